@@ -1,0 +1,1 @@
+"""The aiohttp process: HTTP in front of commands and queries."""

@@ -1,0 +1,96 @@
+"""The checks every content request passes, in the order of readings.md, «The order of checks».
+
+The router and aiohttp come before them; the body and what it names come after, in the handler.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+
+from api import parameters
+from api.context import SERVICE, Call
+from api.errors import BadRequest, Forbidden, NotVisibleYet, Unauthorized
+from api.limits.responses import check_address_limit, check_key_limit
+from api.positions import HEADER
+from write_side.domain.workspace import check_environment
+
+Check = Callable[[Call], Awaitable[None]]
+Handler = Callable[[Call], Awaitable[web.Response]]
+
+
+async def check_key(call: Call) -> None:
+    """401. ``Authorization: Bearer`` wins; ``X-API-Key`` serves where it is absent."""
+    secret = _secret(call.request)
+    call.caller = await call.service.access.caller(secret) if secret else None
+    if call.caller is None:
+        raise Unauthorized
+
+
+async def check_permission(call: Call) -> None:
+    """403, naming the permission."""
+    if call.permission not in call.known_caller.permissions:
+        raise Forbidden(call.permission)
+
+
+async def check_the_environment(call: Call) -> None:
+    """400 unknown; then 402 not in the plan; then 404 not set up."""
+    request = call.request
+    call.environment = parameters.environment(request.query, request.headers.get("X-Environment"))
+    caller = call.known_caller
+    check_environment(caller.plan, caller.environments, call.scope)
+
+
+async def check_locale(call: Call) -> None:
+    """400 for an unsupported one."""
+    call.locale = parameters.locale(call.request.query)
+
+
+async def check_position(call: Call) -> None:
+    """A read that names a position waits until it can be read: 503 where that takes too long, 400
+    for a position that is none of the workspace's, or beyond the log."""
+    given = call.request.headers.get(HEADER)
+    if not given or call.request.method not in ("GET", "HEAD"):
+        return
+    service = call.service
+    position = service.positions.position(call.scope.workspace, given)
+    if position is None:
+        raise BadRequest(f"Unknown {HEADER}")
+    if position <= service.checkpoint.position:
+        return
+    if position > await service.repository.recorder.head():
+        raise BadRequest(f"{HEADER} is beyond the log")
+    if not await service.checkpoint.wait(position, service.settings.read_your_writes):
+        raise NotVisibleYet
+
+
+CHECKS: tuple[Check, ...] = (
+    check_address_limit,
+    check_key,
+    check_key_limit,
+    check_permission,
+    check_the_environment,
+    check_locale,
+    check_position,
+)
+
+
+def checked(permission: str, handler: Handler) -> Callable[[web.Request], Awaitable[web.Response]]:
+    """The handler behind all the checks."""
+
+    async def handle(request: web.Request) -> web.Response:
+        call = Call(request, request.app[SERVICE], permission)
+        for check in CHECKS:
+            await check(call)
+        return await handler(call)
+
+    return handle
+
+
+def _secret(request: web.Request) -> str:
+    authorization = request.headers.get("Authorization")
+    if authorization is None:
+        return request.headers.get("X-API-Key", "")
+    scheme, _, secret = authorization.partition(" ")
+    return secret.strip() if scheme.lower() == "bearer" else ""

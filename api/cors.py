@@ -1,0 +1,48 @@
+"""Cross-origin access (§5, «CORS»): any origin on some paths, never a header on the others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+
+# By path, not by route: a 404, a 405 or a fault of ours is told to the page that asked, too.
+_PATHS = re.compile(r"/v1/content/[^/]+(?:/[^/]+)?|/v1/content-types(?:/[^/]+)?|/graphql")
+# §5 names these four and no others.
+ALLOWED_HEADERS = "Authorization, X-API-Key, X-Environment, Content-Type"
+EXPOSED_HEADERS = (
+    "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, ETag, "
+    "X-Request-Id, X-Content-Position, X-Content-Visible"
+)
+MAX_AGE = "7200"  # seconds; browsers remember a preflight no longer
+
+
+async def add_cors(request: web.Request, response: web.StreamResponse) -> None:
+    """Whatever made the response (``on_response_prepare``)."""
+    if _PATHS.fullmatch(request.rel_url.path_safe):
+        response.headers["Access-Control-Allow-Origin"] = "*"
+        response.headers["Access-Control-Expose-Headers"] = EXPOSED_HEADERS
+
+
+def add_preflights(app: web.Application) -> None:
+    """OPTIONS beside the other methods of every cross-origin route, which must be there by now."""
+    for resource in app.router.resources():
+        if isinstance(resource, web.Resource) and _PATHS.fullmatch(resource.canonical):
+            methods = sorted({route.method for route in resource} | {"OPTIONS"})
+            resource.add_route("OPTIONS", _preflight(methods))
+
+
+def _preflight(methods: list[str]) -> Callable[[web.Request], Awaitable[web.Response]]:
+    headers = {
+        "Allow": ",".join(methods),
+        "Access-Control-Allow-Methods": ", ".join(methods),
+        "Access-Control-Allow-Headers": ALLOWED_HEADERS,
+        "Access-Control-Max-Age": MAX_AGE,
+    }
+
+    async def preflight(_request: web.Request) -> web.Response:
+        """Without a key: browsers send none with it."""
+        return web.Response(status=204, headers=headers)
+
+    return preflight

@@ -1,0 +1,133 @@
+"""The only map from what went wrong to what HTTP says about it.
+
+Refusals of ``write_side`` and ``read_side`` know nothing of HTTP; these are the api's own:
+
+ApiError
+├── Unauthorized
+├── Forbidden
+├── NotVisibleYet
+├── StillInFlight
+├── SlowClient
+├── BadRequest
+└── RateLimited
+"""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from api.wire import ErrorBody, encode
+from read_side.refusals import NotFound, ReadModelUnavailable
+from write_side.domain import refusals as r
+from write_side.domain.text import NotJSON
+from write_side.store.conflicts import StoreUnavailable
+
+
+class ApiError(Exception):
+    """A request that cannot be served; the text is the error's message."""
+
+
+class Unauthorized(ApiError):
+    def __init__(self) -> None:
+        super().__init__("Unauthorized - Invalid or missing API key")
+
+
+class Forbidden(ApiError):
+    def __init__(self, permission: str) -> None:
+        super().__init__(f"Forbidden - this API key needs the {permission} permission")
+
+
+class BadRequest(ApiError):
+    """The request itself is wrong, whatever the workspace holds."""
+
+
+class StillInFlight(ApiError):
+    def __init__(self) -> None:
+        super().__init__("A request with this Idempotency-Key is still under way")
+
+
+class NotVisibleYet(ApiError):
+    """The read model has not passed the position that the request names."""
+
+
+class SlowClient(ApiError):
+    def __init__(self) -> None:
+        super().__init__("The request body did not come in time")
+
+
+class RateLimited(ApiError):
+    """``wait``: whole seconds until the window ends, at least 1."""
+
+    def __init__(self, wait: int) -> None:
+        super().__init__(f"Rate limit exceeded, please retry in {wait} seconds")
+        self.wait = wait
+
+
+STATUS: dict[type[Exception], int] = {
+    BadRequest: 400,
+    NotJSON: 400,
+    r.InvalidEntry: 400,
+    r.InvalidDefinition: 400,
+    Unauthorized: 401,
+    r.PlanLimitReached: 402,
+    r.StagingNotInPlan: 402,
+    Forbidden: 403,
+    SlowClient: 408,
+    NotFound: 404,
+    r.UnknownContentType: 404,
+    r.UnknownEntry: 404,
+    r.EnvironmentNotSetUp: 404,
+    StillInFlight: 409,
+    r.Taken: 409,
+    r.VersionConflict: 409,
+    r.ContentTypeInUse: 409,
+    r.CommandKeyReused: 422,
+    RateLimited: 429,
+    NotVisibleYet: 503,
+    ReadModelUnavailable: 503,
+    r.StaleDecision: 503,
+    StoreUnavailable: 503,
+}
+
+_ROUTER = {404: "Not found", 405: "Method not allowed", 413: "Request body is too large"}
+RETRY_AFTER = "1"
+
+
+def status_of(error: Exception) -> int:
+    """By the nearest class that the map names; 500 for what nobody foresaw."""
+    for kind in type(error).__mro__:
+        if kind in STATUS:
+            return STATUS[kind]
+    return 500
+
+
+def error_response(error: Exception) -> web.Response:
+    """The error envelope (§7): a 500 and a 503 give no detail away."""
+    status = status_of(error)
+    message = str(error)
+    if isinstance(error, NotJSON):
+        message = "Request body must be valid JSON"
+    if status == 500:
+        message = "Internal server error"
+    if status == 503:
+        message = "Service temporarily unavailable, please retry"
+    response = envelope(status, message)
+    if status == 503:
+        response.headers["Retry-After"] = RETRY_AFTER
+    if isinstance(error, RateLimited):
+        response.headers["Retry-After"] = str(error.wait)
+    return response
+
+
+def router_response(error: web.HTTPException) -> web.Response:
+    """aiohttp's own refusals, in the error envelope."""
+    response = envelope(error.status, _ROUTER.get(error.status, error.reason))
+    if "Allow" in error.headers:
+        response.headers["Allow"] = error.headers["Allow"]
+    return response
+
+
+def envelope(status: int, message: str) -> web.Response:
+    return web.Response(
+        status=status, body=encode(ErrorBody(message)), content_type="application/json"
+    )

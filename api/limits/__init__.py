@@ -1,0 +1,1 @@
+"""Rate limits (specification §8): so many requests a minute, counted across all API processes."""

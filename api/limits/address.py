@@ -1,0 +1,73 @@
+"""Whose address a request comes from: the connection's, or what trusted proxies say of it."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import TypeAlias
+
+Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+UNKNOWN = "unknown"
+
+
+def networks(text: str) -> tuple[Network, ...]:
+    """Addresses and CIDR networks, separated by commas. Raises ValueError naming a wrong one."""
+    parts = (part.strip() for part in text.split(","))
+    return tuple(ipaddress.ip_network(part) for part in parts if part)
+
+
+def client(remote: str | None, forwarded: Sequence[str], trusted: Sequence[Network]) -> str:
+    """The client's part of a bucket's name: an IPv4 address, or the /64 of an IPv6 one.
+
+    ``forwarded`` are the X-Forwarded-For headers in order. Read from the right, only what a
+    trusted proxy has added counts; what cannot be read ends it at the last proxy.
+    """
+    if not forwarded or not trusted:
+        return _bucket(remote or "")
+    address = parsed(remote or "")
+    for hop in _from_the_right(forwarded):
+        if address is None or not any(address in network for network in trusted):
+            break
+        before = parsed(hop)
+        if before is None:
+            break
+        address = before
+    return _name(address)
+
+
+@lru_cache(maxsize=4096)
+def _bucket(remote: str) -> str:
+    return _name(parsed(remote))
+
+
+def _from_the_right(forwarded: Sequence[str]) -> Iterable[str]:
+    hops = (hop.strip() for hop in reversed(",".join(forwarded).split(",")))
+    return filter(None, hops)
+
+
+def parsed(text: str) -> Address | None:
+    """An address, IPv4-mapped ones as IPv4, also where a port follows; None for anything else."""
+    bare = text
+    if text.startswith("["):
+        bare = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        bare = text.partition(":")[0]
+    try:
+        address = ipaddress.ip_address(bare)
+    except ValueError:
+        return None
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
+        return address.ipv4_mapped
+    return address
+
+
+def _name(address: Address | None) -> str:
+    if address is None:
+        return UNKNOWN
+    if isinstance(address, ipaddress.IPv4Address):
+        return str(address)
+    # One subscriber has a whole /64 to choose addresses from.
+    return f"{ipaddress.IPv6Address(int(address) >> 64 << 64)}/64"

@@ -1,0 +1,82 @@
+"""The two limits of a request: its address's and its key's."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+from prometheus_client import Counter as Metric
+
+from api.access import Caller
+from api.limits import address
+from api.limits.bucket import Standing
+from api.limits.counter import Counter
+from api.limits.in_memory import MemoryCounter
+from api.limits.in_postgres import PostgresCounter
+from api.limits.leases import Leases
+from api.settings import ApiSettings
+
+UNLIMITED = 1_000_000_000
+"""What the headers say where a limit is switched off."""
+REFUSED = Metric("contentlog_rate_limit_refused", "Requests refused with 429", ["bucket"])
+
+
+class Limits:
+    """Counts requests as the settings say; a limit of 0 is switched off."""
+
+    def __init__(self, leases: Leases, settings: ApiSettings) -> None:
+        self._leases = leases
+        self._key_limit = settings.key_rate_limit
+        self._address_limit = settings.ip_rate_limit
+        self._trusted = address.networks(settings.trusted_proxies)
+
+    async def count_address(self, request: web.Request) -> Standing:
+        if self._address_limit == 0:
+            return self._unlimited()
+        return self._noted(
+            "address", await self._leases.count(self._bucket_of(request), self._address_limit)
+        )
+
+    async def count_key(self, caller: Caller) -> Standing:
+        """The plan's limit, or the setting where the plan has none."""
+        limit = caller.plan.requests_per_minute
+        if limit is None:
+            limit = self._key_limit
+        if limit == 0:
+            return self._unlimited()
+        return self._noted("key", await self._leases.count(f"key:{caller.key_id}", limit))
+
+    def look(self, request: web.Request) -> Standing:
+        """The address's standing, without counting the request."""
+        if self._address_limit == 0:
+            return self._unlimited()
+        return self._leases.look(self._bucket_of(request), self._address_limit)
+
+    def _bucket_of(self, request: web.Request) -> str:
+        forwarded = request.headers.getall("X-Forwarded-For", ()) if self._trusted else ()
+        return "ip:" + address.client(request.remote, forwarded, self._trusted)
+
+    def _unlimited(self) -> Standing:
+        return Standing(True, UNLIMITED, UNLIMITED, self._leases.reset())
+
+    def _noted(self, bucket: str, standing: Standing) -> Standing:
+        if not standing.passed:
+            REFUSED.labels(bucket).inc()
+        return standing
+
+
+@asynccontextmanager
+async def open_limits(settings: ApiSettings) -> AsyncIterator[Limits]:
+    """Limits that are counted in Redis where it is set, else in the event store's database."""
+    async with Leases(_counter(settings)) as leases:
+        yield Limits(leases, settings)
+
+
+def _counter(settings: ApiSettings) -> Counter:
+    if settings.redis_url:
+        # An extra: it is not installed everywhere.
+        from api.limits.in_redis import RedisCounter
+
+        return RedisCounter(settings.redis_url)
+    return MemoryCounter() if settings.alone else PostgresCounter(settings.event_store_url)

@@ -1,0 +1,39 @@
+"""The checks that count a request, and the headers that every response shows."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from api.context import SERVICE, Call
+from api.errors import RateLimited
+from api.limits.bucket import Standing
+
+STANDING = web.RequestKey("rate_limit", Standing)
+"""Of the bucket that the response describes."""
+
+
+async def check_address_limit(call: Call) -> None:
+    """429. Bad keys count here alone."""
+    _show(call, await call.service.limits.count_address(call.request))
+
+
+async def check_key_limit(call: Call) -> None:
+    """429. From here on the response describes the key's bucket."""
+    _show(call, await call.service.limits.count_key(call.known_caller))
+
+
+async def show_limits(request: web.Request, response: web.StreamResponse) -> None:
+    """``on_response_prepare``: what was not counted shows how its address stands."""
+    standing = request.get(STANDING)
+    if standing is None:
+        standing = request.app[SERVICE].limits.look(request)
+    headers = response.headers
+    headers["X-RateLimit-Limit"] = str(standing.limit)
+    headers["X-RateLimit-Remaining"] = str(standing.remaining)
+    headers["X-RateLimit-Reset"] = str(standing.reset)
+
+
+def _show(call: Call, standing: Standing) -> None:
+    call.request[STANDING] = standing
+    if not standing.passed:
+        raise RateLimited(standing.wait)

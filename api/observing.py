@@ -1,0 +1,81 @@
+"""What every request goes through on its way in and out: its id, errors, a log line, metrics."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Awaitable, Callable
+from functools import cache
+
+import structlog
+from aiohttp import web
+from aiohttp.hdrs import METH_ALL
+from prometheus_client import Counter, Histogram
+
+from api.context import REQUEST_ID
+from api.errors import error_response, router_response
+from write_side.domain.identity import new_id
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
+_log = structlog.get_logger("api.request")
+
+REQUESTS = Counter(
+    "contentlog_requests", "Requests by route and status", ["method", "route", "status"]
+)
+SECONDS = Histogram(
+    "contentlog_request_seconds",
+    "Time to answer by route",
+    ["route"],
+    buckets=(0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+)
+
+
+# Finding a label's child costs more than counting; there are few of them.
+_requests = cache(REQUESTS.labels)
+_seconds = cache(SECONDS.labels)
+_METHODS = {method: method for method in METH_ALL}
+
+
+@web.middleware
+async def observed(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Outermost: whatever happens inside, there is a response in the error envelope."""
+    started = time.perf_counter()
+    request[REQUEST_ID] = _request_id(request)
+    try:
+        response = await handler(request)
+    except web.HTTPException as error:
+        response = router_response(error)
+    except Exception as error:
+        response = error_response(error)
+        if response.status >= 500:
+            _log.error("failed", request_id=request[REQUEST_ID], exc_info=error)
+    _record(request, response, time.perf_counter() - started)
+    return response
+
+
+async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
+    """Headers that every response carries, whatever made it (``on_response_prepare``)."""
+    response.headers["X-Request-Id"] = request.get(REQUEST_ID) or _request_id(request)
+
+
+def _request_id(request: web.Request) -> str:
+    """The client's where it is well-formed, else a new one."""
+    given = request.headers.get("X-Request-Id", "")
+    return given if _REQUEST_ID.fullmatch(given) else new_id()
+
+
+def _record(request: web.Request, response: web.StreamResponse, seconds: float) -> None:
+    resource = request.match_info.route.resource
+    route = resource.canonical if resource else "none"
+    _requests(_METHODS.get(request.method, "other"), route, response.status).inc()
+    _seconds(route).observe(seconds)
+    _log.info(
+        "request",
+        method=request.method,
+        path=request.rel_url.raw_path,
+        status=response.status,
+        milliseconds=round(seconds * 1000, 1),
+        request_id=request[REQUEST_ID],
+    )

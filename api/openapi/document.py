@@ -1,0 +1,58 @@
+"""The document as a whole."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+from api.openapi.headers import HEADERS
+from api.openapi.open_paths import open_paths
+from api.openapi.parameters import PARAMETERS
+from api.openapi.paths import content_paths
+from api.openapi.schemas import schemas
+
+_ABOUT = """\
+Content entries of a workspace, over an event log.
+
+- The workspace comes from the **API key**: `Authorization: Bearer <key>`, or `X-API-Key`.
+- Every error is `{"error": "<message>"}`. Branch on the status, never on the text.
+- **Rate limits** count requests of a key and of an address in windows of 60 seconds. Every
+  response carries `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`; a 429
+  says in `Retry-After` how many seconds to wait. Retry 5xx with exponential delays.
+- Checks come in this order: address limit, key (401), key limit, permission (403), environment
+  (400, 402, 404), parameters (400), body (400), what is named (404, 400, 409, 402).
+- Each GET answers **HEAD** too, and carries an `ETag`; `If-None-Match` saves the body.
+- **Scripts of any origin** may read what declares `Access-Control-Allow-Origin`, and `OPTIONS`
+  there answers a preflight. `/v1/content` is for servers: it never sends such a header.
+- Unknown query parameters are ignored, the first of duplicates counts, an empty value is an
+  absent one. A path with a slash at its end is another path.
+"""
+_BEARER = {"type": "http", "scheme": "bearer", "description": "Wins where both are sent."}
+_API_KEY = {
+    "type": "apiKey",
+    "in": "header",
+    "name": "X-API-Key",
+    "description": "Serves where there is no Authorization header.",
+}
+_TAGS = {
+    "Content": "Entries: lists, single ones, and making them.",
+    "Content types": "What entries are made of.",
+    "Operations": "For operators and their machines; not counted against rate limits.",
+    "Documentation": "What you are reading.",
+}
+
+
+def document() -> dict[str, Any]:
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "contentlog", "version": version("contentlog"), "description": _ABOUT},
+        "tags": [{"name": name, "description": text} for name, text in _TAGS.items()],
+        "paths": {**content_paths(), **open_paths()},
+        "security": [{"bearer": []}, {"apiKey": []}],
+        "components": {
+            "schemas": schemas(),
+            "parameters": PARAMETERS,
+            "headers": HEADERS,
+            "securitySchemes": {"bearer": _BEARER, "apiKey": _API_KEY},
+        },
+    }

@@ -1,0 +1,92 @@
+"""One entry and one content type, as each of the endpoints shows them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+REQUEST_ID = "019a3f2e-5b1c-7d40-9e57-2f8f6f0b6c11"
+SECRET = "clk_a-key-of-your-workspace"  # noqa: S105 - nobody's
+_ID = "019a3f2e-5a0b-7c3e-8f4d-1b2a3c4d5e6f"
+TYPE = {"id": "019a3f2e-4e2a-7b1d-9c3e-0a1b2c3d4e5f", "name": "Posts", "slug": "posts"}
+_TIMES = {"createdAt": "2026-01-30T16:05:12.034Z", "updatedAt": "2026-01-31T09:30:00.000Z"}
+FIELDS: dict[str, Any] = {"body": "The tide is out.", "views": 7, "related": []}
+_HEAD = {"id": _ID, "title": "Hello, World!", "slug": "hello--world-"}
+_STATE = {"status": "published", "stage": {"id": "review", "name": "Review"}}
+_DATES = {"publishedAt": "2026-01-31T09:30:00.000Z", **_TIMES}
+
+LISTED = {
+    **_HEAD,
+    **_STATE,
+    "language": "en-US",
+    "locale": "en-US",
+    **_DATES,
+    "fields": FIELDS,
+}
+SINGLE = {
+    **_HEAD,
+    **_STATE,
+    "language": "en-US",
+    "locale": "en-US",
+    **_DATES,
+    "contentType": TYPE,
+    "fields": FIELDS,
+}
+OF_ANY_TYPE = {
+    **_HEAD,
+    **_STATE,
+    "locale": "en-US",
+    **_DATES,
+    "contentType": TYPE,
+    "fields": FIELDS,
+}
+NEW = {"contentTypeSlug": "posts", "title": "Hello, World!", "fields": {"views": 7}}
+CREATED = {
+    **_HEAD,
+    "status": "draft",
+    "contentType": TYPE,
+    "fields": {"body": None, "views": 7, "related": []},
+    "createdAt": "2026-01-30T16:05:12.034Z",
+    "updatedAt": "2026-01-30T16:05:12.034Z",
+}
+_PLAIN: dict[str, Any] = {
+    "required": False,
+    "multiple": False,
+    "range": False,
+    "options": [],
+    "to": [],
+    "fields": [],
+}
+CONTENT_TYPE = {
+    **TYPE,
+    "workflow": {
+        "stages": [{"id": "writing", "name": "Writing"}, {"id": "review", "name": "Review"}]
+    },
+    "fields": [
+        {"slug": "intro", "name": "Intro", "type": "section", **_PLAIN},
+        {"slug": "body", "name": "Body", "type": "rich_text", **_PLAIN, "required": True},
+        {"slug": "views", "name": "Views", "type": "number", **_PLAIN},
+        {
+            "slug": "related",
+            "name": "Related",
+            "type": "reference",
+            **_PLAIN,
+            "multiple": True,
+            "to": ["posts"],
+        },
+    ],
+    **_TIMES,
+}
+READY = {
+    "ready": True,
+    "reason": None,
+    "head": 120,
+    "checkpoint": 120,
+    "lag": {"events": 0, "seconds": 0.0},
+}
+NOT_READY = {
+    **READY,
+    "ready": False,
+    "reason": "the read model is too far behind the log",
+    "checkpoint": 20,
+    "lag": {"events": 100, "seconds": 42.5},
+}

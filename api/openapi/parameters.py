@@ -1,0 +1,104 @@
+"""Parameters of requests, by the names under which operations refer to them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.parameters import STATUSES
+from write_side.domain.identity import ENVIRONMENTS
+
+Parameter = dict[str, Any]
+_TEXT = {"type": "string"}
+
+
+def _query(name: str, description: str, example: str, schema: Any = _TEXT) -> Parameter:
+    return {
+        "name": name,
+        "in": "query",
+        "description": description,
+        "schema": schema,
+        "example": example,
+    }
+
+
+def _header(name: str, description: str, example: str, schema: Any = _TEXT) -> Parameter:
+    return {**_query(name, description, example, schema), "in": "header"}
+
+
+def _path(name: str, description: str, example: str) -> Parameter:
+    return {**_query(name, description, example), "in": "path", "required": True}
+
+
+def _limit(default: int) -> Parameter:
+    return _query(
+        "limit",
+        f"Entries to return, clamped to 1..100. What is no number falls back to {default}, "
+        "so any text is legal.",
+        "25",
+        {"type": "string", "default": str(default)},
+    )
+
+
+PARAMETERS: dict[str, Parameter] = {
+    "type": _path("type", "The slug of a content type.", "posts"),
+    "slug": _path("slug", "The slug of an entry, percent-encoded.", "hello--world-"),
+    "typeSlug": _path("slug", "The slug of a content type.", "posts"),
+    "file": _path("file", "The name of a file of the documentation page.", "start.js"),
+    "limitOf10": _limit(10),
+    "limitOf50": _limit(50),
+    "offset": _query(
+        "offset",
+        "Entries to skip, never below 0. What is no number is as if absent, so any text is legal.",
+        "50",
+        {"type": "string", "default": "0"},
+    ),
+    "status": _query(
+        "status",
+        "Only entries of this status.",
+        "draft",
+        {"type": "string", "enum": ["", *STATUSES], "default": "published"},
+    ),
+    "language": _query(
+        "language",
+        "Only entries written in this language; an unknown one matches nothing.",
+        "fr-FR",
+        {"type": "string", "default": "en-US"},
+    ),
+    "ofType": _query("type", "Only entries of the content type with this slug.", "posts"),
+    "locale": _query(
+        "locale",
+        "Which translation of texts is shown, each falling back to the original: a "
+        "language-territory code of CLDR.",
+        "fr-FR",
+        {"type": "string", "default": "en-US"},
+    ),
+    "environment": _query(
+        "environment",
+        "The environment; beats the header X-Environment.",
+        "staging",
+        {"type": "string", "enum": ["", *ENVIRONMENTS], "default": "production"},
+    ),
+    "environmentHeader": _header(
+        "X-Environment",
+        "The environment, where the query does not name one.",
+        "staging",
+        {"type": "string", "enum": ["", *ENVIRONMENTS]},
+    ),
+    "requestId": _header(
+        "X-Request-Id",
+        "Your own id of the request: 1 to 128 of A-Z, a-z, 0-9, '.', '_' and '-'. It is echoed, "
+        "logged and kept in the events; one that is not well-formed is replaced.",
+        "import-2026-01-31.7",
+    ),
+    "ifNoneMatch": _header(
+        "If-None-Match",
+        "ETags of answers you have: 304 without a body where one of them still holds.",
+        'W/"5d41402abc4b2a76"',
+    ),
+    "idempotencyKey": _header(
+        "Idempotency-Key",
+        "Makes repeating safe for 24 hours: the same body replays the answer of its success, "
+        "another body is 422, and 409 says that the first is still in flight.",
+        "7f1c6a52-order-42",
+    ),
+}

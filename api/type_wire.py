@@ -1,0 +1,86 @@
+"""The bodies of the content type endpoints (interface.md, «HTTP besides the specification»)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from api.wire import Wire, timestamp
+from read_side.content_types import ContentTypeRow
+
+FieldType = Literal[
+    "text",
+    "rich_text",
+    "number",
+    "boolean",
+    "datetime",
+    "select",
+    "reference",
+    "media",
+    "json",
+    "repeater",
+    "section",
+]
+
+
+class Option(Wire, frozen=True):
+    value: str
+    label: str
+
+
+class TypeField(Wire, frozen=True):
+    """One of a content type's fields, with every property whatever its type. A section only lays
+    out the editor: it is listed, and never among an entry's fields."""
+
+    slug: str
+    name: str
+    type: FieldType
+    required: bool
+    multiple: bool
+    range: bool
+    options: list[Option]
+    to: list[str]
+    fields: list[TypeField]
+
+
+class WorkflowStage(Wire, frozen=True):
+    id: str
+    name: str
+
+
+class Workflow(Wire, frozen=True):
+    stages: list[WorkflowStage]
+
+
+class ContentType(Wire, frozen=True):
+    id: str
+    name: str
+    slug: str
+    workflow: Workflow | None
+    fields: list[TypeField]
+    created_at: str
+    updated_at: str
+
+
+class ContentTypesBody(Wire, frozen=True):
+    success: bool
+    data: list[ContentType]
+
+
+class ContentTypeBody(Wire, frozen=True):
+    success: bool
+    data: ContentType
+
+
+def shown(row: ContentTypeRow) -> ContentType:
+    stages = [WorkflowStage(stage.id, stage.name) for stage in row.stages]
+    return ContentType(
+        id=row.id,
+        name=row.name,
+        slug=row.slug,
+        workflow=Workflow(stages) if stages else None,
+        fields=msgspec.convert(row.fields, list[TypeField], from_attributes=True),
+        created_at=timestamp(row.created_at),
+        updated_at=timestamp(row.updated_at),
+    )

@@ -1,0 +1,1 @@
+"""What makes processes of the packages: settings, the command line, embedded PostgreSQL."""

@@ -1,0 +1,98 @@
+"""`contentlog api`"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+import click
+from msgspec.structs import replace
+
+from deploy.databases import Databases, databases
+from deploy.failures import Failed
+from deploy.logs import configure_logs
+from deploy.ports import check_port
+from deploy.settings import PREFIX, Settings, load_settings
+
+if TYPE_CHECKING:
+    from api.settings import ApiSettings
+
+
+@click.command(
+    short_help="The API processes.",
+    epilog="\b\nExample:\n  contentlog api --host 0.0.0.0 --port 80 --workers 4",
+)
+@click.option("--host", help="The address to listen on (CONTENTLOG_HOST).")
+@click.option("--port", type=click.IntRange(1, 65535), help="The port (CONTENTLOG_PORT).")
+@click.option("--workers", type=click.IntRange(1, 256), help="Processes (CONTENTLOG_WORKERS).")
+@click.option("--reuse-port", is_flag=True, hidden=True, help="One of several on the same port.")
+@click.option("--alone", is_flag=True, hidden=True, help="There is no other API process.")
+def command(
+    host: str | None, port: int | None, workers: int | None, reuse_port: bool, alone: bool
+) -> None:
+    """Serve the API until SIGTERM or Ctrl-C.
+
+    With several workers one parent keeps as many processes running on the same port.
+    """
+    settings = load_settings(os.environ)
+    settings = replace(
+        settings,
+        host=host or settings.host,
+        port=port or settings.port,
+        workers=workers or settings.workers,
+    )
+    configure_logs(settings)
+    if not reuse_port:
+        check_port(settings.host, settings.port)
+    _check_redis(settings)
+    with databases(settings) as found:
+        if settings.workers > 1:
+            _supervise(settings, found)
+        else:
+            _serve(settings, found, reuse_port=reuse_port, alone=alone)
+
+
+def _check_redis(settings: Settings) -> None:
+    if settings.redis_url and find_spec("redis") is None:
+        raise Failed(f"{PREFIX}REDIS_URL needs an extra: pip install 'contentlog[redis]'")
+
+
+def _serve(settings: Settings, found: Databases, *, reuse_port: bool, alone: bool) -> None:
+    from api.server import serve
+
+    asyncio.run(serve(_api_settings(settings, found, reuse_port=reuse_port, alone=alone)))
+
+
+def _api_settings(
+    settings: Settings, found: Databases, *, reuse_port: bool, alone: bool
+) -> ApiSettings:
+    from api.settings import ApiSettings
+
+    return ApiSettings(
+        event_store_url=found.event_store_url,
+        read_model_url=found.read_model_url,
+        host=settings.host,
+        port=settings.port,
+        reuse_port=reuse_port,
+        max_body_bytes=settings.max_body_bytes,
+        client_timeout=settings.client_timeout_ms / 1000,
+        read_your_writes=settings.read_your_writes_ms / 1000,
+        key_rate_limit=settings.key_rate_limit,
+        ip_rate_limit=settings.ip_rate_limit,
+        redis_url=settings.redis_url,
+        alone=alone,
+        trusted_proxies=settings.trusted_proxies,
+    )
+
+
+def _supervise(settings: Settings, found: Databases) -> None:
+    from deploy.children import Child, supervise
+    from deploy.program import contentlog
+
+    where = ("--host", settings.host, "--port", str(settings.port))
+    command = contentlog("api", *where, "--workers", "1", "--reuse-port")
+    os.environ.update(found.environment())
+    names = (f"api worker {number}" for number in range(1, settings.workers + 1))
+    asyncio.run(supervise([Child(name, command) for name in names]))

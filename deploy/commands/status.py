@@ -1,0 +1,76 @@
+"""`contentlog status`"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import msgspec
+
+from deploy.databases import Databases, connected
+from deploy.work import run
+
+# The age of the first event after $1, which is the oldest that is not projected.
+_STORE = """
+SELECT head.position AS head,
+       coalesce(extract(epoch FROM now() - (
+           SELECT (e.state::json ->> 'at')::timestamptz FROM write_side.event e
+           WHERE e.notification_id = $1 + 1)), 0)::float8 AS age,
+       (SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c
+        JOIN pg_namespace n ON n.oid = c.relnamespace
+        WHERE n.nspname = 'write_side' AND c.relkind = 'r') AS size
+FROM write_side.head"""
+
+
+@click.command(
+    short_help="Head, checkpoint, lag, projectors, sizes.",
+    epilog="\b\nExample:\n  contentlog status --json",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(as_json: bool) -> None:
+    """Print how far the log and the read model are, and who is projecting."""
+    status = run(read, make=False)
+    click.echo(msgspec.json.encode(status) if as_json else _told(status))
+
+
+async def read(found: Databases) -> dict[str, Any]:
+    """Lag is measured against the store: events, and the age of the oldest one not projected."""
+    from read_side.status import read_status
+
+    async with connected("CONTENTLOG_READ_MODEL_URL", found.read_model_url) as connection:
+        model = await read_status(connection)
+    async with connected("CONTENTLOG_EVENT_STORE_URL", found.event_store_url) as connection:
+        store = await connection.fetchrow(_STORE, model.position)
+    assert store is not None
+    events = store["head"] - model.position
+    return {
+        "head": store["head"],
+        "checkpoint": model.position,
+        "lag": {"events": events, "seconds": max(0.0, store["age"]) if events > 0 else 0.0},
+        "epoch": model.epoch,
+        "projectors": msgspec.to_builtins(model.projectors),
+        "rebuild": None,
+        "bytes": {"event_store": store["size"], "read_model": model.size},
+    }
+
+
+def _told(status: dict[str, Any]) -> str:
+    lag, sizes = status["lag"], status["bytes"]
+    lines = [
+        f"head        {status['head']}",
+        f"checkpoint  {status['checkpoint']}",
+        f"lag         {lag['events']} events, {lag['seconds']:.1f} s",
+        *map(_projector, status["projectors"]),
+        f"event store {sizes['event_store']:,} bytes",
+        f"read model  {sizes['read_model']:,} bytes, epoch {status['epoch']}",
+    ]
+    if not status["projectors"]:
+        lines.insert(3, "projector   none is running")
+    return "\n".join(lines)
+
+
+def _projector(one: dict[str, Any]) -> str:
+    halted = f", HALTED: {one['halted']}" if one["halted"] else ""
+    return (
+        f"projector   {one['role']}, {one['id']}, heard of {one['heartbeat_age']:.1f} s ago{halted}"
+    )

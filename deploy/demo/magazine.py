@@ -1,0 +1,125 @@
+"""Brings the demo magazine into an empty log: a manifest, three imports, French translations.
+
+Every step can be taken again without effect, so a start that was killed in the middle of it is
+made good by the next one. Its last step being in the log is what makes it complete: from then on
+it is content like any other, to be changed and deleted, and never touched again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from write_side.applying.compare import steps_to
+from write_side.applying.steps import carry_out, hash_of
+from write_side.commands import TranslateEntry
+from write_side.dispatch import execute
+from write_side.domain.events import EntryDeleted, EntryUpdated, Translation, WorkspaceCreated
+from write_side.domain.identity import PRODUCTION, Actor, Scope, entry_stream
+from write_side.imports.files import read_table
+from write_side.imports.prepare import Wish, prepare
+from write_side.manifest import load_manifest
+from write_side.repository import Repository
+
+FILES = Path(__file__).parent
+MANIFEST = load_manifest(FILES / "manifest.yaml")
+KEY = MANIFEST.keys[0]
+SCOPE = Scope(MANIFEST.workspace, PRODUCTION)
+TYPES = ("authors", "topics", "articles")
+# Fixed, so that an import is made once; UUIDv7, so that the entries' ids carry a time.
+IMPORTS = {
+    "authors": "019a0000-0000-7000-8000-000000000001",
+    "topics": "019a0000-0000-7000-8000-000000000002",
+    "articles": "019a0000-0000-7000-8000-000000000003",
+}
+ACTOR = Actor("operator", "demo")
+
+
+class Translated(Struct, frozen=True):
+    """The texts of one entry in one locale."""
+
+    content_type: str
+    slug: str
+    locale: str
+    texts: Translation
+
+    @property
+    def entry_id(self) -> str:
+        return wish(self.content_type).entry_id(self.slug)
+
+
+async def is_due(repository: Repository) -> bool:
+    """Whether the log is empty, or begins with a demo that was never completed."""
+    rows = await repository.recorder.log(0, 1)
+    if not rows:
+        return True
+    first = repository.mapper.decode(rows[0]["topic"], rows[0]["state"])
+    if not isinstance(first, WorkspaceCreated) or first.actor != ACTOR:
+        return False
+    return not await _is_complete(repository)
+
+
+async def set_up(repository: Repository) -> int:
+    """Take every step that is left; returns the position that the log is at then."""
+    async for _ in carry_out(await steps_to(MANIFEST, repository, ACTOR), repository):
+        pass
+    for content_type in TYPES:
+        table = read_table(FILES / f"{content_type}.csv")
+        prepared = await prepare(table, wish(content_type), repository)
+        assert prepared.command is not None, prepared.problems
+        await execute(prepared.command, repository)
+    for translated in translations():
+        await execute(_command(translated), repository)
+    return await repository.recorder.head()
+
+
+async def has_key(repository: Repository) -> bool:
+    """Whether the demo's key still opens the demo."""
+    key = await repository.find_key(MANIFEST.workspace, KEY.name)
+    return key is not None and key.secret_hash == hash_of(secret())
+
+
+def secret() -> str:
+    assert KEY.secret is not None
+    return KEY.secret
+
+
+def wish(content_type: str) -> Wish:
+    return Wish(SCOPE, content_type, IMPORTS[content_type], "demo")
+
+
+def translations() -> Iterator[Translated]:
+    """Those of the file, in its order."""
+    written = msgspec.json.decode(
+        (FILES / "translations.json").read_bytes(),
+        type=dict[str, dict[str, dict[str, Translation]]],
+    )
+    for content_type, entries in written.items():
+        for slug, locales in entries.items():
+            for locale, texts in locales.items():
+                yield Translated(content_type, slug, locale, texts)
+
+
+async def _is_complete(repository: Repository) -> bool:
+    *_, last = translations()
+    stored = await repository.recorder.select_events(entry_stream(last.entry_id))
+    events = [repository.mapper.decode(event.topic, event.state) for event in stored]
+    return any(
+        isinstance(event, EntryDeleted)
+        or (isinstance(event, EntryUpdated) and last.locale in event.translations)
+        for event in events
+    )
+
+
+def _command(translated: Translated) -> TranslateEntry:
+    return TranslateEntry(
+        actor=ACTOR,
+        scope=SCOPE,
+        entry_id=translated.entry_id,
+        locale=translated.locale,
+        title=translated.texts.title,
+        fields=translated.texts.fields,
+    )

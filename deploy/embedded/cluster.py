@@ -1,0 +1,69 @@
+"""A new cluster, whole or not at all, and the check that an old one is ours to open."""
+
+import secrets
+import shutil
+from pathlib import Path
+
+from deploy.embedded import files
+from deploy.embedded.errors import EmbeddedPostgresError, failed
+from deploy.embedded.place import Place
+from deploy.embedded.programs import Programs, release
+from deploy.embedded.sockets import NAME
+
+DRAFT = "initdb-"
+INITDB = (
+    *("--username", NAME, "--auth", "peer", "--no-instructions"),
+    *("--encoding", "UTF8", "--locale", "C"),
+    *("--locale-provider", "builtin", "--builtin-locale", "C.UTF-8"),
+)
+
+
+def make(place: Place, programs: Programs, lock: int, *, durable: bool) -> None:
+    """Makes the cluster with its database in a draft folder, then gives it its name.
+
+    A start that is killed here leaves a draft, which the next start clears.
+    """
+    for left in place.home.glob(f"{DRAFT}*"):
+        shutil.rmtree(left, ignore_errors=True)
+    draft = place.home / f"{DRAFT}{secrets.token_hex(4)}"
+    programs.account.make_private(draft)
+    try:
+        _initdb(draft, programs, lock, durable=durable)
+        _create_database(draft, programs, lock, durable=durable)
+        draft.rename(place.cluster)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    # Without this a power cut could undo the name, and the next start would clear what it holds.
+    files.sync_folder(place.home)
+
+
+def _initdb(draft: Path, programs: Programs, lock: int, *, durable: bool) -> None:
+    hurried = () if durable else ("--no-sync",)
+    command = programs.command("initdb", "-D", str(draft), *INITDB, *hurried)
+    _run(command, programs, lock, draft)
+
+
+def _create_database(draft: Path, programs: Programs, lock: int, *, durable: bool) -> None:
+    hurried = () if durable else ("-F",)
+    single = ("--single", "-D", str(draft), "-c", "exit_on_error=on", *hurried, "template1")
+    _run(programs.command("postgres", *single), programs, lock, draft, f"CREATE DATABASE {NAME}\n")
+
+
+def _run(command: list[str], programs: Programs, lock: int, draft: Path, said: str = "") -> None:
+    done = programs.account.run(command, keep=(lock,), said=said)
+    if done.returncode != 0:
+        what = f"PostgreSQL could not make its cluster in {draft.parent}"
+        raise failed(what, done.stdout, draft.parent)
+
+
+def check_version(place: Place) -> None:
+    """Raises EmbeddedPostgresError for a cluster of another major version."""
+    found = (place.cluster / "PG_VERSION").read_text(encoding="utf-8").strip()
+    ours = release().partition(".")[0]
+    if found != ours:
+        raise EmbeddedPostgresError(
+            f"{place.cluster} was made by PostgreSQL {found} and this is PostgreSQL {ours}: dump "
+            f"it with PostgreSQL {found} and move {place.data} away to start anew, or set "
+            "CONTENTLOG_EVENT_STORE_URL and CONTENTLOG_READ_MODEL_URL to a server of your own"
+        )

@@ -1,0 +1,101 @@
+"""Where the files of one embedded PostgreSQL are.
+
+In the data folder, whoever runs the server:
+
+    start.lock      held while the server is started or stopped
+    users.lock      shared by everyone who uses the server
+    server.lock     inherited by every process of the server: free means that none is left
+    postgres.log    what the server says
+    postgres-is-at  only where the cluster lies elsewhere: the path of that folder
+    sockets-are-in  only where the socket's path would be too long: the path of its folder
+
+In the home, which is the data folder itself wherever the server's user can enter it:
+
+    postgres/       the cluster
+    sockets/        the Unix socket, closed to all other users
+    pg_hba.conf, pg_ident.conf   who may connect, written at each start
+
+Root lends the server another user, who cannot enter a data folder below /root or another private
+folder. The home is then a folder of its own in /var/lib/contentlog (or /var/tmp/contentlog),
+named after a hash of the data folder's path; the note in the data folder says which. The note is
+what counts: a data folder that is moved keeps its cluster, and one that is removed and made again
+starts with a new cluster, since its name also has a random part.
+"""
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from deploy.embedded import files
+from deploy.embedded.account import Account
+from deploy.embedded.errors import EmbeddedPostgresError, explained, unusable
+from deploy.embedded.shelter import shelter
+
+ELSEWHERE = "postgres-is-at"
+
+
+@dataclass(frozen=True)
+class Place:
+    """The data folder and the home of its cluster."""
+
+    data: Path
+    home: Path
+
+    @property
+    def cluster(self) -> Path:
+        return self.home / "postgres"
+
+    @property
+    def server_lock(self) -> Path:
+        return self.data / "server.lock"
+
+    @property
+    def log(self) -> Path:
+        return self.data / "postgres.log"
+
+
+def made(data: Path) -> Path:
+    """The data folder, made if need be, without links in its path."""
+    data.mkdir(mode=0o755, parents=True, exist_ok=True)
+    folder = data.resolve()
+    if (folder / "PG_VERSION").exists():
+        raise unusable(folder, "it is a PostgreSQL data folder itself")
+    return folder
+
+
+def check_made(data: Path) -> None:
+    """Raises EmbeddedPostgresError where the folder is none, or has no cluster yet."""
+    with explained(data):
+        folder = data.resolve()
+        if noted(folder) is None:
+            raise EmbeddedPostgresError(
+                f"there is no database in {folder}: make one with `contentlog dev` or "
+                "`contentlog migrate`, or set CONTENTLOG_DATA to the folder of yours"
+            )
+
+
+def noted(data: Path) -> Place | None:
+    """The place of a data folder that has been used before."""
+    note = data / ELSEWHERE
+    if note.exists():
+        home = Path(note.read_text(encoding="utf-8").strip())
+        if not home.is_dir():
+            raise EmbeddedPostgresError(
+                f"the database of {data} was in {home}, which is gone: bring that folder back, "
+                f"or remove {note} to start with an empty one"
+            )
+        return Place(data, home)
+    return Place(data, data) if (data / "postgres").is_dir() else None
+
+
+def chosen(data: Path, account: Account, shelters: tuple[Path, ...]) -> Place:
+    """The place of a new data folder: the folder itself, if the server's user can enter it."""
+    if not account.is_lent or account.can_enter(data):
+        return Place(data, data)
+    digest = hashlib.sha256(str(data).encode()).hexdigest()[:16]
+    home = shelter(shelters) / f"{digest}-{secrets.token_hex(4)}"
+    home.mkdir()
+    home.chmod(0o711)
+    files.write(data / ELSEWHERE, f"{home}\n", mode=0o644)
+    return Place(data, home)

@@ -1,0 +1,87 @@
+"""The folder of the server's Unix socket, and the URL that leads there.
+
+There is no TCP port. The folder can be entered by the server's user alone (and root), and the
+server asks the kernel who is at the other end (peer): root, the user who starts the server, and
+the owner of the data folder are let in, each as `contentlog`; other users of this machine are not,
+nor are other processes of the user whom root lends to the server.
+"""
+
+import os
+import pwd
+import re
+import tempfile
+from pathlib import Path
+from urllib.parse import urlencode
+
+from deploy.embedded import files
+from deploy.embedded.account import Account, our_own
+from deploy.embedded.place import Place
+
+NAME = "contentlog"  # of the database, and of the database's user
+PORT = 5432
+NOTE = "sockets-are-in"
+# 104 bytes of sun_path on macOS (108 on Linux), less the file's name and the closing zero.
+LONGEST = 104 - len(f"/.s.PGSQL.{PORT}") - 1
+# Drivers read a comma as a list of hosts.
+PLAIN = re.compile(r"/[\w./@%+=-]*", re.ASCII)
+
+
+def folder_of(place: Place) -> Path | None:
+    """The folder that was made for this place, if there is one."""
+    note = place.data / NOTE
+    if note.exists():
+        return Path(note.read_text(encoding="utf-8").strip())
+    beside = place.home / "sockets"
+    return beside if beside.is_dir() else None
+
+
+def url(place: Place) -> str:
+    """The database's URL, as asyncpg and psycopg both understand it."""
+    where = {"host": folder_of(place), "port": PORT}
+    return f"postgresql://{NAME}@/{NAME}?{urlencode(where)}"
+
+
+def make_folder(place: Place, account: Account) -> Path:
+    """A folder without old sockets, under a path that is short and plain enough."""
+    found = folder_of(place)
+    if found is None or not account.owns_alone(found):
+        found = _new_folder(place, account)
+    for old in found.glob(".s.PGSQL.*"):
+        old.unlink()
+    return found
+
+
+def _new_folder(place: Place, account: Account) -> Path:
+    beside = place.home / "sockets"
+    if len(os.fsencode(beside)) <= LONGEST and PLAIN.fullmatch(str(beside)):
+        account.make_private(beside)
+        return beside
+    short = Path(tempfile.mkdtemp(prefix="contentlog-", dir="/tmp"))
+    os.chown(short, account.uid, account.gid)
+    files.write(place.data / NOTE, f"{short}\n")
+    return short
+
+
+def remove_short_folder(place: Place) -> None:
+    """Leaves nothing in /tmp when the server has stopped."""
+    note = place.data / NOTE
+    folder = folder_of(place)
+    if note.exists() and folder is not None:
+        note.unlink()
+        if folder.is_dir() and not any(folder.iterdir()):
+            folder.rmdir()
+
+
+def access_rules(place: Place) -> dict[str, str]:
+    """Writes who may connect; returns the server's settings that name the files."""
+    rules, names = place.home / "pg_hba.conf", place.home / "pg_ident.conf"
+    files.write(rules, f"local all all peer map={NAME}\n", mode=0o644)
+    admitted = "".join(f'{NAME} "{user}" {NAME}\n' for user in _admitted(place.data))
+    files.write(names, admitted, mode=0o644)
+    return {"hba_file": str(rules), "ident_file": str(names)}
+
+
+def _admitted(data: Path) -> list[str]:
+    owner = data.stat().st_uid
+    named = {user.pw_name for user in pwd.getpwall() if user.pw_uid == owner}
+    return sorted({"root", our_own().name} | named)

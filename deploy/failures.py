@@ -1,0 +1,64 @@
+"""Failures that can be foreseen, in one line; anything else is a fault of ours and stays loud."""
+
+from __future__ import annotations
+
+import click
+
+MIGRATE = "the database is not set up for this version: run `contentlog migrate`"
+
+
+class Failed(click.ClickException):
+    """Ends a command with exit status 1 and one line on standard error."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(" ".join(reason.split()))
+
+    def show(self, file: object = None) -> None:  # noqa: ARG002 - click's signature
+        click.echo(f"contentlog: {self.message}", err=True)
+
+
+def explained(error: Exception) -> str | None:
+    """What to tell a person about the error; None where it should never have happened."""
+    import asyncpg
+
+    if isinstance(error, _speaking()):
+        return str(error)
+    if isinstance(
+        error,
+        asyncpg.UndefinedTableError
+        | asyncpg.InvalidSchemaNameError
+        | asyncpg.UndefinedFunctionError
+        | asyncpg.UndefinedColumnError,
+    ):
+        return MIGRATE
+    if isinstance(error, asyncpg.PostgresError | asyncpg.InterfaceError | OSError):
+        return f"PostgreSQL or the system refuses: {str(error) or type(error).__name__}"
+    return None
+
+
+def _speaking() -> tuple[type[Exception], ...]:
+    """Exceptions whose text is for people."""
+    from deploy.databases import Unreachable
+    from deploy.embedded.errors import EmbeddedPostgresError
+    from deploy.settings import SettingsError
+    from read_side.schema import AnotherShape
+    from write_side.domain.refusals import Refused
+    from write_side.imports.files import FileRefused
+    from write_side.manifest import ManifestError
+    from write_side.store.conflicts import StoreError
+    from write_side.store.mapper import UndecodableEvent, UnknownTopic
+    from write_side.store.migrations import MigrationError
+
+    return (
+        Unreachable,
+        EmbeddedPostgresError,
+        SettingsError,
+        Refused,
+        FileRefused,
+        ManifestError,
+        StoreError,
+        UndecodableEvent,
+        UnknownTopic,
+        MigrationError,
+        AnotherShape,
+    )

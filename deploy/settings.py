@@ -1,0 +1,223 @@
+"""The settings of an installation: what each means, its default, and what it takes.
+
+This is the one place where they are documented: `contentlog settings` prints them, and the table
+in README.md is held to them by a test. Only `deploy` reads the environment; every process is
+handed what it needs as a frozen Struct of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, get_type_hints
+from urllib.parse import urlsplit, urlunsplit
+
+import msgspec
+from msgspec import Meta, Struct
+
+from api.limits.address import networks
+
+PREFIX = "CONTENTLOG_"
+
+Url = Annotated[
+    str,
+    Meta(
+        pattern=r"^postgres(ql)?://",
+        extra={"takes": "a PostgreSQL URL, such as postgresql://user:password@host:5432/database"},
+    ),
+]
+Text = Annotated[str, Meta(min_length=1, extra={"takes": "text"})]
+Port = Annotated[int, Meta(ge=1, le=65535, extra={"takes": "a whole number from 1 to 65535"})]
+Workers = Annotated[int, Meta(ge=1, le=256, extra={"takes": "a whole number from 1 to 256"})]
+Bytes = Annotated[int, Meta(ge=1024, extra={"takes": "a whole number of bytes from 1024"})]
+Milliseconds = Annotated[
+    int, Meta(ge=0, le=60_000, extra={"takes": "a whole number of milliseconds from 0 to 60000"})
+]
+RateLimit = Annotated[
+    int, Meta(ge=0, le=10**12, extra={"takes": "a whole number of requests; 0 is no limit"})
+]
+RedisUrl = Annotated[
+    str,
+    Meta(
+        pattern=r"^(rediss?|unix)://",
+        extra={"takes": "a Redis URL, such as redis://:password@host:6379/0"},
+    ),
+]
+Proxies = Annotated[
+    str,
+    Meta(
+        extra={"takes": "addresses and CIDR networks, separated by commas", "default": "none"},
+    ),
+]
+LogFormat = Annotated[Literal["json", "text"], Meta(extra={"takes": "json or text"})]
+
+
+class SettingsError(Exception):
+    """A setting cannot be used; the text is one line that names it and says what it takes."""
+
+
+class Settings(
+    Struct, frozen=True, kw_only=True, rename=lambda attribute: PREFIX + attribute.upper()
+):
+    """What the environment says; None is «not set» where a setting has no plain default."""
+
+    event_store_url: Annotated[
+        Url | None,
+        Meta(
+            description="The database of the event log",
+            extra={"default": "the embedded PostgreSQL"},
+        ),
+    ] = None
+    read_model_url: Annotated[
+        Url | None,
+        Meta(
+            description="The database of the read model; may be the same one",
+            extra={"default": "the embedded PostgreSQL"},
+        ),
+    ] = None
+    data: Annotated[
+        Text,
+        Meta(
+            description="The folder of the embedded PostgreSQL, which is started when a URL is not "
+            "set and shared by all commands that name the same folder"
+        ),
+    ] = ".contentlog"
+    host: Annotated[Text, Meta(description="The address that the API listens on")] = "127.0.0.1"
+    port: Annotated[Port, Meta(description="The port that the API listens on")] = 8080
+    workers: Annotated[Workers, Meta(description="The number of API processes")] = 1
+    max_body_bytes: Annotated[
+        Bytes, Meta(description="The largest request body that the API reads")
+    ] = 4 * 1024 * 1024
+    client_timeout_ms: Annotated[
+        Milliseconds,
+        Meta(
+            description="How long a client may take for the head of a request, for its body beside "
+            "a second for each 8 KiB, and for taking an answer; 0 waits for ever"
+        ),
+    ] = 30_000
+    read_your_writes_ms: Annotated[
+        Milliseconds,
+        Meta(description="How long a write waits until it can be read; 0 does not wait"),
+    ] = 2000
+    key_rate_limit: Annotated[
+        RateLimit,
+        Meta(description="Requests a minute with one key, where its workspace's plan sets none"),
+    ] = 600
+    ip_rate_limit: Annotated[
+        RateLimit, Meta(description="Requests a minute from one address (IPv6: from one /64)")
+    ] = 1200
+    redis_url: Annotated[
+        RedisUrl | None,
+        Meta(
+            description="The Redis that counts requests, for API processes on several machines; "
+            "needs the extra `redis`",
+            extra={"default": "counted in the event store's database"},
+        ),
+    ] = None
+    trusted_proxies: Annotated[
+        Proxies, Meta(description="The proxies whose X-Forwarded-For is believed")
+    ] = ""
+    log_format: Annotated[
+        LogFormat | None,
+        Meta(
+            description="How logs are written",
+            extra={"default": "text on a terminal, json elsewhere"},
+        ),
+    ] = None
+
+
+class Setting(Struct, frozen=True):
+    """One setting as people read about it. ``value`` is the one in force, without passwords."""
+
+    name: str
+    takes: str
+    default: str
+    meaning: str
+    value: str
+
+
+def load_settings(environment: Mapping[str, str]) -> Settings:
+    """The settings of an environment; an empty variable counts as one that is not set.
+
+    Raises SettingsError naming the first variable that cannot be used.
+    """
+    given = {name: value for name, value in environment.items() if value}
+    try:
+        settings = msgspec.convert(given, Settings, strict=False)
+    except msgspec.ValidationError as error:
+        raise _refusal(str(error), given) from None
+    try:
+        networks(settings.trusted_proxies)
+    except ValueError as error:
+        takes = "takes addresses and CIDR networks, separated by commas"
+        raise SettingsError(f"{PREFIX}TRUSTED_PROXIES {takes}: {error}") from None
+    return settings
+
+
+def describe(settings: Settings) -> list[Setting]:
+    """Every setting there is, in the order of the documentation."""
+    hints = get_type_hints(Settings, include_extras=True)
+    return [
+        _described(field, hints[field.name], getattr(settings, field.name))
+        for field in msgspec.structs.fields(Settings)
+    ]
+
+
+def table() -> list[str]:
+    """The lines of README.md's table."""
+    rows = [
+        f"| `{one.name}` | {one.default} | {one.meaning}. Takes {one.takes}. |"
+        for one in describe(Settings())
+    ]
+    return ["| Setting | Default | Meaning |", "|---|---|---|", *rows]
+
+
+def unknown_names(environment: Mapping[str, str]) -> list[str]:
+    """Variables that look like settings and are none, in the order of the alphabet."""
+    known = {field.encode_name for field in msgspec.structs.fields(Settings)}
+    return sorted(
+        name
+        for name in environment
+        if name.startswith(PREFIX) and not name.startswith(f"{PREFIX}TEST_") and name not in known
+    )
+
+
+def _refusal(error: str, given: Mapping[str, str]) -> SettingsError:
+    found = re.search(rf"\$\.({PREFIX}\w+)", error)
+    assert found is not None, error
+    takes = {setting.name: setting.takes for setting in describe(Settings())}[found[1]]
+    # A URL that is mistyped may still hold a password.
+    shown = "" if found[1].endswith("_URL") else f", not {given[found[1]]!r}"
+    return SettingsError(f"{found[1]} takes {takes}{shown}")
+
+
+def _described(field: Any, hint: Any, value: object) -> Setting:
+    about = [meta for meta in _metadata(hint) if isinstance(meta, Meta)]
+    extra = {key: text for meta in about for key, text in (meta.extra or {}).items()}
+    default = extra.get("default") or str(field.default)
+    return Setting(
+        name=field.encode_name,
+        takes=extra["takes"],
+        default=default,
+        meaning=next(meta.description for meta in about if meta.description),
+        value=default if value in (None, "") else without_password(str(value)),
+    )
+
+
+def _metadata(hint: Any) -> list[object]:
+    """What an annotation carries, that of the members of a union included."""
+    inner = [meta for part in getattr(hint, "__args__", ()) for meta in _metadata(part)]
+    return [*inner, *getattr(hint, "__metadata__", ())]
+
+
+def without_password(text: str) -> str:
+    """A URL fit to be shown; any other text as it is."""
+    if "://" not in text:
+        return text
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return f"{text.partition('://')[0]}://…"
+    name, at, host = parts.netloc.rpartition("@")
+    shown = f"{name.partition(':')[0]}{':…' if ':' in name else ''}{at}{host}"
+    return urlunsplit(parts._replace(netloc=shown))

@@ -1,0 +1,96 @@
+"""Reads the log in batches, and proves that a batch is all there is between two positions."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import asyncpg
+
+from projector.projection import Recorded
+from write_side.store.mapper import EventMapper, UndecodableEvent, UnknownTopic
+
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+
+BATCH = 2_000
+BATCH_BYTES = 16 * 1024 * 1024
+
+# The first of a batch is read whatever its size: before it, there is nothing.
+_LOG = """
+SELECT notification_id, originator_id, originator_version, topic, state FROM (
+    SELECT *, sum(octet_length(state)) OVER (ORDER BY notification_id ROWS UNBOUNDED PRECEDING)
+              - octet_length(state) AS bytes_before
+    FROM (
+        SELECT notification_id, originator_id, originator_version, topic, state
+        FROM write_side.event WHERE notification_id > $1 ORDER BY notification_id LIMIT $2
+    ) AS coming
+) AS sized WHERE bytes_before < $3 ORDER BY notification_id"""
+_AT = """
+SELECT (SELECT position FROM write_side.head) AS head, originator_id, originator_version
+FROM (SELECT 1) AS one LEFT JOIN write_side.event ON notification_id = $1"""
+
+
+class Halted(Exception):
+    """The projector must not go on: what it would skip or invent is for a person to decide."""
+
+
+class Gap(Halted):
+    """The log is not gapless where positions say it must be."""
+
+
+class Log:
+    """The event store, read over one connection."""
+
+    def __init__(self, connection: Connection, mapper: EventMapper) -> None:
+        self._connection = connection
+        self._mapper = mapper
+
+    async def read(self, after: int, limit: int = BATCH) -> list[Recorded]:
+        """The next events, decoded, up to about BATCH_BYTES of them: rows are made in memory.
+
+        Raises Gap, and Halted at an event that cannot be read.
+        What precedes an unreadable event is returned first: the halt comes with the next read.
+        """
+        rows = await self._connection.fetch(_LOG, after, limit, BATCH_BYTES)
+        if not rows:
+            return []
+        prove_contiguous(
+            after, [rows[0]["notification_id"], rows[-1]["notification_id"]], len(rows)
+        )
+        batch: list[Recorded] = []
+        for position, stream, version, topic, state in rows:
+            try:
+                event = self._mapper.decode(topic, state)
+            except (UnknownTopic, UndecodableEvent) as error:
+                if batch:
+                    return batch
+                raise Halted(f"at position {position}, stream {stream}: {error}") from error
+            batch.append(Recorded(position, stream, version, event))
+        return batch
+
+    async def check(self, position: int, stream: str | None, version: int | None) -> None:
+        """Raises Halted where the checkpoint is not of this log: it was restored to an earlier
+        point, and positions are used again."""
+        row = await self._connection.fetchrow(_AT, position)
+        assert row is not None
+        if position > row["head"]:
+            raise Halted(
+                f"the checkpoint is at {position}, beyond the log's head {row['head']}: the log "
+                "was restored to an earlier point; rebuild the read model"
+            )
+        if position and (row["originator_id"], row["originator_version"]) != (stream, version):
+            raise Halted(
+                f"position {position} holds {row['originator_id']} version "
+                f"{row['originator_version']}, where the read model has projected {stream} "
+                f"version {version}: the log was restored to an earlier point; "
+                "rebuild the read model"
+            )
+
+
+def prove_contiguous(after: int, ends: list[int], count: int) -> None:
+    """The log is gapless, so first, last and number tell whether anything is missing."""
+    first, last = ends
+    if first != after + 1 or count != last - first + 1:
+        raise Gap(
+            f"the log after position {after} gave {count} events from {first} to {last}: "
+            "events are missing"
+        )

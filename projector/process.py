@@ -1,0 +1,140 @@
+"""The projector process: one life after another, until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+from typing import TypeAlias
+
+import asyncpg
+import structlog
+from msgspec import Struct
+
+from projector.follower import Follower
+from projector.log import Halted, Log
+from projector.presence import Presence
+from projector.writer import Fenced
+from read_side.schema import LIVE
+from write_side.domain.identity import new_id
+from write_side.store.conflicts import passes
+from write_side.store.mapper import EventMapper
+
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+
+# Seconds.
+LOOK_AGAIN = 5
+STORE_PATIENCE = 30.0
+MODEL_PATIENCE = 60.0
+_log = structlog.get_logger("projector")
+
+
+class ProjectorSettings(Struct, frozen=True):
+    event_store_url: str
+    read_model_url: str
+
+
+async def run(settings: ProjectorSettings) -> None:
+    """Project until SIGTERM or SIGINT. Stopping in the middle of anything loses nothing."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    working = asyncio.create_task(live(settings))
+    stopping = asyncio.create_task(stop.wait())
+    await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    working.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await working
+
+
+async def live(settings: ProjectorSettings) -> None:
+    """Begin again after whatever passes; stay halted, and say so, at what does not."""
+    projector_id = f"{socket.gethostname()}/{os.getpid()}/{new_id()[-6:]}"
+    pause = 0.05
+    while True:
+        started = asyncio.get_running_loop().time()
+        try:
+            await _one_life(settings, projector_id)
+        except Fenced:
+            _log.warning("another projector took over")
+        except Exception as error:
+            if not passes(error):
+                raise
+            _log.warning("begins again", fault=repr(error))
+        if asyncio.get_running_loop().time() - started > 10:
+            pause = 0.05
+        await asyncio.sleep(pause)
+        pause = min(pause * 2, 1.0)
+
+
+async def _one_life(settings: ProjectorSettings, projector_id: str) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        store = await asyncpg.connect(
+            settings.event_store_url, timeout=10, command_timeout=STORE_PATIENCE
+        )
+        stack.push_async_callback(_close, store)
+        model = await connect_model(settings.read_model_url)
+        stack.push_async_callback(_close, model)
+        presence = Presence(model, projector_id)
+        try:
+            await _follow(store, model, presence)
+        except asyncio.CancelledError:
+            await _leave(presence)
+            raise
+
+
+async def _follow(store: Connection, model: Connection, presence: Presence) -> None:
+    try:
+        await Follower(store, model, Log(store, EventMapper()), presence).run()
+    except Halted as halt:
+        _log.error("halted", reason=str(halt))
+        await _stay_halted(presence, str(halt))
+    except Exception as error:
+        if isinstance(error, Fenced) or passes(error):
+            raise
+        _log.error("halted", exc_info=error)
+        await _stay_halted(presence, f"unexpected fault: {type(error).__name__}; the log has it")
+
+
+async def connect_model(url: str) -> Connection:
+    """A connection that writes the live read model.
+
+    It does not wait for the disk at each commit: rows and checkpoint are one transaction, so what
+    a crash of PostgreSQL takes is projected again from the log.
+    """
+    return await asyncpg.connect(
+        url,
+        timeout=10,
+        command_timeout=MODEL_PATIENCE,
+        server_settings={
+            "search_path": LIVE,
+            "synchronous_commit": "off",
+            "application_name": "contentlog projector",
+        },
+    )
+
+
+async def _stay_halted(presence: Presence, reason: str) -> None:
+    """Keep saying why, then look again: a person may have mended it."""
+    for _ in range(LOOK_AGAIN):
+        await presence.halt(reason)
+        await asyncio.sleep(1)
+
+
+async def _leave(presence: Presence) -> None:
+    with contextlib.suppress(Exception):
+        async with asyncio.timeout(1):
+            await presence.leave()
+
+
+async def _close(connection: Connection) -> None:
+    """Politely if it answers at once: closing lets go of the session's lock."""
+    try:
+        async with asyncio.timeout(1):
+            await connection.close()
+    except Exception:
+        connection.terminate()

@@ -1,0 +1,225 @@
+"""Events → rows: plain functions that know nothing of a database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from projector.rows import (
+    EntryState,
+    ImportRow,
+    KeyRow,
+    MediaRow,
+    Rows,
+    TypeRow,
+    WorkspaceRow,
+)
+from write_side.domain import entry as entries
+from write_side.domain import events as e
+from write_side.domain.identity import PRODUCTION
+
+
+class Recorded(Struct, frozen=True):
+    """An event at its place in the log and in its stream."""
+
+    position: int
+    stream: str
+    version: int
+    event: e.Event
+
+
+class Inconsistent(Exception):
+    """The event does not fit what the read model holds: one of the two is damaged."""
+
+
+class Needs(Struct):
+    """The rows that must be known before a batch can be folded."""
+
+    entries: set[str]
+    types: set[str]
+    workspaces: set[str]
+    keys: set[str]
+
+
+def needs(batch: Iterable[Recorded]) -> Needs:
+    """What the batch builds on that it does not itself begin."""
+    found = Needs(set(), set(), set(), set())
+    begun: set[str] = set()
+    for recorded in batch:
+        event = recorded.event
+        match event:
+            case e.EntryCreated():
+                begun.add(event.entry_id)
+            case e.EntryUpdated() | e.EntryDeleted() if event.entry_id not in begun:
+                found.entries.add(event.entry_id)
+            case e.WorkspaceRenamed() | e.PlanChanged() | e.EnvironmentAdded():
+                found.workspaces.add(event.workspace)
+            case e.KeyPermissionsChanged() | e.KeyRevoked():
+                found.keys.add(event.key_id)
+        type_id = getattr(event, "content_type_id", None)
+        if type_id is not None:
+            found.types.add(type_id)
+    return found
+
+
+def project(batch: Iterable[Recorded], before: Rows) -> Rows:
+    """All that the batch changes, folded: at most one row for a key, however many events."""
+    after = Rows()
+    for recorded in batch:
+        _STEPS[type(recorded.event)](recorded, recorded.event, before, after)
+    return after
+
+
+def _entry(recorded: Recorded, event: Any, before: Rows, after: Rows) -> None:
+    known = _known(after.entries, before.entries, event.entry_id)
+    if isinstance(event, e.EntryCreated):
+        _must(_known(after.types, before.types, event.content_type_id), recorded)
+        state = EntryState(entries.evolve(None, event), recorded.position)
+    elif known is None:
+        raise Inconsistent(f"{recorded.stream} at position {recorded.position} was never created")
+    else:
+        state = EntryState(entries.evolve(known.entry, event), known.position)
+    if state.entry.version != recorded.version:
+        raise Inconsistent(
+            f"{recorded.stream} has version {recorded.version} at position {recorded.position}, "
+            f"where {state.entry.version} was due"
+        )
+    after.entries[event.entry_id] = None if state.entry.deleted else state
+
+
+def _type_created(recorded: Recorded, event: e.ContentTypeCreated, _: Rows, after: Rows) -> None:
+    assert event.environment is not None
+    after.types[event.content_type_id] = TypeRow(
+        id=event.content_type_id,
+        workspace=event.workspace,
+        environment=event.environment,
+        slug=event.slug,
+        name=event.name,
+        fields=event.fields,
+        stages=event.stages,
+        version=recorded.version,
+        created_at=event.at,
+        updated_at=event.at,
+    )
+
+
+def _type_revised(
+    recorded: Recorded, event: e.ContentTypeRevised, before: Rows, after: Rows
+) -> None:
+    after.types[event.content_type_id] = replace(
+        _must(_known(after.types, before.types, event.content_type_id), recorded),
+        name=event.name,
+        fields=event.fields,
+        stages=event.stages,
+        version=recorded.version,
+        updated_at=event.at,
+    )
+
+
+def _type_removed(_r: Recorded, event: e.ContentTypeRemoved, _b: Rows, after: Rows) -> None:
+    after.types[event.content_type_id] = None
+
+
+def _workspace_created(_r: Recorded, event: e.WorkspaceCreated, _b: Rows, after: Rows) -> None:
+    after.workspaces[event.workspace] = WorkspaceRow(
+        slug=event.workspace,
+        name=event.name,
+        plan=event.plan,
+        environments=(PRODUCTION,),
+        created_at=event.at,
+    )
+
+
+def _workspace_changed(recorded: Recorded, event: Any, before: Rows, after: Rows) -> None:
+    known = _must(_known(after.workspaces, before.workspaces, event.workspace), recorded)
+    match event:
+        case e.WorkspaceRenamed():
+            known = replace(known, name=event.name)
+        case e.PlanChanged():
+            known = replace(known, plan=event.plan)
+        case e.EnvironmentAdded():
+            known = replace(known, environments=(*known.environments, event.environment))
+    after.workspaces[event.workspace] = known
+
+
+def _key_issued(_r: Recorded, event: e.KeyIssued, _b: Rows, after: Rows) -> None:
+    after.keys[event.key_id] = KeyRow(
+        id=event.key_id,
+        workspace=event.workspace,
+        name=event.name,
+        permissions=event.permissions,
+        issued_at=event.at,
+    )
+
+
+def _key_changed(recorded: Recorded, event: Any, before: Rows, after: Rows) -> None:
+    known = _must(_known(after.keys, before.keys, event.key_id), recorded)
+    if isinstance(event, e.KeyRevoked):
+        after.keys[event.key_id] = replace(known, revoked_at=event.at)
+    else:
+        after.keys[event.key_id] = replace(known, permissions=event.permissions)
+
+
+def _media(_r: Recorded, event: Any, _b: Rows, after: Rows) -> None:
+    key = (event.workspace, event.media_id)
+    if isinstance(event, e.MediaRemoved):
+        after.media[key] = None
+        return
+    after.media[key] = MediaRow(
+        workspace=event.workspace,
+        id=event.media_id,
+        url=event.url,
+        name=event.name,
+        content_type=event.content_type,
+    )
+
+
+def _import(_r: Recorded, event: e.ImportRecorded, _b: Rows, after: Rows) -> None:
+    assert event.environment is not None
+    after.imports[event.import_id] = ImportRow(
+        id=event.import_id,
+        workspace=event.workspace,
+        environment=event.environment,
+        content_type_id=event.content_type_id,
+        file_name=event.file_name,
+        created=event.created,
+        updated=event.updated,
+        skipped=event.skipped,
+        imported_at=event.at,
+    )
+
+
+_STEPS: dict[type[e.Event], Callable[[Recorded, Any, Rows, Rows], None]] = {
+    e.WorkspaceCreated: _workspace_created,
+    e.WorkspaceRenamed: _workspace_changed,
+    e.PlanChanged: _workspace_changed,
+    e.EnvironmentAdded: _workspace_changed,
+    e.KeyIssued: _key_issued,
+    e.KeyPermissionsChanged: _key_changed,
+    e.KeyRevoked: _key_changed,
+    e.ContentTypeCreated: _type_created,
+    e.ContentTypeRevised: _type_revised,
+    e.ContentTypeRemoved: _type_removed,
+    e.EntryCreated: _entry,
+    e.EntryUpdated: _entry,
+    e.EntryDeleted: _entry,
+    e.MediaAdded: _media,
+    e.MediaChanged: _media,
+    e.MediaRemoved: _media,
+    e.ImportRecorded: _import,
+}
+
+
+def _known(after: dict[str, Any], before: dict[str, Any], key: str) -> Any:
+    return after[key] if key in after else before.get(key)
+
+
+def _must(known: Any, recorded: Recorded) -> Any:
+    if known is None:
+        raise Inconsistent(
+            f"{recorded.stream} at position {recorded.position} builds on what is not there"
+        )
+    return known

@@ -1,0 +1,64 @@
+"""Catches up, in the background, the rows that were rendered under an older content type.
+
+Readers render such rows themselves meanwhile, so a change of a type shows at once; this spares
+them the work. Only renderings change here, never stored values.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import asyncpg
+
+from projector.columns import Renderers, entry_rows, locale_rows, portions
+from projector.known import entry_state, type_row
+from projector.statements import statement
+from projector.writer import Fenced
+
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+
+CHUNK = 500
+CHUNK_BYTES = 16 * 1024 * 1024
+
+
+async def render_some(connection: Connection, epoch: int) -> bool:
+    """Render one chunk of entries anew, under the epoch; whether there may be more to do.
+
+    Raises Fenced.
+    """
+    async with connection.transaction():
+        # Holds the checkpoint: neither this projector's own batches nor a switch come between.
+        if await connection.fetchrow(statement("hold_epoch"), epoch) is None:
+            raise Fenced
+        stale = await connection.fetchrow(statement("stale_type"))
+        if stale is None:
+            return False
+        await _render_chunk(connection, stale)
+        return True
+
+
+async def _render_chunk(connection: Connection, stale: Any) -> None:
+    type_ = type_row(stale)
+    rows = await connection.fetch(
+        statement("stale_entries"),
+        type_.workspace,
+        type_.environment,
+        type_.id,
+        stale["seen_at"],
+        stale["seen"],
+        CHUNK,
+        CHUNK_BYTES,
+    )
+    if not rows:
+        await connection.execute(statement("end_rendering"), type_.id)
+        return
+    states = [entry_state(row) for row in rows]
+    types, renderers = {type_.id: type_}, Renderers()
+    for parameters in portions(entry_rows(states, types, renderers)):
+        await connection.execute(statement("put_entries"), *parameters)
+    for parameters in portions(locale_rows((s.entry for s in states), types, renderers)):
+        await connection.execute(statement("put_locales"), *parameters)
+    last = states[-1]
+    await connection.execute(
+        statement("move_rendering"), type_.id, last.entry.created_at, last.position
+    )

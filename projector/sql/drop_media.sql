@@ -1,0 +1,2 @@
+-- $1 workspace, $2 id
+DELETE FROM media WHERE workspace = $1 AND id = $2

@@ -1,0 +1,3 @@
+-- $1 ids
+WITH renderings AS (DELETE FROM rendering WHERE content_type_id = ANY ($1::uuid[]))
+DELETE FROM content_type WHERE id = ANY ($1::uuid[])

@@ -1,0 +1,11 @@
+-- $1 new position, $2 stream, $3 version, $4 old position, $5 epoch
+WITH moved AS (
+    UPDATE checkpoint
+    SET position = $1, originator_id = $2, originator_version = $3, moved_at = now()
+    WHERE position = $4 AND epoch = $5
+    RETURNING position
+)
+-- Readers wait for the live read model: one that is being rebuilt beside it says nothing.
+SELECT CASE WHEN current_schema() = 'read_model'
+            THEN pg_notify('contentlog_projected', position::text) END, position
+FROM moved

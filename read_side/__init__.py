@@ -1,0 +1,1 @@
+"""The read tables and the queries over them."""

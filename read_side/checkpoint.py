@@ -1,0 +1,105 @@
+"""How far the read model has come, and waiting until it has come far enough."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Any, TypeAlias
+
+import asyncpg
+import structlog
+
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+
+CHANNEL = "contentlog_projected"
+POLL = 1.0
+# While somebody waits and notifications fail, this often.
+POLL_WAITING = 0.05
+_POSITION = "SELECT position FROM read_model.checkpoint"
+_log = structlog.get_logger("read_side.checkpoint")
+
+
+class CheckpointWatch:
+    """Knows the checkpoint from the projector's notifications, and asks each second besides."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._waiting: dict[asyncio.Future[None], int] = {}
+        self._wanted = asyncio.Event()
+        self._watching: asyncio.Task[None] | None = None
+        self.position = 0
+
+    async def __aenter__(self) -> CheckpointWatch:
+        self._watching = asyncio.create_task(self._watch(), name="checkpoint watch")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._watching is not None
+        self._watching.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._watching
+
+    async def wait(self, position: int, patience: float) -> bool:
+        """Whether the read model has passed the position within ``patience`` seconds."""
+        if self.position >= position:
+            return True
+        passed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting[passed] = position
+        self._wanted.set()
+        try:
+            # Never wait_for: in Python 3.11 it may swallow the caller's cancellation.
+            async with asyncio.timeout(patience):
+                await passed
+        except TimeoutError:
+            return False
+        finally:
+            self._waiting.pop(passed, None)
+        return True
+
+    async def _watch(self) -> None:
+        while True:
+            try:
+                await self._listen()
+            except Exception as error:
+                _log.warning("checkpoint is out of reach", fault=repr(error))
+                await asyncio.sleep(0.2)
+
+    async def _listen(self) -> None:
+        connection = await asyncpg.connect(self._url, timeout=5)
+        try:
+            await connection.add_listener(CHANNEL, self._on_notification)
+            # A rebuild never takes it back, but a restored database may: then we are here anew.
+            self.position = 0
+            while True:
+                self._passed(await connection.fetchval(_POSITION, timeout=5))
+                await self._pause()
+        finally:
+            connection.terminate()
+
+    async def _pause(self) -> None:
+        """Until the next question: a second, and no longer than a moment while somebody waits."""
+        if not self._waiting:
+            self._wanted.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(POLL):
+                    await self._wanted.wait()
+        await asyncio.sleep(POLL_WAITING)
+
+    def _on_notification(self, *notification: Any) -> None:
+        self._passed(int(notification[-1]))
+
+    def _passed(self, position: int) -> None:
+        """The read model stands at the position: wake those who waited for it or less.
+
+        What was asked may be answered after a notification that is newer.
+        """
+        self.position = max(self.position, position)
+        for waiting, wanted in list(self._waiting.items()):
+            if wanted <= self.position and not waiting.done():
+                waiting.set_result(None)
+
+
+async def wait_until_visible(url: str, position: int, patience: float) -> bool:
+    """Whether the read model at a PostgreSQL URL passes the position within ``patience`` s."""
+    async with CheckpointWatch(url) as watch:
+        return await watch.wait(position, patience)

@@ -1,0 +1,77 @@
+"""Content types, as the read model has them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from read_side.pool import Pool, fetch
+from read_side.refusals import TypeNotFound
+from read_side.rendering import Stage
+from read_side.statements import statement
+
+_ALL = statement("content_types")
+_ONE = statement("content_type")
+
+
+class OptionRow(Struct, frozen=True):
+    value: str
+    label: str
+
+
+class FieldRow(Struct, frozen=True):
+    """``to`` are slugs of content types; ``fields`` are a repeater's own."""
+
+    slug: str
+    name: str
+    type: str
+    required: bool = False
+    multiple: bool = False
+    range: bool = False
+    options: tuple[OptionRow, ...] = ()
+    to: tuple[str, ...] = ()
+    fields: tuple[FieldRow, ...] = ()
+
+
+class ContentTypeRow(Struct, frozen=True):
+    """Sections are among the fields; without a workflow there are no stages."""
+
+    id: str
+    slug: str
+    name: str
+    fields: tuple[FieldRow, ...]
+    stages: tuple[Stage, ...]
+    created_at: datetime
+    updated_at: datetime
+
+
+_FIELDS = msgspec.json.Decoder(tuple[FieldRow, ...])
+_STAGES = msgspec.json.Decoder(tuple[Stage, ...])
+
+
+async def content_types(pool: Pool, workspace: str, environment: str) -> list[ContentTypeRow]:
+    """All of them, by slug: unlike a name it is unique and never changes."""
+    return [_row(record) for record in await fetch(pool, _ALL, workspace, environment)]
+
+
+async def content_type(pool: Pool, workspace: str, environment: str, slug: str) -> ContentTypeRow:
+    """Raises TypeNotFound."""
+    records = await fetch(pool, _ONE, workspace, environment, slug)
+    if not records:
+        raise TypeNotFound
+    return _row(records[0])
+
+
+def _row(record: Any) -> ContentTypeRow:
+    return ContentTypeRow(
+        id=record["id"],
+        slug=record["slug"],
+        name=record["name"],
+        fields=_FIELDS.decode(record["fields"]),
+        stages=_STAGES.decode(record["stages"]),
+        created_at=record["created_at"],
+        updated_at=record["updated_at"],
+    )

@@ -1,0 +1,10 @@
+-- The projectors of this database and what they are doing: kept beside the read model, not in it,
+-- so that a rebuild does not touch it.
+CREATE SCHEMA IF NOT EXISTS projector;
+CREATE TABLE IF NOT EXISTS projector.process (
+    id           text        NOT NULL PRIMARY KEY,
+    role         text        NOT NULL,
+    started_at   timestamptz NOT NULL DEFAULT now(),
+    heartbeat_at timestamptz NOT NULL DEFAULT now(),
+    halted       text
+);

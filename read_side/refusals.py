@@ -1,0 +1,28 @@
+"""What the read side refuses.
+
+NotFound
+├── TypeNotFound
+└── EntryNotFound
+
+``ReadModelUnavailable`` is no refusal: the same question may be answered a moment later.
+"""
+
+from __future__ import annotations
+
+
+class NotFound(Exception):
+    """There is nothing of that name in this workspace and environment."""
+
+
+class ReadModelUnavailable(Exception):
+    """PostgreSQL did not answer."""
+
+
+class TypeNotFound(NotFound):
+    def __init__(self) -> None:
+        super().__init__("Content type not found")
+
+
+class EntryNotFound(NotFound):
+    def __init__(self) -> None:
+        super().__init__("Content entry not found")

@@ -1,0 +1,53 @@
+"""What operators ask of the read model: how far it is, and who is projecting it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TypeAlias
+
+import asyncpg
+from msgspec import Struct
+
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+
+_CHECKPOINT = "SELECT position, epoch, moved_at FROM read_model.checkpoint"
+_PROJECTORS = """
+SELECT id, role, halted, extract(epoch FROM now() - heartbeat_at)::float8 AS age
+FROM projector.process WHERE heartbeat_at > now() - interval '10 seconds' ORDER BY id"""
+_SIZE = """
+SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint AS bytes FROM pg_class c
+JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'read_model' AND c.relkind = 'r'"""
+
+
+class ProjectorStatus(Struct, frozen=True):
+    """``heartbeat_age`` in seconds; ``halted``: the reason why it does not go on."""
+
+    id: str
+    role: str
+    heartbeat_age: float
+    halted: str | None
+
+
+class ReadModelStatus(Struct, frozen=True):
+    """``size`` in bytes; projectors that were heard of in the last ten seconds."""
+
+    position: int
+    epoch: int
+    moved_at: datetime
+    size: int
+    projectors: list[ProjectorStatus]
+
+
+async def read_status(connection: Connection) -> ReadModelStatus:
+    checkpoint = await connection.fetchrow(_CHECKPOINT)
+    assert checkpoint is not None
+    projectors = await connection.fetch(_PROJECTORS)
+    return ReadModelStatus(
+        position=checkpoint["position"],
+        epoch=checkpoint["epoch"],
+        moved_at=checkpoint["moved_at"],
+        size=await connection.fetchval(_SIZE),
+        projectors=[
+            ProjectorStatus(row["id"], row["role"], row["age"], row["halted"]) for row in projectors
+        ],
+    )

@@ -1,0 +1,43 @@
+"""The least a server on aiohttp and asyncpg can do: one query, ready-made bytes, nothing else.
+
+``plain``: on asyncpg's own pool, as its documentation has it. ``lean``: on contentlog's pool, so
+that what is left of the difference is what contentlog does itself.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import asyncpg
+from aiohttp import web
+
+from read_side.pool import open_pool
+
+POOLS: dict[str, Callable[[str], Any]] = {
+    "plain": lambda url: asyncpg.create_pool(url, min_size=2, max_size=10),
+    "lean": open_pool,
+}
+
+
+def main(kind: str, url: str, port: int) -> None:
+    opened: Any = None
+
+    async def pool(_: web.Application) -> AsyncIterator[None]:
+        nonlocal opened
+        async with POOLS[kind](url) as opened:
+            yield
+
+    async def ready(_: web.Request) -> web.Response:
+        [(body,)] = await opened.fetch("SELECT body FROM floor WHERE id = $1", 1)
+        return web.Response(body=body, content_type="application/json")
+
+    app = web.Application()
+    app.cleanup_ctx.append(pool)
+    app.add_routes([web.get("/", ready)])
+    web.run_app(app, host="127.0.0.1", port=port, access_log=None, print=None)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

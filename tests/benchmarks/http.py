@@ -1,0 +1,119 @@
+"""Reads through HTTP against the bare floor: aiohttp doing one query for ready-made bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import asyncpg
+
+from tests.benchmarks.load import Load, measured
+from tests.benchmarks.report import Row, median, ratio_of_rounds, table
+from tests.benchmarks.workload import SECRET, append_entries, prepare
+from tests.processes import free_port, running
+from write_side.repository import Repository
+from write_side.store.mapper import EventMapper
+from write_side.store.recorder import open_recorder
+
+ENTRIES = 20_000
+# Rate limits count as they do in earnest; nothing is refused.
+LIMITS = {
+    "CONTENTLOG_KEY_RATE_LIMIT": "100000000",
+    "CONTENTLOG_IP_RATE_LIMIT": "100000000",
+}
+ROUNDS = 7
+PATHS = {
+    "list of 10": "/v1/content/posts",
+    "list of 100": "/v1/content/posts?limit=100",
+    "list of 10, offset 10,000": "/v1/content/posts?offset=10000",
+    "single entry": "/v1/content/posts/entry-4711",
+}
+AIMS = {"list of 10": "≥ 0.6×", "single entry": "≥ 0.6×"}
+
+
+async def measure(url: str, _other: str) -> str:
+    async with open_recorder(url) as recorder:
+        repository = Repository(recorder, EventMapper())
+        await append_entries(repository, await prepare(repository), ENTRIES)
+    with TemporaryDirectory() as folder, running(url, Path(folder) / "log", **LIMITS) as processes:
+        await processes.caught_up(120)
+        await settle(url)
+        async with floor("plain", url) as plain, floor("lean", url) as lean:
+            compared = [
+                await compare(what, path, processes.port, (plain, lean), url)
+                for what, path in PATHS.items()
+            ]
+    title = f"Reads of {ENTRIES:,} entries over HTTP, 16 connections"
+    return "\n".join(
+        (
+            table(title, [rows[0] for rows in compared], "floor (asyncpg's own pool)"),
+            table(f"{title}, again", [rows[1] for rows in compared], "floor (contentlog's pool)"),
+        )
+    )
+
+
+async def compare(
+    what: str, path: str, port: int, floors: tuple[int, int], url: str
+) -> tuple[Row, Row]:
+    """The floors serve the very bytes that contentlog answered."""
+    headers = f"Authorization: Bearer {SECRET}\r\n"
+    body = (await measured(Load(port, path, headers))).body
+    connection = await asyncpg.connect(url)
+    await connection.execute("UPDATE floor SET body = $1", body)
+    await connection.close()
+    rates: tuple[list[float], ...] = ([], [], [])
+    for _ in range(ROUNDS):
+        for rate, load in zip(
+            rates,
+            (Load(port, path, headers), *(Load(floor, "/", headers) for floor in floors)),
+            strict=True,
+        ):
+            rate.append((await measured(load)).per_second)
+    ours, plain, lean = rates
+    name = f"{what} ({len(body) / 1000:.1f} kB)"
+    return row(name, ours, plain, AIMS.get(what, "")), row(name, ours, lean, "")
+
+
+def row(name: str, ours: list[float], theirs: list[float], aim: str) -> Row:
+    return Row(
+        name,
+        f"{median(ours):,.0f}/s",
+        f"{median(theirs):,.0f}/s",
+        ratio_of_rounds(ours, theirs),
+        aim,
+    )
+
+
+async def settle(url: str) -> None:
+    """As autovacuum would leave the tables after a while."""
+    connection = await asyncpg.connect(url)
+    await connection.execute("VACUUM ANALYZE")
+    await connection.execute("CREATE TABLE floor (id int PRIMARY KEY, body bytea)")
+    await connection.execute("INSERT INTO floor VALUES (1, '')")
+    await connection.close()
+
+
+@asynccontextmanager
+async def floor(kind: str, url: str) -> AsyncIterator[int]:
+    """The bare server in a process of its own: see ``floor.py`` for its kinds."""
+    port = free_port()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tests.benchmarks.floor", kind, url, str(port)
+    )
+    try:
+        while True:
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+            except ConnectionError:
+                await asyncio.sleep(0.05)
+            else:
+                writer.close()
+                break
+        yield port
+    finally:
+        process.terminate()
+        await process.wait()

@@ -1,0 +1,81 @@
+"""A small HTTP client that costs little: keep-alive connections, one request at a time on each."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from msgspec import Struct
+
+CONNECTIONS = 16
+SECONDS = 1.5
+
+
+class Load(Struct, frozen=True):
+    """GETs of one path on this machine. ``headers`` end with CRLF each."""
+
+    port: int
+    path: str
+    headers: str
+
+    @property
+    def request(self) -> bytes:
+        return f"GET {self.path} HTTP/1.1\r\nHost: bench\r\n{self.headers}\r\n".encode()
+
+
+class Measured(Struct, frozen=True):
+    per_second: float
+    body: bytes
+
+
+class _Connection(asyncio.Protocol):
+    """Sends the next request as soon as an answer is whole. Answers need a Content-Length."""
+
+    def __init__(self, request: bytes) -> None:
+        self._request = request
+        self._received = bytearray()
+        self.answers = 0
+        self.body = b""
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.write(self._request)
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        end = self._received.find(b"\r\n\r\n")
+        if end < 0:
+            return
+        head = bytes(self._received[:end]).lower()
+        assert head.startswith(b"http/1.1 200"), bytes(self._received[:200])
+        at = head.index(b"content-length: ") + 16
+        length = int(head[at : at + 12].split(b"\r\n")[0])
+        if len(self._received) < end + 4 + length:
+            return
+        self.body = bytes(self._received[end + 4 :])
+        self._received.clear()
+        self.answers += 1
+        assert self._transport is not None
+        self._transport.write(self._request)
+
+    def close(self) -> None:
+        assert self._transport is not None
+        self._transport.abort()
+
+
+async def measured(load: Load, seconds: float = SECONDS) -> Measured:
+    """Answers per second, and the last body."""
+    loop = asyncio.get_running_loop()
+    connections = [
+        (await loop.create_connection(lambda: _Connection(load.request), "127.0.0.1", load.port))[1]
+        for _ in range(CONNECTIONS)
+    ]
+    started, before = time.perf_counter(), sum(c.answers for c in connections)
+    await asyncio.sleep(seconds)
+    answers = sum(c.answers for c in connections) - before
+    elapsed = time.perf_counter() - started
+    for connection in connections:
+        connection.close()
+    return Measured(answers / elapsed, connections[0].body)

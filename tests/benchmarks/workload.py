@@ -1,0 +1,106 @@
+"""Content to measure with: a workspace, a type of ten fields, and entries of about a kilobyte."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime, timedelta
+
+from eventsourcing.persistence import StoredEvent
+from msgspec import Raw
+
+from write_side.commands import Command, CreateContentType, CreateWorkspace, IssueKey
+from write_side.dispatch import execute
+from write_side.domain.content_type import ContentType
+from write_side.domain.definition import Field
+from write_side.domain.events import EntryCreated, EntryUpdated
+from write_side.domain.identity import Actor, Scope, entry_stream, new_id
+from write_side.repository import Repository
+from write_side.store.append import Append
+from write_side.store.mapper import EventMapper, StreamEvent
+
+SECRET = "a-secret-for-the-benchmarks"
+OPERATOR = Actor("operator", "benchmark")
+SCOPE = Scope("bench", "production")
+FIELDS = (
+    Field("body", "Body", "rich_text"),
+    Field("summary", "Summary", "text"),
+    Field("views", "Views", "number"),
+    Field("featured", "Featured", "boolean"),
+    Field("live", "Live", "datetime"),
+    *(Field(f"text_{n}", f"Text {n}", "text") for n in range(5)),
+)
+VALUES = {
+    "body": Raw(b'"' + b"The quick brown fox jumps over the lazy dog. " * 12 + b'"'),
+    "summary": Raw(b'"' + b"Of a fox and a dog. " * 6 + b'"'),
+    "views": Raw(b"1234"),
+    "featured": Raw(b"true"),
+    "live": Raw(b'"2026-01-31T09:30:00Z"'),
+    **{f"text_{n}": Raw(b'"some shorter text here"') for n in range(5)},
+}
+
+
+async def prepare(repository: Repository) -> ContentType:
+    """The workspace, its key and its content type."""
+    commands: list[Command] = [
+        CreateWorkspace(actor=OPERATOR, workspace="bench", name="Bench"),
+        IssueKey(
+            actor=OPERATOR,
+            workspace="bench",
+            name="bench",
+            permissions=("content.view", "content.edit"),
+            secret_hash=hashlib.sha256(SECRET.encode()).hexdigest(),
+        ),
+        CreateContentType(actor=OPERATOR, scope=SCOPE, slug="posts", name="Posts", fields=FIELDS),
+    ]
+    for command in commands:
+        await execute(command, repository)
+    return await repository.content_type(SCOPE, "posts")
+
+
+def created(content_type: ContentType, n: int, at: datetime) -> EntryCreated:
+    return EntryCreated(
+        workspace=SCOPE.workspace,
+        environment=SCOPE.environment,
+        actor=OPERATOR,
+        at=at,
+        entry_id=new_id(),
+        content_type_id=content_type.id,
+        slug=f"entry-{n}",
+        title=f"Entry {n}",
+        language="en-US",
+        status="published",
+        fields=VALUES,
+    )
+
+
+def updated(before: EntryCreated, at: datetime) -> EntryUpdated:
+    return EntryUpdated(
+        workspace=before.workspace,
+        environment=before.environment,
+        actor=OPERATOR,
+        at=at,
+        entry_id=before.entry_id,
+        content_type_id=before.content_type_id,
+        fields={"views": Raw(b"4321")},
+    )
+
+
+async def append_entries(
+    repository: Repository, content_type: ContentType, n: int, first: int = 0
+) -> None:
+    """``n`` entries, two of three updated once: straight into the log."""
+    mapper, at = EventMapper(), datetime(2026, 1, 1, tzinfo=UTC)
+    batch: list[StoredEvent] = []
+    for number in range(first, first + n):
+        at += timedelta(milliseconds=7)
+        event = created(content_type, number, at)
+        stream = entry_stream(event.entry_id)
+        batch.append(mapper.to_stored_event(StreamEvent(stream, 1, event)))
+        if number % 3:
+            later = updated(event, at + timedelta(seconds=1))
+            batch.append(mapper.to_stored_event(StreamEvent(stream, 2, later)))
+        if len(batch) > 1_000:
+            await repository.recorder.append(Append(events=batch))
+            batch = []
+    if batch:
+        await repository.recorder.append(Append(events=batch))

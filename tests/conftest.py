@@ -1,0 +1,68 @@
+"""Fixtures for the whole suite: a real PostgreSQL, and a fresh database for every test."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+
+from tests.cluster import use_cluster
+from tests.databases import Databases
+from write_side.repository import Repository
+from write_side.store.mapper import EventMapper
+from write_side.store.recorder import Recorder, open_recorder
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _loggers_follow_their_configuration() -> Iterator[None]:
+    """A command that is run within the tests' own process configures logs as a process of its own
+    would, for good; here the next test configures them anew."""
+    configure = structlog.configure
+
+    def configured(**options: Any) -> None:
+        configure(**{**options, "cache_logger_on_first_use": False})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(structlog, "configure", configured)
+        yield
+
+
+@pytest.fixture(scope="session")
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder for the whole run, whatever number of workers it has."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
+
+
+@pytest.fixture(scope="session")
+def databases(run_folder: Path) -> Iterator[Databases]:
+    with use_cluster(run_folder) as cluster:
+        yield Databases(cluster, run_folder)
+
+
+@pytest.fixture
+def database_url(databases: Databases) -> Iterator[str]:
+    """A database of this test alone, with the event store and the read model in it."""
+    with databases.new() as url:
+        yield url
+
+
+@pytest.fixture
+def empty_database_url(databases: Databases) -> Iterator[str]:
+    with databases.new(empty=True) as url:
+        yield url
+
+
+@pytest.fixture
+async def recorder(database_url: str) -> AsyncIterator[Recorder]:
+    async with open_recorder(database_url) as recorder:
+        yield recorder
+
+
+@pytest.fixture
+def repository(recorder: Recorder) -> Repository:
+    return Repository(recorder, EventMapper())

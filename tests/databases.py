@@ -1,0 +1,70 @@
+"""Databases for tests: made from a template that is migrated once in a run."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import itertools
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
+
+from read_side import schema
+from write_side.store.migrations import migrate
+
+_numbers = itertools.count()
+
+
+def with_database(url: str, database: str) -> str:
+    """The URL with another database in it."""
+    return urlunsplit(urlsplit(url)._replace(path=f"/{database}"))
+
+
+class Databases:
+    """Makes databases on one cluster. Names are unique to the process, so workers can share it."""
+
+    def __init__(self, cluster: str, folder: Path) -> None:
+        self._cluster = cluster
+        self._template = f"template_{folder.name}".replace("-", "_").lower()
+        with _exclusive(folder / "template.lock") as first:
+            if first:
+                asyncio.run(self._make_template())
+
+    @contextmanager
+    def new(self, *, empty: bool = False) -> Iterator[str]:
+        """A database with the event store and the read model in it, or an empty one."""
+        name = f"t_{os.getpid()}_{next(_numbers)}"
+        template = "template0" if empty else self._template
+        asyncio.run(self._execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"'))
+        try:
+            yield with_database(self._cluster, name)
+        finally:
+            asyncio.run(self._execute(f'DROP DATABASE "{name}" WITH (FORCE)'))
+
+    async def _make_template(self) -> None:
+        await self._execute(f'DROP DATABASE IF EXISTS "{self._template}"')
+        await self._execute(f'CREATE DATABASE "{self._template}" TEMPLATE template0')
+        connection = await asyncpg.connect(with_database(self._cluster, self._template))
+        await migrate(connection)
+        await schema.create(connection)
+        await connection.close()
+
+    async def _execute(self, statement: str) -> None:
+        connection = await asyncpg.connect(self._cluster)
+        try:
+            await connection.execute(statement)
+        finally:
+            await connection.close()
+
+
+@contextmanager
+def _exclusive(path: Path) -> Iterator[bool]:
+    """Hold the lock file; true for the first of the run that does."""
+    with path.open("a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield file.seek(0, os.SEEK_END) == 0  # not tell(): another may have written meanwhile
+        file.write("made")

@@ -1,0 +1,50 @@
+"""A data folder that every user can reach, a free port, and `contentlog dev` on them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.dev import Dev
+from tests.integration.deploy.processes import running_in, until
+from tests.processes import free_port
+
+
+@pytest.fixture
+def data() -> Iterator[Path]:
+    """An empty data folder that every user can reach, as PostgreSQL's own must."""
+    folder = Path(tempfile.mkdtemp(prefix="contentlog-e2e-"))
+    folder.chmod(0o755)
+    data = folder / "data"
+    yield data
+    left = running_in(data)
+    for process in left:
+        os.kill(process, signal.SIGKILL)
+    until(lambda: not running_in(data))
+    shutil.rmtree(folder)
+    assert left == []
+
+
+@pytest.fixture
+def port() -> int:
+    return free_port()
+
+
+@pytest.fixture
+def start(data: Path, port: int) -> Iterator[Any]:
+    started: list[Dev] = []
+
+    def _start(*arguments: str) -> Dev:
+        started.append(Dev(data, port, *arguments))
+        return started[-1]
+
+    yield _start
+    for dev in started:
+        dev.kill()

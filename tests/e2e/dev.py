@@ -1,0 +1,107 @@
+"""`contentlog dev` as a process, watched from outside."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from deploy.program import contentlog
+from tests.integration.deploy.processes import until
+
+
+class Dev:
+    """One `contentlog dev` and what it has printed so far."""
+
+    def __init__(self, data: Path, port: int, *arguments: str) -> None:
+        self.environment = {
+            **{name: value for name, value in os.environ.items() if "CONTENTLOG" not in name},
+            "CONTENTLOG_DATA": str(data),
+            "CONTENTLOG_PORT": str(port),
+            # Tests ask more in a minute than the default limits allow.
+            "CONTENTLOG_KEY_RATE_LIMIT": "0",
+            "CONTENTLOG_IP_RATE_LIMIT": "0",
+        }
+        self.began = time.monotonic()
+        self.process = subprocess.Popen(
+            contentlog("dev", *arguments),
+            env=self.environment,
+            cwd=data.parent,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self.lines: list[str] = []
+        self.complaints: list[str] = []
+        self._readers = [
+            threading.Thread(target=self._read, args=(stream, lines), daemon=True)
+            for stream, lines in (
+                (self.process.stdout, self.lines),
+                (self.process.stderr, self.complaints),
+            )
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def _read(self, stream: Any, lines: list[str]) -> None:
+        lines.extend(iter(stream.readline, ""))
+
+    def ready(self) -> float:
+        """Wait until all is printed; the seconds since the start."""
+        until(lambda: self._is_told() or self.process.poll() is not None, 90)
+        assert self.process.poll() is None, "".join(self.complaints)
+        return time.monotonic() - self.began
+
+    def _is_told(self) -> bool:
+        return any("curl -H" in line and " -d " in line for line in self.lines) or any(
+            "contentlog key issue" in line for line in self.lines
+        )
+
+    def curl_lines(self) -> list[str]:
+        return [line.strip() for line in self.lines if line.startswith("  curl ")]
+
+    def run(self, *arguments: str) -> str:
+        """Runs `contentlog ARGUMENTS` beside it, on the same data folder."""
+        return subprocess.run(
+            contentlog(*arguments),
+            env=self.environment,
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        ).stdout
+
+    def family(self) -> set[int]:
+        """The parent and its direct children."""
+        found = {self.process.pid}
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                parent = int(stat.read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+            if parent == self.process.pid:
+                found.add(int(stat.parent.name))
+        return found
+
+    def stop(self, number: signal.Signals) -> None:
+        """Signal the parent alone; all of it must go, in good order."""
+        family = self.family()
+        assert len(family) >= 3
+        self.process.send_signal(number)
+        assert self.process.wait(60) == 0, "".join(self.complaints)
+        assert not [one for one in family if Path(f"/proc/{one}").exists()]
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        for reader in self._readers:
+            reader.join(30)
+        assert self.process.stdout
+        assert self.process.stderr
+        self.process.stdout.close()
+        self.process.stderr.close()

@@ -1,0 +1,205 @@
+"""``kill -9`` of any process at random under load: what was answered is there afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+import random
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import asyncpg
+import pytest
+
+from tests.e2e.dev import Dev
+from tests.integration.deploy.processes import has_proc, running_in
+
+pytestmark = has_proc
+
+ROUNDS = 20
+WRITERS = 4
+SECRET = "a-secret-of-the-crash-test"
+MANIFEST = {
+    "workspace": "crash",
+    "name": "Crash",
+    "keys": [{"name": "writer", "permissions": ["content.view", "content.edit"], "secret": SECRET}],
+    "contentTypes": [
+        {"slug": "posts", "name": "Posts", "fields": [{"slug": "n", "name": "N", "type": "number"}]}
+    ],
+}
+PROGRAMS = {
+    "api": "contentlog api",
+    "projector": "contentlog projector",
+    "watch": "deploy.embedded.watch",
+}
+RECOVERY = 60.0
+
+
+class Answered:
+    """What the writers were told, and what they asked for without hearing."""
+
+    def __init__(self) -> None:
+        self.created: dict[str, str] = {}
+        self.unheard = 0
+
+
+@pytest.fixture
+def dev(start: Callable[..., Dev], data: Path) -> Iterator[Dev]:
+    dev = start("--no-demo")
+    dev.ready()
+    manifest = data.parent / "manifest.json"
+    manifest.write_text(json.dumps(MANIFEST))
+    dev.run("apply", str(manifest))
+    yield dev
+    dev.stop(signal.SIGTERM)
+
+
+async def test_every_answered_create_survives_the_killing_of_any_process(
+    dev: Dev, data: Path, port: int
+) -> None:
+    chance = random.Random(20261121)
+    answered, titles = Answered(), itertools.count()
+    headers = {"Authorization": f"Bearer {SECRET}"}
+    timeout = aiohttp.ClientTimeout(total=20)
+    async with aiohttp.ClientSession(
+        f"http://127.0.0.1:{port}", headers=headers, timeout=timeout
+    ) as session:
+        writers = [asyncio.create_task(write(session, titles, answered)) for _ in range(WRITERS)]
+        for number in range(ROUNDS):
+            before = len(answered.created)
+            await asyncio.sleep(chance.uniform(0.1, 0.5))
+            victim = ("api", "projector", "postmaster", "backend", "watch")[number % 5]
+            await kill(victim, dev, data, chance)
+            # The killed one is back when creates are answered again.
+            await back_at_work(answered, before + 20)
+        for writer in writers:
+            writer.cancel()
+        for ended in await asyncio.gather(*writers, return_exceptions=True):
+            if isinstance(ended, Exception):
+                raise ended
+        await caught_up(session)
+        assert len(answered.created) > ROUNDS * 20
+        await check_readable(session, answered)
+    await check_log_and_counts(data, answered)
+
+
+async def write(session: aiohttp.ClientSession, titles: Iterator[int], answered: Answered) -> None:
+    while True:
+        n = next(titles)
+        body = {"contentTypeSlug": "posts", "title": f"Post {n}", "fields": {"n": n}}
+        try:
+            async with session.post("/v1/content", json=body) as response:
+                if response.status == 200:
+                    entry = (await response.json())["data"]
+                    answered.created[entry["slug"]] = entry["id"]
+                    continue
+                assert response.status >= 500, await response.text()
+        except (aiohttp.ClientError, TimeoutError):
+            pass
+        answered.unheard += 1
+        await asyncio.sleep(0.02)
+
+
+async def kill(victim: str, dev: Dev, data: Path, chance: random.Random) -> None:
+    """``kill -9`` one process of ours, by its pid, as soon as there is one."""
+    deadline = time.monotonic() + RECOVERY
+    while not (found := processes(victim, dev, data)):
+        assert time.monotonic() < deadline, f"there is no {victim} to kill"
+        await asyncio.sleep(0.02)
+    os.kill(chance.choice(found), signal.SIGKILL)
+
+
+def processes(victim: str, dev: Dev, data: Path) -> list[int]:
+    if victim in ("postmaster", "backend"):
+        return servers(data, victim)
+    return [pid for pid in dev.family() if PROGRAMS[victim] in arguments(pid)]
+
+
+def servers(data: Path, which: str) -> list[int]:
+    """The PostgreSQL server of the data folder, or the backends that serve its clients."""
+    running = running_in(data)
+    backends = [pid for pid in running if "[local]" in arguments(pid)]
+    if which == "backend":
+        return backends
+    return [pid for pid in running if "/bin/postgres " in arguments(pid)]
+
+
+def arguments(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return ""
+
+
+async def back_at_work(answered: Answered, creates: int) -> None:
+    deadline = time.monotonic() + RECOVERY
+    while len(answered.created) <= creates:
+        assert time.monotonic() < deadline, "the service did not come back"
+        await asyncio.sleep(0.02)
+
+
+async def caught_up(session: aiohttp.ClientSession) -> None:
+    deadline = time.monotonic() + RECOVERY
+    while time.monotonic() < deadline:
+        try:
+            async with session.get("/readyz") as response:
+                body = await response.json()
+                if response.status == 200 and body["head"] == body["checkpoint"]:
+                    return
+        except aiohttp.ClientError:
+            pass
+        await asyncio.sleep(0.05)
+    raise AssertionError("the read model did not catch up")
+
+
+async def check_readable(session: aiohttp.ClientSession, answered: Answered) -> None:
+    for slug, entry_id in answered.created.items():
+        async with session.get(f"/v1/content/posts/{slug}") as response:
+            body = await response.json()
+            assert response.status == 200, (slug, body)
+            assert body["data"]["id"] == entry_id
+    async with session.get("/v1/content/posts?status=draft") as response:
+        total = (await response.json())["pagination"]["total"]
+    assert len(answered.created) <= total <= len(answered.created) + answered.unheard
+
+
+async def check_log_and_counts(data: Path, answered: Answered) -> None:
+    from deploy.embedded.server import use
+
+    with use(data) as url:
+        connection = await asyncpg.connect(url)
+        try:
+            assert await rows(connection, LOG) == [(0, True, True)]
+            created = {str(row["id"]) for row in await connection.fetch(CLAIMED)}
+            assert set(answered.created.values()) <= created
+            assert await rows(connection, COUNTED) == await rows(connection, KEPT)
+            assert await rows(connection, USED) == await rows(connection, LIVING)
+        finally:
+            await connection.close()
+
+
+async def rows(connection: Any, statement: str) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row) for row in await connection.fetch(statement))
+
+
+LOG = """
+SELECT max(notification_id) - count(*) AS gaps,
+       max(notification_id) = (SELECT position FROM write_side.head) AS at_head,
+       max(notification_id) = (SELECT position FROM read_model.checkpoint) AS projected
+FROM write_side.event"""
+CLAIMED = "SELECT id FROM write_side.entry_claim"
+COUNTED = """
+SELECT workspace, environment, content_type_id, status, language, count(*) FROM read_model.entry
+GROUP BY 1, 2, 3, 4, 5"""
+KEPT = """
+SELECT workspace, environment, content_type_id, status, language, n FROM read_model.entry_count
+WHERE n > 0"""
+USED = """
+SELECT workspace, environment, used FROM write_side.usage WHERE quota = 'entries' AND used > 0"""
+LIVING = "SELECT workspace, environment, count(*) FROM read_model.entry GROUP BY 1, 2"

@@ -1,0 +1,92 @@
+"""`contentlog dev` from nothing: its own printed lines answer, and it leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import socket
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.deploy.processes import has_proc, until
+
+pytestmark = has_proc
+
+
+def answer(line: str) -> Any:
+    """What a printed line answers, as the shell runs it."""
+    done = subprocess.run(line, shell=True, capture_output=True, text=True, timeout=30)  # noqa: S602
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="runs the printed curl lines")
+def test_the_first_start_answers_its_own_lines_and_the_second_changes_nothing(start: Any) -> None:
+    dev = start()
+    dev.ready()
+    listed, single, create = dev.curl_lines()
+    articles = answer(listed)
+    assert articles["success"] is True
+    assert len(articles["data"]) == 3
+    assert articles["pagination"]["total"] == 18
+    french = answer(single)["data"]
+    assert (french["locale"], french["title"]) == ("fr-FR", "Le brouillard à l'oreille")
+    created = answer(create)
+    assert created["data"]["status"] == "draft"
+    assert "error" in answer(create)  # its slug is taken now
+    status = json.loads(dev.run("status", "--json"))
+    assert status["lag"] == {"events": 0, "seconds": 0.0}
+    assert [one["role"] for one in status["projectors"]] == ["active"]
+    dev.stop(signal.SIGINT)
+
+    again = start()
+    assert again.ready() < 5
+    assert json.loads(again.run("status", "--json"))["head"] == status["head"]
+    assert answer(again.curl_lines()[0]) == articles
+    again.stop(signal.SIGTERM)
+
+
+def test_a_port_in_use_is_one_line_before_anything_is_started(
+    start: Any, data: Path, port: int
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", port))
+        taken.listen()
+        dev = start()
+        assert dev.process.wait(30) == 1
+    until(lambda: dev.complaints)
+    (line,) = dev.complaints
+    assert line.startswith(f"contentlog: 127.0.0.1:{port} cannot be listened on")
+    assert not data.exists()
+
+
+@pytest.mark.parametrize("step", ["PG_VERSION", "demo"])
+def test_a_first_start_that_is_stopped_halfway_is_made_good(
+    start: Any, data: Path, step: str
+) -> None:
+    dev = start()
+    if step == "demo":
+        until(lambda: len(dev.family()) >= 3, 60)
+    else:
+        until(lambda: list(data.glob("**/PG_VERSION")), 60)
+    family = dev.family() - {dev.process.pid}
+    dev.process.send_signal(signal.SIGKILL if step == "demo" else signal.SIGTERM)
+    assert dev.process.wait(60) in (0, -signal.SIGKILL)
+    # What a killed parent leaves is ended by the kernel, in its own time.
+    until(lambda: not [one for one in family if Path(f"/proc/{one}").exists()])
+    again = start()
+    again.ready()
+    assert answer(again.curl_lines()[0])["pagination"]["total"] == 18
+    again.stop(signal.SIGINT)
+
+
+def test_without_the_demo_the_log_is_empty(start: Any) -> None:
+    dev = start("--no-demo")
+    dev.ready()
+    assert json.loads(dev.run("status", "--json"))["head"] == 0
+    assert dev.curl_lines() == []
+    dev.stop(signal.SIGTERM)

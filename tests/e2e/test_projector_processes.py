@@ -1,0 +1,148 @@
+"""Projectors as processes: one is active, one stands by, and killing either loses nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from deploy.program import contentlog
+from read_side.status import ProjectorStatus
+from tests.databases import Databases
+from tests.integration.projecting import caught_up, dump, project_all, status_of, until
+from tests.integration.projector.given import Given
+from write_side.repository import Repository
+
+Start = Callable[[], "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture
+def start(database_url: str, tmp_path: Path) -> Iterator[Start]:
+    """Starts a projector on the test's database; those still running are killed at the end."""
+    started: list[subprocess.Popen[bytes]] = []
+    urls = {f"CONTENTLOG_{name}_URL": database_url for name in ("EVENT_STORE", "READ_MODEL")}
+    with (tmp_path / "projectors.log").open("wb") as log:
+
+        def start_one() -> subprocess.Popen[bytes]:
+            process = subprocess.Popen(
+                contentlog("projector"), env={**os.environ, **urls}, stdout=log, stderr=log
+            )
+            started.append(process)
+            return process
+
+        yield start_one
+        for process in started:
+            process.kill()
+            process.wait(10)
+
+
+@pytest.fixture
+def other_model(databases: Databases) -> Iterator[str]:
+    with databases.new() as url:
+        yield url
+
+
+async def projectors(url: str) -> dict[str, list[ProjectorStatus]]:
+    """By role, those that were heard of in the last two seconds."""
+    found: dict[str, list[ProjectorStatus]] = {"active": [], "standby": []}
+    for projector in (await status_of(url)).projectors:
+        if projector.heartbeat_age < 2:
+            found[projector.role].append(projector)
+    return found
+
+
+def pid_of(projector: ProjectorStatus) -> int:
+    """Their ids are host/pid/chance."""
+    return int(projector.id.split("/")[1])
+
+
+async def one_of_each(url: str) -> tuple[int, int]:
+    """Wait for one active and one standing by: their process ids."""
+
+    async def there() -> bool:
+        found = await projectors(url)
+        return [len(found["active"]), len(found["standby"])] == [1, 1]
+
+    await until(there)
+    found = await projectors(url)
+    return pid_of(found["active"][0]), pid_of(found["standby"][0])
+
+
+async def test_of_two_one_is_active_and_the_other_takes_over_when_it_is_killed(
+    start: Start, database_url: str, other_model: str, repository: Repository
+) -> None:
+    given = Given(repository)
+    await given.magazine()
+    processes = {process.pid: process for process in (start(), start())}
+    active, standby = await one_of_each(database_url)
+    assert {active, standby} == set(processes)
+    await caught_up(database_url)
+    epoch = (await status_of(database_url)).epoch
+
+    entries = [await given.entry(f"before-{n}") for n in range(20)]
+    os.kill(active, signal.SIGKILL)
+    killed = time.monotonic()
+    entries += [await given.entry(f"after-{n}") for n in range(20)]
+    await caught_up(database_url, seconds=5)
+    took = time.monotonic() - killed
+    assert took < 3, f"took over after {took:.1f} s"  # within one, where the machine is idle
+    assert (await status_of(database_url)).epoch == epoch + 1
+
+    await given.update(entries[0], title="Still there")
+    await caught_up(database_url, seconds=5)
+    await project_all(database_url, other_model)
+    assert await dump(database_url) == await dump(other_model), "nothing lost, nothing twice"
+
+
+async def test_one_that_is_told_to_stop_ends_at_once_with_status_0(
+    start: Start, database_url: str, repository: Repository
+) -> None:
+    given = Given(repository)
+    await given.magazine()
+    processes = {process.pid: process for process in (start(), start())}
+    for left in (1, 0):
+        await caught_up(database_url)
+        found = await projectors(database_url)
+        if left:
+            await one_of_each(database_url)
+            found = await projectors(database_url)
+        process = processes[pid_of(found["active"][0])]
+        told = time.monotonic()
+        process.terminate()
+        assert process.wait(10) == 0
+        assert time.monotonic() - told < 2  # within one, where the machine is idle
+        assert pid_of(found["active"][0]) not in await pids(database_url), "it took its leave"
+        await given.entry(f"entry-{left}")
+
+        async def next_is_active(left: int = left) -> bool:
+            return len((await projectors(database_url))["active"]) == left
+
+        await until(next_is_active)
+
+
+async def pids(url: str) -> set[int]:
+    return {pid_of(projector) for projector in (await status_of(url)).projectors}
+
+
+async def test_one_that_is_told_to_stop_in_the_middle_of_its_work_loses_nothing(
+    start: Start, database_url: str, other_model: str, repository: Repository
+) -> None:
+    """Stopped and started over and over while entries are made."""
+    given = Given(repository)
+    await given.magazine()
+    for n in range(3):
+        process = start()
+        await caught_up(database_url)
+        for m in range(10):
+            await given.entry(f"entry-{n}-{m}")
+        process.send_signal(signal.SIGTERM if n % 2 else signal.SIGKILL)
+        process.wait(10)
+    start()
+    await caught_up(database_url)
+    await project_all(database_url, other_model)
+    assert await dump(database_url) == await dump(other_model)

@@ -1,0 +1,1 @@
+"""The real application on a free port, with a real projector beside it."""

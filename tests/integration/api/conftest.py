@@ -1,0 +1,58 @@
+"""A server for each test, on a database of its own."""
+
+from __future__ import annotations
+
+import io
+import logging
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+import structlog
+
+from deploy.logs import configure_logs
+from deploy.settings import Settings
+from tests.integration.api.serving import Client, Server, serving
+from tests.integration.projector.given import Given
+from write_side.repository import Repository
+
+
+@pytest.fixture
+async def server(database_url: str, repository: Repository) -> AsyncIterator[Server]:
+    async with serving(database_url, repository) as server:
+        yield server
+
+
+@pytest.fixture
+def logged(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any], Callable[[], str]]]:
+    """Logs in a format from now on, as the command line has them; what was logged by then."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    written = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
+
+    def read() -> str:
+        assert isinstance(written.buffer, io.BytesIO)
+        return written.buffer.getvalue().decode()
+
+    def configure(log_format: Any) -> Callable[[], str]:
+        monkeypatch.setattr(sys, "stderr", written)
+        configure_logs(Settings(log_format=log_format))
+        structlog.configure(cache_logger_on_first_use=False)
+        return read
+
+    yield configure
+    structlog.reset_defaults()
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+@pytest.fixture
+async def acme(server: Server) -> Given:
+    """A workspace whose key may do everything."""
+    return await server.workspace(staging=True)
+
+
+@pytest.fixture
+def client(server: Server, acme: Given) -> Client:
+    return server.client()

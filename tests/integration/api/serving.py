@@ -1,0 +1,142 @@
+"""The real application on a free port, and the workspaces whose keys ask it."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+import msgspec
+from aiohttp import web
+from msgspec import Struct
+
+from api.connections import Runner
+from api.context import Service
+from api.server import application, open_service
+from api.settings import ApiSettings
+from tests.integration.projecting import caught_up, projecting
+from tests.integration.projector.given import Given
+from write_side import commands as c
+from write_side.domain.identity import Scope
+from write_side.repository import Repository
+
+BOTH = ("content.view", "content.edit")
+PATIENCE = 5.0
+ACME = "secret-of-acme"
+
+
+class Answer(Struct):
+    """A response, read to its end."""
+
+    status: int
+    headers: Any
+    text: str
+
+    @property
+    def body(self) -> Any:
+        return msgspec.json.decode(self.text)
+
+    @property
+    def data(self) -> Any:
+        assert self.status == 200, self.text
+        return self.body["data"]
+
+
+class Client:
+    """Asks as the holder of one key would."""
+
+    def __init__(self, session: aiohttp.ClientSession, secret: str | None) -> None:
+        self._session = session
+        self._secret = secret
+
+    async def get(self, path: str, **options: Any) -> Answer:
+        return await self.ask("GET", path, **options)
+
+    async def post(self, body: Any, path: str = "/v1/content", **options: Any) -> Answer:
+        """The body as JSON, or the very bytes."""
+        given = {"data": body} if isinstance(body, bytes) else {"json": body}
+        return await self.ask("POST", path, **given, **options)
+
+    async def ask(
+        self, method: str, path: str, headers: dict[str, str] | None = None, **options: Any
+    ) -> Answer:
+        key = {"Authorization": f"Bearer {self._secret}"} if self._secret else {}
+        sent = {**key, **(headers or {})}
+        async with self._session.request(method, path, headers=sent, **options) as response:
+            return Answer(response.status, response.headers, await response.text())
+
+
+class Server:
+    """One application on one database, and a repository to make its log of."""
+
+    def __init__(
+        self, url: str, service: Service, session: aiohttp.ClientSession, repository: Repository
+    ) -> None:
+        self.url = url
+        self.service = service
+        self.session = session
+        self.repository = repository
+
+    def client(self, secret: str | None = ACME) -> Client:
+        return Client(self.session, secret)
+
+    async def workspace(
+        self, slug: str = "acme", permissions: tuple[str, ...] = BOTH, **plan: Any
+    ) -> Given:
+        """A workspace and its key ``secret-of-<slug>``."""
+        given = Given(self.repository, Scope(slug, "production"))
+        await given.workspace(**plan)
+        await self.key(f"secret-of-{slug}", slug, permissions)
+        return given
+
+    async def key(self, secret: str, workspace: str, permissions: tuple[str, ...] = BOTH) -> None:
+        given = Given(self.repository)
+        await given.does(
+            c.IssueKey,
+            workspace=workspace,
+            name=secret,
+            permissions=permissions,
+            secret_hash=hashlib.sha256(secret.encode()).hexdigest(),
+        )
+
+    async def caught_up(self) -> None:
+        await caught_up(self.url)
+
+
+@asynccontextmanager
+async def serving(
+    url: str, repository: Repository, *, projector: bool = True, **settings: Any
+) -> AsyncIterator[Server]:
+    """Settings as ``ApiSettings`` has them; rate limits that no test reaches by chance."""
+    limits = {"key_rate_limit": 1_000_000, "ip_rate_limit": 1_000_000}
+    given = {"read_your_writes": PATIENCE, **limits, **settings}
+    async with contextlib.AsyncExitStack() as stack:
+        service = await stack.enter_async_context(
+            open_service(ApiSettings(event_store_url=url, read_model_url=url, **given))
+        )
+        base = await stack.enter_async_context(
+            listening(application(service), service.settings.client_timeout)
+        )
+        session = await stack.enter_async_context(
+            aiohttp.ClientSession(base, connector=aiohttp.TCPConnector(limit=0))
+        )
+        if projector:
+            await stack.enter_async_context(projecting(url))
+        yield Server(url, service, session, repository)
+
+
+@asynccontextmanager
+async def listening(app: web.Application, patience: float = 30) -> AsyncIterator[str]:
+    """The application's base URL."""
+    runner = Runner(app, patience=patience, grace=1)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        host, port = runner.addresses[0][:2]
+        yield f"http://{host}:{port}"
+    finally:
+        await runner.cleanup()

@@ -1,0 +1,211 @@
+"""What aiohttp answers by itself, clients that are slow, and bodies that are too large."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from msgspec import json
+
+from tests.integration.api.serving import Server, serving
+from tests.integration.api.test_refusals import refused
+from tests.integration.projector.given import raws
+from write_side.repository import Repository
+
+Logged = Callable[[Any], Callable[[], str]]
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+KEY = b"Authorization: Bearer secret-of-acme\r\n"
+POST = b"POST /v1/content HTTP/1.1\r\nHost: x\r\n" + KEY
+BROKEN = [
+    b"nonsense\r\n\r\n",
+    b"GET\r\n\r\n",
+    b"GET / HTTP/9.9.9\r\n\r\n",
+    b"GET /" + b"x" * 20_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: x\r\nno header\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 20_000 + b"\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: x\r\n" + b"X: y\r\n" * 500 + b"\r\n",
+    POST + b"Content-Length: x\r\n\r\n",
+    POST + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n",
+    b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+]
+
+
+@pytest.fixture
+async def impatient(database_url: str, repository: Repository) -> AsyncIterator[Server]:
+    async with serving(
+        database_url, repository, client_timeout=0.3, max_body_bytes=50_000
+    ) as server:
+        acme = await server.workspace()
+        await acme.content_type()
+        yield server
+
+
+@asynccontextmanager
+async def connected(server: Server) -> AsyncIterator[Streams]:
+    port = server.session._base_url.port  # type: ignore[union-attr]
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        yield reader, writer
+    finally:
+        writer.transport.abort()
+
+
+async def answered(streams: Streams, request: bytes) -> tuple[int, dict[str, str], Any]:
+    """The status, headers and body of the answer to these very bytes."""
+    reader, writer = streams
+    writer.write(request)
+    head = (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)).decode()
+    headers = dict(re.findall(r"([\w-]+): (.*)\r\n", head.lower()))
+    body = await reader.readexactly(int(headers["content-length"]))
+    return int(head.split()[1]), headers, json.decode(body)
+
+
+async def is_closed(streams: Streams) -> bool:
+    try:
+        return await asyncio.wait_for(streams[0].read(1), 5) == b""
+    except ConnectionResetError:
+        return True
+
+
+async def test_what_is_no_http_has_the_error_envelope_and_an_id(
+    server: Server, logged: Logged
+) -> None:
+    read = logged("json")
+    for request in BROKEN:
+        async with connected(server) as streams:
+            status, headers, body = await answered(streams, request)
+            assert (status, list(body)) == (400, ["error"]), request[:60]
+            assert headers["content-type"] == "application/json"
+            assert headers["x-request-id"]
+            assert headers["x-ratelimit-limit"]
+            assert headers["cache-control"] == "no-store"
+            assert await is_closed(streams)
+    assert {json.decode(line)["level"] for line in read().splitlines()} == {"info"}
+
+
+async def test_an_unknown_expectation_has_the_error_envelope(server: Server) -> None:
+    async with connected(server) as streams:
+        request = b"GET /v1/content HTTP/1.1\r\nHost: x\r\nExpect: the-unexpected\r\n\r\n"
+        status, headers, body = await answered(streams, request)
+    assert (status, list(body)) == (417, ["error"])
+    assert headers["x-request-id"]
+    assert headers["x-ratelimit-limit"]
+
+
+async def test_a_fault_outside_of_the_application_has_the_error_envelope(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(*_: object) -> None:
+        raise RuntimeError("the password is hunter2")
+
+    monkeypatch.setattr("aiohttp.web_urldispatcher.UrlDispatcher.resolve", fails)
+    answer = await server.client().get("/v1/content")
+    refused(answer, 500, "Internal server error")
+    assert "hunter2" not in answer.text
+    assert answer.headers["X-Request-Id"]
+    assert answer.headers["X-RateLimit-Limit"]
+
+
+class TestSlowClients:
+    async def test_a_head_that_does_not_end_is_given_up(self, impatient: Server) -> None:
+        async with connected(impatient) as streams:
+            for byte in b"GET /v1/content HTTP/1.1\r\nHost":
+                streams[1].write(bytes([byte]))
+                await asyncio.sleep(0.02)
+                if streams[0].at_eof():
+                    break
+            assert await is_closed(streams)
+
+    async def test_a_second_head_is_given_up_too(self, impatient: Server) -> None:
+        async with connected(impatient) as streams:
+            request = b"GET /v1/content HTTP/1.1\r\nHost: x\r\n" + KEY + b"\r\n"
+            assert (await answered(streams, request))[0] == 200
+            streams[1].write(b"GET /v1")
+            assert await is_closed(streams)
+
+    async def test_a_pause_between_requests_is_not_slowness(self, impatient: Server) -> None:
+        request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+        async with connected(impatient) as streams:
+            await asyncio.sleep(0.5)
+            streams[1].write(request[:10])
+            await asyncio.sleep(0.05)
+            assert (await answered(streams, request[10:]))[0] == 200
+            await asyncio.sleep(0.5)
+            assert (await answered(streams, request))[0] == 200
+
+    async def test_a_body_that_does_not_come_is_a_408(self, impatient: Server) -> None:
+        async with connected(impatient) as streams:
+            status, _, body = await answered(streams, POST + b"Content-Length: 100\r\n\r\n{")
+            assert (status, list(body)) == (408, ["error"])
+
+    async def test_a_body_that_drips_is_a_408(self, impatient: Server) -> None:
+        async with connected(impatient) as streams:
+            streams[1].write(POST + b"Transfer-Encoding: chunked\r\n\r\n")
+            for _ in range(60):
+                streams[1].write(b"1\r\n \r\n")
+                await asyncio.sleep(0.01)
+            status, _, body = await answered(streams, b"")
+            assert (status, list(body)) == (408, ["error"])
+
+    async def test_a_client_that_does_not_read_is_let_go(self, impatient: Server) -> None:
+        acme = await impatient.workspace("globex")
+        await acme.content_type()
+        for n in range(20):
+            await acme.entry(f"e{n}", fields=raws(body="x" * 45_000))
+        await impatient.caught_up()
+        request = b"GET /v1/content?limit=100 HTTP/1.1\r\nHost: x\r\n" + KEY.replace(
+            b"acme", b"globex"
+        )
+        async with connected(impatient) as (reader, writer):
+            writer.write((request + b"\r\n") * 20)
+            await asyncio.sleep(1.5)
+            async with asyncio.timeout(5):
+                got = await reader.read()
+        assert 0 < len(got) < 15_000_000, "of 18 MB; the rest is not kept for it"
+
+
+class TestBodies:
+    async def test_the_limit_holds_for_chunks_and_for_what_is_unpacked(
+        self, impatient: Server
+    ) -> None:
+        client = impatient.client()
+
+        async def chunks(size: int, times: int) -> AsyncIterator[bytes]:
+            for _ in range(times):
+                yield b" " * size
+
+        async def packed() -> AsyncIterator[bytes]:
+            yield gzip.compress(b" " * 50_001)
+
+        close = {"Connection": "close"}
+        for n in (60, 400):
+            body = chunks(1000, n)
+            refused(await client.ask("POST", "/v1/content", data=body, headers=close), 413)
+        headers = {"Content-Encoding": "gzip", **close}
+        refused(await client.ask("POST", "/v1/content", data=packed(), headers=headers), 413)
+        answer = await client.ask("POST", "/v1/content", data=chunks(1000, 50), headers=close)
+        refused(answer, 400, "valid JSON")
+
+    async def test_a_body_that_says_it_is_too_large_is_not_waited_for(
+        self, impatient: Server
+    ) -> None:
+        async with connected(impatient) as streams:
+            request = POST + b"Content-Length: 50001\r\n\r\n"
+            status, _, body = await answered(streams, request)
+            assert (status, list(body)) == (413, ["error"])
+
+    async def test_json_is_read_whatever_it_is_called(self, impatient: Server) -> None:
+        client = impatient.client()
+        for n, name in enumerate(
+            ["application/json; charset=utf-8", "text/plain", "application/x-www-form-urlencoded"]
+        ):
+            body = json.encode({"contentTypeSlug": "posts", "title": f"T{n}"})
+            answer = await client.post(body, headers={"Content-Type": name})
+            assert answer.status == 200, answer.text
+        refused(await client.post(b"title=T&contentTypeSlug=posts"), 400, "valid JSON")

@@ -1,0 +1,78 @@
+"""The OpenAPI document and its page: open to anybody, and what the process really serves."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from aiohttp import web
+
+from api.context import Service
+from api.openapi.document import document
+from api.server import application
+from tests.integration.api.serving import Server
+
+# Pages and a language of their own.
+APART = ("/dashboard", "/graphql")
+# HEAD comes with each GET and OPTIONS with CORS: the document says so once, in its introduction.
+IMPLIED = ("HEAD", "OPTIONS")
+
+
+async def nothing(_request: web.Request) -> web.Response:
+    return web.Response()
+
+
+def routes(service: Service) -> set[tuple[str, str]]:
+    return {
+        (route.method, route.resource.canonical)
+        for route in application(service).router.routes()
+        if route.resource is not None
+        and route.method not in IMPLIED
+        and not route.resource.canonical.startswith(APART)
+    }
+
+
+async def test_routes_and_document_agree(server: Server) -> None:
+    described = {
+        (method.upper(), path)
+        for path, operations in document()["paths"].items()
+        for method in operations
+    }
+    assert routes(server.service) == described
+
+
+async def test_the_document_is_for_anybody(server: Server) -> None:
+    answer = await server.client(None).get("/v1/openapi.json")
+    assert (answer.status, answer.headers["Content-Type"]) == (200, "application/json")
+    assert answer.body == document()
+
+
+async def test_the_page_loads_nothing_from_elsewhere(server: Server) -> None:
+    client = server.client(None)
+    page = await client.get("/docs")
+    assert (page.status, page.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    policy = dict(
+        part.split(" ", 1) for part in page.headers["Content-Security-Policy"].split("; ")
+    )
+    assert policy["default-src"] == "'none'"
+    assert set(policy.values()) <= {"'none'", "'self'", "'self' data:"}
+    files = re.findall(r'(?:src|href)="([^"]+)"', page.text)
+    assert len(files) == 4
+    for file in files:
+        if file != "data:,":
+            assert (await client.get(f"/{file}")).status == 200
+
+
+@pytest.mark.parametrize("name", ["LICENSE", "index.html", "..%2Fwire.py", "nothing", "%00"])
+async def test_other_files_are_not_there(name: str, server: Server) -> None:
+    answer = await server.client(None).get(f"/docs/{name}")
+    assert (answer.status, answer.body) == (404, {"error": "Not found"})
+
+
+async def test_a_route_that_is_not_described_is_noticed(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = routes(server.service)
+    more = [web.get("/v1/secret", nothing)]
+    monkeypatch.setattr("api.documentation.routes", lambda: more)
+    assert ("GET", "/v1/secret") in routes(server.service) - before

@@ -1,0 +1,291 @@
+"""The four endpoints on their happy paths, to the letter of §2.1 and §4."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.integration.api.serving import Client, Server
+from tests.integration.projector.given import STAGES, Given, raws
+from write_side import commands as c
+from write_side.domain.definition import Field, Option
+from write_side.domain.events import Translation
+
+FAQ = Field("faq", "FAQ", "repeater", fields=(Field("q", "Q", "text"),))
+FIELDS = (
+    Field("lead", "Lead", "text"),
+    Field("layout", "Layout", "section"),
+    Field("body", "Body", "rich_text"),
+    FAQ,
+    Field("related", "Related", "reference", multiple=True),
+    Field("views", "Views", "number"),
+)
+TYPE_LIST = [
+    "id",
+    "title",
+    "slug",
+    "status",
+    "stage",
+    "language",
+    "locale",
+    "publishedAt",
+    "createdAt",
+    "updatedAt",
+    "fields",
+]
+SINGLE = [*TYPE_LIST[:-1], "contentType", "fields"]
+ACROSS = [name for name in SINGLE if name != "language"]
+CREATED = ["id", "title", "slug", "status", "contentType", "fields", "createdAt", "updatedAt"]
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+NEW = {
+    "contentTypeSlug": "posts",
+    "title": "Hello, World!",
+    "fields": {"views": 7, "body": "B", "unknown": 1},
+}
+SHOWN: dict[str, Any] = {"lead": None, "body": "B", "faq": [], "related": [], "views": 7}
+
+
+@pytest.fixture
+async def posts(acme: Given) -> str:
+    return await acme.content_type(*FIELDS, stages=STAGES)
+
+
+async def test_create_answers_with_the_entry_and_a_message(client: Client, posts: str) -> None:
+    answer = await client.post(NEW)
+    assert list(answer.body) == ["data", "message"]
+    assert answer.headers["Content-Type"] == "application/json"
+    entry = answer.data
+    assert list(entry) == CREATED
+    assert entry["contentType"] == {"id": posts, "name": "Posts", "slug": "posts"}
+    assert (entry["title"], entry["slug"]) == ("Hello, World!", "hello--world-")
+    assert entry["status"] == "draft"
+    assert list(entry["fields"]) == list(SHOWN)
+    assert entry["fields"] == SHOWN
+    assert TIME.fullmatch(entry["createdAt"])
+    assert entry["updatedAt"] == entry["createdAt"]
+    assert isinstance(answer.body["message"], str)
+
+
+async def test_single_answers_with_every_property(client: Client, posts: str) -> None:
+    created = (await client.post(NEW)).data
+    answer = await client.get("/v1/content/posts/hello--world-")
+    assert list(answer.body) == ["success", "data"]
+    assert answer.body["success"] is True
+    entry = answer.data
+    assert list(entry) == SINGLE
+    assert list(entry["fields"]) == list(SHOWN)
+    assert {name: entry[name] for name in CREATED} == created
+    assert entry["stage"] == {"id": "writing", "name": "Writing"}
+    assert (entry["language"], entry["locale"]) == ("en-US", "en-US")
+    assert entry["publishedAt"] is None
+
+
+async def test_the_list_of_a_type_answers_with_every_property(client: Client, posts: str) -> None:
+    created = (await client.post(NEW)).data
+    answer = await client.get("/v1/content/posts?status=draft")
+    assert list(answer.body) == ["success", "data", "pagination"]
+    assert answer.body["pagination"] == {"limit": 10, "offset": 0, "total": 1}
+    [entry] = answer.data
+    assert list(entry) == TYPE_LIST
+    assert list(entry["fields"]) == list(SHOWN)
+    shared = set(CREATED) - {"contentType"}
+    assert {name: entry[name] for name in shared} == {name: created[name] for name in shared}
+
+
+async def test_the_list_across_types_answers_with_every_property(
+    client: Client, posts: str
+) -> None:
+    created = (await client.post(NEW)).data
+    answer = await client.get("/v1/content")
+    assert list(answer.body) == ["data", "pagination"]
+    assert answer.body["pagination"] == {"limit": 50, "offset": 0, "total": 1}
+    [entry] = answer.data
+    assert list(entry) == ACROSS
+    assert {name: entry[name] for name in CREATED} == created
+
+
+async def test_what_was_written_can_be_read_at_once(client: Client, posts: str) -> None:
+    """Twenty at a time, each read by whoever wrote it."""
+
+    async def write_and_read(n: int) -> None:
+        answer = await client.post({"contentTypeSlug": "posts", "title": f"Entry {n}"})
+        assert answer.headers["X-Content-Visible"] == "true"
+        entry = (await client.get(f"/v1/content/posts/entry-{n}")).data
+        assert entry["id"] == answer.data["id"]
+
+    await asyncio.gather(*(write_and_read(n) for n in range(20)))
+    assert (await client.get("/v1/content")).body["pagination"]["total"] == 20
+
+
+async def test_lists_are_of_one_status_unless_they_cross_types(
+    server: Server, client: Client, acme: Given, posts: str
+) -> None:
+    for status in ("draft", "published", "archived"):
+        await acme.entry(status, status=status)
+    await server.caught_up()
+
+    async def slugs(path: str) -> list[str]:
+        return [entry["slug"] for entry in (await client.get(path)).data]
+
+    assert await slugs("/v1/content/posts") == ["published"]
+    for status in ("draft", "published", "archived"):
+        assert await slugs(f"/v1/content/posts?status={status}") == [status]
+        assert (await client.get(f"/v1/content/posts/{status}")).data["status"] == status
+    every = ["archived", "published", "draft"]
+    assert await slugs("/v1/content") == every
+    assert await slugs("/v1/content?status=draft&language=fr-FR") == every
+    stages = [entry["stage"] for entry in (await client.get("/v1/content")).data]
+    assert stages == [None, *[{"id": "writing", "name": "Writing"}] * 2]
+
+
+async def test_the_list_across_types_can_be_of_one(
+    server: Server, client: Client, acme: Given, posts: str
+) -> None:
+    await acme.content_type(slug="empty")
+    await acme.content_type(slug="authors")
+    await acme.entry("one")
+    await acme.entry("ada", type_slug="authors")
+    await server.caught_up()
+    for type_slug, expected in (("authors", ["ada"]), ("posts", ["one"]), ("empty", [])):
+        answer = await client.get(f"/v1/content?type={type_slug}")
+        assert [entry["slug"] for entry in answer.data] == expected
+        assert answer.body["pagination"]["total"] == len(expected)
+    assert (await client.get("/v1/content?type=")).body["pagination"]["total"] == 2
+    unknown = await client.get("/v1/content?type=nothing")
+    assert (unknown.status, unknown.body) == (404, {"error": "Content type not found"})
+
+
+async def test_an_entry_is_of_one_language(
+    server: Server, client: Client, acme: Given, posts: str
+) -> None:
+    ids = {
+        language: await acme.entry("same", language=language, status="published")
+        for language in ("en-US", "fr-FR")
+    }
+    await server.caught_up()
+    for query, language in (("", "en-US"), ("?language=fr-FR", "fr-FR"), ("?language=", "en-US")):
+        [listed] = (await client.get(f"/v1/content/posts{query}")).data
+        single = (await client.get(f"/v1/content/posts/same{query}")).data
+        assert listed["id"] == single["id"] == ids[language]
+        assert single["language"] == language
+    assert (await client.get("/v1/content/posts?language=tlh")).data == []
+    assert (await client.get("/v1/content/posts/same?language=tlh")).status == 404
+
+
+async def test_a_locale_selects_texts_field_by_field_in_every_read(
+    server: Server, client: Client, acme: Given, posts: str
+) -> None:
+    faq = [{"q": "Why?"}, {"q": "How?"}]
+    await acme.entry(
+        "one",
+        status="published",
+        fields=raws(lead="Lead", body="Body", views=7, faq=faq),
+        translations={
+            "fr-FR": Translation("Un", raws(body="Corps", faq=[{"q": "Pourquoi ?"}, {"q": ""}])),
+            "de-DE": Translation(None, raws(lead="Vorspann", faq=[{"q": "Warum?"}])),
+        },
+    )
+    await server.caught_up()
+    original = {"lead": "Lead", "body": "Body", "faq": faq, "related": [], "views": 7}
+    french = {**original, "body": "Corps", "faq": [{"q": "Pourquoi ?"}, {"q": "How?"}]}
+    expected = {
+        "en-US": ("One", original),
+        "fr-FR": ("Un", french),
+        "de-DE": ("One", {**original, "lead": "Vorspann"}),
+        "sv-SE": ("One", original),
+    }
+    for locale, (title, fields) in expected.items():
+        for entry in await everywhere(client, f"locale={locale}"):
+            assert (entry["title"], entry["fields"]) == (title, fields), locale
+            assert (entry["locale"], entry["slug"]) == (locale, "one")
+            assert list(entry["fields"]) == list(original)
+
+
+async def everywhere(client: Client, query: str) -> list[Any]:
+    """The one entry there is, as each of the four reads shows it."""
+    return [
+        (await client.get(f"/v1/content/posts?{query}")).data[0],
+        (await client.get(f"/v1/content/posts/one?{query}")).data,
+        (await client.get(f"/v1/content?{query}")).data[0],
+        (await client.get(f"/v1/content?type=posts&{query}")).data[0],
+    ]
+
+
+async def test_a_changed_type_shows_at_once_in_every_read(
+    server: Server, client: Client, acme: Given, posts: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rendered on reading, in the locale too: the catching up is held off."""
+
+    async def nothing(*_: object) -> bool:
+        return False
+
+    monkeypatch.setattr("projector.follower.render_some", nothing)
+    await acme.entry(
+        "one",
+        status="published",
+        fields=raws(lead="Lead", body="Body", views=7),
+        translations={"fr-FR": Translation("Un", raws(body="Corps"))},
+    )
+    await server.caught_up()  # else its row would be of the changed type from the start
+    extra = Field("extra", "Extra", "select", options=(Option("a", "A"),), multiple=True)
+    await acme.revised(extra, FIELDS[2], FIELDS[4], stages=(STAGES[1],))
+    await server.caught_up()
+    for query, title, body in (("", "One", "Body"), ("locale=fr-FR", "Un", "Corps")):
+        for entry in await everywhere(client, query):
+            shown: dict[str, Any] = {"extra": None, "body": body, "related": []}
+            assert (entry["title"], entry["fields"]) == (title, shown)
+            assert list(entry["fields"]) == list(shown)
+            assert entry["stage"] == {"id": "review", "name": "Review"}
+
+
+async def test_publishing_is_a_timestamp(
+    server: Server, client: Client, acme: Given, posts: str
+) -> None:
+    entry_id = await acme.entry("one")
+    await acme.update(entry_id, status="published")
+    await server.caught_up()
+    [entry] = (await client.get("/v1/content/posts")).data
+    assert TIME.fullmatch(entry["publishedAt"])
+    assert entry["publishedAt"] == entry["updatedAt"] >= entry["createdAt"]
+
+
+async def test_values_come_back_as_they_were_sent(client: Client, acme: Given) -> None:
+    await acme.content_type(Field("v", "V", "json"), Field("n", "N", "number"), slug="things")
+    value = '{"b":[1.50,1e2,-0],"a":{"_type_":"x"},"é":"\\u00e9\\ud83d\\ude00"}'
+    body = f'{{"contentTypeSlug":"things","title":"T","fields":{{"v":{value},"n":1.10}}}}'
+    created = await client.post(body.encode())
+    read = await client.get("/v1/content/things/t")
+    for answer in (created, read):
+        assert f'"fields":{{"v":{value},"n":1.10}}' in answer.text
+
+
+async def test_entries_of_staging_are_apart(server: Server, client: Client, acme: Given) -> None:
+    staging = replace_scope(acme)
+    await acme.does(c.AddEnvironment, scope=staging.scope)
+    await acme.content_type()
+    await staging.content_type()
+    headers = {"X-Environment": "staging"}
+    assert (await client.post({"contentTypeSlug": "posts", "title": "A"}, headers=headers)).data
+    assert (await client.get("/v1/content")).data == []
+    for answer in (
+        await client.get("/v1/content", headers=headers),
+        await client.get("/v1/content?environment=staging"),
+        await client.get("/v1/content?environment=staging", headers={"X-Environment": "x"}),
+    ):
+        assert [entry["slug"] for entry in answer.data] == ["a"]
+
+
+def replace_scope(given: Given) -> Given:
+    return Given(given.repository, replace(given.scope, environment="staging"))
+
+
+async def test_head_answers_as_get_does_without_a_body(
+    server: Server, client: Client, posts: str
+) -> None:
+    await server.caught_up()
+    answer = await client.ask("HEAD", "/v1/content/posts")
+    assert (answer.status, answer.text) == (200, "")

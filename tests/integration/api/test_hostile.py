@@ -1,0 +1,173 @@
+"""Texts meant to harm: in paths, queries, headers and values. Never a 500, and nothing lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from msgspec import json
+from yarl import URL
+
+from tests.integration.api.serving import Client, Server
+from tests.integration.projector.given import Given
+
+Logged = Callable[[Any], Callable[[], str]]
+
+SEGMENTS = [
+    "%00",
+    "a%00b",
+    "%FF",
+    "%C3%28",
+    "%ED%A0%80",
+    "%ED%BF%BF%00",
+    "%F0%9F%98%80",
+    "%E2%80%AE",
+    "%2F",
+    "%2E%2E",
+    "..%2F..%2Fetc",
+    "%25",
+    "%25%30%30",
+    "%",
+    "%zz",
+    "'%3B--",
+    "%22%7B%7D",
+    "%0A%0D",
+    "%F4%90%80%80",
+    "x" * 5000,
+    "%F0%9F%98%80" * 500,
+]
+RAW = [
+    b"\xff",
+    b"\xed\xa0\x80",
+    b"caf\xc3\xa9",
+    b"{}",
+    b"<>|^`",
+    b"\\",
+    b"%00\xff",
+    b"?x=\xff",
+    b"?locale=\xff",
+    b"?environment=\xed\xa0\x80",
+    b"?status=%ED%A0%80",
+    b"?type=\xff&language=\xff",
+    b"#fragment",
+    b"//",
+    b"..",
+]
+SLUGS = [
+    "a/b",
+    "..",
+    ".",
+    "a b",
+    "a+b",
+    "50%",
+    "%2F",
+    "a?b=c#d",
+    "{type}",
+    "ünï-✓-😀",
+    "e\u0301",
+    "\u202e",
+    "tab\tnew\nline",
+    "'; DROP TABLE entry; --",
+    "a\\b",
+    "x" * 2000,
+    "😀" * 400,
+]
+
+TEXTS = [
+    "😀" * 1000,
+    "\x01\x1f\x7f",
+    "\u2028\u2029",
+    '"\\</script>',
+    "\ufeff",
+    "\uffff",
+    "x" * 100_000,
+]
+
+
+@pytest.fixture(autouse=True)
+def logs_as_in_production(logged: Logged) -> Iterator[None]:
+    """A log line that cannot be written would be a fault too, and so would one of two lines."""
+    read = logged("json")
+    yield
+    for line in map(json.decode, read().splitlines()):
+        # What is no HTTP is refused by aiohttp itself, and logged as an error.
+        assert line["level"] in ("info", "warning") or line["logger"] == "aiohttp.server"
+
+
+async def test_any_path_is_answered(client: Client, acme: Given) -> None:
+    await acme.content_type()
+    places = ("/v1/content/{}", "/v1/content/posts/{}", "/{}")
+    for place, text in product(places, SEGMENTS):
+        answer = await client.get(URL(place.format(text), encoded=True))  # type: ignore[arg-type]
+        assert answer.status in (400, 404), text
+        if len(text) < 5000:
+            assert list(answer.body) == ["error"], text
+
+
+async def test_any_query_is_answered(server: Server, client: Client, acme: Given) -> None:
+    await acme.content_type()
+    await server.caught_up()
+    for name in ("status", "language", "locale", "environment", "type", "limit", "offset", "x"):
+        for path in ("/v1/content", "/v1/content/posts", "/v1/content/posts/a"):
+            for text in SEGMENTS:
+                url: Any = URL(f"{path}?{name}={text}", encoded=True)
+                answer = await client.get(url)
+                assert answer.status in (200, 400, 404), (name, path, text)
+
+
+async def test_bytes_that_no_client_library_sends_are_answered(server: Server, acme: Given) -> None:
+    await acme.content_type()
+    await server.caught_up()
+    starts = (b"/v1/content/", b"/v1/content/posts/", b"/v1/content")
+    for start, text in product(starts, RAW):
+        status, body = await sent(server, b"GET " + start + text + b" HTTP/1.1\r\n")
+        assert status in (200, 400, 404), (text, body)
+
+
+async def test_headers_that_are_no_text_are_answered(server: Server) -> None:
+    await server.workspace()
+    names = (b"X-Environment", b"X-API-Key", b"Authorization", b"X-Request-Id")
+    values = (b"\xff", b"\xed\xa0\x80", b"Bearer \xff\xfe", b"x" * 6000)
+    for name, value in product(names, values):
+        header = name + b": " + value + b"\r\n"
+        status, body = await sent(server, b"GET /v1/content HTTP/1.1\r\n" + header)
+        assert status in (200, 400, 401), (value, body)
+        assert list(json.decode(body)) in (["error"], ["data", "pagination"])
+
+
+async def sent(server: Server, request: bytes) -> tuple[int, bytes]:
+    """The status and body of the answer to these very bytes, with the key added to them."""
+    port = server.session._base_url.port  # type: ignore[union-attr]
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    key = b"" if b"Authorization" in request else b"Authorization: Bearer secret-of-acme\r\n"
+    writer.write(request + b"Host: x\r\nConnection: close\r\n" + key + b"\r\n")
+    answer = await reader.read()
+    writer.close()
+    await writer.wait_closed()
+    head, _, body = answer.partition(b"\r\n\r\n")
+    return int(head.split()[1]), body
+
+
+async def test_a_slug_is_kept_as_it_is_and_found_percent_encoded(
+    client: Client, acme: Given
+) -> None:
+    await acme.content_type()
+    for slug in SLUGS:
+        created = await client.post({"contentTypeSlug": "posts", "title": "T", "slug": slug})
+        assert created.data["slug"] == slug
+        encoded = quote(slug, safe="").replace(".", "%2E")
+        path: Any = URL(f"/v1/content/posts/{encoded}", encoded=True)
+        assert (await client.get(path)).data["id"] == created.data["id"], slug
+
+
+async def test_any_text_that_can_be_stored_comes_back(client: Client, acme: Given) -> None:
+    await acme.content_type()
+    for n, text in enumerate(TEXTS):
+        new = {"contentTypeSlug": "posts", "title": text, "slug": str(n), "fields": {"body": text}}
+        assert (await client.post(new)).data["title"] == text
+        entry = (await client.get(f"/v1/content/posts/{n}")).data
+        assert (entry["title"], entry["fields"]["body"]) == (text, text)

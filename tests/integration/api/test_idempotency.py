@@ -1,0 +1,180 @@
+"""``Idempotency-Key``: a POST is carried out once, however often it is sent."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Any
+
+import pytest
+from msgspec import json
+
+from tests.integration.api.serving import Client, Server, serving
+from tests.integration.api.test_refusals import refused
+from tests.integration.projecting import connected
+from tests.integration.projector.given import Given
+from write_side import commands as c
+from write_side.domain.events import Plan
+from write_side.domain.identity import Scope
+
+POST = {"contentTypeSlug": "posts", "title": "A", "fields": {"body": "b"}}
+ONCE = {"Idempotency-Key": "once"}
+LATER = "UPDATE write_side.command SET at = at - $1::text::interval WHERE key LIKE 'http/%'"
+
+
+@pytest.fixture(autouse=True)
+async def posts(server: Server, acme: Given) -> Given:
+    await acme.content_type()
+    return acme
+
+
+async def pass_by(server: Server, time: str) -> None:
+    async with connected(server.url) as connection:
+        await connection.execute(LATER, time)
+
+
+async def head(server: Server) -> int:
+    return await server.repository.recorder.head()
+
+
+class TestReplays:
+    async def test_the_same_body_has_the_same_answer_byte_for_byte(
+        self, server: Server, client: Client
+    ) -> None:
+        first = await client.post(POST, headers=ONCE)
+        before = await head(server)
+        again = await client.post(POST, headers=ONCE)
+        assert first.status == again.status == 200
+        assert again.text == first.text
+        assert await head(server) == before
+
+    async def test_whatever_became_of_the_entry_since(self, client: Client, posts: Given) -> None:
+        first = await client.post(POST, headers=ONCE)
+        await posts.delete(first.data["id"])
+        await posts.does(c.RemoveContentType, scope=posts.scope, slug="posts")
+        again = await client.post(POST, headers=ONCE)
+        assert again.text == first.text
+
+    async def test_a_limit_that_was_reached_since_refuses_nothing(
+        self, client: Client, posts: Given
+    ) -> None:
+        first = await client.post(POST, headers=ONCE)
+        await posts.does(c.ChangePlan, workspace="acme", plan=Plan(entries=1, staging=True))
+        refused(await client.post({**POST, "title": "B"}), 402)
+        assert (await client.post(POST, headers=ONCE)).text == first.text
+
+    async def test_another_process_knows_it_too(
+        self, server: Server, client: Client, database_url: str
+    ) -> None:
+        first = await client.post(POST, headers=ONCE)
+        async with serving(database_url, server.repository, projector=False) as other:
+            assert (await other.client().post(POST, headers=ONCE)).text == first.text
+
+    async def test_another_body_is_refused(self, server: Server, client: Client) -> None:
+        await client.post(POST, headers=ONCE)
+        before = await head(server)
+        for other in (
+            {**POST, "title": "B"},
+            {**POST, "contentTypeSlug": "none"},
+            json.encode(POST) + b" ",
+        ):
+            refused(await client.post(other, headers=ONCE), 422)
+        assert await head(server) == before
+
+
+class TestWhatAKeyHoldsFor:
+    async def test_one_api_key_and_one_environment(
+        self, server: Server, client: Client, posts: Given
+    ) -> None:
+        await server.key("another", "acme")
+        await posts.does(c.AddEnvironment, scope=Scope("acme", "staging"))
+        staging = Given(server.repository, Scope("acme", "staging"))
+        await staging.content_type()
+        first = await client.post(POST, headers=ONCE)
+        refused(await server.client("another").post(POST, headers=ONCE), 409, "'a' already")
+        answer = await client.post(POST, "/v1/content?environment=staging", headers=ONCE)
+        assert answer.data["id"] != first.data["id"]
+
+    async def test_a_refusal_is_not_remembered(self, client: Client, posts: Given) -> None:
+        await posts.does(c.ChangePlan, workspace="acme", plan=Plan(entries=0, staging=True))
+        refused(await client.post(POST, headers=ONCE), 402)
+        await posts.does(c.ChangePlan, workspace="acme", plan=Plan(staging=True))
+        refused(await client.post({**POST, "fields": {"body": 7}}, headers=ONCE), 400)
+        assert (await client.post({**POST, "title": "B"}, headers=ONCE)).status == 200
+
+    @pytest.mark.parametrize("given", ["", "x" * 256, "ä", "\t"])
+    async def test_what_is_no_key_is_refused(self, given: str, client: Client) -> None:
+        refused(await client.post(POST, headers={"Idempotency-Key": given}), 400, "Idempotency")
+
+
+class TestTime:
+    async def test_it_holds_for_24_hours_and_then_works_anew(
+        self, server: Server, client: Client
+    ) -> None:
+        first = await client.post(POST, headers=ONCE)
+        await pass_by(server, "23 hours 59 minutes")
+        assert (await client.post(POST, headers=ONCE)).text == first.text
+        await pass_by(server, "2 minutes")
+        refused(await client.post(POST, headers=ONCE), 409, "'a' already exists")
+        second = await client.post({**POST, "title": "B"}, headers=ONCE)
+        assert second.data["slug"] == "b"
+        assert (await client.post({**POST, "title": "B"}, headers=ONCE)).text == second.text
+        refused(await client.post(POST, headers=ONCE), 422)
+
+    async def test_of_many_that_find_it_expired_one_is_carried_out(
+        self, server: Server, client: Client, database_url: str
+    ) -> None:
+        await client.post(POST, headers=ONCE)
+        await pass_by(server, "25 hours")
+        before = await head(server)
+        new = {**POST, "title": "B"}
+        async with serving(database_url, server.repository, projector=False) as other:
+            clients = [client, other.client()] * 10
+            answers = await asyncio.gather(*(one.post(new, headers=ONCE) for one in clients))
+        assert {answer.status for answer in answers} <= {200, 409}
+        assert len({answer.text for answer in answers if answer.status == 200}) == 1
+        assert await head(server) == before + 1
+
+
+class TestInFlight:
+    async def test_one_that_is_still_under_way_is_refused(
+        self, server: Server, client: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked, answer = asyncio.Event(), asyncio.Event()
+
+        async def waits(*_: Any) -> bool:
+            asked.set()
+            await answer.wait()
+            return True
+
+        monkeypatch.setattr(server.service.checkpoint, "wait", waits)
+        first = asyncio.create_task(client.post(POST, headers=ONCE))
+        await asked.wait()
+        refused(await client.post(POST, headers=ONCE), 409, "still under way")
+        answer.set()
+        done = await first
+        assert done.status == 200
+        assert (await client.post(POST, headers=ONCE)).text == done.text
+
+    async def test_of_forty_at_once_one_is_carried_out(
+        self, server: Server, client: Client, database_url: str
+    ) -> None:
+        before = await head(server)
+        async with serving(database_url, server.repository, projector=False) as other:
+            both = [client, other.client()] * 20
+            answers = await asyncio.gather(*(one.post(POST, headers=ONCE) for one in both))
+        assert {answer.status for answer in answers} <= {200, 409}
+        assert len({answer.text for answer in answers if answer.status == 200}) == 1
+        assert await head(server) == before + 1
+
+
+async def test_an_answer_that_never_arrived_is_had_by_asking_again(client: Client) -> None:
+    for _ in range(20):
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(0.001):
+                await client.post(POST, headers=ONCE)
+    answer = await client.post(POST, headers=ONCE)
+    while answer.status == 409:  # one of those is still waiting to be visible
+        answer = await client.post(POST, headers=ONCE)
+    assert answer.data["slug"] == "a"
+    assert (await client.get("/v1/content")).body["pagination"]["total"] == 1

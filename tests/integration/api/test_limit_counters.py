@@ -1,0 +1,123 @@
+"""Every counter gives and takes the same, and what has expired goes."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.limits.counter import FEW, Counter, Demand, Grant
+from api.limits.in_memory import MemoryCounter
+from api.limits.in_postgres import AT_ONCE, PostgresCounter
+from api.limits.in_redis import RedisCounter
+from tests.integration.api.redis_server import redis_server
+from tests.integration.projecting import connected
+
+Make = Callable[[], Counter]
+
+
+@pytest.fixture(params=["memory", "postgres", "redis"])
+async def make(request: Any, tmp_path: Path, database_url: str) -> AsyncIterator[Make]:
+    """As many as one likes on the same store."""
+    made: list[Counter] = []
+
+    def keep(counter: Counter) -> Counter:
+        made.append(counter)
+        return counter
+
+    if request.param == "redis":
+        async with redis_server(tmp_path) as url:
+            yield lambda: keep(RedisCounter(url))
+            for counter in made:
+                await counter.close()
+        return
+    memory = MemoryCounter()
+    yield lambda: keep(memory if request.param == "memory" else PostgresCounter(database_url))
+    for counter in made:
+        await counter.close()
+
+
+async def quiet() -> None:
+    """No window ends within the next seconds."""
+    left = 60 - time.time() % 60
+    if left < 6:
+        await asyncio.sleep(left + 0.05)
+
+
+async def test_all_counters_give_the_same(make: Make) -> None:
+    """Held to a model that is small enough to be read: the one in memory."""
+    await quiet()
+    dice = random.Random(4711)
+    counter, model = make(), MemoryCounter()
+    last: dict[str, Grant] = {}
+    for _ in range(150):
+        demands = []
+        for bucket in sorted(dice.sample("abcdef", dice.randint(0, 5))):
+            before = last.get(bucket)
+            asked = dice.choice([0, 1, 1, 2, 5, 70])
+            spare = dice.randint(0, before.granted) if before else 0
+            window = (before.window if before else 0) - dice.choice([0, 0, 0, 60])
+            limit = {"a": 50, "b": FEW, "c": 1_000, "d": 2**53 - 1}.get(bucket, 600)
+            demands.append(Demand(bucket, limit, asked, window, spare, dice.randint(0, spare)))
+        grants, expected = await counter.lease(demands), await model.lease(demands)
+        assert [(g.window, g.granted, g.free, g.spare) for g in grants] == [
+            (g.window, g.granted, g.free, g.spare) for g in expected
+        ]
+        assert all(abs(g.at - time.time()) < 1 and g.window % 60 == 0 for g in grants)
+        last.update({demand.bucket: grant for demand, grant in zip(demands, grants, strict=True)})
+
+
+async def test_many_at_once_are_given_the_limit_and_no_more(make: Make) -> None:
+    await quiet()
+    counters = [make() for _ in range(8)]
+
+    async def ask(counter: Counter) -> int:
+        granted = 0
+        for _ in range(40):
+            grants = await counter.lease([Demand("a", 700, 3), Demand("b", 90, 1)])
+            granted += grants[0].granted * 1_000 + grants[1].granted
+        return granted
+
+    assert sum(await asyncio.gather(*map(ask, counters))) == 700 * 1_000 + 90
+
+
+async def test_expired_rows_are_deleted_a_bounded_number_at_once(database_url: str) -> None:
+    counter = PostgresCounter(database_url)
+    [grant] = await counter.lease([Demand("live", 10, 1)])
+    async with connected(database_url) as connection:
+        await connection.execute(
+            "INSERT INTO write_side.rate_limit SELECT 'ip:' || n, $1, 1, 0, 1 "
+            "FROM generate_series(1, $2::int) n",
+            grant.window - 60,
+            AT_ONCE + 5,
+        )
+        assert await counter.expire(grant.window)
+        assert not await counter.expire(grant.window)
+        assert await connection.fetchval("SELECT array_agg(bucket) FROM write_side.rate_limit") == [
+            "live"
+        ]
+    await counter.close()
+
+
+async def test_a_clock_that_is_set_back_opens_no_window_again(database_url: str) -> None:
+    """As after a failover to a machine whose clock is behind."""
+    counter = PostgresCounter(database_url)
+    [grant] = await counter.lease([Demand("a", 10, 1)])
+    async with connected(database_url) as connection:
+        await connection.execute("UPDATE write_side.rate_limit SET started = started + 60")
+    [again] = await counter.lease([Demand("a", 10, 1)])
+    assert (again.window, again.free) == (grant.window + 60, 8)
+    await counter.close()
+
+
+async def test_the_table_of_counters_is_not_logged(database_url: str) -> None:
+    async with connected(database_url) as connection:
+        kind = await connection.fetchval(
+            "SELECT relpersistence FROM pg_class WHERE oid = 'write_side.rate_limit'::regclass"
+        )
+    assert kind == b"u"

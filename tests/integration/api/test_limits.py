@@ -1,0 +1,382 @@
+"""Rate limits over HTTP: exact across processes, shown on every response, never in the way."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from api.limits.in_postgres import NAME
+from tests.integration.api.redis_server import redis_server
+from tests.integration.api.serving import ACME, Answer, Server, serving
+from tests.integration.projecting import connected, until
+from tests.processes import Processes, free_port
+from write_side.repository import Repository
+
+KEY = {"Authorization": f"Bearer {ACME}"}
+PATH = "/v1/content"
+HUGE = "1000000000"
+
+
+def shown(answer: Answer) -> tuple[int, int]:
+    """Limit and remaining, after a look at the reset."""
+    reset = int(answer.headers["X-RateLimit-Reset"])
+    assert reset % 60 == 0
+    assert 0 <= reset - time.time() <= 61
+    return int(answer.headers["X-RateLimit-Limit"]), int(answer.headers["X-RateLimit-Remaining"])
+
+
+async def room(seconds: float = 8.0) -> None:
+    """Wait for the next window where this one ends sooner than that."""
+    left = 60 - time.time() % 60
+    if left < seconds:
+        await asyncio.sleep(left + 0.05)
+
+
+async def flood(bases: list[str], n: int, headers: dict[str, str] | None = None) -> list[Answer]:
+    """Requests spread over the servers, each on a connection of its own, in gusts with pauses."""
+    connector = aiohttp.TCPConnector(limit=0, force_close=True)
+    async with aiohttp.ClientSession(connector=connector) as session:
+
+        async def one(number: int) -> Answer:
+            await asyncio.sleep(number // 20 * 0.15)
+            base = bases[number % len(bases)]
+            async with session.get(base + PATH, headers=headers or KEY) as response:
+                return Answer(response.status, response.headers, await response.text())
+
+        return await asyncio.gather(*(one(number) for number in range(n)))
+
+
+def check_exact(answers: list[Answer], limit: int) -> None:
+    """In each window that the requests fell into: the limit passes, or all there were."""
+    windows: dict[str, Counter[int]] = {}
+    for answer in answers:
+        windows.setdefault(answer.headers["X-RateLimit-Reset"], Counter())[answer.status] += 1
+    for statuses in windows.values():
+        assert set(statuses) <= {200, 429}
+        assert statuses[200] == min(limit, statuses.total()), windows
+
+
+@pytest.fixture(params=["postgres", "redis"])
+async def store(request: Any, tmp_path: Path) -> AsyncIterator[dict[str, Any]]:
+    """What tells a service where to count."""
+    if request.param == "postgres":
+        yield {}
+        return
+    async with redis_server(tmp_path) as url:
+        yield {"redis_url": url}
+
+
+async def two(
+    stack: AsyncExitStack, url: str, repository: Repository, **settings: Any
+) -> list[Server]:
+    return [
+        await stack.enter_async_context(serving(url, repository, projector=False, **settings))
+        for _ in range(2)
+    ]
+
+
+class TestExact:
+    @pytest.mark.parametrize("workers", [(1, 1), (2,)])
+    async def test_processes_together_let_50_of_200_pass(
+        self, workers: tuple[int, ...], database_url: str, repository: Repository, tmp_path: Path
+    ) -> None:
+        """Two that know nothing of each other, and the two workers of one."""
+        processes = [
+            Processes(
+                database_url,
+                tmp_path / f"{number}.log",
+                CONTENTLOG_KEY_RATE_LIMIT="50",
+                CONTENTLOG_WORKERS=str(n),
+            )
+            for number, n in enumerate(workers)
+        ]
+        async with serving(database_url, repository, projector=False) as server:
+            await server.workspace()
+        try:
+            for process in processes:
+                process.start("api")
+            for process in processes:
+                assert await asyncio.to_thread(answers, process)
+            check_exact(await flood([process.url for process in processes], 200), 50)
+        finally:
+            for process in processes:
+                process.stop()
+
+    @pytest.mark.parametrize(("limit", "n"), [(50, 200), (150, 400)])
+    async def test_two_services_let_the_limit_pass_wherever_it_is_counted(
+        self,
+        store: dict[str, Any],
+        limit: int,
+        n: int,
+        database_url: str,
+        repository: Repository,
+    ) -> None:
+        async with AsyncExitStack() as stack:
+            servers = await two(stack, database_url, repository, key_rate_limit=limit, **store)
+            await servers[0].workspace()
+            # Leases that a window's end overtakes do not come back to it.
+            await room()
+            bases = [str(server.session._base_url).rstrip("/") for server in servers]
+            check_exact(await flood(bases, n), limit)
+
+    async def test_the_plan_beats_the_setting(
+        self, database_url: str, repository: Repository
+    ) -> None:
+        async with serving(database_url, repository, projector=False) as server:
+            await room()
+            await server.workspace(requests_per_minute=2)
+            given = [await server.client().get(PATH) for _ in range(3)]
+        assert [answer.status for answer in given] == [200, 200, 429]
+        assert [shown(answer) for answer in given] == [(2, 1), (2, 0), (2, 0)]
+
+    async def test_keys_and_addresses_have_buckets_of_their_own(
+        self, database_url: str, repository: Repository
+    ) -> None:
+        async with serving(
+            database_url, repository, projector=False, key_rate_limit=2, ip_rate_limit=6
+        ) as server:
+            await room()
+            await server.workspace()
+            await server.key("another", "acme")
+            bad = await server.client("nobody's").get(PATH)
+            assert (bad.status, shown(bad)) == (401, (6, 5))
+            first = [await server.client().get(PATH) for _ in range(3)]
+            assert [(a.status, shown(a)) for a in first] == [
+                (200, (2, 1)),
+                (200, (2, 0)),
+                (429, (2, 0)),
+            ]
+            other = await server.client("another").get(PATH)
+            assert (other.status, shown(other)) == (200, (2, 1))
+            bad = await server.client("nobody's").get(PATH)
+            assert (bad.status, shown(bad)) == (401, (6, 0))
+            last = await server.client("another").get(PATH)
+            assert (last.status, shown(last)) == (429, (6, 0)), "the address's comes first"
+            found = await metrics(server)
+            assert found["contentlog_rate_limit_refused_total", "key"] >= 1
+            assert found["contentlog_rate_limit_refused_total", "address"] >= 1
+
+
+def answers(process: Processes) -> bool:
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        if process.readiness() is not None:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+async def no_http(server: Server) -> Answer:
+    """What is said to a client that does not speak HTTP."""
+    url = server.session._base_url
+    assert url is not None
+    reader, writer = await asyncio.open_connection(url.host, url.port)
+    writer.write(b"this is no HTTP\r\n\r\n")
+    head, _, body = (await reader.read()).decode().partition("\r\n\r\n")
+    writer.close()
+    first, *lines = head.split("\r\n")
+    headers = dict(line.split(": ", 1) for line in lines)
+    return Answer(int(first.split()[1]), headers, body)
+
+
+async def metrics(server: Server) -> dict[tuple[str, str | None], float]:
+    text = (await server.client(None).get("/metrics")).text
+    return {
+        (sample.name, sample.labels.get("bucket")): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name.startswith("contentlog_rate")
+    }
+
+
+async def counted(server: Server) -> bool:
+    return (await metrics(server))["contentlog_rate_limit_counter_away", None] == 0
+
+
+class TestResponses:
+    async def test_a_refusal_says_when_to_come_back(
+        self, database_url: str, repository: Repository
+    ) -> None:
+        async with serving(database_url, repository, projector=False, ip_rate_limit=1) as server:
+            await room()
+            await server.client(None).get(PATH)
+            answer = await server.client(None).get(PATH)
+        wait = int(answer.headers["Retry-After"])
+        assert 1 <= wait <= 60
+        assert abs(int(answer.headers["X-RateLimit-Reset"]) - time.time() - wait) <= 2
+        assert answer.status == 429
+        assert answer.body == {"error": f"Rate limit exceeded, please retry in {wait} seconds"}
+        assert answer.headers["X-Request-Id"]
+
+    async def test_every_response_shows_a_bucket(
+        self, database_url: str, repository: Repository, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        limits = {"key_rate_limit": 50, "ip_rate_limit": 60, "max_body_bytes": 2048}
+        async with serving(database_url, repository, projector=False, **limits) as server:
+            await room()
+            acme = await server.workspace()
+            await acme.content_type()
+            key, nobody = server.client(), server.client(None)
+            post = {"contentTypeSlug": "posts", "title": "A"}
+            address = [
+                (404, await key.get("/nowhere")),
+                (405, await key.ask("DELETE", PATH)),
+                (401, await nobody.get(PATH)),
+                (200, await nobody.get("/healthz")),
+                (200, await nobody.get("/readyz")),
+                (200, await nobody.get("/metrics")),
+                (204, await nobody.ask("OPTIONS", f"{PATH}/posts")),
+                (400, await no_http(server)),
+            ]
+            for status, answer in address:
+                assert (answer.status, shown(answer)[0]) == (status, 60), answer
+            await server.key("may only look", "acme", ("content.view",))
+            one_way = server.client("may only look")
+            tag = (await key.get(PATH)).headers["ETag"]
+            of_key = [
+                (304, await key.get(PATH, headers={"If-None-Match": tag})),
+                (403, await one_way.post(post)),
+                (200, await key.get(PATH)),
+                (200, await key.ask("HEAD", PATH)),
+                (400, await key.get(f"{PATH}?locale=xx")),
+                (400, await key.post(b"{")),
+                (402, await key.get(f"{PATH}?environment=staging")),
+                (404, await key.get(f"{PATH}/nothing")),
+                (413, await key.post(b'"' + b"x" * 4096 + b'"')),
+            ]
+
+            async def fails(*_: object, **__: object) -> None:
+                raise RuntimeError("out of cheese")
+
+            monkeypatch.setattr("api.content.entries.list_across_types", fails)
+            of_key.append((500, await key.get(PATH)))
+            for status, answer in of_key:
+                assert (answer.status, shown(answer)[0]) == (status, 50), answer
+
+    async def test_what_is_not_counted_shows_the_address_as_it_stands(
+        self, database_url: str, repository: Repository
+    ) -> None:
+        async with serving(database_url, repository, projector=False, ip_rate_limit=3) as server:
+            await room()
+            client = server.client(None)
+            assert shown(await client.get("/healthz")) == (3, 3)
+            await client.get(PATH)
+            for path in ("/healthz", "/readyz", "/metrics", "/nowhere", "/healthz"):
+                assert shown(await client.get(path)) == (3, 2)
+
+    async def test_a_limit_of_0_is_none(self, database_url: str, repository: Repository) -> None:
+        async with serving(
+            database_url, repository, projector=False, ip_rate_limit=0, key_rate_limit=0
+        ) as server:
+            await server.workspace()
+            for client in (server.client(), server.client(None)):
+                answer = await client.get(PATH)
+                headers = answer.headers
+                assert (headers["X-RateLimit-Limit"], headers["X-RateLimit-Remaining"]) == (
+                    HUGE,
+                    HUGE,
+                )
+                assert shown(answer)[0] == int(HUGE)
+
+
+class TestProxies:
+    async def test_a_trusted_one_is_believed(
+        self, database_url: str, repository: Repository
+    ) -> None:
+        async with serving(
+            database_url,
+            repository,
+            projector=False,
+            ip_rate_limit=5,
+            trusted_proxies="127.0.0.0/8, 10.0.0.0/8",
+        ) as server:
+            await room()
+
+            async def remaining(*forwarded: str) -> int:
+                headers = [("X-Forwarded-For", text) for text in forwarded]
+                async with server.session.get(PATH, headers=headers) as response:
+                    return int(response.headers["X-RateLimit-Remaining"])
+
+            assert await remaining("203.0.113.9") == 4
+            assert await remaining("203.0.113.10") == 4
+            assert await remaining("1.2.3.4, 203.0.113.9, 10.0.0.1") == 3
+            assert await remaining("1.2.3.4", "203.0.113.9", "10.0.0.1") == 2
+            assert await remaining() == 4
+
+    async def test_nobody_else_is(self, database_url: str, repository: Repository) -> None:
+        async with serving(
+            database_url, repository, projector=False, ip_rate_limit=5, trusted_proxies="10.0.0.1"
+        ) as server:
+            await room()
+            for remaining in (4, 3, 2):
+                forged = {"X-Forwarded-For": f"203.0.113.{remaining}"}
+                answer = await server.client(None).get(PATH, headers=forged)
+                assert shown(answer) == (5, remaining)
+
+
+class TestCounterAway:
+    async def test_redis_away_requests_pass_and_it_comes_back(
+        self, database_url: str, repository: Repository, tmp_path: Path
+    ) -> None:
+        port = free_port()
+        url = f"redis://127.0.0.1:{port}/0"
+        async with serving(
+            database_url, repository, projector=False, redis_url=url, ip_rate_limit=1
+        ) as server:
+            client = server.client(None)
+            assert {(await client.get(PATH)).status for _ in range(3)} == {401}
+            assert (await metrics(server))["contentlog_rate_limit_counter_away", None] == 1
+            async with redis_server(tmp_path, port):
+                await until(lambda: counted(server))
+                await room()
+                given = [await client.get(PATH) for _ in range(2)]
+                assert [a.status for a in given] == [401, 429]
+
+    async def test_postgres_away_requests_pass_and_it_comes_back(
+        self, database_url: str, repository: Repository
+    ) -> None:
+        async with (
+            serving(database_url, repository, projector=False, ip_rate_limit=3) as server,
+            connected(database_url) as connection,
+        ):
+            await room(20)
+            client = server.client(None)
+            await connection.execute("ALTER TABLE write_side.rate_limit RENAME TO away")
+            given = [await client.get(PATH) for _ in range(10)]
+            assert {a.status for a in given} == {401}
+            assert all(shown(a)[0] == 3 for a in given)
+            found = await metrics(server)
+            assert found["contentlog_rate_limit_counter_away", None] == 1
+            assert found["contentlog_rate_limit_uncounted_total", None] >= 10
+            await connection.execute("ALTER TABLE write_side.away RENAME TO rate_limit")
+
+            await until(lambda: counted(server))
+            given = [await client.get(PATH) for _ in range(4)]
+            assert [a.status for a in given] == [401, 401, 401, 429]
+
+    async def test_a_lost_connection_is_replaced_unnoticed(
+        self, database_url: str, repository: Repository
+    ) -> None:
+        async with (
+            serving(database_url, repository, projector=False, ip_rate_limit=9) as server,
+            connected(database_url) as connection,
+        ):
+            await room()
+            client = server.client(None)
+            assert shown(await client.get(PATH)) == (9, 8)
+            ended = await connection.fetchval(
+                "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+                "WHERE application_name = $1 AND datname = current_database()",
+                NAME,
+            )
+            assert ended == 1
+            assert shown(await client.get(PATH)) == (9, 7)

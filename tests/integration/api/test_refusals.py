@@ -1,0 +1,351 @@
+"""What is refused, in which order, and in which words."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from itertools import product
+from typing import Any
+
+import pytest
+
+from tests.integration.api.serving import BOTH, Answer, Client, Server, serving
+from tests.integration.projecting import until
+from tests.integration.projector.given import BODY, Given
+from write_side import commands as c
+from write_side.domain.definition import Field
+from write_side.domain.events import Plan
+from write_side.domain.identity import Scope
+from write_side.repository import Repository
+
+UNAUTHORIZED = {"error": "Unauthorized - Invalid or missing API key"}
+NOT_JSON = "Request body must be valid JSON"
+MISSING = "Missing required fields: contentTypeSlug and title"
+POST = {"contentTypeSlug": "posts", "title": "A"}
+NO_KEYS: list[dict[str, str]] = [
+    {},
+    {"Authorization": ""},
+    {"Authorization": "Bearer"},
+    {"Authorization": "Bearer "},
+    {"Authorization": "Bearer unknown"},
+    {"Authorization": "secret-of-acme"},
+    {"Authorization": "Basic secret-of-acme"},
+    {"Authorization": "Bearer unknown", "X-API-Key": "secret-of-acme"},
+    {"Authorization": "", "X-API-Key": "secret-of-acme"},
+    {"X-API-Key": ""},
+    {"X-API-Key": "Bearer secret-of-acme"},
+    {"X-API-Key": "SECRET-OF-ACME"},
+    {"Authorization": "Bearer " + "x" * 5000},
+]
+KEYS = [
+    {"Authorization": "Bearer secret-of-acme"},
+    {"Authorization": "bearer secret-of-acme"},
+    {"Authorization": "BEARER   secret-of-acme "},
+    {"X-API-Key": "secret-of-acme"},
+    {"Authorization": "Bearer secret-of-acme", "X-API-Key": "unknown"},
+]
+BODIES = [
+    (b"", NOT_JSON),
+    (b"{", NOT_JSON),
+    (b"nonsense", NOT_JSON),
+    (b'{"title": NaN}', NOT_JSON),
+    (b'{"contentTypeSlug":"posts","title":"\xff"}', NOT_JSON),
+    (b"[]", MISSING),
+    (b'"text"', MISSING),
+    (b"null", MISSING),
+    (b"{}", MISSING),
+    (b'{"contentTypeSlug":"posts"}', MISSING),
+    (b'{"title":"A"}', MISSING),
+    (b'{"contentTypeSlug":"","title":"A"}', MISSING),
+    (b'{"contentTypeSlug":"posts","title":""}', MISSING),
+    (b'{"contentTypeSlug":"posts","title":7,"slug":7}', MISSING),
+    (b'{"contentTypeSlug":["posts"],"title":"A","fields":[]}', MISSING),
+    (b'{"contentTypeSlug":"no","title":"A","slug":7,"fields":[]}', "slug must be"),
+    (b'{"contentTypeSlug":"no","title":"A","slug":null}', "slug must be a string"),
+    (b'{"contentTypeSlug":"no","title":"A","fields":[]}', "fields must be an object"),
+    (b'{"contentTypeSlug":"no","title":"A","fields":null}', "fields must be an object"),
+    (b'{"contentTypeSlug":"posts","title":"A","fields":{"body":7}}', "'body' takes a st"),
+    (b'{"contentTypeSlug":"posts","title":"a\\u0000b"}', "NUL"),
+    (b'{"contentTypeSlug":"posts","title":"\\ud800"}', "surrogate"),
+    (b"[" * 100_000, "nested deeper"),
+]
+NO_PATHS = ["/", "/v1", "/v2/content", "/v1/content/", "/v1/content/posts/", "/v1/content/a/b/c"]
+WRONG_METHODS = [
+    ("DELETE", "/v1/content", {"GET", "HEAD", "POST"}),
+    ("PUT", "/v1/content/posts", {"GET", "HEAD", "OPTIONS"}),
+    ("POST", "/v1/content/posts/a", {"GET", "HEAD", "OPTIONS"}),
+    ("POST", "/healthz", {"GET", "HEAD"}),
+]
+
+
+def refused(answer: Answer, status: int, *says: str) -> None:
+    """In the error envelope, with these words in it."""
+    assert answer.status == status, answer.text
+    assert list(answer.body) == ["error"]
+    assert answer.headers["Content-Type"] == "application/json"
+    for words in says:
+        assert words in answer.body["error"]
+
+
+class TestKeys:
+    async def test_missing_and_unknown_ones_are_refused_alike(self, server: Server) -> None:
+        await server.workspace()
+        for headers in NO_KEYS:
+            answer = await server.client(None).get("/v1/content?environment=x", headers=headers)
+            assert (answer.status, answer.body) == (401, UNAUTHORIZED), headers
+
+    async def test_bearer_wins_and_the_other_header_serves_where_it_is_absent(
+        self, server: Server
+    ) -> None:
+        await server.workspace()
+        for headers in KEYS:
+            answer = await server.client(None).get("/v1/content", headers=headers)
+            assert answer.status == 200, headers
+
+    @pytest.mark.parametrize("projector", [True, False], ids=["projector up", "projector down"])
+    async def test_a_revoked_one_is_refused_within_a_second(
+        self, projector: bool, database_url: str, repository: Repository
+    ) -> None:
+        async with serving(database_url, repository, projector=projector) as server:
+            acme = await server.workspace()
+            client = server.client()
+            assert (await client.get("/v1/content")).status == 200
+            await acme.does(c.RevokeKey, workspace="acme", name="secret-of-acme")
+
+            async def is_refused() -> bool:
+                return (await client.get("/v1/content")).status == 401
+
+            await until(is_refused, 1)
+
+    async def test_a_new_one_serves_at_once_though_it_was_unknown_before(
+        self, server: Server
+    ) -> None:
+        await server.workspace()
+        client = server.client("fresh")
+        assert (await client.get("/v1/content")).status == 401
+        await server.key("fresh", "acme")
+
+        async def serves() -> bool:
+            return (await client.get("/v1/content")).status == 200
+
+        await until(serves, 1)
+
+    async def test_a_change_of_permissions_holds_within_a_second(
+        self, client: Client, acme: Given
+    ) -> None:
+        await acme.content_type()
+        assert (await client.post(POST)).status == 200
+        await acme.does(
+            c.PermitKey, workspace="acme", name="secret-of-acme", permissions=("content.view",)
+        )
+
+        async def forbidden() -> bool:
+            return (await client.post(POST)).status == 403
+
+        await until(forbidden, 1)
+
+    @pytest.mark.parametrize(("held", "lacking"), [BOTH, BOTH[::-1]])
+    async def test_the_permission_that_is_lacking_is_named(
+        self, held: str, lacking: str, server: Server
+    ) -> None:
+        await server.workspace(permissions=(held,))
+        client = server.client()
+        answers = {
+            "content.view": await client.get("/v1/content?environment=x"),
+            "content.edit": await client.post(b"not JSON", "/v1/content?environment=x"),
+        }
+        refused(answers[lacking], 403, "Forbidden - this API key needs the ", lacking)
+        refused(answers[held], 400, "Unknown environment")
+
+
+class TestTenants:
+    async def test_what_is_anothers_does_not_exist(
+        self, server: Server, client: Client, acme: Given
+    ) -> None:
+        other = await server.workspace("other")
+        await acme.content_type(slug="private")
+        await acme.content_type()
+        await other.content_type(Field("to", "To", "reference"))
+        entry_id = await acme.entry("one", status="published")
+        await server.caught_up()
+        stranger = server.client("secret-of-other")
+        assert (await stranger.get("/v1/content")).data == []
+        assert (await stranger.get("/v1/content/posts")).data == []
+        refused(await stranger.get("/v1/content/private"), 404, "Content type not found")
+        refused(await stranger.get("/v1/content?type=private"), 404, "Content type not found")
+        refused(await stranger.get("/v1/content/posts/one"), 404, "Content entry not found")
+        refused(await stranger.post({**POST, "contentTypeSlug": "private"}), 404)
+        reference = await stranger.post({**POST, "fields": {"to": entry_id}})
+        unknown = await stranger.post({**POST, "fields": {"to": acme_like(entry_id)}})
+        refused(reference, 400, entry_id)
+        assert reference.text.replace(entry_id, "x") == unknown.text.replace(
+            acme_like(entry_id), "x"
+        ), "as if there were no such entry"
+        assert (await client.get("/v1/content/posts/one")).data["id"] == entry_id
+
+    async def test_slugs_of_one_are_free_for_the_other(self, server: Server, acme: Given) -> None:
+        other = await server.workspace("other")
+        for given, slug in ((acme, "acme"), (other, "other")):
+            await given.content_type()
+            answer = await server.client(f"secret-of-{slug}").post({**POST, "title": "same"})
+            assert answer.data["slug"] == "same"
+
+
+def acme_like(entry_id: str) -> str:
+    return entry_id[:-1] + ("0" if entry_id[-1] != "0" else "1")
+
+
+class TestEnvironments:
+    async def test_unknown_then_not_in_the_plan_then_not_set_up(self, server: Server) -> None:
+        acme = await server.workspace()
+        client = server.client()
+        unknown = await client.get("/v1/content?environment=prod&locale=xx")
+        refused(unknown, 400, "prod", "use production or staging")
+        staging = "/v1/content?environment=staging&locale=xx"
+        refused(await client.get(staging), 402, "not included in your team's plan")
+        await acme.does(c.ChangePlan, workspace="acme", plan=Plan(staging=True))
+
+        async def not_set_up() -> bool:
+            return (await client.get(staging)).status == 404
+
+        await until(not_set_up, 1)
+        refused(await client.get(staging), 404, "This team has no staging environment yet")
+        await acme.does(c.AddEnvironment, scope=Scope("acme", "staging"))
+
+        async def set_up() -> bool:
+            return (await client.get(staging)).status == 400
+
+        await until(set_up, 1)
+        refused(await client.get(staging), 400, "Unsupported locale", "xx")
+
+    async def test_the_locale_is_checked_before_the_status_and_what_is_named(
+        self, client: Client
+    ) -> None:
+        refused(await client.get("/v1/content/no?locale=en&status=x"), 400, "locale 'en'")
+        refused(await client.get("/v1/content/no?status=x"), 400, "status 'x'", "archived")
+        refused(await client.get("/v1/content/no"), 404, "Content type not found")
+        refused(await client.get("/v1/content/no/nope"), 404, "Content type not found")
+
+
+class TestBodies:
+    async def test_the_first_thing_that_is_wrong_is_named(
+        self, client: Client, acme: Given
+    ) -> None:
+        await acme.content_type()
+        for body, says in BODIES:
+            refused(await client.post(body), 400, says)
+
+    async def test_what_is_named_comes_after_the_body_and_in_its_order(
+        self, server: Server, acme: Given
+    ) -> None:
+        """Unknown type, then values, then references, then the slug, then the plan."""
+        client = server.client()
+        await acme.content_type(BODY, Field("to", "To", "reference"))
+        await acme.entry("a")
+        await acme.does(c.ChangePlan, workspace="acme", plan=Plan(entries=1))
+        bad: dict[str, Any] = {"body": 7, "to": "nothing"}
+        refused(await client.post({**POST, "contentTypeSlug": "no", "fields": bad}), 404)
+        refused(await client.post({**POST, "fields": bad}), 400, "'body' takes a string")
+        refused(await client.post({**POST, "fields": {"to": "nothing"}}), 400, "'nothing'")
+        refused(await client.post(POST), 409, "'a' already exists")
+        refused(await client.post({**POST, "title": "B"}), 402, "limit of 1 entries")
+        head = await server.repository.recorder.head()
+        assert head == 5, "nothing was appended"
+
+    async def test_an_empty_slug_is_an_absent_one(self, client: Client, acme: Given) -> None:
+        await acme.content_type()
+        assert (await client.post({**POST, "slug": ""})).data["slug"] == "a"
+
+    async def test_a_body_that_is_too_large_is_refused_as_such(
+        self, database_url: str, repository: Repository
+    ) -> None:
+        async with serving(database_url, repository, max_body_bytes=1000) as server:
+            await server.workspace()
+            client = server.client()
+            refused(await client.post({**POST, "title": "x" * 2000}), 413, "too large")
+            assert (await client.post({**POST, "title": "x" * 100})).status == 404
+
+    async def test_a_compressed_body_may_be_damaged_or_unpack_without_end(
+        self, database_url: str, repository: Repository
+    ) -> None:
+        async with serving(database_url, repository, max_body_bytes=100_000) as server:
+            await server.workspace()
+            client = server.client()
+            headers = {"Content-Encoding": "gzip", "Connection": "close"}
+            refused(await client.post(b"no gzip", headers=headers), 400, "cannot be read")
+            bomb = gzip.compress(b" " * 50_000_000)
+            assert len(bomb) < 100_000
+            refused(await client.post(bomb, headers=headers), 413)
+            small = gzip.compress(b'{"contentTypeSlug":"no","title":"A"}')
+            refused(await client.post(small, headers=headers), 404, "Content type not found")
+
+
+class TestParallel:
+    async def test_of_forty_posts_of_one_slug_one_is_created(
+        self, server: Server, client: Client, acme: Given
+    ) -> None:
+        await acme.content_type()
+        head = await server.repository.recorder.head()
+        answers = await asyncio.gather(*(client.post(POST) for _ in range(40)))
+        assert sorted(answer.status for answer in answers) == [200] + 39 * [409]
+        for answer in answers:
+            if answer.status == 409:
+                refused(answer, 409, "'a'")
+        assert await server.repository.recorder.head() == head + 1
+        assert (await client.get("/v1/content")).body["pagination"]["total"] == 1
+
+    async def test_of_twenty_posts_against_a_limit_of_three_three_are_created(
+        self, server: Server
+    ) -> None:
+        acme = await server.workspace(entries=3)
+        await acme.content_type()
+        client = server.client()
+        answers = await asyncio.gather(
+            *(client.post({**POST, "title": f"Entry {n}"}) for n in range(20))
+        )
+        assert sorted(answer.status for answer in answers) == 3 * [200] + 17 * [402]
+        assert (await client.get("/v1/content")).body["pagination"]["total"] == 3
+        [first] = (await client.get("/v1/content?limit=1")).data
+        await acme.delete(first["id"])
+        assert (await client.post({**POST, "title": "again"})).status == 200
+
+
+class TestRouter:
+    async def test_an_unknown_path_is_not_found_whoever_asks(
+        self, server: Server, client: Client
+    ) -> None:
+        for path, who in product(NO_PATHS, (client, server.client(None))):
+            answer = await who.get(path)
+            assert (answer.status, answer.body) == (404, {"error": "Not found"})
+
+    async def test_a_wrong_method_is_told_the_right_ones(self, client: Client) -> None:
+        for method, path, allowed in WRONG_METHODS:
+            answer = await client.ask(method, path)
+            refused(answer, 405, "Method not allowed")
+            assert set(answer.headers["Allow"].split(",")) == allowed
+
+
+async def test_a_fault_of_ours_gives_no_detail_away(
+    server: Server, client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(*_: object, **__: object) -> None:
+        raise RuntimeError("the password is hunter2")
+
+    monkeypatch.setattr("api.content.entries.list_across_types", fails)
+    answer = await client.get("/v1/content")
+    refused(answer, 500, "Internal server error")
+    assert "hunter2" not in answer.text + str(answer.headers)
+    assert answer.headers["X-Request-Id"]
+
+
+async def test_a_read_model_that_is_away_is_service_unavailable(
+    server: Server, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*_: object, **__: object) -> None:
+        raise ConnectionRefusedError("10.0.0.7")
+
+    monkeypatch.setattr(type(server.service.read_model), "fetch", away)
+    answer = await client.get("/v1/content")
+    refused(answer, 503, "please retry")
+    assert answer.headers["Retry-After"] == "1"
+    assert "10.0.0.7" not in answer.text

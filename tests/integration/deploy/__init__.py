@@ -1,0 +1,1 @@
+"""The embedded PostgreSQL and the children, with real servers and real processes."""

@@ -1,0 +1,46 @@
+"""Folders for embedded servers."""
+
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.deploy.processes import running_in, until
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every user of this machine can enter, as root's tmp_path is not."""
+    folder = Path(tempfile.mkdtemp(prefix="contentlog-test-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def shelters(open_folder: Path) -> tuple[Path, ...]:
+    """Root's shelters, for this test alone."""
+    return (open_folder / "shelter",)
+
+
+@pytest.fixture
+def data(open_folder: Path) -> Iterator[Path]:
+    """A new data folder; fails the test if a server is left in it."""
+    folder = open_folder / "data"
+    yield folder
+    left = running_in(folder)
+    for process in left:
+        os.kill(process, signal.SIGKILL)
+    until(lambda: not running_in(folder))
+    assert left == []
+
+
+@pytest.fixture
+def private(tmp_path: Path) -> Path:
+    """A data folder that only its owner can reach."""
+    tmp_path.chmod(0o700)
+    return tmp_path / "data"

@@ -1,0 +1,98 @@
+"""Real processes for the tests: users of a server, and a look at what runs."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+
+REPOSITORY = Path(__file__).parents[3]
+IS_ROOT = os.geteuid() == 0
+needs_root = pytest.mark.skipif(not IS_ROOT, reason="only root lends the server another user")
+has_proc = pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks at /proc")
+
+
+def until(happened: Callable[[], object], seconds: float = 20) -> None:
+    """Polls until it is true."""
+    limit = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < limit, "it did not happen in time"
+        time.sleep(0.01)
+
+
+async def eventually(happened: Callable[[], object], seconds: float = 20) -> None:
+    """The same for coroutines."""
+    async with asyncio.timeout(seconds):
+        while not happened():  # noqa: ASYNC110 - other processes set no event of ours
+            await asyncio.sleep(0.01)
+
+
+def start(*command: str) -> subprocess.Popen[str]:
+    """A process in a session of its own, with pipes."""
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=REPOSITORY,
+        start_new_session=True,
+    )
+
+
+@contextmanager
+def user(data: Path, *name: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that uses the server of this folder (as this user); killed if it is left over."""
+    process = start(sys.executable, "-m", "tests.integration.deploy.using", str(data), *name)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def url_of(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    url = process.stdout.readline().strip()
+    assert url.startswith("postgresql://"), url or process.communicate()
+    return url
+
+
+def leave(process: subprocess.Popen[str]) -> None:
+    """Lets it go and waits until it has gone in good order."""
+    said, complained = process.communicate(timeout=60)
+    assert (said.split()[-1:], complained, process.returncode) == (["left"], "", 0)
+
+
+def ask(url: str, question: str) -> str:
+    with psycopg.connect(url, autocommit=True) as connection:
+        cursor = connection.execute(question.encode())
+        row = cursor.fetchone() if cursor.description else None
+        return str(row[0]) if row else ""
+
+
+def started_at(url: str) -> str:
+    return ask(url, "SELECT pg_postmaster_start_time()")
+
+
+def running_in(folder: Path) -> list[int]:
+    """The processes whose working directory or arguments are in this folder."""
+    return [
+        int(process.name) for process in Path("/proc").glob("[0-9]*") if _is_in(process, folder)
+    ]
+
+
+def _is_in(process: Path, folder: Path) -> bool:
+    try:
+        where = (process / "cwd").readlink()
+        arguments = (process / "cmdline").read_bytes().decode(errors="replace")
+    except OSError:
+        return False
+    is_program = "/pginstall/bin/" in arguments and str(folder) in arguments
+    return where.is_relative_to(folder) or is_program

@@ -1,0 +1,224 @@
+"""A manifest brought into the log: what is told, what is done, and that twice is once."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from write_side.applying.compare import steps_to
+from write_side.applying.steps import carry_out, hash_of
+from write_side.commands import CreateEntry
+from write_side.dispatch import execute
+from write_side.domain.identity import Actor, Scope
+from write_side.domain.refusals import ContentTypeInUse, KeyTaken, PlanLimitReached
+from write_side.manifest import ManifestError, read_manifest
+from write_side.media_library import media_files
+from write_side.repository import Repository
+
+OPERATOR = Actor("operator", "ann")
+PRODUCTION = Scope("acme", "production")
+STAGING = Scope("acme", "staging")
+SECRET = "a-secret-of-20-characters-or-more"
+HEAD = "{workspace: acme, name: Acme"
+STAGED = f"{HEAD}, plan: {{staging: true}}, environments: [production, staging]"
+KEY = f"keys: [{{name: ci, permissions: [content.view], secret: {SECRET}}}]"
+AUTHORS = "{slug: authors, name: Authors, fields: [{slug: bio, name: Bio, type: text}]}"
+POSTS = (
+    "{slug: posts, name: Posts, fields: ["
+    "{slug: author, name: Author, type: reference, to: [authors]},"
+    "{slug: body, name: Body, type: text}]}"
+)
+
+
+async def told(repository: Repository, text: str, *, prune: bool = False) -> list[str]:
+    manifest = read_manifest(text.encode(), "acme.yaml")
+    return [step.line for step in await steps_to(manifest, repository, OPERATOR, prune=prune)]
+
+
+async def apply(repository: Repository, text: str, *, prune: bool = False) -> list[str]:
+    manifest = read_manifest(text.encode(), "acme.yaml")
+    steps = await steps_to(manifest, repository, OPERATOR, prune=prune)
+    done = [one async for one in carry_out(steps, repository)]
+    assert all(one.position > 0 for one in done)
+    return [one.step.told or one.step.line for one in done]
+
+
+async def test_a_second_run_changes_nothing(repository: Repository) -> None:
+    text = f"{STAGED}, {KEY}, contentTypes: [{POSTS}, {AUTHORS}], "
+    text += "media: [{id: hero, url: 'https://x.example/h', name: h, contentType: image/png}]}"
+    assert await apply(repository, text) == [
+        "workspace acme created",
+        "environment staging set up",
+        "media hero added",
+        "content type posts in production created",
+        "content type authors in production created",
+        "content type posts in staging created",
+        "content type authors in staging created",
+        "key ci issued",
+    ]
+    head = await repository.recorder.head()
+    assert head == 8
+    assert await apply(repository, text) == []
+    assert await apply(repository, text, prune=True) == []
+    assert await repository.recorder.head() == head
+
+
+async def test_a_dry_run_tells_the_same_and_appends_nothing(repository: Repository) -> None:
+    text = f"{STAGED}, {KEY}, contentTypes: [{POSTS}, {AUTHORS}]}}"
+    said = await told(repository, text)
+    assert await repository.recorder.head() == 0
+    assert await apply(repository, text) == said
+
+
+async def test_what_is_not_mentioned_is_left_alone(repository: Repository) -> None:
+    await apply(repository, f"{STAGED}, {KEY}, contentTypes: [{AUTHORS}]}}")
+    assert await apply(repository, f"{HEAD}}}") == []
+    assert (await repository.workspace("acme")).plan.staging is True
+
+
+async def test_prune_removes_what_is_not_mentioned(repository: Repository) -> None:
+    text = f"{STAGED}, {KEY}, contentTypes: [{AUTHORS}], "
+    text += "media: [{id: hero, url: 'https://x.example/h', name: h, contentType: image/png}]}"
+    await apply(repository, text)
+    narrowed = AUTHORS.replace("fields:", "environments: [staging], fields:")
+    said = await apply(repository, f"{STAGED}, contentTypes: [{narrowed}]}}", prune=True)
+    assert said == [
+        "content type authors in production removed: the manifest does not mention it",
+        "media hero removed: the manifest does not mention it",
+        "key ci revoked: the manifest does not mention it",
+    ]
+    assert await repository.content_types(PRODUCTION) == []
+    assert [one.slug for one in await repository.content_types(STAGING)] == ["authors"]
+    assert await media_files(repository, "acme") == []
+    assert await repository.keys("acme") == []
+
+
+async def test_a_content_type_with_entries_is_not_pruned(repository: Repository) -> None:
+    await apply(repository, f"{HEAD}, contentTypes: [{AUTHORS}], {KEY}}}")
+    created = CreateEntry(
+        actor=OPERATOR, scope=PRODUCTION, content_type_slug="authors", title="Ada"
+    )
+    await execute(created, repository)
+    head = await repository.recorder.head()
+    with pytest.raises(ContentTypeInUse, match="'authors' still has entries"):
+        await apply(repository, f"{HEAD}}}", prune=True)
+    assert await repository.recorder.head() == head
+
+
+async def test_a_secret_is_made_and_told_once(repository: Repository) -> None:
+    text = f"{HEAD}, keys: [{{name: web, permissions: [content.view]}}]}}"
+    (_, said) = await apply(repository, text)
+    found = re.fullmatch(r"secret of key web, shown this once: (cl_\S{43})", said)
+    assert found
+    key = await repository.find_key("acme", "web")
+    assert key is not None
+    assert key.secret_hash == hash_of(found[1])
+    assert await apply(repository, text) == []
+
+
+async def test_a_changed_secret_revokes_the_old_key(repository: Repository) -> None:
+    await apply(repository, f"{HEAD}, {KEY}}}")
+    other = KEY.replace(SECRET, f"another-{SECRET}")
+    assert await apply(repository, f"{HEAD}, {other}}}") == [
+        "key ci revoked: its secret has changed",
+        "key ci issued with its new secret",
+    ]
+    key = await repository.find_key("acme", "ci")
+    assert key is not None
+    assert key.secret_hash == hash_of(f"another-{SECRET}")
+
+
+async def test_changed_permissions_keep_the_key(repository: Repository) -> None:
+    await apply(repository, f"{HEAD}, {KEY}}}")
+    before = await repository.find_key("acme", "ci")
+    wider = KEY.replace("[content.view]", "[content.edit, content.view]")
+    assert await apply(repository, f"{HEAD}, {wider}}}") == [
+        "key ci permitted content.edit, content.view"
+    ]
+    after = await repository.find_key("acme", "ci")
+    assert before is not None
+    assert after is not None
+    assert (after.id, after.secret_hash) == (before.id, before.secret_hash)
+
+
+async def test_a_secret_of_another_workspace_is_refused_before_anything_is_done(
+    repository: Repository,
+) -> None:
+    await apply(repository, f"{{workspace: other, name: Other, {KEY}}}")
+    with pytest.raises(KeyTaken):
+        await apply(repository, f"{HEAD}, {KEY}}}")
+    assert await repository.find_workspace("acme") is None
+
+
+async def test_revisions_are_told_field_by_field(repository: Repository) -> None:
+    await apply(repository, f"{HEAD}, contentTypes: [{POSTS}, {AUTHORS}]}}")
+    revised = (
+        "{slug: posts, name: Stories, workflow: {stages: [{id: review, name: Review}]}, fields: ["
+        "{slug: body, name: Text, type: text, required: true},"
+        "{slug: cover, name: Cover, type: media}, {slug: views, name: Views, type: number}]}"
+    )
+    assert await apply(repository, f"{HEAD}, contentTypes: [{revised}]}}") == [
+        "content type posts in production revised: renamed to 'Stories'; "
+        "fields added: cover, views; field removed: author; field changed: body; "
+        "stage added: review"
+    ]
+    turned = revised.replace("{slug: cover, name: Cover, type: media}, ", "").replace(
+        "fields: [", "fields: [{slug: cover, name: Cover, type: media},"
+    )
+    assert await apply(repository, f"{HEAD}, contentTypes: [{turned}]}}") == [
+        "content type posts in production revised: fields reordered"
+    ]
+
+
+async def test_a_field_keeps_its_type_for_life(repository: Repository) -> None:
+    await apply(repository, f"{HEAD}, contentTypes: [{AUTHORS}]}}")
+    changed = AUTHORS.replace("type: text", "type: number")
+    with pytest.raises(ManifestError, match=r"contentTypes\.authors: Field 'bio' is text for life"):
+        await told(repository, f"{HEAD}, contentTypes: [{changed}]}}")
+
+
+async def test_a_reference_names_a_type_of_its_environment(repository: Repository) -> None:
+    with pytest.raises(
+        ManifestError,
+        match=r"contentTypes\.posts\.author: production has no content type 'authors'",
+    ):
+        await told(repository, f"{HEAD}, contentTypes: [{POSTS}]}}")
+    await apply(repository, f"{HEAD}, contentTypes: [{AUTHORS}]}}")
+    said = await told(repository, f"{HEAD}, contentTypes: [{POSTS}]}}")
+    assert said == ["content type posts in production created"]
+    with pytest.raises(ManifestError, match="no content type 'authors'"):
+        await told(repository, f"{HEAD}, contentTypes: [{POSTS}]}}", prune=True)
+
+
+async def test_the_plans_limit_is_met_before_anything_is_done(repository: Repository) -> None:
+    text = f"{HEAD}, plan: {{contentTypes: 1}}, contentTypes: [{POSTS}, {AUTHORS}]}}"
+    with pytest.raises(PlanLimitReached, match="limit of 1 content types"):
+        await apply(repository, text)
+    assert await repository.recorder.head() == 0
+
+
+async def test_pruning_makes_room_under_the_plans_limit(repository: Repository) -> None:
+    limited = f"{HEAD}, plan: {{contentTypes: 1}}"
+    await apply(repository, f"{limited}, contentTypes: [{AUTHORS}]}}")
+    topics = AUTHORS.replace("authors", "topics")
+    said = await apply(repository, f"{limited}, contentTypes: [{topics}]}}", prune=True)
+    assert len(said) == 2
+
+
+async def test_staging_needs_the_plan(repository: Repository) -> None:
+    with pytest.raises(ManifestError, match="staging needs"):
+        await told(repository, f"{HEAD}, environments: [staging]}}")
+    await apply(repository, f"{STAGED}}}")
+    without = f"{HEAD}, plan: null, contentTypes: [{AUTHORS}]}}"
+    assert await apply(repository, without) == [
+        "plan changed to any number of entries, any number of content types, "
+        "600 (default) requests per minute, staging: no",
+        "content type authors in production created",
+    ]
+
+
+async def test_a_workspace_is_renamed(repository: Repository) -> None:
+    await apply(repository, f"{HEAD}}}")
+    said = await apply(repository, "{workspace: acme, name: Acme and Sons}")
+    assert said == ["workspace acme renamed to 'Acme and Sons'"]

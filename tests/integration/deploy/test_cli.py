@@ -1,0 +1,277 @@
+"""The command line as real processes on a real database."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from deploy.databases import connected
+from deploy.program import contentlog
+from tests.integration.deploy.processes import until
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+MANIFEST = """
+workspace: acme
+name: Acme
+keys: [{name: web, permissions: [content.view]}]
+contentTypes:
+  - slug: posts
+    name: Posts
+    fields:
+      - {slug: views, name: Views, type: number}
+      - {slug: related, name: Related, type: reference, to: [posts], multiple: true}
+"""
+POSTS = 'Title,Status,Views,Related\nOne,published,"1,200",two\nTwo,,,\n'
+
+
+def environment(url: str) -> dict[str, str]:
+    return {
+        **os.environ,
+        "CONTENTLOG_EVENT_STORE_URL": url,
+        "CONTENTLOG_READ_MODEL_URL": url,
+        "CONTENTLOG_LOG_FORMAT": "text",
+    }
+
+
+@pytest.fixture
+def run(database_url: str, tmp_path: Path) -> Run:
+    """Runs `contentlog ARGUMENTS` on this test's database, in a folder of its own."""
+
+    def _run(*arguments: str, url: str = database_url) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            contentlog(*arguments),
+            env=environment(url),
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+
+    return _run
+
+
+@pytest.fixture
+def start(database_url: str, tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts `contentlog ARGUMENTS`; killed if it is left over."""
+    started: list[subprocess.Popen[str]] = []
+
+    def _start(*arguments: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            contentlog(*arguments),
+            env=environment(database_url),
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        return process
+
+    yield _start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def projecting(start: Callable[..., subprocess.Popen[str]], run: Run) -> None:
+    """A projector, waited for until it has been heard of."""
+    start("projector")
+    until(lambda: json.loads(run("status", "--json").stdout)["projectors"])
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    (tmp_path / "acme.yaml").write_text(MANIFEST)
+    (tmp_path / "posts.csv").write_text(POSTS)
+    return tmp_path
+
+
+def said(done: subprocess.CompletedProcess[str]) -> list[str]:
+    """The lines of a command that went well and had nothing to remark."""
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.splitlines()
+
+
+def refused(done: subprocess.CompletedProcess[str]) -> str:
+    """The one line of a command that was refused."""
+    assert done.returncode == 1
+    assert done.stderr.startswith("contentlog: ")
+    assert done.stderr.count("\n") == 1
+    return done.stderr.removeprefix("contentlog: ").strip()
+
+
+def test_migrate_makes_both_databases_once(run: Run, empty_database_url: str) -> None:
+    assert "run `contentlog migrate`" in refused(run("status", url=empty_database_url))
+    assert "run `contentlog migrate`" in refused(run("events", url=empty_database_url))
+    first = said(run("migrate", url=empty_database_url))
+    assert first[0] == "event store: migration 1 (event_store) applied"
+    assert first[-1] == "read model: created"
+    again = said(run("migrate", url=empty_database_url))
+    assert again == ["event store: up to date", "read model: there already"]
+    assert json.loads(run("status", "--json", url=empty_database_url).stdout)["head"] == 0
+
+
+async def test_a_read_model_of_another_shape_is_to_be_rebuilt(run: Run, database_url: str) -> None:
+    async with connected("", database_url) as connection:
+        await connection.execute("UPDATE read_model.checkpoint SET shape = 'older'")
+        assert "another shape" in refused(run("migrate"))
+        await connection.execute("DROP SCHEMA read_model CASCADE")
+    assert said(run("migrate")) == ["event store: up to date", "read model: created"]
+
+
+def test_a_server_that_is_not_there_is_one_line_without_its_password(run: Run) -> None:
+    with socket.socket() as unheard:
+        unheard.bind(("127.0.0.1", 0))
+        url = f"postgresql://ann:secret@127.0.0.1:{unheard.getsockname()[1]}/content"
+        for command in (("status",), ("events",), ("migrate",)):
+            line = refused(run(*command, url=url))
+            assert re.search(r"cannot be used \(.+\): see CONTENTLOG_\w+_URL$", line)
+            assert "secret" not in line
+
+
+def test_a_database_that_is_not_there_is_one_line(run: Run, database_url: str) -> None:
+    url = re.sub(r"/[^/?]+(\?|$)", r"/nowhere\1", database_url, count=1)
+    assert 'database "nowhere" does not exist' in refused(run("status", url=url))
+
+
+@pytest.mark.usefixtures("projecting")
+def test_a_workspace_is_applied_filled_and_listed(run: Run, files: Path) -> None:
+    applied = said(run("apply", "acme.yaml"))
+    assert applied[:3] == [
+        "workspace acme created",
+        "content type posts in production created",
+        "key web issued",
+    ]
+    assert re.fullmatch(r"secret of key web, shown this once: cl_\S{43}", applied[3])
+    assert said(run("apply", "acme.yaml")) == ["nothing to change"]
+    place = ("--workspace", "acme", "--type", "posts")
+    imported = said(run("import", "posts.csv", *place, "--import-id", "first"))
+    assert imported == [
+        "2 entries imported, 0 skipped because their slug exists; the import's id is first"
+    ]
+    assert said(run("import", "posts.csv", *place, "--import-id", "first")) == [
+        "the import first was carried out before: nothing was done"
+    ]
+    assert said(run("import", "posts.csv", *place)) == ["nothing to import, 2 skipped"]
+    status = json.loads("".join(said(run("status", "--json"))))
+    assert (status["head"], status["checkpoint"]) == (6, 6)
+    assert status["lag"] == {"events": 0, "seconds": 0.0}
+    assert [one["role"] for one in status["projectors"]] == ["active"]
+    assert "lag         0 events, 0.0 s" in said(run("status"))
+
+
+@pytest.mark.usefixtures("projecting")
+def test_keys_are_issued_listed_and_revoked(run: Run, files: Path) -> None:
+    run("apply", "acme.yaml")
+    of = ("--workspace", "acme")
+    both = ("--permission", "content.view", "--permission", "content.edit")
+    issued = run("key", "issue", *of, "--name", "ci", *both)
+    assert issued.returncode == 0
+    assert re.fullmatch(r"cl_\S{43}\n", issued.stdout)
+    keys = json.loads("".join(said(run("key", "list", *of, "--json"))))
+    assert [(key["name"], key["permissions"]) for key in keys] == [
+        ("ci", ["content.view", "content.edit"]),
+        ("web", ["content.view"]),
+    ]
+    assert "'ci' cannot be issued" in refused(run("key", "issue", *of, "--name", "ci", *both))
+    assert said(run("key", "revoke", *of, "--name", "ci")) == ["key ci of acme revoked"]
+    assert "no API key 'ci'" in refused(run("key", "revoke", *of, "--name", "ci"))
+    assert said(run("key", "list", *of))[0].startswith("web  content.view  issued 2")
+    assert "no workspace 'nowhere'" in refused(run("key", "list", "--workspace", "nowhere"))
+
+
+def test_without_a_projector_what_is_done_is_done_and_noted(run: Run, files: Path) -> None:
+    done = run("apply", "acme.yaml")
+    assert done.returncode == 0
+    assert done.stderr == (
+        "note: done, but not yet to be read: no projector is running (see contentlog status)\n"
+    )
+    assert "projector   none is running" in run("status").stdout
+    assert json.loads(run("status", "--json").stdout)["lag"]["events"] == 3
+
+
+def test_a_dry_run_tells_the_same_and_changes_nothing(run: Run, files: Path) -> None:
+    told = run("apply", "acme.yaml", "--dry-run")
+    assert told.stderr == "note: a dry run, nothing was changed\n"
+    assert said(run("events")) == []
+    assert run("apply", "acme.yaml").stdout.splitlines()[:3] == told.stdout.splitlines()
+
+
+def test_a_manifest_that_is_wrong_is_one_line(run: Run, files: Path) -> None:
+    (files / "wrong.yaml").write_text("workspace: acme\nname: Acme\ncolour: red\n")
+    assert refused(run("apply", "wrong.yaml")) == (
+        "wrong.yaml: Object contains unknown field `colour`"
+    )
+    assert "No such file" in refused(run("apply", "nowhere.yaml"))
+
+
+def test_cells_that_are_wrong_are_named_and_nothing_is_imported(run: Run, files: Path) -> None:
+    run("apply", "acme.yaml")
+    (files / "bad.csv").write_text("Title,Views,Related\nOne,many,\n,3,three\n")
+    done = run("import", "bad.csv", "--workspace", "acme", "--type", "posts")
+    assert refused(done) == "nothing was imported: 3 cells cannot be"
+    assert done.stdout.splitlines() == [
+        "row 2, Views: 'many' takes a number, such as 1234.5 or 1,234.5",
+        "row 3, Title: is blank",
+        "row 3, Related: 'three' names no entry: "
+        "there is none of type posts with the id or slug 'three'",
+    ]
+    assert len(said(run("events"))) == 3
+    other = run("import", "bad.csv", "--workspace", "acme", "--type", "songs")
+    assert refused(other) == "Content type not found"
+
+
+def test_events_are_json_lines_and_can_be_followed(
+    run: Run, start: Callable[..., subprocess.Popen[str]], files: Path
+) -> None:
+    following = start("events", "--after", "1", "--follow")
+    run("apply", "acme.yaml")
+    assert following.stdout is not None
+    topics = [_event(following.stdout)["topic"] for _ in range(2)]
+    assert topics == ["content_type.created.v1", "key.issued.v1"]
+    following.send_signal(signal.SIGINT)
+    assert following.wait(20) == 0
+    lines = [json.loads(line) for line in said(run("events"))]
+    assert [line["position"] for line in lines] == [1, 2, 3]
+    assert lines[0]["event"]["actor"]["kind"] == "operator"
+    one = said(run("events", "--stream", "workspace/acme"))
+    assert [json.loads(line)["stream"] for line in one] == ["workspace/acme"]
+
+
+def _event(lines: IO[str]) -> dict[str, str]:
+    event: dict[str, str] = json.loads(lines.readline())
+    return event
+
+
+def test_several_workers_answer_on_one_port_and_end_with_their_parent(
+    start: Callable[..., subprocess.Popen[str]], run: Run
+) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    api = start("api", "--port", str(port), "--workers", "2")
+
+    def answers() -> bool:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5) as found:
+                return bool(found.status == 200)
+        except OSError:
+            return False
+
+    until(answers)
+    assert f"127.0.0.1:{port} cannot be listened on" in refused(run("api", "--port", str(port)))
+    api.send_signal(signal.SIGTERM)
+    assert api.wait(30) == 0
+    assert not answers()

@@ -1,0 +1,94 @@
+"""The demo comes whole, once, and whatever became of an earlier start."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from deploy.commands.dev import brought
+from deploy.databases import Databases
+from deploy.demo import magazine
+from write_side.commands import CreateWorkspace, DeleteEntry, RevokeKey
+from write_side.dispatch import execute
+from write_side.domain.identity import Actor
+from write_side.repository import Repository
+from write_side.store.recorder import Recorder
+
+ANN = Actor("operator", "ann")
+EVENTS = 69  # of the whole demo, none of which happens to the same thing twice
+
+
+class Killed(Exception):
+    """Stands for the process that is gone."""
+
+
+async def log(repository: Repository) -> list[tuple[str, str]]:
+    """What happened to what."""
+    rows = await repository.recorder.log(0, 1000)
+    return [(row["topic"], row["originator_id"]) for row in rows]
+
+
+async def test_the_demo_is_due_once(repository: Repository) -> None:
+    assert await magazine.is_due(repository)
+    head = await magazine.set_up(repository)
+    assert head == await repository.recorder.head()
+    assert not await magazine.is_due(repository)
+    assert await magazine.has_key(repository)
+
+
+async def test_of_two_first_starts_at_once_one_brings_it(
+    database_url: str, repository: Repository
+) -> None:
+    found = Databases(database_url, database_url)
+    positions = await asyncio.gather(brought(found), brought(found))
+    head = await repository.recorder.head()
+    assert set(positions) == {head, None}
+    assert len(await log(repository)) == EVENTS
+
+
+async def test_a_second_set_up_changes_nothing(repository: Repository) -> None:
+    head = await magazine.set_up(repository)
+    assert await magazine.set_up(repository) == head
+
+
+@pytest.mark.parametrize("appends", [1, 2, 6, 9, 10, 12, 17, 24])
+async def test_a_start_that_was_killed_is_made_good(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch, appends: int
+) -> None:
+    append = Recorder.append
+    done: list[Any] = []
+
+    async def dying(recorder: Recorder, given: Any) -> Any:
+        if len(done) == appends:
+            raise Killed
+        done.append(given)
+        return await append(recorder, given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Recorder, "append", dying)
+        with pytest.raises(Killed):
+            await magazine.set_up(repository)
+    assert await magazine.is_due(repository)
+    await magazine.set_up(repository)
+    assert not await magazine.is_due(repository)
+    events = await log(repository)
+    assert len(events) == len(set(events)) == EVENTS
+
+
+async def test_what_people_changed_is_never_touched_again(repository: Repository) -> None:
+    await magazine.set_up(repository)
+    *_, last = magazine.translations()
+    delete = DeleteEntry(actor=ANN, scope=magazine.SCOPE, entry_id=last.entry_id)
+    await execute(delete, repository)
+    revoke = RevokeKey(actor=ANN, workspace="magazine", name="demo")
+    await execute(revoke, repository)
+    assert not await magazine.is_due(repository)
+    assert not await magazine.has_key(repository)
+
+
+async def test_somebody_elses_log_is_left_alone(repository: Repository) -> None:
+    own = CreateWorkspace(actor=ANN, workspace="magazine", name="My own")
+    await execute(own, repository)
+    assert not await magazine.is_due(repository)

@@ -1,0 +1,366 @@
+"""The life of the embedded PostgreSQL: starts, stops, crashes, and what keeps it from running."""
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from deploy.embedded import postmaster
+from deploy.embedded.account import for_server
+from deploy.embedded.errors import failed
+from deploy.embedded.files import take
+from deploy.embedded.server import EmbeddedPostgresError, use
+from tests.cluster import use_cluster
+from tests.integration.deploy.processes import (
+    IS_ROOT,
+    ask,
+    has_proc,
+    leave,
+    needs_root,
+    running_in,
+    started_at,
+    until,
+    url_of,
+    user,
+)
+
+# As root a user who is not root must do as well as root.
+USERS = [(), ("nobody",)] if IS_ROOT else [()]
+as_each_user = pytest.mark.parametrize("name", USERS, ids=lambda name: name[0] if name else "self")
+
+pytestmark = has_proc
+
+
+def home_for(data: Path, name: tuple[str, ...]) -> None:
+    """Makes the data folder, as the property of this user."""
+    data.mkdir()
+    if name:
+        os.chown(data, for_server(None, *name).uid, -1)
+
+
+async def ask_with_asyncpg(url: str, question: str) -> object:
+    connection = await asyncpg.connect(url)
+    try:
+        return await connection.fetchval(question)
+    finally:
+        await connection.close()
+
+
+def test_first_use_makes_a_database_that_both_drivers_reach(data: Path) -> None:
+    who = "SELECT current_database() || ' ' || session_user"
+    with use(data) as url:
+        assert ask(url, who) == "contentlog contentlog"
+        assert asyncio.run(ask_with_asyncpg(url, who)) == "contentlog contentlog"
+
+
+def test_cluster_is_utf8_and_sorts_alike_on_every_machine(data: Path) -> None:
+    question = """SELECT concat_ws(' ', pg_encoding_to_char(encoding), datlocprovider, datlocale)
+        FROM pg_database WHERE datname = 'contentlog'"""
+    with use(data, durable=False) as url:
+        assert ask(url, question) == "UTF8 b C.UTF-8"
+
+
+def test_a_server_is_durable_unless_told_otherwise(data: Path) -> None:
+    settings = "SELECT concat_ws(' ', {}, {}, {})".format(
+        *(f"current_setting('{name}')" for name in ("fsync", "full_page_writes", "max_connections"))
+    )
+    with use(data) as url:
+        assert ask(url, settings) == "on on 200"
+    with use(data, durable=False, settings={"max_connections": "120"}) as url:
+        assert ask(url, settings) == "off off 120"
+
+
+@as_each_user
+def test_the_last_user_stops_the_server(data: Path, name: tuple[str, ...]) -> None:
+    home_for(data, name)
+    with user(data, *name) as first, user(data, *name) as second:
+        assert url_of(first) == url_of(second)
+        began = running_in(data)
+        leave(first)
+        assert set(running_in(data)) & set(began)
+        leave(second)
+        assert running_in(data) == []
+
+
+def test_what_was_written_is_there_at_the_next_start(data: Path) -> None:
+    with use(data, durable=False) as url:
+        ask(url, "CREATE TABLE kept AS SELECT 7 AS number")
+    with use(data, durable=False) as url:
+        assert ask(url, "SELECT number FROM kept") == "7"
+
+
+@as_each_user
+def test_two_at_once_on_one_new_folder_share_one_server(data: Path, name: tuple[str, ...]) -> None:
+    home_for(data, name)
+    with user(data, *name) as first, user(data, *name) as second:
+        assert url_of(first) == url_of(second)
+        postmasters = [pid for pid in running_in(data) if os.getpgid(pid) == pid]
+        assert len([pid for pid in postmasters if " -c " in arguments(pid)]) == 1
+        leave(first)
+        leave(second)
+
+
+def arguments(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+
+
+def test_many_users_may_come_and_go(data: Path) -> None:
+    with use(data, durable=False):
+        pass
+    for _ in range(4):
+        with user(data) as first, user(data) as second, user(data) as third:
+            leave(first)
+            leave(third)
+            leave(second)
+    assert running_in(data) == []
+
+
+@as_each_user
+def test_a_killed_users_server_serves_the_next_one(data: Path, name: tuple[str, ...]) -> None:
+    home_for(data, name)
+    with user(data, *name) as killed:
+        url_of(killed)
+        killed.kill()
+        killed.wait()
+    left = running_in(data)
+    assert left
+    with user(data, *name) as following:
+        url_of(following)
+        assert set(left) <= set(running_in(data))
+        leave(following)
+
+
+def test_interrupt_lets_a_user_leave_in_good_order(data: Path) -> None:
+    with user(data) as interrupted:
+        url_of(interrupted)
+        interrupted.send_signal(signal.SIGINT)
+        assert interrupted.wait(30) == 1
+    assert running_in(data) == []
+
+
+def test_ctrl_c_in_a_terminal_leaves_the_server_to_its_other_users(data: Path) -> None:
+    with user(data) as starter:
+        before = started_at(url_of(starter))
+        with user(data) as other:
+            url = url_of(other)
+            os.killpg(starter.pid, signal.SIGINT)  # as a terminal does
+            assert starter.wait(30) == 1
+            assert started_at(url) == before
+            leave(other)
+
+
+def kill_servers(data: Path) -> None:
+    for pid in running_in(data):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    until(lambda: not running_in(data))
+
+
+@contextmanager
+def innocent(pid_file: Path) -> Iterator[None]:
+    """A process that the pid file names, and that must be alive at the end.
+
+    It runs as the server's user, whom PostgreSQL and pg_ctl would take for the server.
+    """
+    owner = pid_file.stat().st_uid
+    process = subprocess.Popen(["/bin/sleep", "600"], user=owner if IS_ROOT else None)
+    try:
+        _, *lines = pid_file.read_text().splitlines()
+        pid_file.write_text("\n".join([str(process.pid), *lines]) + "\n")
+        yield
+        assert process.poll() is None
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_stale_pid_file_does_not_hurt_an_innocent_process(data: Path) -> None:
+    with user(data) as killed:
+        ask(url_of(killed), "CREATE TABLE kept AS SELECT 7 AS number")
+        killed.kill()
+        killed.wait()
+    kill_servers(data)
+    with innocent(data / "postgres" / "postmaster.pid"), use(data, durable=False) as url:
+        assert ask(url, "SELECT number FROM kept") == "7"
+
+
+def test_stopping_signals_nobody_when_the_server_has_died(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postmaster, "STUBBORN", 0.1)
+    using = use(data, durable=False)
+    using.__enter__()
+    kill_servers(data)
+    with innocent(data / "postgres" / "postmaster.pid"):
+        left_over = take(data / "server.lock")  # as a process of the dead server would hold it
+        assert left_over is not None
+        with pytest.raises(EmbeddedPostgresError, match="did not stop"):
+            using.__exit__(None, None, None)
+        os.close(left_over)
+
+
+def test_a_server_that_lost_its_socket_is_started_again(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postmaster, "DEAF", 0.1)
+    with user(data) as other:
+        before = started_at(url_of(other))
+        for socket in (data / "sockets").iterdir():
+            socket.unlink()
+        with use(data, durable=False) as url:
+            assert started_at(url) != before
+        leave(other)
+
+
+def test_a_killed_initdb_leaves_nothing_that_matters(data: Path) -> None:
+    with user(data) as killed:
+        until(lambda: list(data.glob("initdb-*/PG_VERSION")))
+        killed.kill()
+        killed.wait()
+        kill_servers(data)
+    assert list(data.glob("initdb-*"))
+    with use(data, durable=False) as url:
+        assert ask(url, "SELECT 1") == "1"
+        assert list(data.glob("initdb-*")) == []
+
+
+def test_an_initdb_whose_user_was_killed_is_waited_for(data: Path) -> None:
+    with user(data) as killed:
+        until(lambda: list(data.glob("initdb-*/PG_VERSION")))
+        orphans = running_in(data)
+        for pid in orphans:
+            os.kill(pid, signal.SIGSTOP)
+        killed.kill()
+        killed.wait()
+    assert take(data / "server.lock") is None
+    for pid in orphans:
+        os.kill(pid, signal.SIGCONT)
+    with use(data, durable=False) as url:
+        assert ask(url, "SELECT 1") == "1"
+        assert list(data.glob("initdb-*")) == []
+
+
+def test_a_cluster_of_another_major_version_is_refused_with_what_to_do(data: Path) -> None:
+    with use(data, durable=False):
+        pass
+    (data / "postgres" / "PG_VERSION").write_text("17\n")
+    refusal = r"PostgreSQL 17 and this is PostgreSQL 18: dump .* or set CONTENTLOG_EVENT_STORE_URL"
+    with pytest.raises(EmbeddedPostgresError, match=refusal), use(data, durable=False):
+        pass
+    (data / "postgres" / "PG_VERSION").write_text("18\n")
+    with use(data, durable=False):
+        pass
+
+
+def test_a_postgresql_folder_itself_is_refused(data: Path) -> None:
+    data.mkdir()
+    (data / "PG_VERSION").write_text("18\n")
+    with (
+        pytest.raises(EmbeddedPostgresError, match="is a PostgreSQL data folder itself"),
+        use(data),
+    ):
+        pass
+
+
+def test_a_setting_that_postgresql_refuses_is_told_in_one_line(data: Path) -> None:
+    wrong = {"max_connections": "many"}
+    with pytest.raises(EmbeddedPostgresError) as refused, use(data, settings=wrong):
+        pass
+    assert re.fullmatch(r"PostgreSQL did not start: .*max_connections.*log", str(refused.value))
+
+
+def test_a_file_in_the_place_of_the_folder_is_refused(data: Path) -> None:
+    data.write_text("")
+    with pytest.raises(EmbeddedPostgresError, match=r"cannot be used: .*File exists"), use(data):
+        pass
+    data.unlink()
+
+
+@needs_root
+def test_a_folder_that_cannot_be_written_is_refused(data: Path) -> None:
+    data.mkdir()
+    with user(data, "nobody") as refused:
+        _, complained = refused.communicate()
+    expected = rf"refused: the data folder {data} cannot be used: .*Permission denied; make it .*"
+    assert re.fullmatch(expected, complained.strip())
+
+
+@pytest.fixture
+def small_disk(data: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A data folder on a disk of as many megabytes as the test asks for."""
+    data.mkdir()
+    size = f"size={request.param}m,mode=755"
+    mount = ["mount", "-t", "tmpfs", "-o", size, "contentlog-test", str(data)]
+    if not IS_ROOT or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("mounting a small disk takes root, and the right to mount")
+    yield data
+    subprocess.run(["umount", str(data)], check=True)
+
+
+@pytest.mark.parametrize("small_disk", [16], indirect=True)
+def test_a_disk_too_small_for_the_cluster_is_named(small_disk: Path) -> None:
+    with pytest.raises(EmbeddedPostgresError, match=r"disk .* is full .* set CONTENTLOG_DATA"):
+        use(small_disk).__enter__()
+    assert list(small_disk.glob("initdb-*")) == []
+
+
+@pytest.mark.parametrize("small_disk", [120], indirect=True)
+def test_a_disk_that_is_full_at_the_start_is_named(small_disk: Path) -> None:
+    with use(small_disk, durable=False):
+        pass
+    with (small_disk / "ballast").open("wb", buffering=0) as ballast, suppress(OSError):
+        while True:
+            ballast.write(bytes(4096))
+    with pytest.raises(EmbeddedPostgresError, match=r"disk .* is full"), use(small_disk):
+        pass
+    (small_disk / "ballast").unlink()
+    with use(small_disk) as url:
+        assert ask(url, "SELECT 1") == "1"
+
+
+def test_a_full_disk_is_known_by_what_postgresql_says() -> None:
+    said = "FATAL:  could not write lock file: No space left on device"
+    assert "disk that holds /x is full" in str(failed("It did not start", said, Path("/x")))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["it's, a $HOME «folder» %41", "deep/" + "far/" * 30, "x" * 120],
+    ids=["odd", "deep", "long"],
+)
+def test_any_path_will_do(data: Path, name: str) -> None:
+    with use(data / name, durable=False) as url:
+        assert ask(url, "SELECT 1") == "1"
+        assert asyncio.run(ask_with_asyncpg(url, "SELECT 1")) == 1
+        note = data / name / "sockets-are-in"
+        short = Path(note.read_text().strip())
+        assert oct(short.stat().st_mode) == "0o40700"
+    assert not short.exists()
+    assert not note.exists()
+
+
+def test_one_cluster_serves_a_whole_run_and_is_removed_at_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CONTENTLOG_TEST_DATABASE_URL", raising=False)
+    with use_cluster(tmp_path) as one:
+        with use_cluster(tmp_path) as other:
+            assert one == other
+        assert ask(one, "SHOW max_connections") == "300"
+    assert [path.name for path in tmp_path.iterdir()] == ["cluster.lock"]
+
+
+def test_an_outside_server_is_used_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONTENTLOG_TEST_DATABASE_URL", "postgresql://outside/x")
+    with use_cluster(tmp_path) as url:
+        assert url == "postgresql://outside/x"
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,224 @@
+"""Who runs the embedded PostgreSQL, where root keeps what that user needs, who gets in."""
+
+import os
+import pwd
+import re
+import shutil
+import stat
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+
+from deploy.embedded import programs, shelter
+from deploy.embedded.account import Account, for_server, our_own
+from deploy.embedded.server import EmbeddedPostgresError, use
+from tests.integration.deploy.processes import (
+    ask,
+    has_proc,
+    leave,
+    needs_root,
+    running_in,
+    url_of,
+    user,
+)
+
+pytestmark = [needs_root, has_proc]
+
+NOBODY = for_server(None, "nobody") if os.geteuid() == 0 else our_own()
+STRANGER = next(other for other in pwd.getpwall() if other.pw_uid not in {0, NOBODY.uid})
+
+
+def home_of(data: Path) -> Path:
+    return Path((data / "postgres-is-at").read_text().strip())
+
+
+def modes(folder: Path) -> list[int]:
+    return [parent.stat().st_mode for parent in (folder, *folder.parents)]
+
+
+def test_root_lends_the_server_the_user_nobody(data: Path) -> None:
+    with use(data, durable=False):
+        owners = {Path(f"/proc/{pid}").stat().st_uid for pid in running_in(data)}
+    assert owners == {NOBODY.uid}
+
+
+@pytest.fixture
+def more_groups() -> Iterator[None]:
+    """Root as a member of a second group, as it is after a login."""
+    before = os.getgroups()
+    os.setgroups([0, STRANGER.pw_gid])
+    yield
+    os.setgroups(before)
+
+
+@pytest.mark.usefixtures("more_groups")
+def test_the_server_keeps_no_group_of_root(data: Path) -> None:
+    with use(data, durable=False):
+        status = Path(f"/proc/{running_in(data)[0]}/status").read_text()
+    assert re.search(rf"^Gid:(\t{NOBODY.gid}){{4}}$", status, re.MULTILINE)
+    assert re.search(r"^Groups:\s*$", status, re.MULTILINE)
+
+
+def test_root_may_name_another_user(data: Path) -> None:
+    with use(data, durable=False, run_as=STRANGER.pw_name):
+        pass
+    assert (data / "postgres").stat().st_uid == STRANGER.pw_uid
+
+
+def test_a_user_who_is_not_there_is_refused(data: Path) -> None:
+    with pytest.raises(EmbeddedPostgresError, match="no user martian"), use(data, run_as="martian"):
+        pass
+
+
+def test_root_uses_the_cluster_of_another_user_as_that_user(data: Path) -> None:
+    data.mkdir()
+    os.chown(data, NOBODY.uid, NOBODY.gid)
+    with user(data, "nobody") as first:
+        url_of(first)
+        leave(first)
+    with use(data, durable=False, run_as=STRANGER.pw_name) as url, user(data, "nobody") as second:
+        assert url_of(second) == url
+        leave(second)
+    with user(data, "nobody") as third:
+        url_of(third)
+        leave(third)
+
+
+def connect_as(account: Account, data: Path, sockets: Path) -> str:
+    """What psql says to this user."""
+    psql = programs.Programs(programs.installed(), account).command("psql")
+    where = ["-h", str(sockets), "-U", "contentlog", "-d", "contentlog"]
+    return account.run([*psql, *where, "-Atc", "SELECT 'in'"]).stdout
+
+
+def test_other_users_of_the_machine_do_not_get_in(data: Path) -> None:
+    stranger = Account(STRANGER.pw_name, STRANGER.pw_uid, STRANGER.pw_gid)
+    with use(data, durable=False):
+        assert connect_as(our_own(), data, data / "sockets") == "in\n"
+        assert "Permission denied" in connect_as(stranger, data, data / "sockets")
+        assert "Peer authentication failed" in connect_as(NOBODY, data, data / "sockets")
+
+
+def test_there_is_no_tcp_port(data: Path) -> None:
+    with use(data, durable=False) as url:
+        assert ask(url, "SHOW listen_addresses") == ""
+
+
+@pytest.fixture
+def private_data(private: Path, shelters: tuple[Path, ...]) -> Path:
+    assert not NOBODY.can_enter(private.parent)
+    return private
+
+
+def test_a_private_data_folder_keeps_its_cluster_in_the_shelter(
+    private_data: Path, shelters: tuple[Path, ...]
+) -> None:
+    private_data.mkdir()
+    before = modes(private_data)
+    with use(private_data, durable=False, shelters=shelters) as url:
+        ask(url, "CREATE TABLE kept AS SELECT 7 AS number")
+    assert home_of(private_data).parent == shelters[0]
+    assert stat.S_IMODE((home_of(private_data) / "postgres").stat().st_mode) == 0o700
+    assert modes(private_data) == before
+    with use(private_data, durable=False, shelters=shelters) as url:
+        assert ask(url, "SELECT number FROM kept") == "7"
+
+
+def test_two_at_once_on_a_new_private_folder_share_one_cluster(
+    private_data: Path, shelters: tuple[Path, ...]
+) -> None:
+    ready, done = Barrier(3), Barrier(3)
+
+    def one_use() -> str:
+        ready.wait(20)
+        with use(private_data, durable=False, shelters=shelters) as url:
+            done.wait(20)
+            return url
+
+    with ThreadPoolExecutor(3) as threads:
+        urls = [threads.submit(one_use) for _ in range(3)]
+    assert len({url.result() for url in urls}) == 1
+    assert len([path for path in shelters[0].iterdir() if path.is_dir()]) == 1
+
+
+def test_a_data_folder_finds_its_cluster_after_a_move(
+    private_data: Path, shelters: tuple[Path, ...]
+) -> None:
+    with use(private_data, durable=False, shelters=shelters) as url:
+        ask(url, "CREATE TABLE kept AS SELECT 7 AS number")
+    moved = private_data.rename(private_data.with_name("moved"))
+    with use(moved, durable=False, shelters=shelters) as url:
+        assert ask(url, "SELECT number FROM kept") == "7"
+
+
+def test_a_data_folder_made_again_starts_empty(
+    private_data: Path, shelters: tuple[Path, ...]
+) -> None:
+    with use(private_data, durable=False, shelters=shelters) as url:
+        ask(url, "CREATE TABLE kept AS SELECT 7 AS number")
+    shutil.rmtree(private_data)
+    with use(private_data, durable=False, shelters=shelters) as url:
+        assert ask(url, "SELECT to_regclass('kept') IS NULL") == "True"
+
+
+def test_a_cluster_that_is_gone_is_told(private_data: Path, shelters: tuple[Path, ...]) -> None:
+    private_data.mkdir()
+    (private_data / "postgres-is-at").write_text("/nowhere/at/all\n")
+    gone = r"was in /nowhere/at/all, which is gone: .* remove .*postgres-is-at"
+    with (
+        pytest.raises(EmbeddedPostgresError, match=gone),
+        use(private_data, shelters=shelters),
+    ):
+        pass
+
+
+def test_a_private_installation_is_copied_for_the_server(
+    data: Path, private: Path, shelters: tuple[Path, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    private.mkdir()
+    for name in (programs.PACKAGE, programs.LIBRARIES):
+        (private / name).symlink_to(programs.installed().parent / name)
+    monkeypatch.setattr(programs, "installed", lambda: private / programs.PACKAGE)
+    before = modes(private)
+    for _ in range(2):
+        with use(data, durable=False, shelters=shelters) as url:
+            assert ask(url, "SELECT 1") == "1"
+            programs_run = {Path(f"/proc/{pid}/exe").readlink() for pid in running_in(data)}
+        assert len(programs_run) == 1
+        assert programs_run.pop().is_relative_to(shelters[0] / "programs-18.6.3")
+    assert modes(private) == before
+    assert not (shelters[0] / "programs-18.6.3" / programs.PACKAGE / "__init__.py").exists()
+
+
+def test_a_shelter_that_others_can_write_is_passed_over(open_folder: Path) -> None:
+    strangers, writable, linked = (open_folder / name for name in ("strangers", "writable", "link"))
+    strangers.mkdir()
+    os.chown(strangers, STRANGER.pw_uid, -1)
+    writable.mkdir()
+    writable.chmod(0o777)
+    (open_folder / "ours").mkdir()
+    linked.symlink_to(open_folder / "ours")
+    unsafe = (strangers, writable, linked)
+    assert shelter.shelter((*unsafe, open_folder / "good")) == open_folder / "good"
+    with pytest.raises(EmbeddedPostgresError, match="make one of them a folder of root's"):
+        shelter.shelter(unsafe)
+
+
+def test_nothing_is_opened_through_a_link_that_another_user_laid(
+    data: Path, tmp_path: Path
+) -> None:
+    data.mkdir()
+    target = tmp_path / "target"
+    target.write_text("untouched")
+    for name in ("postgres.log", "pg_hba.conf"):
+        (data / name).symlink_to(target)
+    with pytest.raises(EmbeddedPostgresError, match=r"postgres\.log"), use(data, durable=False):
+        pass
+    assert target.read_text() == "untouched"
+    (data / "postgres.log").unlink()
+    with use(data, durable=False):
+        pass
+    assert target.read_text() == "untouched"

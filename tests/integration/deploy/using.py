@@ -1,0 +1,42 @@
+"""A process that uses the embedded PostgreSQL until its standard input ends, for the tests.
+
+Prints the URL when it has one and `left` at its end. As root it can become somebody else first:
+`python -m tests.integration.deploy.using DATA [USER]`. Everything is imported before that, since
+the other user may not be able to read the interpreter's files.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+from deploy.embedded import account, programs
+from deploy.embedded.server import EmbeddedPostgresError, use
+from deploy.embedded.shelter import SHELTERS
+
+
+def become(name: str) -> None:
+    user = account.for_server(None, name)
+    readable = programs.runnable(user, SHELTERS).folder
+    programs.release()
+    programs.installed = lambda: readable  # type: ignore[assignment]  # the cached one
+    os.setgroups([])
+    os.setgid(user.gid)
+    os.setuid(user.uid)
+
+
+def main(data: Path) -> None:
+    with use(data) as url:
+        print(url, flush=True)  # noqa: T201
+        sys.stdin.read()
+    print("left", flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 2:
+        become(sys.argv[2])
+    try:
+        main(Path(sys.argv[1]))
+    except EmbeddedPostgresError as refused:
+        sys.exit(f"refused: {refused}")
+    except KeyboardInterrupt:
+        sys.exit("interrupted")

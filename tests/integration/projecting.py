@@ -1,0 +1,150 @@
+"""A projector beside a test, a log projected by hand, and what the read model then is."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias
+
+import asyncpg
+
+from projector.log import BATCH, Log
+from projector.process import ProjectorSettings, connect_model, live
+from projector.rendering import render_some
+from projector.statements import statement
+from projector.writer import Checkpoint, Writer
+from read_side.status import ReadModelStatus, read_status
+from write_side.store.mapper import EventMapper
+
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+
+SECONDS = 20.0
+_TABLES = """
+SELECT relname FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace
+WHERE nspname = 'read_model' AND relkind IN ('r', 'p') AND NOT relispartition
+  AND relname <> 'checkpoint' ORDER BY 1"""
+_CHECKPOINT = "SELECT position FROM read_model.checkpoint"
+_HEAD = "SELECT position FROM write_side.head"
+
+
+async def until(holds: Callable[[], Awaitable[object]], seconds: float = SECONDS) -> None:
+    """Wait for what another process does, or fail."""
+    async with asyncio.timeout(seconds):
+        while not await holds():  # noqa: ASYNC110 - it is not ours to be told
+            await asyncio.sleep(0.005)
+
+
+@asynccontextmanager
+async def connected(url: str, **settings: str) -> AsyncIterator[Connection]:
+    connection = await asyncpg.connect(url, server_settings=settings)
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+@asynccontextmanager
+async def projecting(store_url: str, model_url: str | None = None) -> AsyncIterator[None]:
+    """A projector as a task of the test's own loop."""
+    task = asyncio.create_task(live(ProjectorSettings(store_url, model_url or store_url)))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def checkpoint_of(model_url: str) -> int:
+    async with connected(model_url) as connection:
+        return int(await connection.fetchval(_CHECKPOINT))
+
+
+async def head_of(store_url: str) -> int:
+    async with connected(store_url) as connection:
+        return int(await connection.fetchval(_HEAD))
+
+
+async def caught_up(store_url: str, model_url: str | None = None, seconds: float = SECONDS) -> None:
+    """Wait until all that is in the log by now is in the read model."""
+    head = await head_of(store_url)
+    async with connected(model_url or store_url) as connection:
+
+        async def passed() -> bool:
+            return int(await connection.fetchval(_CHECKPOINT)) >= head
+
+        await until(passed, seconds)
+
+
+async def rendered(model_url: str) -> None:
+    """Wait until no entry is rendered under an older version of its type."""
+    async with connected(model_url) as connection:
+
+        async def none_left() -> bool:
+            return not await connection.fetch("SELECT FROM read_model.rendering")
+
+        await until(none_left)
+
+
+async def status_of(model_url: str) -> ReadModelStatus:
+    async with connected(model_url) as connection:
+        return await read_status(connection)
+
+
+async def until_halted(model_url: str, saying: str) -> None:
+    """Wait until a projector says that it has halted, and why."""
+
+    async def halted() -> bool:
+        status = await status_of(model_url)
+        return any(saying in (projector.halted or "") for projector in status.projectors)
+
+    await until(halted)
+
+
+async def begin_epoch(model: Connection) -> tuple[int, Checkpoint]:
+    row = await model.fetchrow(statement("begin_epoch"))
+    assert row is not None
+    return row["epoch"], Checkpoint(
+        row["position"], row["originator_id"], row["originator_version"]
+    )
+
+
+async def project_all(
+    store_url: str,
+    model_url: str,
+    limits: Iterable[int] = (BATCH,),
+    renderings: int = sys.maxsize,
+) -> None:
+    """Project what the log has after the checkpoint, in batches of these limits, again and again;
+    then so many chunks of renderings."""
+    sizes = list(limits)
+    async with connected(store_url) as store:
+        model = await connect_model(model_url)
+        try:
+            epoch, checkpoint = await begin_epoch(model)
+            log, writer = Log(store, EventMapper()), Writer(model, epoch)
+            while True:
+                sizes.append(sizes.pop(0))
+                batch = await log.read(checkpoint.position, sizes[-1])
+                if not batch:
+                    break
+                checkpoint = await writer.write(batch, checkpoint)
+            while renderings and await render_some(model, epoch):
+                renderings -= 1
+        finally:
+            await model.close()
+
+
+async def dump(model_url: str) -> dict[str, list[str]]:
+    """Every column of every row of the read model, but for when it was written."""
+    async with connected(model_url, search_path="read_model") as connection:
+        tables = [row["relname"] for row in await connection.fetch(_TABLES)]
+        return {table: await _rows(connection, table) for table in tables}
+
+
+async def _rows(connection: Connection, table: str) -> list[str]:
+    rows: list[Any] = await connection.fetch(f"SELECT t::text FROM {table} t ORDER BY 1")  # noqa: S608
+    return [row[0] for row in rows]

@@ -1,0 +1,1 @@
+"""The projector against a real PostgreSQL."""

@@ -1,0 +1,87 @@
+"""The tables are a function of the log alone, however it is cut into batches."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from projector.log import BATCH
+from tests.databases import Databases
+from tests.integration.projecting import Connection, connected, dump, head_of, project_all
+from tests.integration.projector.story import Story
+from write_side.domain.events import TOPICS
+from write_side.repository import Repository
+
+STEPS = 150
+GROUPS = """
+SELECT workspace, environment, content_type_id, status, language, count(*) AS n
+FROM read_model.entry GROUP BY 1, 2, 3, 4, 5"""
+COUNTS = """
+SELECT workspace, environment, content_type_id, status, language, n FROM read_model.entry_count"""
+STALE = """
+SELECT count(*) FROM read_model.entry e JOIN read_model.content_type t ON t.id = e.content_type_id
+WHERE e.type_version <> t.version"""
+
+
+@pytest.fixture
+def model_urls(databases: Databases) -> Iterator[list[str]]:
+    """Four read models to project the same log into."""
+    with databases.new() as a, databases.new() as b, databases.new() as c, databases.new() as d:
+        yield [a, b, c, d]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+async def test_any_split_of_the_log_into_batches_gives_the_same_tables(
+    seed: int, repository: Repository, database_url: str, model_urls: list[str]
+) -> None:
+    await Story(repository, seed).tell(STEPS)
+    await project_all(database_url, database_url, [BATCH])
+    expected = await dump(database_url)
+    chance = random.Random(seed)
+    splits = [[1], [2], [7], [chance.randrange(1, 40) for _ in range(50)]]
+    for url, limits in zip(model_urls, splits, strict=True):
+        await project_all(database_url, url, limits)
+        found = await dump(url)
+        for table, rows in expected.items():
+            assert found[table] == rows, (table, limits)
+    async with connected(model_urls[0]) as connection:
+        await check_counts(connection)
+        assert await connection.fetchval(STALE) == 0
+
+
+async def test_the_stories_tell_every_kind_of_event(
+    repository: Repository, database_url: str
+) -> None:
+    """What they do not tell, the test above does not prove."""
+    await Story(repository, 1).tell(STEPS)
+    async with connected(database_url) as connection:
+        told = await connection.fetch("SELECT DISTINCT topic FROM write_side.event")
+    assert set(TOPICS) - {row["topic"] for row in told} == set()
+
+
+async def test_counts_equal_the_rows_after_every_event(
+    repository: Repository, database_url: str, model_urls: list[str]
+) -> None:
+    """Read by another connection while the log is projected event by event."""
+    await Story(repository, 4).tell(STEPS)
+    head = await head_of(database_url)
+    assert head > STEPS / 2
+    async with connected(model_urls[0]) as reader:
+        projecting = asyncio.create_task(project_all(database_url, model_urls[0], [1]))
+        looks = 0
+        while not projecting.done():
+            await check_counts(reader)
+            looks += 1
+        await projecting
+        await check_counts(reader)
+    assert looks > 10
+
+
+async def check_counts(connection: Connection) -> None:
+    async with connection.transaction(isolation="repeatable_read"):
+        counted = {tuple(row) for row in await connection.fetch(GROUPS)}
+        kept = {tuple(row) for row in await connection.fetch(COUNTS)}
+    assert kept == counted

@@ -1,0 +1,133 @@
+"""One projector at a time: the lock says who, and the epoch fences off who was."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+import pytest
+
+from projector.log import Log
+from projector.process import connect_model
+from projector.rendering import render_some
+from projector.writer import Checkpoint, Fenced, Writer
+from tests.integration.projecting import (
+    Connection,
+    begin_epoch,
+    caught_up,
+    checkpoint_of,
+    connected,
+    dump,
+    project_all,
+    projecting,
+    status_of,
+    until,
+)
+from tests.integration.projector.given import LEAD, Given, rows
+from write_side.domain.events import Translation
+from write_side.store.mapper import EventMapper
+
+
+@pytest.fixture
+async def models(database_url: str) -> AsyncIterator[tuple[Connection, Connection]]:
+    """The connections of two that write the same read model."""
+    async with contextlib.AsyncExitStack() as stack:
+        older, newer = await connect_model(database_url), await connect_model(database_url)
+        stack.push_async_callback(older.close)
+        stack.push_async_callback(newer.close)
+        yield older, newer
+
+
+async def test_the_older_writer_is_fenced_off_and_writes_nothing(
+    given: Given, database_url: str, models: tuple[Connection, Connection]
+) -> None:
+    await given.magazine()
+    await given.entry("one", translations={"fr-FR": Translation("Un")})
+    older, newer = models
+    epoch, checkpoint = await begin_epoch(older)
+    writer = Writer(older, epoch)
+    assert await begin_epoch(newer) == (epoch + 1, checkpoint)
+    before = await dump(database_url)
+    async with connected(database_url) as store:
+        batch = await Log(store, EventMapper()).read(0)
+    with pytest.raises(Fenced):
+        await writer.write(batch, checkpoint)
+    assert await dump(database_url) == before
+    assert await checkpoint_of(database_url) == 0
+    moved = await Writer(newer, epoch + 1).write(batch, checkpoint)
+    assert moved.position == 3
+
+
+async def test_the_newer_one_that_wrote_already_fences_the_older_one_off(
+    given: Given, database_url: str, models: tuple[Connection, Connection]
+) -> None:
+    """Of the same epoch even: the checkpoint is moved from where it was read, or not at all."""
+    await given.magazine()
+    epoch, checkpoint = await begin_epoch(models[0])
+    async with connected(database_url) as store:
+        batch = await Log(store, EventMapper()).read(0)
+    await Writer(models[0], epoch).write(batch, checkpoint)
+    before = await dump(database_url)
+    with pytest.raises(Fenced):
+        await Writer(models[1], epoch).write(batch, checkpoint)
+    assert await dump(database_url) == before
+
+
+async def test_of_two_at_the_same_moment_one_writes(
+    given: Given, database_url: str, models: tuple[Connection, Connection]
+) -> None:
+    await given.magazine()
+    await given.entry("one")
+    epoch, checkpoint = await begin_epoch(models[0])
+    async with connected(database_url) as store:
+        batch = await Log(store, EventMapper()).read(0)
+    outcomes = await asyncio.gather(
+        *(Writer(model, epoch).write(batch, checkpoint) for model in models),
+        return_exceptions=True,
+    )
+    assert sum(isinstance(outcome, Checkpoint) for outcome in outcomes) == 1
+    assert await rows(database_url, "SELECT n FROM entry_count") == [(1,)]
+
+
+async def test_renderings_are_fenced_too(
+    given: Given, database_url: str, models: tuple[Connection, Connection]
+) -> None:
+    await given.magazine()
+    await given.entry("one")
+    await project_all(database_url, database_url)
+    older, newer = models
+    epoch, checkpoint = await begin_epoch(older)
+    await given.revised(LEAD)
+    async with connected(database_url) as store:
+        batch = await Log(store, EventMapper()).read(checkpoint.position)
+    await Writer(older, epoch).write(batch, checkpoint)
+    await begin_epoch(newer)
+    with pytest.raises(Fenced):
+        await render_some(older, epoch)
+    assert await rows(database_url, "SELECT type_version FROM entry") == [(1,)]
+
+
+async def test_a_second_one_stands_by_and_takes_over(given: Given, database_url: str) -> None:
+    await given.magazine()
+
+    async def roles() -> list[str]:
+        return sorted(projector.role for projector in (await status_of(database_url)).projectors)
+
+    async def one_of_each() -> bool:
+        return await roles() == ["active", "standby"]
+
+    async def one_alone() -> bool:
+        return await roles() == ["active"]
+
+    async with contextlib.AsyncExitStack() as second:
+        async with projecting(database_url):
+            await caught_up(database_url)
+            await second.enter_async_context(projecting(database_url))
+            await until(one_of_each)
+            epoch = (await status_of(database_url)).epoch
+        await given.entry("one")
+        await caught_up(database_url)
+        await until(one_alone)
+        assert (await status_of(database_url)).epoch == epoch + 1
+    assert await roles() == [], "who is told to stop takes its leave"

@@ -1,0 +1,325 @@
+"""The projector as it runs: it follows, begins again after what passes, and misses nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+
+from projector import follower
+from projector.log import Log
+from read_side.checkpoint import CheckpointWatch
+from tests.databases import with_database
+from tests.integration.projecting import (
+    caught_up,
+    checkpoint_of,
+    connected,
+    dump,
+    head_of,
+    project_all,
+    projecting,
+    rendered,
+    status_of,
+)
+from tests.integration.projector.given import BODY, LEAD, SCOPE, Given, fields_of, raws, rows
+from tests.integration.projector.story import Story
+from write_side import commands as c
+from write_side.domain.definition import Field
+from write_side.domain.events import Translation
+from write_side.repository import Repository
+from write_side.store.mapper import EventMapper
+
+OTHERS = """
+SELECT pid FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()
+  AND (application_name = 'contentlog projector' OR query LIKE '%contentlog_event%'
+       OR query LIKE '%bytes_before%')"""
+LANGUAGES = 'SELECT fields::text FROM "entry_locale_production_fr-FR"'
+
+
+async def test_what_is_appended_is_projected_at_once(given: Given, database_url: str) -> None:
+    await given.magazine()
+    async with projecting(database_url), CheckpointWatch(database_url) as watch:
+        await caught_up(database_url)
+        for n in range(20):
+            await given.entry(f"entry-{n}")
+            assert await watch.wait(await head_of(database_url), 0.9), "sooner than the poll"
+
+
+async def test_the_live_projector_makes_the_same_tables(
+    repository: Repository, database_url: str, model_url: str
+) -> None:
+    """It follows while the story is told: its batches are what they happen to be."""
+    async with projecting(database_url):
+        await Story(repository, 5).tell(100)
+        await caught_up(database_url)
+        await rendered(database_url)
+    await project_all(database_url, model_url)
+    assert await dump(database_url) == await dump(model_url)
+
+
+async def test_event_store_and_read_model_may_be_two_databases(
+    given: Given, database_url: str, model_url: str
+) -> None:
+    await given.magazine()
+    async with projecting(database_url, model_url):
+        await caught_up(database_url, model_url)
+        await given.entry("one", translations={"fr-FR": Translation("Un")})
+        await caught_up(database_url, model_url)
+    assert await rows(model_url, "SELECT slug FROM entry") == [("one",)]
+    assert await checkpoint_of(database_url) == 0
+
+
+async def test_a_notification_that_is_missed_is_made_up_for_by_the_poll(
+    given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await given.magazine()
+    monkeypatch.setattr(follower.Follower, "_on_event", lambda *_: None)
+    async with projecting(database_url):
+        await caught_up(database_url)
+        await given.entry("one")
+        began = time.monotonic()
+        await caught_up(database_url, seconds=3)
+        assert time.monotonic() - began < 2
+
+
+async def test_lost_connections_lose_nothing_and_repeat_nothing(
+    repository: Repository, database_url: str, model_url: str
+) -> None:
+    """Each of the projector's connections is cut again and again while it follows."""
+    async with projecting(database_url):
+        story = Story(repository, 6)
+        await story.tell(20)
+        cuts = 0
+        while cuts < 8:
+            going_on = asyncio.create_task(story.go_on(20))
+            cuts += await cut(database_url)
+            await going_on
+        await caught_up(database_url)
+        await rendered(database_url)
+    await project_all(database_url, model_url)
+    assert await dump(database_url) == await dump(model_url)
+
+
+async def cut(url: str) -> int:
+    async with connected(url) as connection:
+        pids = [row["pid"] for row in await connection.fetch(OTHERS)]
+        for pid in pids:
+            await connection.execute("SELECT pg_terminate_backend($1)", pid)
+    return len(pids)
+
+
+async def test_the_checkpoint_names_its_event(given: Given, database_url: str) -> None:
+    await given.magazine()
+    entry_id = await given.entry("one")
+    await given.update(entry_id, title="Two")
+    await project_all(database_url, database_url)
+    sql = "SELECT position, originator_id, originator_version FROM checkpoint"
+    assert await rows(database_url, sql) == [(4, f"entry/{entry_id}", 2)]
+
+
+async def test_a_batch_is_bounded_by_its_bytes_too(
+    given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thousands of entries of a megabyte would be no batch that fits into memory."""
+    monkeypatch.setattr("projector.log.BATCH_BYTES", 30_000)
+    await given.magazine()
+    large = raws(body="x" * 10_000)
+    for n in range(5):
+        await given.entry(f"large-{n}", fields=large)
+    sizes = [len(batch) for batch in await batches(database_url)]
+    assert sizes == [5, 2]  # the third large one makes a batch full, with what came before it
+    await project_all(database_url, database_url)
+    assert await rows(database_url, "SELECT count(*) FROM entry") == [(5,)]
+
+
+async def batches(url: str) -> list[list[Any]]:
+    found: list[list[Any]] = []
+    async with connected(url) as connection:
+        log = Log(connection, EventMapper())
+        while batch := await log.read(found[-1][-1].position if found else 0):
+            found.append(batch)
+    return found
+
+
+class TestPartitions:
+    async def test_a_new_locale_neither_waits_for_a_reader_nor_makes_one_wait(
+        self, given: Given, database_url: str
+    ) -> None:
+        await given.magazine()
+        entry_id = await given.entry("one")
+        await given.translate(entry_id, "de-DE", title="Eins")
+        async with projecting(database_url), connected(database_url) as reader:
+            await caught_up(database_url)
+            select = await reader.prepare("SELECT count(*) FROM read_model.entry_locale")
+            async with reader.transaction():
+                assert await select.fetchval() == 1
+                await given.translate(entry_id, "fr-FR", title="Un")
+                await caught_up(database_url, seconds=3)
+                began = time.monotonic()
+                assert await select.fetchval() == 1, "as at the beginning of its transaction"
+                assert time.monotonic() - began < 0.5
+            assert await select.fetchval() == 2
+
+    async def test_readers_go_on_while_locales_are_added(
+        self, given: Given, database_url: str
+    ) -> None:
+        await given.magazine()
+        entry_id = await given.entry("one")
+        locales = ["fr-FR", "de-DE", "it-IT", "es-ES", "sv-SE", "ja-JP", "zh-TW", "pt-BR"]
+        slowest = 0.0
+        async with projecting(database_url), connected(database_url) as reader:
+
+            async def translate() -> None:
+                for locale in locales:
+                    await given.translate(entry_id, locale, title="T")
+                    await caught_up(database_url)
+
+            translating = asyncio.create_task(translate())
+            while not translating.done():
+                began = time.monotonic()
+                await reader.fetch("SELECT locale, title FROM read_model.entry_locale")
+                slowest = max(slowest, time.monotonic() - began)
+            await translating
+        assert slowest < 1
+        assert len(await rows(database_url, "SELECT FROM entry_locale")) == len(locales)
+
+    async def test_a_lock_that_is_held_is_waited_for_in_small_steps(
+        self, given: Given, database_url: str
+    ) -> None:
+        """Whoever holds it lets readers queue behind the projector for no longer than a step."""
+        await given.magazine()
+        entry_id = await given.entry("one")
+        async with projecting(database_url), connected(database_url) as holder:
+            await caught_up(database_url)
+            async with holder.transaction():
+                await holder.execute(
+                    "LOCK read_model.entry_locale_production IN SHARE UPDATE EXCLUSIVE MODE"
+                )
+                await given.translate(entry_id, "fr-FR", title="Un")
+                with pytest.raises(TimeoutError):
+                    await caught_up(database_url, seconds=0.6)
+                assert (await status_of(database_url)).projectors[0].halted is None
+            await caught_up(database_url)
+
+
+class TestRendering:
+    """A change of a type, caught up in the background."""
+
+    async def test_entries_are_rendered_anew_under_the_newest_version(
+        self, given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("projector.rendering.CHUNK", 3)
+        await given.magazine()
+        entries = [await given.entry(f"e{n}", fields=raws(body="B")) for n in range(10)]
+        await given.translate(entries[0], "fr-FR", title="Un", fields=raws(body="T"))
+        async with projecting(database_url):
+            await caught_up(database_url)
+            await given.revised(LEAD, BODY)
+            await caught_up(database_url)
+            await rendered(database_url)
+        found = await rows(database_url, "SELECT DISTINCT type_version, fields::text FROM entry")
+        assert found == [(2, '{"lead":null,"body":"B"}')]
+        assert await rows(database_url, LANGUAGES) == [('{"lead":null,"body":"T"}',)]
+
+    async def test_it_gets_its_turn_while_events_never_end(
+        self, given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Whenever the log seems to be at its end, there is another event."""
+        monkeypatch.setattr("projector.rendering.CHUNK", 5)
+        await given.magazine()
+        entry_ids = [await given.entry(f"e{n}") for n in range(20)]
+        read = Log.read
+
+        async def endless(log: Log, after: int) -> Any:
+            while not (batch := await read(log, after)):
+                await given.update(entry_ids[0], title=f"Title {after}")
+            return batch
+
+        monkeypatch.setattr(Log, "read", endless)
+        async with projecting(database_url):
+            await caught_up(database_url)
+            await given.revised(LEAD, BODY)
+            await caught_up(database_url)
+            await rendered(database_url)
+        stale = "SELECT count(*) FROM entry WHERE type_version < 2"
+        assert await rows(database_url, stale) == [(0,)]
+
+    async def test_a_revision_during_the_catching_up_begins_it_anew(
+        self, given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("projector.rendering.CHUNK", 1)
+        await given.magazine()
+        for n in range(3):
+            await given.entry(f"e{n}", fields=raws(body="B"))
+        await project_all(database_url, database_url)
+        for fields in ([LEAD, BODY], [BODY, LEAD]):
+            await given.revised(*fields)
+            await project_all(database_url, database_url, renderings=2)
+        await project_all(database_url, database_url)
+        found = await rows(database_url, "SELECT DISTINCT type_version, fields::text FROM entry")
+        assert found == [(3, '{"body":"B","lead":null}')]
+
+    async def test_a_removed_fields_values_hide_and_come_back(
+        self, given: Given, database_url: str
+    ) -> None:
+        faq = Field("faq", "FAQ", "repeater", fields=(BODY, LEAD))
+        await given.workspace()
+        await given.content_type(BODY, faq)
+        values = raws(body="B", faq=[{"body": "b", "lead": "l"}])
+        entry_id = await given.entry("one", fields=values)
+        shown = {"body": "B", "faq": [{"body": "b", "lead": "l"}]}
+        without = Field("faq", "FAQ", "repeater", fields=(LEAD,))
+        async with projecting(database_url):
+            for fields, expected in (
+                ((BODY, faq), shown),
+                ((faq,), {"faq": shown["faq"]}),
+                ((BODY, without), {"body": "B", "faq": [{"lead": "l"}]}),
+                ((BODY, faq), shown),
+            ):
+                await given.revised(*fields)
+                await caught_up(database_url)
+                await rendered(database_url)
+                assert await fields_of(database_url, entry_id) == expected
+
+    async def test_a_type_that_goes_takes_its_catching_up_with_it(
+        self, given: Given, database_url: str
+    ) -> None:
+        await given.magazine()
+        entry_id = await given.entry("one")
+        await given.revised(LEAD)
+        await given.delete(entry_id)
+        await given.does(c.RemoveContentType, scope=SCOPE, slug="posts")
+        async with projecting(database_url):
+            await caught_up(database_url)
+            await rendered(database_url)
+        assert await rows(database_url, "SELECT FROM rendering") == []
+
+
+async def test_two_read_models_are_projected_from_one_log(
+    given: Given, database_url: str, model_url: str
+) -> None:
+    await given.magazine()
+    async with projecting(database_url), projecting(database_url, model_url):
+        await given.entry("one")
+        await caught_up(database_url)
+        await caught_up(database_url, model_url)
+    assert await dump(database_url) == await dump(model_url)
+
+
+async def test_a_database_that_is_away_is_waited_for(given: Given, database_url: str) -> None:
+    await given.magazine()
+    async with connected(database_url) as connection:
+        name = await connection.fetchval("SELECT current_database()")
+    async with projecting(database_url):
+        await caught_up(database_url)
+        async with connected(with_database(database_url, "postgres")) as server:
+            await server.execute(f'ALTER DATABASE "{name}" CONNECTION LIMIT 0')
+            await server.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", name
+            )
+            await server.execute(f'ALTER DATABASE "{name}" CONNECTION LIMIT -1')
+        await given.entry("one")
+        await caught_up(database_url)

@@ -1,0 +1,214 @@
+"""Where it must not go on, the projector halts, says so, and moves nothing."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from projector.log import Halted, Log
+from projector.presence import Presence
+from projector.process import LOOK_AGAIN
+from tests.integration.projecting import (
+    caught_up,
+    checkpoint_of,
+    connected,
+    dump,
+    head_of,
+    project_all,
+    projecting,
+    status_of,
+    until,
+    until_halted,
+)
+from tests.integration.projector.given import Given, rows
+from write_side.domain.identity import entry_stream
+from write_side.store.mapper import EventMapper
+
+APPEND = """
+WITH at AS (UPDATE write_side.head SET position = position + 1 RETURNING position)
+INSERT INTO write_side.event SELECT position, $1, 1, $2, $3 FROM at"""
+RESTORE = "DELETE FROM write_side.event WHERE notification_id > $1"
+HEAD = "UPDATE write_side.head SET position = $1"
+SAID = "SELECT halted FROM projector.process"
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It looks again after a second, and not after five."""
+    assert LOOK_AGAIN > 1
+    monkeypatch.setattr("projector.process.LOOK_AGAIN", 1)
+
+
+async def execute(url: str, *steps: tuple[object, ...]) -> None:
+    async with connected(url) as connection:
+        for sql, *parameters in steps:
+            await connection.execute(str(sql), *parameters)
+
+
+async def test_a_gap_in_the_log_halts_it_before_the_gap(given: Given, database_url: str) -> None:
+    await given.magazine()
+    for slug in ("one", "two", "three"):
+        await given.entry(slug)
+    await execute(database_url, ("DELETE FROM write_side.event WHERE notification_id = 4",))
+    before = await dump(database_url)
+    async with projecting(database_url):
+        await until_halted(database_url, "gave 4 events from 1 to 5: events are missing")
+    assert await dump(database_url) == before
+    assert await checkpoint_of(database_url) == 0
+
+
+async def test_a_gap_after_the_checkpoint_halts_it_too(given: Given, database_url: str) -> None:
+    await given.magazine()
+    async with projecting(database_url):
+        await caught_up(database_url)
+        async with connected(database_url) as connection, connection.transaction():
+            await connection.execute(HEAD, 3)
+            await connection.execute("INSERT INTO write_side.event VALUES (4, 'x/1', 1, 'x', '{}')")
+            await connection.execute("SELECT pg_notify('contentlog_event', '4')")
+        await until_halted(database_url, "after position 2 gave 1 events from 4 to 4")
+    assert await checkpoint_of(database_url) == 2
+
+
+class TestUnknownTopic:
+    async def test_it_halts_at_exactly_that_event_and_goes_on_when_mended(
+        self, given: Given, database_url: str
+    ) -> None:
+        await given.magazine()
+        await given.entry("one")
+        await execute(database_url, (APPEND, "comet/1", "comet.seen.v1", "{}"))
+        await given.entry("two")
+        async with projecting(database_url):
+            await until_halted(database_url, "at position 4, stream comet/1")
+            assert await checkpoint_of(database_url) == 3
+            assert await rows(database_url, "SELECT slug FROM entry") == [("one",)]
+            await execute(
+                database_url,
+                (
+                    "UPDATE write_side.event SET topic = 'media.removed.v1', state = $1 "
+                    "WHERE notification_id = 4",
+                    '{"workspace":"acme","actor":{"kind":"operator","id":"x"},"media_id":"m",'
+                    '"at":"2026-01-31T12:00:00Z"}',
+                ),
+            )
+            await caught_up(database_url)
+            assert await rows(database_url, "SELECT count(*) FROM entry") == [(2,)]
+
+            async def goes_on() -> bool:
+                return (await status_of(database_url)).projectors[0].halted is None
+
+            await until(goes_on)
+
+    async def test_it_stays_said_while_it_is_tried_again(
+        self, given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Else those who ask for readiness would now and then be told that all is well."""
+        await given.magazine()
+        await execute(database_url, (APPEND, "comet/1", "comet.seen.v1", "{}"))
+        said: list[str | None] = []
+        take_over = Presence.take_over
+
+        async def take_over_and_look(presence: Presence) -> None:
+            await take_over(presence)
+            said.append(await presence._connection.fetchval(SAID))
+
+        monkeypatch.setattr(Presence, "take_over", take_over_and_look)
+        async with projecting(database_url), connected(database_url) as watcher:
+            await until_halted(database_url, "comet.seen.v1")
+            while len(said) < 3:
+                assert await watcher.fetchval(SAID), "between its lives too"
+                await asyncio.sleep(0.01)
+        assert [text is None for text in said] == [True, False, False]
+
+    async def test_state_that_does_not_decode_halts_it_too(
+        self, given: Given, database_url: str
+    ) -> None:
+        await given.magazine()
+        await execute(database_url, (APPEND, "media/a/1", "media.removed.v1", '{"at": 7}'))
+        async with projecting(database_url):
+            await until_halted(database_url, "at position 3, stream media/a/1")
+        assert await checkpoint_of(database_url) == 2
+
+
+class TestRestoredLog:
+    """After a restore of the log to an earlier point positions are used again."""
+
+    async def test_a_checkpoint_beyond_the_head_halts_it(
+        self, given: Given, database_url: str
+    ) -> None:
+        await given.magazine()
+        await given.entry("one")
+        await project_all(database_url, database_url)
+        await execute(database_url, (RESTORE, 2), (HEAD, 2))
+        async with projecting(database_url):
+            await until_halted(database_url, "at 3, beyond the log's head 2")
+        assert await checkpoint_of(database_url) == 3
+
+    async def test_a_checkpoint_at_another_event_halts_it(
+        self, given: Given, database_url: str
+    ) -> None:
+        await given.magazine()
+        entry_id = await given.entry("one")
+        await project_all(database_url, database_url)
+        await execute(
+            database_url, (RESTORE, 2), (HEAD, 2), ("DELETE FROM write_side.entry_claim",)
+        )
+        await given.entry("two")
+        await given.entry("three")
+        assert await head_of(database_url) == 4
+        async with projecting(database_url):
+            await until_halted(database_url, entry_stream(entry_id))
+            await until_halted(database_url, "rebuild the read model")
+        assert await rows(database_url, "SELECT slug FROM entry") == [("one",)]
+
+    async def test_a_checkpoint_of_the_same_stream_at_another_version_is_told_apart(
+        self, given: Given, database_url: str
+    ) -> None:
+        await given.magazine()
+        async with connected(database_url) as connection:
+            log = Log(connection, EventMapper())
+            await log.check(1, "workspace/acme", 1)
+            with pytest.raises(Halted):
+                await log.check(1, "workspace/acme", 2)
+
+    async def test_the_very_beginning_is_of_any_log(self, database_url: str) -> None:
+        async with connected(database_url) as connection:
+            await Log(connection, EventMapper()).check(0, None, None)
+
+
+async def test_an_event_that_does_not_fit_the_read_model_halts_it(
+    given: Given, database_url: str
+) -> None:
+    """One of the two is damaged: which, is for a person to say."""
+    await given.magazine()
+    entry_id = await given.entry("one")
+    await project_all(database_url, database_url)
+    await execute(database_url, ("DELETE FROM read_model.entry",))
+    await given.update(entry_id, title="Two")
+    async with projecting(database_url):
+        await until_halted(database_url, f"entry/{entry_id} at position 4 was never created")
+    assert await checkpoint_of(database_url) == 3
+
+
+async def test_a_fault_nobody_foresaw_halts_it_and_is_said(given: Given, database_url: str) -> None:
+    """It would come again with the next life: ending the process over and over says nothing."""
+    await given.magazine()
+    await execute(database_url, ("ALTER TABLE read_model.entry ADD CHECK (slug <> 'one')",))
+    await given.entry("one")
+    async with projecting(database_url):
+        await until_halted(database_url, "CheckViolationError")
+        assert await checkpoint_of(database_url) == 0
+        await execute(
+            database_url, ("ALTER TABLE read_model.entry DROP CONSTRAINT entry_slug_check",)
+        )
+        await caught_up(database_url)
+
+
+async def test_a_read_model_of_another_shape_is_not_written(
+    given: Given, database_url: str
+) -> None:
+    await given.magazine()
+    await execute(database_url, ("UPDATE read_model.checkpoint SET shape = 'older'",))
+    async with projecting(database_url):
+        await until_halted(database_url, "another shape than this code writes; rebuild it")
+    assert await checkpoint_of(database_url) == 0

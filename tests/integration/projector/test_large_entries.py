@@ -1,0 +1,103 @@
+"""Bounds on what is held and sent at once: with each as low as can be, the tables are the same."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from projector import columns, known, log, rendering, writer
+from projector.process import connect_model
+from tests.integration.projecting import (
+    caught_up,
+    connected,
+    dump,
+    project_all,
+    projecting,
+    rendered,
+)
+from tests.integration.projector.given import BODY, LEAD, Given, fields_of, raws
+from tests.integration.projector.story import Story
+from write_side.domain.locales import supported_locales
+from write_side.domain.refusals import InvalidEntry
+from write_side.repository import Repository
+from write_side.store.mapper import EventMapper
+
+
+@pytest.fixture
+def no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A statement, a batch and a chunk have room for one entry."""
+    monkeypatch.setattr(columns, "PORTION", 1)
+    monkeypatch.setattr(known, "FEW", 0)
+    monkeypatch.setattr(known, "KNOWN_BYTES", 1)
+    monkeypatch.setattr(rendering, "CHUNK_BYTES", 1)
+
+
+@pytest.mark.parametrize("copy_from", [1, 1000])
+async def test_portions_of_one_entry_give_the_same_tables(
+    copy_from: int,
+    repository: Repository,
+    database_url: str,
+    model_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> None:
+    await Story(repository, 5).tell(120)
+    await project_all(database_url, database_url)
+    expected = await dump(database_url)
+    request.getfixturevalue("no_room")
+    monkeypatch.setattr(writer, "COPY_FROM", copy_from)
+    await project_all(database_url, model_url)
+    assert await dump(model_url) == expected
+
+
+@pytest.mark.usefixtures("no_room")
+async def test_a_batch_that_is_cut_is_followed_by_its_rest(
+    given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Four events a batch, so that the next one is read ahead.
+    monkeypatch.setattr("projector.follower.BATCH", 4)
+    monkeypatch.setattr(log.Log.read, "__defaults__", (4,))
+    await given.magazine()
+    ids = [await given.entry(f"e{n}", fields=raws(body="x" * 100)) for n in range(6)]
+    await project_all(database_url, database_url)
+    await asyncio.gather(*(given.update(i, fields=raws(body="new")) for i in ids))
+    await given.revised(BODY, LEAD)
+    async with projecting(database_url):
+        await caught_up(database_url)
+        await rendered(database_url)
+    for entry_id in ids:
+        assert await fields_of(database_url, entry_id) == {"body": "new", "lead": None}
+
+
+async def test_known_entries_cut_a_batch_where_they_grow_too_large(
+    given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await given.magazine()
+    ids = [await given.entry(f"e{n}", fields=raws(body="x" * 1000)) for n in range(20)]
+    await project_all(database_url, database_url)
+    for entry_id in ids:
+        await given.update(entry_id, status="published")
+    monkeypatch.setattr(known, "KNOWN_BYTES", 5_500)
+    async with connected(database_url) as store:
+        model = await connect_model(database_url)
+        try:
+            batch = (await log.Log(store, EventMapper()).read(0))[-20:]
+            assert len(await known.affordable(model, batch)) == 5
+            assert len(await known.affordable(model, batch[:16])) == 16
+        finally:
+            await model.close()
+
+
+async def test_an_entry_has_a_size_it_cannot_pass(given: Given) -> None:
+    await given.magazine()
+    with pytest.raises(InvalidEntry, match="may take up to 2,097,152"):
+        await given.entry("huge", fields=raws(body="x" * (2 * 1024 * 1024)))
+    entry_id = await given.entry("large", fields=raws(body="x" * (2 * 1024 * 1024 - 100)))
+    with pytest.raises(InvalidEntry, match="may take up to 2,097,152"):
+        await given.update(entry_id, title="y" * 200)
+    locales = sorted(supported_locales() - {"en-US"})
+    for locale in locales[:32]:
+        await given.translate(entry_id, locale, title="short")
+    with pytest.raises(InvalidEntry, match="too large for 33 translations"):
+        await given.translate(entry_id, locales[32], title="short")

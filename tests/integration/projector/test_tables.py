@@ -1,0 +1,236 @@
+"""What each event makes of the tables, through every command there is."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from tests.integration.projecting import connected, dump, project_all
+from tests.integration.projector.given import (
+    ACTOR,
+    BODY,
+    LEAD,
+    SCOPE,
+    STAGES,
+    Given,
+    raws,
+    row_of,
+    rows,
+)
+from write_side import commands as c
+from write_side.domain.events import Plan, Translation
+from write_side.domain.identity import Scope
+
+LOCALES = "SELECT locale, title, fields::text FROM entry_locale WHERE id = $1::uuid ORDER BY 1"
+
+
+async def test_a_workspace_with_its_plan_and_environments(given: Given, database_url: str) -> None:
+    await given.workspace(entries=3)
+    await given.does(c.RenameWorkspace, workspace="acme", name="Acme & Sons")
+    await given.does(c.ChangePlan, workspace="acme", plan=Plan(staging=True, entries=5))
+    await given.does(c.AddEnvironment, scope=Scope("acme", "staging"))
+    await project_all(database_url, database_url)
+    [(slug, name, plan, environments)] = await rows(
+        database_url, "SELECT slug, name, plan::text, environments FROM workspace"
+    )
+    assert (slug, name, environments) == ("acme", "Acme & Sons", ["production", "staging"])
+    assert msgspec.json.decode(plan) == {"entries": 5, "staging": True}
+
+
+async def test_keys_without_their_secrets(given: Given, database_url: str) -> None:
+    await given.workspace()
+    for name in ("kept", "revoked"):
+        await given.does(
+            c.IssueKey,
+            workspace="acme",
+            name=name,
+            permissions=("content.view",),
+            secret_hash=hashlib.sha256(name.encode()).hexdigest(),
+        )
+    await given.does(c.PermitKey, workspace="acme", name="kept", permissions=("content.edit",))
+    await given.does(c.RevokeKey, workspace="acme", name="revoked")
+    await project_all(database_url, database_url)
+    found = await rows(
+        database_url, "SELECT name, permissions, revoked_at IS NULL FROM api_key ORDER BY name"
+    )
+    assert found == [("kept", ["content.edit"], True), ("revoked", ["content.view"], False)]
+    assert hashlib.sha256(b"kept").hexdigest() not in str(await dump(database_url))
+
+
+async def test_the_media_library(given: Given, database_url: str) -> None:
+    await given.workspace()
+
+    async def put(media_id: str, name: str) -> None:
+        await given.does(
+            c.PutMedia,
+            workspace="acme",
+            media_id=media_id,
+            url=f"https://cdn/{name}",
+            name=name,
+            content_type="image/png",
+        )
+
+    await put("hero", "one")
+    await put("hero", "two")
+    await put("gone", "three")
+    await given.does(c.RemoveMedia, workspace="acme", media_id="gone")
+    await project_all(database_url, database_url)
+    assert await rows(database_url, "SELECT * FROM media") == [
+        ("acme", "hero", "https://cdn/two", "two", "image/png")
+    ]
+
+
+async def test_an_import_and_its_entries(given: Given, database_url: str) -> None:
+    type_id = await given.magazine()
+    entries = [
+        c.CreateEntry(actor=ACTOR, scope=SCOPE, content_type_slug="posts", title=title)
+        for title in ("One", "Two")
+    ]
+    await given.does(
+        c.ImportEntries,
+        scope=SCOPE,
+        content_type_slug="posts",
+        import_id="i-1",
+        file_name="posts.csv",
+        entries=entries,
+        skipped=4,
+    )
+    await project_all(database_url, database_url)
+    [run] = await rows(
+        database_url,
+        "SELECT id, content_type_id::text, file_name, created, updated, skipped FROM import_run",
+    )
+    assert run == ("i-1", type_id, "posts.csv", 2, 0, 4)
+    assert await rows(database_url, "SELECT title FROM entry ORDER BY position") == [
+        ("One",),
+        ("Two",),
+    ]
+
+
+async def test_an_entry_with_all_its_columns(given: Given, database_url: str) -> None:
+    await given.workspace()
+    type_id = await given.content_type(BODY, LEAD, stages=STAGES)
+    before = datetime.now(UTC)
+    entry_id = await given.entry("héllo", fields=raws(lead="L"), status="published")
+    await given.does(c.MoveToStage, scope=SCOPE, entry_id=entry_id, stage_id="review")
+    await project_all(database_url, database_url)
+    async with connected(database_url) as connection:
+        row = await row_of(connection, entry_id)
+    assert row is not None
+    times = {name: row.pop(name) for name in ("created_at", "updated_at", "published_at")}
+    assert {name: str(value) for name, value in row.items()} == {
+        "workspace": "acme",
+        "environment": "production",
+        "id": entry_id,
+        "content_type_id": type_id,
+        "slug": "héllo",
+        "slug_hash": str(hashlib.sha256("héllo".encode()).digest()),
+        "title": "Héllo",
+        "status": "published",
+        "language": "en-US",
+        "stage_id": "review",
+        "stage": '{"id":"review","name":"Review"}',
+        "position": "3",
+        "version": "2",
+        "type_version": "1",
+        "stored": '{"lead":"L"}',
+        "translations": "None",
+        "fields": '{"body":null,"lead":"L"}',
+    }
+    assert times["published_at"] == times["created_at"] <= times["updated_at"]
+    assert abs((times["created_at"] - before).total_seconds()) < 10
+    assert times["created_at"].microsecond % 1000 == 0
+
+
+async def test_a_deleted_entry_leaves_nothing_behind(given: Given, database_url: str) -> None:
+    await given.magazine()
+    await project_all(database_url, database_url)
+    before = await dump(database_url)
+    entry_id = await given.entry("one", translations={"fr-FR": Translation("Un")})
+    await project_all(database_url, database_url)
+    await given.delete(entry_id)
+    await project_all(database_url, database_url)
+    assert await dump(database_url) == before
+
+
+async def test_locale_rows_appear_and_vanish_with_translations(
+    given: Given, database_url: str
+) -> None:
+    await given.magazine()
+    entry_id = await given.entry("one", fields=raws(body="Hello"))
+    other = await given.entry("two")
+
+    async def locales() -> list[tuple[Any, ...]]:
+        await project_all(database_url, database_url)
+        assert await rows(database_url, LOCALES, other) == []
+        return await rows(database_url, LOCALES, entry_id)
+
+    assert await locales() == []
+    await given.translate(entry_id, "fr-FR", title="Un")
+    await given.translate(entry_id, "de-DE", fields=raws(body="Hallo"))
+    assert await locales() == [
+        ("de-DE", "One", '{"body":"Hallo"}'),
+        ("fr-FR", "Un", '{"body":"Hello"}'),
+    ]
+    await given.update(entry_id, title="Uno", fields=raws(body="Hola"))
+    assert await locales() == [
+        ("de-DE", "Uno", '{"body":"Hallo"}'),
+        ("fr-FR", "Un", '{"body":"Hola"}'),
+    ]
+    await given.translate(entry_id, "fr-FR", title="")
+    assert [row[0] for row in await locales()] == ["de-DE"]
+    await given.translate(entry_id, "de-DE", fields=raws(body=None))
+    assert await locales() == []
+
+
+async def test_slugs_swapped_between_two_entries_in_one_batch(
+    given: Given, database_url: str
+) -> None:
+    await given.magazine()
+    one, two = await given.entry("one"), await given.entry("two")
+    await project_all(database_url, database_url)
+    for entry_id, slug in ((one, "aside"), (two, "one"), (one, "two")):
+        await given.update(entry_id, slug=slug)
+    await project_all(database_url, database_url)
+    found = dict(await rows(database_url, "SELECT slug, id::text FROM entry"))
+    assert found == {"one": two, "two": one}
+
+
+async def test_a_type_removed_with_its_entries_and_made_again_in_one_batch(
+    given: Given, database_url: str
+) -> None:
+    first = await given.magazine()
+    entry_id = await given.entry("one")
+    await project_all(database_url, database_url)
+    await given.delete(entry_id)
+    await given.does(c.RemoveContentType, scope=SCOPE, slug="posts")
+    second = await given.content_type(LEAD)
+    again = await given.entry("one", fields=raws(lead="L"))
+    await project_all(database_url, database_url)
+    assert first != second
+    assert await rows(database_url, "SELECT id::text, version FROM content_type") == [(second, 1)]
+    assert await rows(database_url, "SELECT id::text, fields::text FROM entry") == [
+        (again, '{"lead":"L"}')
+    ]
+    counts = "SELECT content_type_id::text, status, n FROM entry_count"
+    assert await rows(database_url, counts) == [(second, "draft", 1)]
+
+
+async def test_staging_is_apart_from_production(given: Given, database_url: str) -> None:
+    await given.magazine()
+    await given.does(c.AddEnvironment, scope=Scope("acme", "staging"))
+    staging = Given(given.repository, Scope("acme", "staging"))
+    await staging.content_type()
+    await given.entry("one")
+    await staging.entry("one", translations={"fr-FR": Translation("Un")})
+    await project_all(database_url, database_url)
+    for table, n in (
+        ("entry_production", 1),
+        ("entry_staging", 1),
+        ('"entry_locale_staging_fr-FR"', 1),
+        ("entry_locale_production", 0),
+    ):
+        assert await rows(database_url, f"SELECT count(*) FROM {table}") == [(n,)]  # noqa: S608

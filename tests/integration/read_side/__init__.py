@@ -1,0 +1,1 @@
+"""The read model and its statements, on a real PostgreSQL."""

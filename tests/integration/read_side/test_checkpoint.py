@@ -1,0 +1,82 @@
+"""Waiting for the checkpoint, and watching it over a connection that may die."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from read_side.checkpoint import CheckpointWatch, wait_until_visible
+from tests.integration.projecting import connected, until
+
+MOVE = "UPDATE read_model.checkpoint SET position = $1"
+TELL = "SELECT pg_notify('contentlog_projected', $1)"
+CUT = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()"""
+
+
+async def execute(url: str, sql: str, *parameters: object) -> None:
+    async with connected(url) as connection:
+        await connection.execute(sql, *parameters)
+
+
+async def test_each_waits_for_a_position_of_its_own(database_url: str) -> None:
+    async with CheckpointWatch(database_url) as watch:
+        waiting = {n: asyncio.create_task(watch.wait(n, 10)) for n in (1, 5, 9)}
+        await execute(database_url, MOVE, 5)
+        await execute(database_url, TELL, "5")
+        assert await waiting[1]
+        assert await waiting[5]
+        assert not waiting[9].done()
+        await execute(database_url, MOVE, 9)
+        assert await waiting[9], "asked for, where nobody tells"
+        assert await watch.wait(7, 0), "passed already"
+
+
+async def test_who_gives_up_leaves_nothing_behind(database_url: str) -> None:
+    """A projector that is down for an hour must not fill the memory of those who wait."""
+    async with CheckpointWatch(database_url) as watch:
+        assert not any(await asyncio.gather(*(watch.wait(1, 0.05) for _ in range(100))))
+        cancelled = asyncio.create_task(watch.wait(1, 10))
+        await asyncio.sleep(0)
+        cancelled.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await cancelled
+        assert watch._waiting == {}
+
+
+async def test_a_late_answer_never_takes_it_back(database_url: str) -> None:
+    async with CheckpointWatch(database_url) as watch:
+        watch._passed(7)
+        watch._passed(6)
+        assert watch.position == 7
+
+
+async def test_after_a_lost_connection_it_is_what_the_database_says(database_url: str) -> None:
+    """A restored database may stand at an earlier position."""
+    await execute(database_url, MOVE, 9)
+    async with CheckpointWatch(database_url) as watch:
+        assert await watch.wait(9, 10)
+        await execute(database_url, MOVE, 3)
+        await execute(database_url, CUT)
+
+        async def back() -> bool:
+            return watch.position == 3
+
+        await until(back)
+
+
+async def test_it_ends_though_it_is_woken_at_the_same_moment(database_url: str) -> None:
+    """asyncio.wait_for would swallow the cancellation, and the watch would run for ever."""
+    async with asyncio.timeout(10):
+        for _ in range(5):
+            async with CheckpointWatch(database_url) as watch:
+                await asyncio.sleep(0.1)
+                watch._wanted.set()
+
+
+async def test_waiting_without_a_watch_of_ones_own(database_url: str) -> None:
+    assert not await wait_until_visible(database_url, 1, 0.1)
+    await execute(database_url, MOVE, 1)
+    assert await wait_until_visible(database_url, 1, 10)

@@ -1,0 +1,260 @@
+"""Every statement fits the real tables, and the lists are what the indexes are for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, TypeAlias
+
+import asyncpg
+import pytest
+
+from projector.statements import STATEMENTS as PROJECTOR
+from read_side.schema import LIVE
+from read_side.statements import STATEMENTS as READ_SIDE
+from tests.databases import Databases
+
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+
+STATEMENTS = [
+    *(pytest.param(sql, id=f"read_side/{name}") for name, sql in sorted(READ_SIDE.items())),
+    *(pytest.param(sql, id=f"projector/{name}") for name, sql in sorted(PROJECTOR.items())),
+]
+TYPE = "018f0000-0000-7000-8000-0000000000aa"
+FILL = [
+    """
+    INSERT INTO content_type
+    VALUES ($1::uuid, 'acme', 'production', 'posts', 'Posts', '[]', '[]', 1, now(), now())""",
+    """
+    INSERT INTO entry
+    SELECT w, e, gen_random_uuid(), $1::uuid, 'entry-' || n, sha256(('entry-' || n)::bytea),
+           'Title', (ARRAY['published', 'draft', 'archived'])[1 + n % 3], 'en-US', NULL, NULL,
+           NULL, now() - n * interval '1 ms', now(), n, 1, 1, '{}', NULL, to_json(repeat('x', 150))
+    FROM generate_series(1, 20000) AS n, LATERAL (
+        SELECT CASE WHEN n % 20 = 0 THEN 'other' ELSE 'acme' END AS w,
+               CASE WHEN n % 10 = 1 THEN 'staging' ELSE 'production' END AS e) AS place""",
+    """
+    INSERT INTO entry_count
+    SELECT workspace, environment, content_type_id, status, language, count(*)
+    FROM entry GROUP BY 1, 2, 3, 4, 5""",
+    "SELECT add_locale('production', 'fr-FR')",
+    """
+    INSERT INTO entry_locale
+    SELECT workspace, environment, 'fr-FR', id, 'Titre', '{}' FROM entry
+    WHERE environment = 'production' AND position % 4 = 0""",
+]
+MANY_TYPES = """
+    INSERT INTO content_type
+    SELECT gen_random_uuid(), 'workspace-' || n % 100, 'production', 'type-' || n, 'Type', '[]',
+           '[]', 1, now(), now()
+    FROM generate_series(1, 2000) AS n"""
+
+SETTLED = """
+SELECT bool_and(relallvisible = relpages) FROM pg_class
+WHERE oid IN ('entry_production'::regclass, 'entry_staging'::regclass)"""
+LISTS: dict[str, tuple[list[Any], int]] = {
+    # statement: its parameters, and which of them is the offset
+    "list_of_type": (["acme", "production", "posts", "published", "en-US", 10, 0], 6),
+    "deep_list_of_type": (["acme", "production", "posts", "published", "en-US", 10, 0], 6),
+    "list_of_type_in_locale": (
+        ["acme", "production", "posts", "published", "en-US", 10, 0, "fr-FR"],
+        6,
+    ),
+    "list_across_types": (["acme", "production", 10, 0, "fr-FR"], 3),
+    "list_across_types_of_type": (["acme", "production", 10, 0, "fr-FR", "posts"], 3),
+}
+# For offsets of up to a few pages: it fetches the rows as it meets them.
+SHALLOW = "list_of_type"
+DEEP_LISTS = [name for name in LISTS if name != SHALLOW]
+SINGLES: dict[str, list[Any]] = {
+    "one": ["acme", "production", "posts", "en-US", "entry-77"],
+    "one_in_locale": ["acme", "production", "posts", "en-US", "entry-77", "fr-FR"],
+}
+TYPES: dict[str, tuple[list[Any], int]] = {
+    # statement: its parameters, and how many rows it finds
+    "content_types": (["workspace-7", "production"], 20),
+    "content_type": (["workspace-7", "production", "type-7"], 1),
+}
+PLANS = ["force_custom_plan", "force_generic_plan"]
+
+
+@pytest.fixture(scope="module")
+def filled_url(databases: Databases) -> Iterator[str]:
+    with databases.new() as url:
+        yield url
+
+
+@pytest.fixture
+async def filled(filled_url: str) -> AsyncIterator[Connection]:
+    """Entries of two workspaces, two environments and three statuses, filled in once."""
+    connection = await asyncpg.connect(filled_url, server_settings={"search_path": LIVE})
+    if not await connection.fetchval("SELECT count(*) FROM content_type"):
+        for statement in FILL:
+            await connection.execute(statement, *([TYPE] if "$1" in statement else []))
+        await settle(connection)
+    yield connection
+    await connection.close()
+
+
+async def settle(connection: Connection) -> None:
+    """Vacuum until it has taken: whatever looks at the tables meanwhile can hold it back."""
+    async with asyncio.timeout(60):
+        while True:
+            await connection.execute("VACUUM ANALYZE")
+            if await connection.fetchval(SETTLED):
+                return
+
+
+@pytest.fixture
+async def model(filled_url: str) -> AsyncIterator[Connection]:
+    connection = await asyncpg.connect(filled_url, server_settings={"search_path": LIVE})
+    yield connection
+    await connection.close()
+
+
+@pytest.mark.parametrize("sql", STATEMENTS)
+async def test_statement_prepares_and_lists_its_parameters_on_its_first_line(
+    sql: str, model: Connection
+) -> None:
+    prepared = await model.prepare(sql)
+    first, _, body = sql.partition("\n")
+    named = re.findall(r"\$(\d+) [a-z]", first)
+    expected = [str(number) for number in range(1, len(prepared.get_parameters()) + 1)]
+    assert named == expected, "each of $1 … $n is named, in order"
+    assert set(re.findall(r"\$(\d+)", body)) == set(expected), "and used"
+    assert first.startswith("-- $1 ") or first == "-- no parameters"
+
+
+def test_reads_name_the_read_model_and_writes_leave_it_to_the_search_path() -> None:
+    """A rebuild writes the same statements into another schema."""
+    tables = r"\b(?:FROM|JOIN|INTO|UPDATE)\s+(entry\w*|content_type|checkpoint|rendering)\b"
+    for name, sql in READ_SIDE.items():
+        assert not re.search(tables, sql), name
+    for name, sql in PROJECTOR.items():
+        assert f"{LIVE}." not in sql, name
+
+
+def test_the_plans_below_cover_every_read() -> None:
+    assert {*LISTS, *SINGLES, *TYPES} == set(READ_SIDE)
+
+
+@pytest.mark.parametrize("mode", PLANS)
+@pytest.mark.parametrize("name", LISTS)
+async def test_a_page_is_an_index_scan_without_a_sort(
+    name: str, mode: str, filled: Connection
+) -> None:
+    plan = await explained(filled, mode, READ_SIDE[name], LISTS[name][0])
+    page = the_page(plan)
+    scan = "Index Scan" if name == SHALLOW else "Index Only Scan"
+    assert [node["Node Type"] for node in scans(page)] == [scan]
+    assert not of_type(page, "Sort", "Incremental Sort")
+    assert plan["Actual Rows"] == 10
+    assert not of_type(plan, "Seq Scan", skip=SMALL)
+    assert not of_type(plan, "Hash Join", "Merge Join"), "what is fetched are the page's rows"
+
+
+@pytest.mark.parametrize("mode", PLANS)
+@pytest.mark.parametrize("name", DEEP_LISTS)
+async def test_a_deep_offset_is_skipped_over_the_index_alone(
+    name: str, mode: str, filled: Connection
+) -> None:
+    parameters, offset = LISTS[name]
+    deep = [*parameters[:offset], 5_000, *parameters[offset + 1 :]]
+    plan = await explained(filled, mode, READ_SIDE[name], deep)
+    [scan] = scans(the_page(plan))
+    assert scan["Node Type"] == "Index Only Scan"
+    assert scan["Heap Fetches"] == 0
+    assert scan["Actual Rows"] * scan["Actual Loops"] == 5_010
+    fetched = [
+        node["Actual Rows"] * node["Actual Loops"]
+        for node in scans(plan)
+        if node is not scan and "entry_production" in node["Relation Name"]
+    ]
+    assert max(fetched) <= 10, "only the page's rows are fetched whole"
+
+
+@pytest.mark.parametrize("mode", PLANS)
+@pytest.mark.parametrize("name", SINGLES)
+async def test_a_single_entry_is_found_by_its_slugs_index(
+    name: str, mode: str, filled: Connection
+) -> None:
+    plan = await explained(filled, mode, READ_SIDE[name], SINGLES[name])
+    by_slug = [node for node in scans(plan) if "slug_ha" in node.get("Index Cond", "")]
+    assert [node["Node Type"] for node in by_slug] == ["Index Scan"]
+    assert not of_type(plan, "Seq Scan", skip=SMALL)
+    assert plan["Actual Rows"] == 1
+
+
+@pytest.mark.parametrize("mode", PLANS)
+@pytest.mark.parametrize("name", TYPES)
+async def test_content_types_are_found_by_their_index(
+    name: str, mode: str, filled: Connection
+) -> None:
+    parameters, found = TYPES[name]
+    transaction = filled.transaction()
+    await transaction.start()
+    try:  # to the other plans they would be too many
+        await filled.execute(MANY_TYPES)
+        await filled.execute("ANALYZE content_type")
+        plan = await explained(filled, mode, READ_SIDE[name], parameters)
+    finally:
+        await transaction.rollback()
+    assert not of_type(plan, "Seq Scan")
+    assert {node["Actual Rows"] for node in nodes(plan)} == {found}
+
+
+@pytest.mark.parametrize("mode", PLANS)
+async def test_a_chunk_to_render_anew_is_an_index_scan_without_a_sort(
+    mode: str, filled: Connection
+) -> None:
+    parameters = ["acme", "production", TYPE, None, None, 500, 1_000_000]
+    plan = await explained(filled, mode, PROJECTOR["stale_entries"], parameters)
+    assert {node["Node Type"] for node in scans(plan)} == {"Index Scan"}
+    assert not of_type(plan, "Sort", "Incremental Sort")
+
+
+SMALL = ("content_type", "entry_count")
+
+
+async def explained(
+    connection: Connection, mode: str, sql: str, parameters: list[Any]
+) -> dict[str, Any]:
+    """The plan as it was carried out, without what was never executed."""
+    await connection.execute(f"SET plan_cache_mode = {mode}")
+    await connection.execute(f"DEALLOCATE ALL; PREPARE explained AS {sql}")
+    given = ", ".join(map(literal, parameters))
+    explain = f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE explained ({given})"
+    plan: dict[str, Any] = json.loads(await connection.fetchval(explain))[0]["Plan"]
+    return plan
+
+
+def literal(value: str | int | None) -> str:
+    """As SQL has it: a generic plan is only made of a statement that was prepared by name."""
+    return "NULL" if value is None else f"'{value}'"
+
+
+def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    if plan["Actual Loops"] > 0:
+        yield plan
+        for part in plan.get("Plans", []):
+            yield from nodes(part)
+
+
+def scans(plan: dict[str, Any]) -> list[dict[str, Any]]:
+    return [node for node in nodes(plan) if "Relation Name" in node]
+
+
+def of_type(plan: dict[str, Any], *types: str, skip: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+    return [
+        node
+        for node in nodes(plan)
+        if node["Node Type"] in types and node.get("Relation Name") not in skip
+    ]
+
+
+def the_page(plan: dict[str, Any]) -> dict[str, Any]:
+    """What picks the page: the limit that is not of one of its rows."""
+    [limit] = [node for node in of_type(plan, "Limit") if node["Actual Loops"] == 1]
+    return limit

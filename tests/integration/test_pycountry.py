@@ -1,0 +1,358 @@
+"""Real input: the whole of pycountry goes in through POST and comes back equal.
+
+249 countries, 5,046 subdivisions that refer to countries and to one another, 7,923 languages, and
+the translations of country names in every locale that CLDR and pycountry's catalogues share.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gettext
+import hashlib
+from collections.abc import AsyncIterator, Awaitable, Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import msgspec
+import pycountry
+import pytest
+from babel.core import get_global
+from msgspec import Raw
+
+from tests.processes import Processes, running
+from write_side.commands import (
+    Command,
+    CreateContentType,
+    CreateWorkspace,
+    IssueKey,
+    TranslateEntry,
+    UpdateEntry,
+)
+from write_side.dispatch import execute
+from write_side.domain.definition import Field
+from write_side.domain.events import Translation
+from write_side.domain.identity import Actor, Scope
+from write_side.domain.locales import supported_locales
+from write_side.repository import Repository
+
+SECRET = "a-secret-of-the-pycountry-test"
+OPERATOR = Actor("operator", "tests")
+WORLD = Scope("world", "production")
+AT_ONCE = 32
+FALLBACK = "en-US"
+ONE_BY_ONE = 4
+ONE_LOCALE = {"subdivisions": ("iso3166-2", "fr-FR"), "languages": ("iso639-3", "zh-CN")}
+
+Entry = dict[str, Any]
+
+
+def text(slug: str) -> Field:
+    return Field(slug, slug.replace("_", " ").capitalize(), "text")
+
+
+TYPES = {
+    "countries": (
+        text("alpha_2"),
+        text("alpha_3"),
+        text("numeric"),
+        text("flag"),
+        text("official_name"),
+        text("common_name"),
+    ),
+    "subdivisions": (
+        text("code"),
+        text("kind"),
+        Field("country", "Country", "reference", to=("countries",)),
+        Field("parent", "Parent", "reference", to=("subdivisions",)),
+    ),
+    "languages": (
+        text("alpha_3"),
+        text("alpha_2"),
+        text("scope"),
+        text("kind"),
+        text("common_name"),
+        text("inverted_name"),
+        text("bibliographic"),
+    ),
+}
+
+
+def countries() -> Iterable[Entry]:
+    for country in pycountry.countries:
+        known = vars(country)["_fields"]
+        slugs = [field.slug for field in TYPES["countries"]]
+        yield {
+            "contentTypeSlug": "countries",
+            "title": country.name,
+            "slug": country.alpha_2.lower(),
+            "fields": {slug: known[slug] for slug in slugs if slug in known},
+        }
+
+
+def languages() -> Iterable[Entry]:
+    for language in pycountry.languages:
+        known = dict(vars(language)["_fields"], kind=language.type)
+        slugs = [field.slug for field in TYPES["languages"]]
+        yield {
+            "contentTypeSlug": "languages",
+            "title": language.name,
+            "slug": language.alpha_3,
+            "fields": {slug: known[slug] for slug in slugs if slug in known},
+        }
+
+
+def subdivision(source: Any, ids: dict[str, str]) -> Entry:
+    fields = {"code": source.code, "kind": source.type, "country": ids[source.country_code]}
+    if source.parent_code:
+        fields["parent"] = ids[source.parent_code]
+    return {
+        "contentTypeSlug": "subdivisions",
+        "title": source.name,
+        "slug": source.code,
+        "fields": fields,
+    }
+
+
+def locales_of_catalogues(domain: str) -> dict[str, gettext.NullTranslations]:
+    """Locale code → the catalogue of a domain that speaks it."""
+    found: dict[str, gettext.NullTranslations] = {}
+    for folder in sorted(Path(pycountry.LOCALES_DIR).iterdir()):
+        code = get_global("likely_subtags").get(folder.name, folder.name)
+        parts = code.split("_")
+        locale = f"{parts[0]}-{parts[-1]}"
+        if locale in supported_locales() - {FALLBACK} and locale not in found:
+            with suppress(FileNotFoundError):
+                found[locale] = gettext.translation(domain, pycountry.LOCALES_DIR, [folder.name])
+    return found
+
+
+async def all_of(work: Iterable[Awaitable[Any]]) -> list[Any]:
+    """The results in order, a bounded number of them under way at once."""
+    turn = asyncio.Semaphore(AT_ONCE)
+
+    async def one(step: Awaitable[Any]) -> Any:
+        async with turn:
+            return await step
+
+    return await asyncio.gather(*(one(step) for step in work))
+
+
+@pytest.fixture
+async def world(
+    repository: Repository, database_url: str, tmp_path: Path
+) -> AsyncIterator[Processes]:
+    commands: list[Command] = [CreateWorkspace(actor=OPERATOR, workspace="world", name="World")]
+    commands.append(
+        IssueKey(
+            actor=OPERATOR,
+            workspace="world",
+            name="tests",
+            permissions=("content.view", "content.edit"),
+            secret_hash=hashlib.sha256(SECRET.encode()).hexdigest(),
+        )
+    )
+    commands.extend(
+        CreateContentType(actor=OPERATOR, scope=WORLD, slug=slug, name=slug.title(), fields=fields)
+        for slug, fields in TYPES.items()
+    )
+    for command in commands:
+        await execute(command, repository)
+    with running(database_url, tmp_path / "processes.log") as processes:
+        await processes.caught_up()
+        yield processes
+
+
+class Client:
+    """The public REST API, as a program would use it."""
+
+    def __init__(self, session: aiohttp.ClientSession) -> None:
+        self._session = session
+
+    async def create(self, body: Entry) -> Entry:
+        async with self._session.post("/v1/content", json=body) as response:
+            assert response.status == 200, await response.text()
+            return dict((await response.json())["data"])
+
+    async def one(self, type_slug: str, slug: str, locale: str = FALLBACK) -> Entry:
+        path = f"/v1/content/{type_slug}/{slug}?locale={locale}"
+        async with self._session.get(path) as response:
+            assert response.status == 200, (path, await response.text())
+            return dict((await response.json())["data"])
+
+    async def all(self, type_slug: str, limit: int, locale: str = FALLBACK) -> list[Entry]:
+        """Every entry of a type, page by page."""
+        first = await self.page(type_slug, limit, 0, locale)
+        total = first["pagination"]["total"]
+        pages = await all_of(
+            self.page(type_slug, limit, offset, locale) for offset in range(limit, total, limit)
+        )
+        return [entry for page in [first, *pages] for entry in page["data"]]
+
+    async def page(self, type_slug: str, limit: int, offset: int, locale: str) -> Entry:
+        query = f"status=draft&limit={limit}&offset={offset}&locale={locale}"
+        async with self._session.get(f"/v1/content/{type_slug}?{query}") as response:
+            assert response.status == 200, await response.text()
+            return dict(await response.json())
+
+
+@pytest.fixture
+async def client(world: Processes) -> AsyncIterator[Client]:
+    headers = {"Authorization": f"Bearer {SECRET}"}
+    async with aiohttp.ClientSession(world.url, headers=headers) as session:
+        yield Client(session)
+
+
+async def test_all_of_pycountry_comes_back_as_it_went_in(
+    world: Processes, client: Client, repository: Repository
+) -> None:
+    sent = {type_slug: await fill(client, type_slug) for type_slug in TYPES}
+    assert [len(sent[type_slug]) for type_slug in TYPES] == [249, 5046, 7923]
+    for type_slug, entries in sent.items():
+        await check_lists(client, type_slug, entries)
+    await check_singles(client, sent)
+    await check_countries_in_every_language(world, client, repository, sent["countries"])
+    for type_slug, (domain, locale) in ONE_LOCALE.items():
+        await check_one_locale(world, client, repository, sent[type_slug], domain, locale)
+
+
+async def fill(client: Client, type_slug: str) -> list[Entry]:
+    """Create all entries of a type; what was sent, completed by what was answered."""
+    if type_slug != "subdivisions":
+        bodies = list(countries() if type_slug == "countries" else languages())
+        answers = await all_of(client.create(body) for body in bodies)
+        return completed(type_slug, bodies, answers)
+    ids = {entry["fields"]["alpha_2"]: entry["id"] for entry in await client.all("countries", 100)}
+    waiting, sent = list(pycountry.subdivisions), []
+    while waiting:
+        # Parents first: a reference is to an entry that is there.
+        ready = [s for s in waiting if not s.parent_code or s.parent_code in ids]
+        assert ready, f"no parent of {waiting[0]}"
+        bodies = [subdivision(source, ids) for source in ready]
+        answers = await all_of(client.create(body) for body in bodies)
+        ids.update({a["fields"]["code"]: a["id"] for a in answers})
+        sent += completed(type_slug, bodies, answers)
+        waiting = [s for s in waiting if s.code not in ids]
+    return sent
+
+
+def completed(type_slug: str, bodies: list[Entry], answers: list[Entry]) -> list[Entry]:
+    shape = dict.fromkeys(field.slug for field in TYPES[type_slug])
+    for body, answer in zip(bodies, answers, strict=True):
+        assert answer["fields"] == {**shape, **body["fields"]}
+        assert (answer["title"], answer["slug"], answer["status"]) == (
+            body["title"],
+            body["slug"],
+            "draft",
+        )
+    return answers
+
+
+def essence(entry: Entry) -> tuple[Any, ...]:
+    """What the create answered and every read must repeat."""
+    names = ("id", "title", "slug", "status", "createdAt", "updatedAt")
+    return (*(entry[name] for name in names), entry["fields"])
+
+
+async def check_lists(client: Client, type_slug: str, sent: list[Entry]) -> None:
+    expected = {entry["id"]: essence(entry) for entry in sent}
+    by_hundreds = await client.all(type_slug, 100)
+    by_tens = await client.all(type_slug, 10)
+    assert [e["id"] for e in by_hundreds] == [e["id"] for e in by_tens]
+    assert {e["id"]: essence(e) for e in by_hundreds} == expected
+    assert len(by_hundreds) == len(expected)
+    times = [entry["createdAt"] for entry in by_hundreds]
+    assert times == sorted(times, reverse=True)
+
+
+async def check_singles(client: Client, sent: dict[str, list[Entry]]) -> None:
+    for type_slug, entries in sent.items():
+        found = await all_of(client.one(type_slug, entry["slug"]) for entry in entries)
+        assert [essence(entry) for entry in found] == [essence(entry) for entry in entries]
+
+
+async def check_countries_in_every_language(
+    world: Processes, client: Client, repository: Repository, sent: list[Entry]
+) -> None:
+    """In every locale, with the original wherever a catalogue has no word."""
+    catalogues = locales_of_catalogues("iso3166-1")
+    assert len(catalogues) > 80
+    await all_of(translate_into_all(repository, entry, catalogues) for entry in sent)
+    await world.caught_up()
+    for locale in [*catalogues, "en-GB"]:
+        in_locale = catalogues.get(locale, gettext.NullTranslations()).gettext
+        read = await client.all("countries", 100, locale)
+        assert {e["id"]: e["title"] for e in read} == {e["id"]: in_locale(e["title"]) for e in sent}
+        assert {e["locale"] for e in read} == {locale}
+    singles = await all_of(client.one("countries", e["slug"], "ja-JP") for e in sent)
+    japanese = catalogues["ja-JP"]
+    assert [e["title"] for e in singles] == [japanese.gettext(e["title"]) for e in sent]
+    assert [e["fields"]["official_name"] for e in singles] == [official(japanese, e) for e in sent]
+
+
+async def translate_into_all(
+    repository: Repository, entry: Entry, catalogues: dict[str, gettext.NullTranslations]
+) -> None:
+    """A locale at a time for the first few, then all the others at once."""
+    translations = {
+        locale: translation
+        for locale, catalogue in catalogues.items()
+        if (translation := translated(catalogue, entry)) is not None
+    }
+    locales = sorted(translations, key=lambda locale: (locale != "ja-JP", locale))
+    for locale in locales[:ONE_BY_ONE]:
+        await execute(translation_of(entry, locale, translations[locale]), repository)
+    others = {locale: translations[locale] for locale in locales[ONE_BY_ONE:]}
+    await execute(
+        UpdateEntry(actor=OPERATOR, scope=WORLD, entry_id=entry["id"], translations=others),
+        repository,
+    )
+
+
+async def check_one_locale(
+    world: Processes,
+    client: Client,
+    repository: Repository,
+    sent: list[Entry],
+    domain: str,
+    locale: str,
+) -> None:
+    catalogue = locales_of_catalogues(domain)[locale]
+    texts = {entry["id"]: translated(catalogue, entry) for entry in sent}
+    entries = [entry for entry in sent if texts[entry["id"]] is not None]
+    assert len(entries) > 100
+    await all_of(
+        execute(translation_of(entry, locale, texts[entry["id"]]), repository) for entry in entries
+    )
+    await world.caught_up()
+    read = await client.all(sent[0]["contentType"]["slug"], 100, locale)
+    assert {e["id"]: e["title"] for e in read} == {
+        e["id"]: catalogue.gettext(e["title"]) for e in sent
+    }
+
+
+def translation_of(entry: Entry, locale: str, texts: Translation | None) -> TranslateEntry:
+    assert texts is not None
+    return TranslateEntry(
+        actor=OPERATOR,
+        scope=WORLD,
+        entry_id=entry["id"],
+        locale=locale,
+        title=texts.title,
+        fields=texts.fields,
+    )
+
+
+def translated(catalogue: gettext.NullTranslations, entry: Entry) -> Translation | None:
+    """None where the catalogue has no other word for it."""
+    title = catalogue.gettext(entry["title"])
+    if title == entry["title"]:
+        return None
+    name = official(catalogue, entry)
+    return Translation(title, {"official_name": Raw(msgspec.json.encode(name))} if name else {})
+
+
+def official(catalogue: gettext.NullTranslations, entry: Entry) -> str | None:
+    name = entry["fields"].get("official_name")
+    return catalogue.gettext(name) if name else None

@@ -1,0 +1,1 @@
+"""Tests of the write side against a real PostgreSQL."""

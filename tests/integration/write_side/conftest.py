@@ -1,0 +1,30 @@
+"""Recorders of several processes, as it were, on one event store."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+
+import pytest
+
+from tests.integration.write_side.given import repository_on
+from tests.integration.write_side.lossy import Lossy, lossy
+from write_side.repository import Repository
+from write_side.store.recorder import open_recorder
+
+
+@pytest.fixture
+async def repositories(database_url: str) -> AsyncIterator[list[Repository]]:
+    """Three that share nothing but the database: each has an appender of its own."""
+    async with AsyncExitStack() as stack:
+        opened = [
+            await stack.enter_async_context(open_recorder(database_url, connections=4))
+            for _ in range(3)
+        ]
+        yield [repository_on(recorder) for recorder in opened]
+
+
+@pytest.fixture
+async def lost(database_url: str) -> AsyncIterator[Lossy]:
+    async with lossy(database_url) as found:
+        yield found

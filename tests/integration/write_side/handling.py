@@ -1,0 +1,119 @@
+"""A workspace with types, and what the handlers' tests ask of it again and again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from tests.integration.write_side.given import ACTOR
+from write_side import commands as c
+from write_side.commands import Command
+from write_side.dispatch import Executed, execute
+from write_side.domain import events as e
+from write_side.domain.definition import Field, Stage
+from write_side.domain.events import Event, Plan
+from write_side.domain.identity import PRODUCTION, STAGING, Scope
+from write_side.domain.refusals import Refused
+from write_side.repository import Repository
+
+SCOPE = Scope("acme", PRODUCTION)
+STAGE = Scope("acme", STAGING)
+OTHER = Scope("rival", PRODUCTION)
+AUTHORS = (Field("bio", "Bio", "text"),)
+POSTS = (
+    Field("body", "Body", "text", required=True),
+    Field("author", "Author", "reference", to=("authors",)),
+    Field("related", "Related", "reference", to=("posts",), multiple=True),
+    Field("cover", "Cover", "media"),
+)
+STAGES = (Stage("writing", "Writing"), Stage("review", "Review"))
+
+
+class World:
+    """Sends commands of one actor, and looks at what the log has of them."""
+
+    def __init__(self, repository: Repository) -> None:
+        self.repository = repository
+        self.requests = 0
+
+    async def do(self, kind: type[Command], **said: Any) -> Executed:
+        self.requests += 1
+        command = kind(**{"actor": ACTOR, "request_id": f"r{self.requests}", **said})
+        return await execute(command, self.repository)
+
+    async def head(self) -> int:
+        return await self.repository.recorder.head()
+
+    async def used(self, scope: Scope, quota: str) -> int:
+        rows = await self.repository.recorder.fetch(
+            """SELECT used FROM write_side.usage
+            WHERE (workspace, environment, quota) = ($1, $2, $3)""",
+            scope.workspace,
+            scope.environment,
+            quota,
+        )
+        return int(rows[0]["used"])
+
+    async def stream(self, stream: str) -> list[Event]:
+        rows = await self.repository.recorder.select_events(stream)
+        return [self.repository.mapper.decode(row.topic, row.state) for row in rows]
+
+    async def workspace(self, slug: str = "acme", plan: Plan = Plan()) -> None:  # noqa: B008
+        await self.do(c.CreateWorkspace, workspace=slug, name=slug.title(), plan=plan)
+
+    async def content_type(
+        self, slug: str, fields: Sequence[Field] = (), scope: Scope = SCOPE, **said: Any
+    ) -> Executed:
+        made = {"name": slug.title(), "fields": tuple(fields), **said}
+        return await self.do(c.CreateContentType, scope=scope, slug=slug, **made)
+
+    async def entry(self, slug: str, kind: str = "posts", scope: Scope = SCOPE, **said: Any) -> str:
+        """Create an entry; its id."""
+        made = {"title": slug, "slug": slug, "content_type_slug": kind, **said}
+        executed = await self.do(c.CreateEntry, scope=scope, **made)
+        return entry_id(executed)
+
+    async def update(self, entry: str, scope: Scope = SCOPE, **said: Any) -> Executed:
+        return await self.do(c.UpdateEntry, scope=scope, entry_id=entry, **said)
+
+    @asynccontextmanager
+    async def refuses(self, refusal: type[Refused], text: str) -> AsyncIterator[None]:
+        """Refused with this class exactly and with this in its text, and nothing appended."""
+        before = await self.head()
+        with pytest.raises(refusal) as refused:
+            yield
+        assert refused.type is refusal
+        assert text in str(refused.value)
+        assert await self.head() == before
+
+    @asynccontextmanager
+    async def appends(self, *kinds: type[Event]) -> AsyncIterator[None]:
+        """Exactly these events are appended."""
+        before = await self.head()
+        yield
+        rows = await self.repository.recorder.log(before, 100)
+        decoded = [self.repository.mapper.decode(row["topic"], row["state"]) for row in rows]
+        assert [type(event) for event in decoded] == list(kinds)
+
+
+async def magazine(repository: Repository, plan: Plan = Plan()) -> World:  # noqa: B008
+    """The workspace acme with authors and posts in production."""
+    world = World(repository)
+    await world.workspace(plan=plan)
+    await world.content_type("authors", AUTHORS)
+    await world.content_type("posts", POSTS, stages=STAGES)
+    return world
+
+
+def entry_id(executed: Executed) -> str:
+    event = executed.events[0].event
+    assert isinstance(event, e.EntryCreated)
+    return event.entry_id
+
+
+def hashed(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()

@@ -1,0 +1,97 @@
+"""Makes appends wait on the server for as long as a test needs, and sees that they do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias
+
+import asyncpg
+
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+
+_BLOCKED = """
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND wait_event_type = 'Lock'"""
+_OTHERS = """
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()
+  AND backend_type = 'client backend'"""
+_DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
+_SECONDS = 20
+
+
+async def until(holds: Callable[[], Awaitable[bool]]) -> None:
+    """Wait for a condition that only the server can tell, or fail."""
+    async with asyncio.timeout(_SECONDS):
+        while not await holds():  # noqa: ASYNC110 - it is not ours to be told
+            await asyncio.sleep(0.005)
+
+
+async def until_true(holds: Callable[[], bool]) -> None:
+    """Wait for a condition of this process that nobody announces, or fail."""
+
+    async def condition() -> bool:
+        return holds()
+
+    await until(condition)
+
+
+@asynccontextmanager
+async def connected(url: str) -> AsyncIterator[Connection]:
+    connection = await asyncpg.connect(url)
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+class Hold:
+    """A transaction of another session that keeps appends waiting until it is let go."""
+
+    def __init__(self, holder: Connection, watcher: Connection) -> None:
+        self._transaction = holder.transaction()
+        self.holder = holder
+        self.watcher = watcher
+
+    async def start(self, statement: str, *parameters: Any) -> None:
+        await self._transaction.start()
+        await self.holder.execute(statement, *parameters)
+
+    async def until_blocked(self, sessions: int = 1) -> None:
+        """Wait until so many sessions wait for a lock."""
+
+        async def blocked() -> bool:
+            return bool(await self.watcher.fetchval(_BLOCKED) == sessions)
+
+        await until(blocked)
+
+    async def release(self) -> None:
+        await self._transaction.rollback()
+
+    async def commit(self) -> None:
+        await self._transaction.commit()
+
+
+@asynccontextmanager
+async def held(
+    url: str, statement: str = "SELECT FROM write_side.head FOR UPDATE", *parameters: Any
+) -> AsyncIterator[Hold]:
+    """Hold what the statement locks: by default the head, so that every append waits."""
+    async with connected(url) as holder, connected(url) as watcher:
+        hold = Hold(holder, watcher)
+        await hold.start(statement, *parameters)
+        yield hold
+
+
+async def deadlocks(url: str) -> int:
+    """How many there were in the database. Sessions report them when they end: all but this one
+    must be closed."""
+    async with connected(url) as connection:
+
+        async def alone() -> bool:
+            return bool(await connection.fetchval(_OTHERS) == 0)
+
+        await until(alone)
+        return int(await connection.fetchval(_DEADLOCKS))

@@ -1,0 +1,55 @@
+"""A recorder whose appends go through a proxy that loses connections."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import asyncpg
+
+from tests.integration.write_side.given import plain
+from tests.proxy import Proxy, proxy_to
+from write_side.store.append import Append, Appended
+from write_side.store.recorder import Recorder
+
+
+class Lossy:
+    """A recorder that appends through a proxy and reads beside it."""
+
+    def __init__(self, recorder: Recorder, proxy: Proxy) -> None:
+        self.recorder = recorder
+        self.proxy = proxy
+        self.connects = 0
+        self.appends = 0
+
+    async def append(self) -> Append:
+        """Append two events and check that they are in the log once, where the answer says."""
+        self.appends += 1
+        append = plain(f"test/{self.appends}", n=2)
+        await self.check(append, await self.recorder.append(append))
+        return append
+
+    async def check(self, append: Append, appended: Appended) -> None:
+        rows = await self.recorder.log(appended.position - 1, appended.events)
+        streams = [(row["originator_id"], row["originator_version"]) for row in rows]
+        assert streams == [(e.originator_id, e.originator_version) for e in append.events]
+
+    def reconnect(self) -> None:
+        """Make the next append begin with a new connection."""
+        self.recorder._appender._disconnect()
+
+
+@asynccontextmanager
+async def lossy(database_url: str, patience: float = 10.0) -> AsyncIterator[Lossy]:
+    async with AsyncExitStack() as stack:
+        proxy = await stack.enter_async_context(proxy_to(database_url))
+        pool = await stack.enter_async_context(asyncpg.create_pool(database_url, min_size=1))
+
+        async def connect() -> asyncpg.Connection[asyncpg.Record]:
+            found.connects += 1
+            return await asyncpg.connect(proxy.url)
+
+        recorder = Recorder(pool, connect, patience=patience)
+        stack.push_async_callback(recorder.close)
+        found = Lossy(recorder, proxy)
+        yield found

@@ -1,0 +1,202 @@
+"""Commands that compete for the same rows: no update is lost, no entry is without a type."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from tests.integration.write_side import given
+from tests.integration.write_side.given import (
+    ACTOR,
+    SCOPE,
+    TYPE,
+    check_store,
+    create,
+    magazine,
+)
+from tests.integration.write_side.holding import held
+from write_side.commands import ChangeStatus, RemoveContentType, ReviseContentType, UpdateEntry
+from write_side.dispatch import Executed, execute
+from write_side.domain.definition import Field
+from write_side.domain.events import EntryCreated
+from write_side.domain.refusals import (
+    ContentTypeInUse,
+    InvalidField,
+    UnknownContentType,
+    VersionConflict,
+)
+from write_side.repository import Repository
+
+
+def _remove() -> RemoveContentType:
+    return RemoveContentType(actor=ACTOR, scope=SCOPE, slug=TYPE)
+
+
+def _revise(*slugs: str) -> ReviseContentType:
+    fields = tuple(Field(slug, slug.title(), "text") for slug in slugs)
+    return ReviseContentType(actor=ACTOR, scope=SCOPE, slug=TYPE, name="Posts", fields=fields)
+
+
+# Content types that go or change under a create
+
+
+async def test_type_is_not_removed_while_a_create_is_under_way(
+    repositories: list[Repository], database_url: str
+) -> None:
+    creator, remover, _ = repositories
+    await magazine(creator)
+    async with held(database_url) as hold:
+        creating = asyncio.create_task(execute(create("post"), creator))
+        await hold.until_blocked()
+        removing = asyncio.create_task(execute(_remove(), remover))
+        await hold.until_blocked(2)
+        await hold.release()
+        await creating
+        with pytest.raises(ContentTypeInUse):
+            await removing
+    await check_store(creator)
+
+
+async def test_create_waits_for_a_removal_and_then_finds_no_type(
+    repositories: list[Repository], database_url: str
+) -> None:
+    creator, remover, _ = repositories
+    await magazine(creator)
+    await creator.content_type(SCOPE, TYPE)  # known, so that the create is decided on it
+    async with held(database_url) as hold:
+        removing = asyncio.create_task(execute(_remove(), remover))
+        await hold.until_blocked()
+        creating = asyncio.create_task(execute(create("post"), creator))
+        await hold.until_blocked(2)
+        await hold.release()
+        await removing
+        with pytest.raises(UnknownContentType):
+            await creating
+    await check_store(creator)
+
+
+async def test_removals_and_creates_in_any_order_never_leave_an_entry_without_a_type(
+    repositories: list[Repository],
+) -> None:
+    await magazine(repositories[0])
+    found: Counter[str] = Counter()
+    for turn in range(12):
+        work: list[Any] = [
+            execute(create(f"{turn}-{n}"), repositories[n % 3]) for n in range(turn % 4)
+        ]
+        work.insert(turn % 3, execute(_remove(), repositories[turn % 2]))
+        outcomes = await asyncio.gather(*work, return_exceptions=True)
+        found.update(type(outcome).__name__ for outcome in outcomes)
+        await _check_types(repositories[0])
+        await _start_over(repositories[0], outcomes)
+    assert set(found) <= {"Executed", "ContentTypeInUse", "UnknownContentType"}
+    await check_store(repositories[0])
+
+
+async def _check_types(repository: Repository) -> None:
+    rows = await repository.recorder.fetch("""
+        SELECT FROM write_side.entry_claim WHERE content_type_id NOT IN (
+            SELECT id FROM write_side.content_type_claim)""")
+    assert not rows
+
+
+async def _start_over(repository: Repository, outcomes: list[Executed | BaseException]) -> None:
+    """An empty content type again, whichever of them won."""
+    for outcome in outcomes:
+        if isinstance(outcome, Executed) and isinstance(outcome.events[0].event, EntryCreated):
+            await execute(given.delete(given.entry_id_of(outcome)), repository)
+    repository.forget(SCOPE, TYPE)
+    try:
+        await repository.content_type(SCOPE, TYPE)
+    except UnknownContentType:
+        await given.content_type(repository)
+
+
+async def test_create_decided_on_an_old_version_is_decided_again(
+    repositories: list[Repository], database_url: str
+) -> None:
+    creator, reviser, _ = repositories
+    await magazine(creator)
+    await creator.content_type(SCOPE, TYPE)
+    async with held(database_url) as hold:
+        revising = asyncio.create_task(execute(_revise("teaser"), reviser))
+        await hold.until_blocked()
+        values = given.raws(body="gone by then", teaser="new by then")
+        creating = asyncio.create_task(execute(create("post", fields=values), creator))
+        await hold.until_blocked(2)
+        await hold.release()
+        await revising
+        created = (await creating).events[0].event
+    assert isinstance(created, EntryCreated)
+    assert list(created.fields) == ["teaser"]
+    await check_store(creator)
+
+
+async def test_refusal_is_never_given_on_a_content_type_that_has_changed(
+    repositories: list[Repository],
+) -> None:
+    creator, reviser, _ = repositories
+    await magazine(creator)
+    await creator.content_type(SCOPE, TYPE)
+    await execute(_revise("teaser"), reviser)
+    with pytest.raises(InvalidField):
+        await execute(create("post", fields=given.raws(teaser=1)), creator)
+    created = await execute(create("post", fields=given.raws(body=1)), creator)
+    assert getattr(created.events[0].event, "fields", None) == {}
+    await check_store(creator)
+
+
+# Updates of one entry
+
+
+async def test_updates_of_one_entry_in_two_processes_are_both_there(
+    repositories: list[Repository], database_url: str
+) -> None:
+    one, other, _ = repositories
+    await magazine(one)
+    entry_id = await given.entry(one, "post")
+    update = UpdateEntry(actor=ACTOR, scope=SCOPE, entry_id=entry_id, title="New title")
+    publish = ChangeStatus(actor=ACTOR, scope=SCOPE, entry_id=entry_id, status="published")
+    async with held(database_url) as hold:
+        both = [
+            asyncio.create_task(execute(update, one)),
+            asyncio.create_task(execute(publish, other)),
+        ]
+        await hold.until_blocked(2)  # both were decided on version 1
+        await hold.release()
+        done = await asyncio.gather(*both)
+    assert sorted(executed.events[0].originator_version for executed in done) == [2, 3]
+    entry = await one.entry(SCOPE, entry_id)
+    assert (entry.title, entry.status, entry.version) == ("New title", "published", 3)
+    await check_store(one)
+
+
+async def test_expected_version_is_met_by_one_update_alone(
+    repositories: list[Repository], database_url: str
+) -> None:
+    await magazine(repositories[0])
+    entry_id = await given.entry(repositories[0], "post")
+    async with held(database_url) as hold:
+        work = [
+            asyncio.create_task(
+                execute(
+                    UpdateEntry(
+                        actor=ACTOR,
+                        scope=SCOPE,
+                        entry_id=entry_id,
+                        title=f"By {n}",
+                        expected_version=1,
+                    ),
+                    repository,
+                )
+            )
+            for n, repository in enumerate(repositories)
+        ]
+        await hold.until_blocked(3)
+        await hold.release()
+        found = await asyncio.gather(*work, return_exceptions=True)
+    assert Counter(map(type, found)) == {Executed: 1, VersionConflict: 2}
+    await check_store(repositories[0])

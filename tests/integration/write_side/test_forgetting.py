@@ -1,0 +1,44 @@
+"""Which commands were carried out is forgotten in time, but for imports."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tests.integration.write_side.holding import connected
+from write_side.store.forgetting import forget_commands, forgetting
+from write_side.store.recorder import Recorder
+
+_FILL = """
+INSERT INTO write_side.command (key, digest, originator_id, originator_version, events, at)
+SELECT prefix || n, '', 'entry/x', 1, 1, now() - make_interval(hours => age)
+FROM generate_series(1, 25) n, (VALUES ('http/', 47), ('', 49), ('import/', 1000)) k(prefix, age)"""
+_LEFT = """
+SELECT split_part(key, '/', 1), count(*) FROM write_side.command GROUP BY 1 ORDER BY 1"""
+
+
+async def test_old_commands_are_forgotten_in_batches_and_imports_never(
+    recorder: Recorder, database_url: str
+) -> None:
+    async with connected(database_url) as connection:
+        await connection.execute(_FILL)
+        assert await forget_commands(recorder, batch=10) == 25
+        left = [tuple(row) for row in await connection.fetch(_LEFT)]
+    assert left == [("http", 25), ("import", 25)]
+    assert await forget_commands(recorder, batch=10) == 0
+
+
+async def test_two_that_forget_at_once_share_the_work(
+    recorder: Recorder, database_url: str
+) -> None:
+    async with connected(database_url) as connection:
+        await connection.execute(_FILL)
+        counts = await asyncio.gather(*(forget_commands(recorder, batch=3) for _ in range(4)))
+        assert sum(counts) <= 25
+        await forget_commands(recorder)
+        left = [tuple(row) for row in await connection.fetch(_LEFT)]
+    assert left == [("http", 25), ("import", 25)]
+
+
+async def test_it_can_be_told_to_stop(recorder: Recorder) -> None:
+    async with asyncio.timeout(5), forgetting(recorder):
+        await asyncio.sleep(0)

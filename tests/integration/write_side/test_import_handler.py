@@ -1,0 +1,260 @@
+"""An import: all of its rows or none, and once for its id (readings, «Import and export»)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import pytest
+
+from tests.integration.write_side.given import ACTOR, raws
+from tests.integration.write_side.handling import OTHER, POSTS, SCOPE, STAGE, World, magazine
+from tests.integration.write_side.holding import held
+from write_side import commands as c
+from write_side.dispatch import Executed, execute
+from write_side.domain.events import EntryCreated, ImportRecorded, Plan
+from write_side.domain.identity import Actor, Scope, derived_id, new_id
+from write_side.domain.refusals import (
+    EntryIdTaken,
+    ImportIdTaken,
+    InvalidEntry,
+    InvalidField,
+    InvalidText,
+    MissingFields,
+    PlanLimitReached,
+    SlugTaken,
+    UnknownContentType,
+    UnknownReference,
+)
+from write_side.repository import Repository
+from write_side.store.mapper import EventMapper
+from write_side.store.recorder import open_recorder
+
+BY = Actor("import", "spring", "ann")
+
+
+@pytest.fixture
+async def world(repository: Repository) -> World:
+    return await magazine(repository)
+
+
+def row(slug: str, scope: Scope = SCOPE, **said: Any) -> c.CreateEntry:
+    made = {"content_type_slug": "posts", "title": slug, "slug": slug, **said}
+    return c.CreateEntry(actor=BY, scope=scope, **made)
+
+
+def spring(*rows: c.CreateEntry, scope: Scope = SCOPE, **said: Any) -> c.ImportEntries:
+    made = {"content_type_slug": "posts", "import_id": "spring", "file_name": "spring.csv", **said}
+    return c.ImportEntries(actor=BY, request_id="r", scope=scope, entries=rows, **made)
+
+
+async def run(world: World, *rows: c.CreateEntry, **said: Any) -> Executed:
+    return await execute(spring(*rows, **said), world.repository)
+
+
+def slugs(executed: Executed) -> list[str]:
+    return [each.event.slug for each in executed.events if isinstance(each.event, EntryCreated)]
+
+
+async def test_an_import_is_recorded_with_all_its_rows(world: World) -> None:
+    before = await world.head()
+    executed = await run(world, row("a"), row("b", status="archived"), skipped=3)
+    recorded = executed.events[0].event
+    assert isinstance(recorded, ImportRecorded)
+    assert (recorded.import_id, recorded.file_name) == ("spring", "spring.csv")
+    assert (recorded.created, recorded.updated, recorded.skipped) == (2, 0, 3)
+    assert (recorded.actor, recorded.request_id) == (BY, "r")
+    assert slugs(executed) == ["a", "b"]
+    assert executed.position == before + 3 == await world.head()
+    assert await world.used(SCOPE, "entries") == 2
+
+
+@pytest.mark.parametrize("key", ["the same", "another"])
+async def test_the_same_import_id_has_no_effect_the_second_time(world: World, key: str) -> None:
+    first = await run(world, row("a"), row("b"), command_key="the same")
+    async with world.appends():
+        again = await run(world, row("a"), row("b"), command_key=key)
+    assert again.replayed
+    assert (again.events, again.position) == (first.events, first.position)
+    assert again.content_type is not None
+
+
+async def test_the_second_time_the_rows_do_not_matter(world: World) -> None:
+    first = await run(world, row("a"), row("b"))
+    await world.entry("later")
+    for rows in ((), (row("c"),), (row("later"), row("x", fields=raws(body=1)))):
+        async with world.appends():
+            assert (await run(world, *rows)).events == first.events
+
+
+async def test_an_import_stays_imported_after_its_entries_are_gone(world: World) -> None:
+    first = await run(world, row("a"))
+    gone = first.events[1].event
+    assert isinstance(gone, EntryCreated)
+    await world.do(c.DeleteEntry, scope=SCOPE, entry_id=gone.entry_id)
+    async with world.appends():
+        assert (await run(world, row("a"))).events == first.events
+
+
+async def test_an_import_sent_twice_at_once_happens_once(world: World, database_url: str) -> None:
+    rows = [row(f"p{n}", entry_id=derived_id("import", "spring", str(n))) for n in range(3)]
+    before = await world.head()
+    async with open_recorder(database_url) as another, held(database_url) as hold:
+        stores = [world.repository, Repository(another, EventMapper())]
+        sent = [asyncio.create_task(execute(spring(*rows), store)) for store in stores]
+        await hold.until_blocked(2)
+        await hold.release()
+        first, second = await asyncio.gather(*sent)
+    assert await world.head() == before + 4
+    assert (first.events, first.position) == (second.events, second.position)
+    assert sorted([first.replayed, second.replayed]) == [False, True]
+
+
+async def test_two_imports_of_one_id_at_once_are_answered_alike_though_their_rows_differ(
+    world: World, database_url: str
+) -> None:
+    async with open_recorder(database_url) as another, held(database_url) as hold:
+        store = Repository(another, EventMapper())
+        early = asyncio.create_task(run(world, row("a"), row("b")))
+        await hold.until_blocked(1)
+        late = asyncio.create_task(execute(spring(row("c")), store))
+        await hold.until_blocked(2)
+        await hold.release()
+        first, second = await asyncio.gather(early, late)
+    assert slugs(first) == slugs(second) == ["a", "b"]
+
+
+async def test_an_import_id_of_another_place_is_refused_at_once_too(
+    world: World, database_url: str
+) -> None:
+    async with open_recorder(database_url) as another, held(database_url) as hold:
+        early = asyncio.create_task(run(world, row("a")))
+        await hold.until_blocked(1)
+        elsewhere = spring(row("c", content_type_slug="authors"), content_type_slug="authors")
+        late = asyncio.create_task(execute(elsewhere, Repository(another, EventMapper())))
+        await hold.until_blocked(2)
+        await hold.release()
+        assert slugs(await early) == ["a"]
+        with pytest.raises(ImportIdTaken):
+            await late
+
+
+async def test_an_import_id_of_another_place_is_refused_and_tells_nothing(world: World) -> None:
+    await world.workspace("rival")
+    await world.content_type("posts", POSTS, OTHER)
+    await run(world, row("a"))
+    async with world.refuses(ImportIdTaken, "The import id 'spring' was used for an import into"):
+        await run(world, row("a", OTHER), scope=OTHER)
+    async with world.refuses(ImportIdTaken, "give this one an id of its own"):
+        await run(world, row("a", content_type_slug="authors"), content_type_slug="authors")
+
+
+async def test_another_import_id_is_another_import(world: World) -> None:
+    await run(world, row("a"))
+    async with world.appends(ImportRecorded, EntryCreated):
+        await run(world, row("b"), import_id="summer")
+    async with world.refuses(SlugTaken, "slug 'b'"):
+        await run(world, row("c"), row("b"), import_id="autumn")
+
+
+async def test_rows_refer_to_one_another_in_any_order_and_in_cycles(world: World) -> None:
+    ids = [derived_id("import", "spring", slug) for slug in "abc"]
+    rows = [
+        row(slug, entry_id=ids[n], fields=raws(related=[ids[n - 1], ids[n]]))
+        for n, slug in enumerate("abc")
+    ]
+    assert slugs(await run(world, *rows)) == ["a", "b", "c"]
+
+
+async def test_a_row_refers_to_a_row_only_where_its_type_is_allowed(world: World) -> None:
+    given = new_id()
+    async with world.refuses(UnknownReference, "an entry of type posts, but takes authors"):
+        await run(world, row("a", entry_id=given), row("b", fields=raws(author=given)))
+
+
+async def test_one_bad_row_refuses_all(world: World) -> None:
+    taken = await world.entry("taken")
+    cases: list[tuple[c.CreateEntry, type[Any], str]] = [
+        (row("b", fields=raws(body=1)), InvalidField, "Field 'body' takes a string"),
+        (row("b", fields=raws(author=new_id())), UnknownReference, "which is no entry"),
+        (row("b", fields=raws(cover="none")), UnknownReference, "no file of the media library"),
+        (row("b", status="published"), MissingFields, "body"),
+        (row("b", language="english"), InvalidEntry, "Unsupported language"),
+        (row("taken"), SlugTaken, "slug 'taken'"),
+        (row("a"), SlugTaken, "slug 'a'"),
+        (row("b", entry_id=taken), EntryIdTaken, taken),
+    ]
+    for bad, refusal, text in cases:
+        async with world.refuses(refusal, text):
+            await run(world, row("a"), bad)
+    assert await world.used(SCOPE, "entries") == 1
+    assert len((await run(world, row("a"), row("b"))).events) == 3
+
+
+async def test_the_same_slug_in_two_languages_is_no_repetition(world: World) -> None:
+    assert slugs(await run(world, row("a"), row("a", language="fr-FR"))) == ["a", "a"]
+
+
+async def test_an_id_given_twice_is_refused(world: World) -> None:
+    given = new_id()
+    async with world.refuses(EntryIdTaken, given):
+        await run(world, row("a", entry_id=given), row("b", entry_id=given))
+
+
+async def test_the_plan_bounds_an_import_as_a_whole(world: World) -> None:
+    await world.do(c.ChangePlan, workspace="acme", plan=Plan(entries=2))
+    async with world.refuses(PlanLimitReached, "Your plan's limit of 2 entries is reached"):
+        await run(world, row("a"), row("b"), row("c"))
+    await run(world, row("a"), row("b"))
+    assert await world.used(SCOPE, "entries") == 2
+
+
+@pytest.mark.parametrize(
+    ("said", "refusal", "text"),
+    [
+        ({"import_id": ""}, InvalidEntry, "An import id has 1 to 200 characters"),
+        ({"import_id": "x" * 201}, InvalidEntry, "An import id has 1 to 200 characters"),
+        ({"import_id": "\x00"}, InvalidText, "The import id contains a NUL"),
+        ({"file_name": "a\udcff.csv"}, InvalidText, "The name of the file contains half"),
+        ({"content_type_slug": "none"}, UnknownContentType, "Content type not found"),
+        ({"scope": STAGE}, UnknownContentType, "Content type not found"),
+    ],
+)
+async def test_an_import_that_cannot_be_is_refused(
+    world: World, said: dict[str, Any], refusal: type[Any], text: str
+) -> None:
+    async with world.refuses(refusal, text):
+        await run(world, **said)
+
+
+async def test_2000_rows_with_references_take_two_queries_and_well_under_a_second(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    author = await world.entry("ann", "authors")
+    await world.repository.content_type(SCOPE, "posts")
+    asked: list[str] = []
+    fetch = world.repository.recorder.fetch
+
+    async def counted(statement: str, *parameters: Any) -> Any:
+        asked.append(statement)
+        return await fetch(statement, *parameters)
+
+    monkeypatch.setattr(world.repository.recorder, "fetch", counted)
+    ids = [derived_id("import", "spring", str(n)) for n in range(2000)]
+    rows = [
+        row(f"p{n}", entry_id=ids[n], fields=raws(body="b", author=author, related=[ids[-n]]))
+        for n in range(2000)
+    ]
+    began = time.monotonic()
+    executed = await run(world, *rows)
+    took = time.monotonic() - began
+    assert len(executed.events) == 2001
+    assert len(asked) == 2  # the import id, and all targets
+    assert took < 1, f"{took:.2f} s"
+
+
+async def test_every_row_has_the_imports_actor(world: World) -> None:
+    executed = await run(world, row("a"))
+    assert [each.event.actor for each in executed.events] == [BY, BY]
+    assert BY != ACTOR

@@ -1,0 +1,85 @@
+"""Every SQL statement of the write side, found by looking, is one that the schema understands."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import write_side
+from tests.integration.write_side.holding import connected
+
+_STATEMENT = re.compile(r"\s*(SELECT|WITH|INSERT|UPDATE|DELETE|CALL|MERGE)\s", re.ASCII)
+
+
+def _modules() -> Iterator[ModuleType]:
+    for found in pkgutil.walk_packages(write_side.__path__, "write_side."):
+        yield importlib.import_module(found.name)
+
+
+def _constants() -> dict[str, str]:
+    """Name → statement, of all module constants, and of all .sql files that are no migrations."""
+    found = {
+        f"{module.__name__}.{name}": value
+        for module in _modules()
+        for name, value in vars(module).items()
+        if isinstance(value, str) and not name.startswith("__") and _STATEMENT.match(value)
+    }
+    for path in Path(write_side.__path__[0]).rglob("*.sql"):
+        if path.parent.name != "migrations":
+            found[str(path)] = path.read_text("utf-8")
+    return found
+
+
+async def test_every_statement_prepares_against_the_schema(database_url: str) -> None:
+    found = _constants()
+    assert {
+        "write_side.store.appender._APPEND",
+        "write_side.store.recorder._LOG",
+        "write_side.repository._TYPE",
+        "write_side.claims._USAGE",
+    } <= set(found)
+    async with connected(database_url) as connection:
+        for name, statement in found.items():
+            try:
+                await connection.prepare(statement)
+            except Exception as error:
+                error.add_note(f"in {name}")
+                raise
+
+
+def test_no_statement_is_hidden_within_a_function() -> None:
+    """Where the test above would not find it."""
+    hidden = [
+        f"{module.__name__}:{text.lineno}"
+        for module in _modules()
+        for function in ast.walk(ast.parse(Path(module.__file__ or "").read_text("utf-8")))
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for text in ast.walk(function)
+        if isinstance(text, ast.Constant)
+        and isinstance(text.value, str)
+        and _STATEMENT.match(text.value)
+        and re.search(r"\b(FROM|INTO|SET|pg_\w+)\b", text.value)
+    ]
+    assert not hidden
+
+
+async def test_every_read_of_the_log_says_its_order(database_url: str) -> None:
+    """Rows come in the order of positions or versions, or are at most one for a stream."""
+    reads = {
+        name: statement
+        for name, statement in _constants().items()
+        if name.startswith("write_side.store.recorder.") and "write_side.event" in statement
+    }
+    unordered = [
+        name
+        for name, statement in reads.items()
+        if "ORDER BY notification_id" not in statement
+        and "originator_version" not in statement.rpartition("ORDER BY")[2]
+    ]
+    assert len(reads) > 4
+    assert unordered == []

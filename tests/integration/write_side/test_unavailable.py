@@ -1,0 +1,211 @@
+"""An event store that does not answer: patience and its end, commands sent again, endings."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.integration.write_side import given
+from tests.integration.write_side.given import check_log, check_store, magazine, plain
+from tests.integration.write_side.holding import held, until_true
+from tests.integration.write_side.lossy import Lossy, lossy
+from tests.proxy import Side
+from write_side.dispatch import execute
+from write_side.domain.refusals import CommandKeyReused, UnknownEntry
+from write_side.store.conflicts import StoreUnavailable
+from write_side.store.recorder import Recorder, open_recorder
+
+
+async def test_server_that_refuses_connections_for_a_while_is_waited_for(lost: Lossy) -> None:
+    await lost.append()
+    await lost.proxy.shut()
+    appending = [asyncio.create_task(lost.append()) for _ in range(5)]
+    before = lost.connects
+    await until_true(lambda: lost.connects >= before + 3)
+    await lost.proxy.open()
+    await asyncio.gather(*appending)
+    assert await check_log(lost.recorder) == 12
+
+
+@pytest.mark.parametrize("happened", [True, False])
+async def test_after_the_patience_only_sending_again_tells_whether_it_happened(
+    database_url: str, happened: bool
+) -> None:
+    async with lossy(database_url, patience=0.2) as lost:
+        await lost.append()
+        append = plain("test/a", n=2)
+        lost.proxy.cut_after("answer" if happened else "request", 0)
+        lost.proxy.admits = False
+        with pytest.raises(StoreUnavailable):
+            await lost.recorder.append(append)
+        assert (await lost.recorder.appended(append.command_key) is not None) == happened
+        lost.proxy.admits = True
+        appended = await lost.recorder.append(append)
+        assert (appended.replayed, appended.position) == (happened, 3)
+        assert await check_log(lost.recorder) == 4
+
+
+async def test_who_waits_behind_is_told_as_soon_as_the_first(database_url: str) -> None:
+    """Imports go one by one, and would else wait for one another's patience."""
+    async with lossy(database_url, patience=0.3) as lost:
+        await lost.append()
+        await lost.proxy.shut()
+        large = [plain(f"test/large-{n}", n=60) for n in range(20)]
+        async with asyncio.timeout(3):
+            found = await asyncio.gather(*map(lost.recorder.append, large), return_exceptions=True)
+        assert {type(outcome) for outcome in found} == {StoreUnavailable}
+        await lost.proxy.open()
+        for append in large:
+            assert not (await lost.recorder.append(append)).replayed
+
+
+@pytest.mark.parametrize("side", ["request", "answer"])
+async def test_connection_gone_dumb_is_given_up_for_a_new_one(
+    database_url: str, side: Side
+) -> None:
+    async with lossy(database_url, patience=1) as lost:
+        await lost.append()
+        lost.proxy.go_dumb(side)
+        appended = await lost.recorder.append(plain("test/a"))
+        assert (appended.replayed, appended.position) == (side == "answer", 3)
+        assert await check_log(lost.recorder) == 3
+
+
+async def test_server_that_accepts_and_says_nothing_does_not_hold_an_append_for_ever(
+    database_url: str,
+) -> None:
+    async with lossy(database_url, patience=0.3) as lost:
+        lost.proxy.answers = False
+        async with asyncio.timeout(3):
+            with pytest.raises(StoreUnavailable):
+                await lost.recorder.append(plain("test/a"))
+
+
+# Commands that are sent again
+
+
+async def test_command_sent_again_is_answered_though_it_would_now_be_refused(
+    recorder: Recorder,
+) -> None:
+    repository = given.repository_on(recorder)
+    await magazine(repository)
+    delete = given.delete(await given.entry(repository, "post"))
+    done = await execute(delete, repository)
+    again = await execute(delete, repository)
+    assert (again.replayed, again.position, again.events) == (True, done.position, done.events)
+    with pytest.raises(UnknownEntry):
+        await execute(given.delete(delete.entry_id), repository)
+    await check_store(repository)
+
+
+async def test_command_sent_again_that_would_change_nothing_tells_its_position(
+    recorder: Recorder,
+) -> None:
+    repository = given.repository_on(recorder)
+    await magazine(repository)
+    rename = given.rename(await given.entry(repository, "old"), "new")
+    done = await execute(rename, repository)
+    await given.entry(repository, "other")
+    assert (await execute(rename, repository)).position == done.position
+
+
+async def test_key_of_a_command_that_happened_is_refused_to_another(recorder: Recorder) -> None:
+    repository = given.repository_on(recorder)
+    await magazine(repository)
+    await execute(given.create("a", command_key="k", digest=b"one"), repository)
+    with pytest.raises(CommandKeyReused):
+        await execute(given.create("b", command_key="k", digest=b"two"), repository)
+    await execute(given.create("b", command_key="k2", digest=b"two"), repository)
+    await check_store(repository)
+
+
+async def test_key_of_a_refused_command_is_free(recorder: Recorder) -> None:
+    repository = given.repository_on(recorder)
+    await magazine(repository)
+    with pytest.raises(UnknownEntry):
+        await execute(
+            given.delete("018f0000-0000-7000-8000-00000000dead", command_key="k"), repository
+        )
+    await execute(given.create("a", command_key="k"), repository)
+
+
+# Ends
+
+
+async def test_append_goes_on_when_its_caller_is_cancelled(
+    recorder: Recorder, database_url: str
+) -> None:
+    """One that is under way, and one that waits behind it and is not even sent."""
+    appends = [plain("test/a"), plain("test/b")]
+    async with held(database_url) as hold:
+        under_way = asyncio.create_task(recorder.append(appends[0]))
+        await hold.until_blocked()
+        tasks = [under_way, asyncio.create_task(recorder.append(appends[1]))]
+        await asyncio.sleep(0)
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        assert all(task.cancelled() for task in tasks)
+        await hold.release()
+    again = [await recorder.append(append) for append in appends]
+    assert [appended.replayed for appended in again] == [True, True]
+    assert await check_log(recorder) == 2
+
+
+async def test_close_waits_for_what_is_under_way_and_ends_what_comes_after(
+    database_url: str,
+) -> None:
+    async with held(database_url) as hold, open_recorder(database_url) as recorder:
+        under_way = asyncio.create_task(recorder.append(plain("test/a")))
+        await hold.until_blocked()
+        behind = [asyncio.create_task(recorder.append(plain(f"test/{n}"))) for n in range(3)]
+        await asyncio.sleep(0)
+        closing = asyncio.create_task(recorder.close())
+        await asyncio.sleep(0)
+        with pytest.raises(StoreUnavailable):
+            await recorder.append(plain("test/late"))
+        assert not closing.done()
+        await hold.release()
+        await closing
+        positions = [(await task).position for task in (under_way, *behind)]
+        assert positions == [1, 2, 3, 4]
+        with pytest.raises(StoreUnavailable):
+            await recorder.append(plain("test/late"))
+
+
+async def test_close_that_is_cancelled_leaves_the_appends_alone(
+    recorder: Recorder, database_url: str
+) -> None:
+    async with held(database_url) as hold:
+        appending = asyncio.create_task(recorder.append(plain("test/a")))
+        await hold.until_blocked()
+        closing = asyncio.create_task(recorder.close())
+        await asyncio.sleep(0)
+        closing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await closing
+        await hold.release()
+        assert (await appending).position == 1
+
+
+async def test_close_of_a_recorder_that_never_appended_does_nothing(recorder: Recorder) -> None:
+    await recorder.close()
+    await recorder.close()
+
+
+async def test_nobody_waits_for_an_appender_whose_task_was_stopped(
+    recorder: Recorder, database_url: str
+) -> None:
+    append = plain("test/a")
+    async with held(database_url) as hold:
+        appending = asyncio.create_task(recorder.append(append))
+        await hold.until_blocked()
+        running = recorder._appender._running
+        assert running is not None
+        running.cancel()
+        with pytest.raises(StoreUnavailable):
+            await appending
+        await hold.release()
+    assert (await recorder.append(append)).position == 1
+    assert await check_log(recorder) == 1

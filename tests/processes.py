@@ -1,0 +1,105 @@
+"""contentlog as processes: started, killed, started again, watched from outside."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+CONTENTLOG = Path(sys.executable).with_name("contentlog")
+
+
+def free_port() -> int:
+    """A port that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Processes:
+    """An API and a projector on one database, each a real process of its own."""
+
+    def __init__(self, database_url: str, log: Path, **environment: str) -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._log: IO[bytes] = log.open("ab")
+        self._environment = {
+            **os.environ,
+            "CONTENTLOG_EVENT_STORE_URL": database_url,
+            "CONTENTLOG_READ_MODEL_URL": database_url,
+            "CONTENTLOG_PORT": str(self.port),
+            # Tests ask more in a minute than the default limits allow.
+            "CONTENTLOG_KEY_RATE_LIMIT": "0",
+            "CONTENTLOG_IP_RATE_LIMIT": "0",
+            **environment,
+        }
+        self.running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self, name: str) -> None:
+        """``api`` or ``projector``."""
+        self.running[name] = subprocess.Popen(
+            [CONTENTLOG, name],
+            env=self._environment,
+            stdout=self._log,
+            stderr=self._log,
+        )
+
+    def kill(self, name: str) -> None:
+        """As ``kill -9`` does: no chance to finish anything."""
+        self.running[name].send_signal(signal.SIGKILL)
+        self.running[name].wait(10)
+
+    def stop(self) -> None:
+        for process in self.running.values():
+            process.terminate()
+        for process in self.running.values():
+            try:
+                process.wait(15)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        self._log.close()
+
+    def readiness(self) -> dict[str, object] | None:
+        """The body of /readyz where it says yes."""
+        try:
+            with urllib.request.urlopen(f"{self.url}/readyz", timeout=5) as response:
+                body: dict[str, object] = json.load(response)
+                return body
+        except (urllib.error.URLError, ConnectionError, TimeoutError):
+            return None
+
+    async def caught_up(self, patience: float = 30.0) -> dict[str, object]:
+        """Wait until the API answers and the read model has all of the log."""
+        deadline = time.monotonic() + patience
+        while time.monotonic() < deadline:
+            body = await asyncio.to_thread(self.readiness)
+            if body is not None and body["head"] == body["checkpoint"]:
+                return body
+            await asyncio.sleep(0.05)
+        raise AssertionError(f"not caught up within {patience} s")
+
+
+@contextmanager
+def running(database_url: str, log: Path, **environment: str) -> Iterator[Processes]:
+    """Both processes, stopped at the end. Their output goes to the log file.
+
+    Without rate limits, unless the environment sets them.
+    """
+    processes = Processes(database_url, log, **environment)
+    try:
+        processes.start("projector")
+        processes.start("api")
+        yield processes
+    finally:
+        processes.stop()

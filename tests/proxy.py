@@ -1,0 +1,134 @@
+"""A proxy before PostgreSQL that cuts connections at a chosen byte, goes dumb or shuts."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Literal
+from urllib.parse import parse_qs, urlsplit, urlunsplit
+
+Side = Literal["request", "answer"]
+
+
+class Proxy:
+    """Passes bytes between clients and the server on a TCP port of loopback.
+
+    ``passed`` counts the bytes that went each way since ``cut_after`` or ``count``; ``cuts`` how
+    often a connection was cut. New connections are dropped while ``admits`` is false, and taken
+    but never answered while ``answers`` is.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = urlsplit(url)
+        self._server: asyncio.Server | None = None
+        self._port = 0
+        self._open: set[asyncio.StreamWriter] = set()
+        self._pumps: set[asyncio.Task[None]] = set()
+        self._budget: dict[Side, int] = {}
+        self._dumb: set[asyncio.Task[None]] = set()
+        self.admits = True
+        self.answers = True
+        self.passed: dict[Side, int] = {"request": 0, "answer": 0}
+        self.cuts = 0
+
+    @property
+    def url(self) -> str:
+        user = self._url.netloc.rpartition("@")[0]
+        netloc = f"{user}@127.0.0.1:{self._port}"
+        return urlunsplit(self._url._replace(netloc=netloc, query=""))
+
+    def count(self) -> None:
+        """Count from 0 again."""
+        self.passed = {"request": 0, "answer": 0}
+
+    def cut_after(self, side: Side, n: int) -> None:
+        """Cut the connection, once, instead of passing byte n (from 0) of one side from now on."""
+        self.count()
+        self._budget[side] = n
+
+    def cut(self) -> None:
+        """Cut all connections now. A statement under way goes on in the server."""
+        self.cuts += 1
+        for writer in self._open:
+            writer.transport.abort()
+
+    def go_dumb(self, side: Side) -> None:
+        """Swallow what one side of the open connections says from now on; they stay open."""
+        self._dumb |= {pump for pump in self._pumps if pump.get_name() == side}
+
+    async def shut(self) -> None:
+        """Refuse connections, and cut those there are."""
+        assert self._server is not None
+        self._server.close()
+        self.cut()
+
+    async def open(self) -> None:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self._port)
+        self._port = self._server.sockets[0].getsockname()[1]
+
+    async def close(self) -> None:
+        await self.shut()
+        for pump in self._pumps:
+            pump.cancel()
+        await asyncio.gather(*self._pumps, return_exceptions=True)
+
+    async def _serve(self, reader: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
+        if not self.admits:
+            client.transport.abort()
+            return
+        answers, server = await self._connect()
+        self._open |= {client, server}
+        pumps = {
+            asyncio.create_task(self._pump("request", reader, server), name="request"),
+            asyncio.create_task(self._pump("answer", answers, client), name="answer"),
+        }
+        self._pumps |= pumps
+        if not self.answers:
+            self.go_dumb("answer")
+        await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+        for writer in (client, server):
+            writer.transport.abort()
+        await asyncio.wait(pumps)
+        self._open -= {client, server}
+        self._pumps -= pumps
+        self._dumb -= pumps
+
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        query = parse_qs(self._url.query)
+        host = query.get("host", [self._url.hostname or "localhost"])[0]
+        port = int(query.get("port", [str(self._url.port or 5432)])[0])
+        if host.startswith("/"):
+            return await asyncio.open_unix_connection(f"{host}/.s.PGSQL.{port}")
+        return await asyncio.open_connection(host, port)
+
+    async def _pump(
+        self, side: Side, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        with contextlib.suppress(ConnectionError):
+            while heard := await reader.read(65536):
+                if asyncio.current_task() in self._dumb:
+                    continue
+                budget = self._budget.get(side)
+                if budget is not None and self.passed[side] + len(heard) > budget:
+                    await self._pass(side, heard[: budget - self.passed[side]], writer)
+                    del self._budget[side]
+                    self.cuts += 1
+                    return
+                await self._pass(side, heard, writer)
+
+    async def _pass(self, side: Side, heard: bytes, writer: asyncio.StreamWriter) -> None:
+        self.passed[side] += len(heard)
+        writer.write(heard)
+        await writer.drain()
+
+
+@asynccontextmanager
+async def proxy_to(url: str) -> AsyncIterator[Proxy]:
+    proxy = Proxy(url)
+    await proxy.open()
+    try:
+        yield proxy
+    finally:
+        await proxy.close()

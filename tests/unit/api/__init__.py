@@ -1,0 +1,1 @@
+"""The API, without a server."""

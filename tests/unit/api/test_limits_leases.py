@@ -1,0 +1,338 @@
+"""Leases of a window: few calls, never one request too many, none refused while any is free."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+import structlog
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.limits import leases as module
+from api.limits.bucket import Standing
+from api.limits.counter import FEW, WINDOW, block
+from api.limits.leases import Leases
+from tests.unit.api.limiting import NOON, Clock, FakeCounter, settled
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def counter(clock: Clock) -> FakeCounter:
+    return FakeCounter(clock.unix)
+
+
+@pytest.fixture
+def leases(counter: FakeCounter, clock: Clock) -> Leases:
+    return Leases(counter, clock)
+
+
+async def counted(leases: Leases, n: int, limit: int, name: str = "a") -> list[Standing]:
+    return [await leases.count(name, limit) for _ in range(n)]
+
+
+class TestWindows:
+    async def test_the_limit_passes_and_no_more_until_the_window_ends(
+        self, leases: Leases, clock: Clock
+    ) -> None:
+        assert [s.passed for s in await counted(leases, 7, 5)] == [True] * 5 + [False] * 2
+        clock.now = WINDOW - 0.001
+        assert not (await leases.count("a", 5)).passed
+        clock.now = WINDOW
+        assert [s.passed for s in await counted(leases, 7, 5)] == [True] * 5 + [False] * 2
+
+    async def test_remaining_counts_down_to_nothing_and_stays_there(self, leases: Leases) -> None:
+        remaining = [s.remaining for s in await counted(leases, 202, 200)]
+        assert remaining == [*range(199, -1, -1), 0, 0]
+
+    async def test_reset_is_the_end_and_wait_the_seconds_until_then(
+        self, leases: Leases, clock: Clock
+    ) -> None:
+        for now, wait in ((0, 60), (0.5, 60), (1, 59), (58.5, 2), (59.1, 1), (59.999, 1)):
+            clock.now = now
+            standing = (await counted(leases, 2, 1))[1]
+            assert (standing.reset, standing.wait) == (NOON + WINDOW, wait)
+
+    async def test_the_window_is_told_by_the_counter_not_by_our_clock(
+        self, counter: FakeCounter
+    ) -> None:
+        """Its clock is 40 s ahead of ours."""
+        ours = Clock()
+        counter._clock = lambda: NOON + 40 + ours.now
+        leases = Leases(counter, ours)
+        await counted(leases, 1, 1)
+        ours.now = 19.9
+        assert not (await leases.count("a", 1)).passed
+        ours.now = 20.0
+        assert (await leases.count("a", 1)).passed
+        assert leases.look("unheard of", 9) == Standing(True, 9, 9, NOON + 2 * WINDOW)
+
+    async def test_looking_counts_nothing(self, leases: Leases) -> None:
+        await counted(leases, 3, 10)
+        assert [leases.look("a", 10).remaining for _ in range(5)] == [7] * 5
+
+    async def test_a_changed_limit_holds_from_the_next_request_on(self, leases: Leases) -> None:
+        assert not (await counted(leases, 3, 2))[-1].passed
+        assert [s.passed for s in await counted(leases, 3, 4)] == [True, True, False]
+        assert not (await leases.count("a", 1)).passed
+
+    async def test_a_refusal_by_the_old_limit_is_not_remembered_for_the_new_one(
+        self, leases: Leases, counter: FakeCounter
+    ) -> None:
+        await leases.count("a", 1)
+        counter.open.clear()
+        refused = asyncio.create_task(Leases(counter, leases._clock).count("a", 1))
+        old = asyncio.create_task(leases.count("b", 0))
+        await settled()
+        new = asyncio.create_task(leases.count("b", 2))
+        counter.open.set()
+        assert [s.passed for s in await asyncio.gather(refused, old, new)] == [False, False, True]
+
+
+class TestCalls:
+    async def test_a_busy_bucket_asks_once_for_many(
+        self, leases: Leases, counter: FakeCounter
+    ) -> None:
+        await counted(leases, 1_000, 10_000)
+        assert len(counter.calls) <= 3
+
+    async def test_what_comes_while_a_call_is_under_way_goes_in_the_next(
+        self, leases: Leases, counter: FakeCounter
+    ) -> None:
+        counter.open.clear()
+        first = asyncio.create_task(leases.count("a", 60))
+        await settled()
+        others = [asyncio.create_task(leases.count(name, 60)) for name in "abc" * 10]
+        await settled()
+        assert len(counter.calls) == 1
+        counter.open.set()
+        assert all(s.passed for s in await asyncio.gather(first, *others))
+        assert [[(d.bucket, d.asked) for d in call] for call in counter.calls] == [
+            [("a", 1)],
+            [("a", 10), ("b", 10), ("c", 10)],
+        ]
+
+    async def test_those_who_come_meanwhile_are_served_from_what_is_to_spare(
+        self, leases: Leases, counter: FakeCounter
+    ) -> None:
+        counter.open.clear()
+        first = asyncio.create_task(leases.count("a", 10_000))
+        await settled()
+        others = [asyncio.create_task(leases.count("a", 10_000)) for _ in range(9)]
+        await settled()
+        counter.open.set()
+        remaining = [s.remaining for s in await asyncio.gather(first, *others)]
+        assert remaining == list(range(9_999, 9_989, -1))
+        assert len(counter.calls) == 1
+
+    async def test_a_final_refusal_is_not_asked_for_again(
+        self, leases: Leases, counter: FakeCounter
+    ) -> None:
+        await counted(leases, 3, 2)
+        calls = len(counter.calls)
+        await counted(leases, 100, 2)
+        assert len(counter.calls) == calls
+
+    async def test_a_caller_who_has_gone_away_costs_nothing(
+        self, leases: Leases, counter: FakeCounter
+    ) -> None:
+        counter.open.clear()
+        gone, stays = (asyncio.create_task(leases.count("a", 2)) for _ in range(2))
+        await settled()
+        gone.cancel()
+        counter.open.set()
+        assert (await stays).passed
+        assert [s.passed for s in await counted(leases, 2, 2)] == [True, False]
+
+
+class TestGivingBack:
+    async def test_an_old_lease_comes_back_and_another_process_uses_it(
+        self, leases: Leases, counter: FakeCounter, clock: Clock
+    ) -> None:
+        other = Leases(counter, clock)
+        await leases.count("a", 320)
+        assert counter.free("a", 320) == 319 - 319 // 16
+        assert [s.passed for s in await counted(other, 310, 320)].count(False) == 10
+        clock.now = module.KEPT
+        leases.give_back()
+        await settled()
+        assert [s.passed for s in await counted(other, 20, 320)] == [True] * 19 + [False]
+
+    async def test_what_is_on_its_way_back_is_not_used_any_more(
+        self, leases: Leases, counter: FakeCounter
+    ) -> None:
+        await leases.count("a", 320)
+        counter.open.clear()
+        leases.give_back(0)
+        await settled()
+        late = asyncio.create_task(leases.count("a", 320))
+        await settled()
+        assert not late.done()
+        counter.open.set()
+        assert (await late).remaining == 318
+
+    async def test_a_young_one_is_kept(
+        self, leases: Leases, counter: FakeCounter, clock: Clock
+    ) -> None:
+        await leases.count("a", 320)
+        clock.now = module.KEPT - 0.01
+        leases.give_back()
+        await settled()
+        assert len(counter.calls) == 1
+
+    async def test_what_was_given_back_does_not_show(self, leases: Leases) -> None:
+        await leases.count("a", 320)
+        leases.give_back(0)
+        await settled()
+        assert leases.look("a", 320).remaining == 319
+
+    async def test_everything_is_given_back_at_the_end(
+        self, counter: FakeCounter, clock: Clock
+    ) -> None:
+        async with Leases(counter, clock) as leases:
+            await leases.count("a", 320)
+        assert counter.free("a", 320) == 319
+
+    async def test_a_lease_of_an_old_window_is_worth_nothing(
+        self, leases: Leases, counter: FakeCounter, clock: Clock
+    ) -> None:
+        await leases.count("a", 320)
+        clock.now = WINDOW
+        await leases.count("a", 320)
+        assert counter.free("a", 320) == 319 - 319 // 16
+
+
+class TestMemory:
+    async def test_buckets_of_old_windows_are_forgotten(
+        self, leases: Leases, counter: FakeCounter, clock: Clock
+    ) -> None:
+        for n in range(100):
+            await leases.count(f"n{n}", 10)
+        clock.now = WINDOW
+        await leases.count("a", 10)
+        await settled()
+        leases.forget_old()
+        assert list(leases._buckets) == list(counter._held) == ["a"]
+        assert counter.expired == [NOON, NOON + WINDOW]
+
+    async def test_there_are_never_more_than_so_many(
+        self, leases: Leases, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(module, "REMEMBERED", 10)
+        for n in range(100):
+            assert (await counted(leases, 2, 1, f"n{n}"))[0].passed
+        assert len(leases._buckets) == 10
+        assert not (await leases.count("n0", 1)).passed, "the counter knows it still"
+
+
+class TestCounterAway:
+    async def test_requests_pass_are_told_once_and_are_counted_again_later(
+        self, leases: Leases, counter: FakeCounter, clock: Clock
+    ) -> None:
+        await counted(leases, 2, 2)
+        clock.now = WINDOW
+        counter.away = True
+        before = module.UNCOUNTED._value.get()
+        with structlog.testing.capture_logs() as logs:
+            assert all(s.passed for s in await counted(leases, 50, 2))
+            assert (module.AWAY._value.get(), module.UNCOUNTED._value.get() - before) == (1, 50)
+            assert len(counter.calls) == 4, "two more, and nobody waits for it again"
+            clock.now += module.RETRY
+            await leases.look_whether_it_is_back()
+            assert (await leases.count("a", 2)).passed
+            counter.away = False
+            await leases.look_whether_it_is_back()
+            assert (await leases.count("a", 2)).passed, "too early to look again"
+            clock.now += module.RETRY
+            await leases.look_whether_it_is_back()
+        assert [line["log_level"] for line in logs] == ["error", "info"]
+        assert module.AWAY._value.get() == 0
+        assert [s.passed for s in await counted(leases, 3, 2)] == [True, True, False]
+
+    async def test_what_may_have_been_given_back_is_not_given_back_again(
+        self, leases: Leases, counter: FakeCounter
+    ) -> None:
+        """The answer is lost, and all that was asked has happened."""
+        await leases.count("a", 320)
+        held = counter.free("a", 320)
+        counter.loses = 1
+        leases.give_back(0)
+        await settled()
+        assert (held, counter.free("a", 320)) == (319 - 319 // 16, 319)
+        assert (await leases.count("a", 320)).passed
+
+    async def test_one_that_hangs_is_given_up(
+        self, leases: Leases, counter: FakeCounter, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(module, "PATIENCE", 0.01)
+        counter.open.clear()
+        both = await asyncio.gather(leases.count("a", 2), leases.count("b", 2))
+        assert [s.passed for s in both] == [True, True]
+
+
+REQUEST = st.tuples(st.just("request"), st.integers(0, 2), st.integers(1, 40))
+GIVE_BACK = st.tuples(st.just("give back"), st.integers(0, 2), st.just(0))
+PASS_TIME = st.tuples(st.just("pass time"), st.just(0), st.integers(1, 40))
+
+
+class TestLaws:
+    @given(
+        limit=st.integers(1, 300),
+        steps=st.lists(st.one_of(REQUEST, REQUEST, GIVE_BACK, PASS_TIME), max_size=40),
+    )
+    async def test_never_one_too_many_and_none_refused_while_any_is_free(
+        self, limit: int, steps: list[tuple[str, int, int]]
+    ) -> None:
+        clock = Clock()
+        counter = FakeCounter(clock.unix)
+        processes = [Leases(counter, clock) for _ in range(3)]
+        passed: dict[int, int] = {}
+        for what, process, n in steps:
+            if what == "pass time":
+                clock.now += n
+            elif what == "give back":
+                processes[process].give_back()
+                await settled()
+            else:
+                several = (processes[process].count("a", limit) for _ in range(n))
+                for standing in await asyncio.gather(*several):
+                    assert 0 <= standing.remaining < limit or not standing.passed
+                    if standing.passed:
+                        passed[standing.reset] = passed.get(standing.reset, 0) + 1
+                    else:
+                        assert counter.free("a", limit) == 0
+        assert all(n <= limit for n in passed.values())
+
+    @given(limit=st.integers(1, 2_000), processes=st.integers(1, 5))
+    async def test_all_of_the_limit_is_had_in_the_end(self, limit: int, processes: int) -> None:
+        clock = Clock()
+        counter = FakeCounter(clock.unix)
+        asked = [Leases(counter, clock) for _ in range(processes)]
+        passed = 0
+        for step in range(limit + 50):
+            passed += (await asked[step % processes].count("a", limit)).passed
+        clock.now += 1
+        for leases in asked:
+            leases.give_back()
+        await settled()
+        for step in range(limit):
+            passed += (await asked[step % processes].count("a", limit)).passed
+            if step % 50 == 49:
+                clock.now += 1
+                for leases in asked:
+                    leases.give_back()
+                await settled()
+                clock.now = 2
+        assert passed == limit
+
+    @given(free=st.integers(-10, 10**6), asked=st.integers(0, 10**6))
+    def test_a_block_is_what_is_asked_and_little_more(self, free: int, asked: int) -> None:
+        given = block(free, asked)
+        assert given <= max(free, 0)
+        assert given >= min(asked, max(free, 0))
+        if free < FEW or asked == 0:
+            assert given <= asked

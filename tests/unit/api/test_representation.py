@@ -1,0 +1,60 @@
+"""Which clients take gzip, and what tells two bodies apart."""
+
+from __future__ import annotations
+
+import zlib
+
+import pytest
+
+from api.representation import GZIP_APART_ABOVE, accepts_gzip, etag, gzipped
+
+TAKES = [
+    "gzip",
+    "GZIP",
+    "gzip, deflate, br, zstd",
+    "br;q=1.0, gzip;q=0.8, *;q=0.1",
+    "deflate,gzip ; q = 0.001",
+    "*",
+    "x-gzip",
+    "identity, gzip",
+    "identity;q=0.5, *;q=0.5",
+    "gzip;q=1.000",
+]
+DOES_NOT = [
+    "",
+    "identity",
+    "br",
+    "deflate",
+    "gzip;q=0",
+    "gzip;q=0.0, *",
+    "*;q=0",
+    "gzip;q=",
+    "gzip;q=-1",
+    "gzip;q=nan",
+    "gzip;level=9",
+    "identity;q=1, gzip;q=0.5",
+    "gzipped",
+    ";;;,,,",
+]
+
+
+@pytest.mark.parametrize("accept", TAKES)
+def test_a_client_takes_gzip(accept: str) -> None:
+    assert accepts_gzip(accept)
+
+
+@pytest.mark.parametrize("accept", DOES_NOT)
+def test_a_client_does_not_take_gzip_or_likes_it_less(accept: str) -> None:
+    assert not accepts_gzip(accept)
+
+
+def test_an_etag_is_the_bodys_and_weak() -> None:
+    assert etag(b"a") == etag(b"a") != etag(b"b")
+    assert etag(b"").startswith('W/"')
+    assert etag(b"").count('"') == 2
+
+
+@pytest.mark.parametrize("size", [0, 2000, GZIP_APART_ABOVE + 1])
+async def test_what_is_packed_unpacks(size: int) -> None:
+    body = b"x" * size
+    assert zlib.decompress(await gzipped(body), 31) == body

@@ -1,0 +1,126 @@
+"""The command line without a database: help, wrong usage, failures that can be foreseen."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from deploy.cli import COMMANDS, cli
+from deploy.failures import Failed, explained
+from deploy.greeting import lines
+from deploy.ports import base_url, check_port
+from deploy.work import login_name
+
+
+def _commands(group: click.Group, *path: str) -> Iterator[tuple[str, ...]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        found = group.get_command(context, name)
+        yield (*path, name)
+        if isinstance(found, click.Group):
+            yield from _commands(found, *path, name)
+
+
+@pytest.mark.parametrize("path", list(_commands(cli)), ids=" ".join)
+def test_every_command_shows_an_example(path: tuple[str, ...]) -> None:
+    said = CliRunner().invoke(cli, [*path, "--help"])
+    assert said.exit_code == 0
+    assert "Example:\n    " in said.output
+    assert f"contentlog {path[0]}" in said.output.partition("Example:")[2]
+
+
+def test_help_lists_every_command() -> None:
+    said = CliRunner().invoke(cli, ["--help"])
+    assert all(f"\n  {name} " in said.output for name in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["conjure"],
+        ["apply"],
+        ["status", "--loudly"],
+        ["api", "--port", "0"],
+        ["key", "issue", "--workspace", "acme", "--name", "web"],
+        ["key", "issue", "--workspace", "a", "--name", "b", "--permission", "content.all"],
+        ["import", "x.csv", "--workspace", "acme", "--type", "t", "--environment", "test"],
+    ],
+)
+def test_wrong_usage_is_status_2(arguments: list[str]) -> None:
+    assert CliRunner().invoke(cli, arguments).exit_code == 2
+
+
+def test_a_bad_setting_is_one_line_and_status_1() -> None:
+    said = CliRunner().invoke(cli, ["settings"], env={"CONTENTLOG_PORT": "http"})
+    assert said.exit_code == 1
+    assert said.stderr == (
+        "contentlog: CONTENTLOG_PORT takes a whole number from 1 to 65535, not 'http'\n"
+    )
+
+
+def test_settings_are_printed_with_their_values() -> None:
+    url = "postgresql://ann:secret@db/content"
+    env = {"CONTENTLOG_EVENT_STORE_URL": url, "CONTENTLOG_PROT": "1"}
+    said = CliRunner().invoke(cli, ["settings"], env=env)
+    assert "CONTENTLOG_EVENT_STORE_URL=postgresql://ann:…@db/content\n" in said.stdout
+    assert "secret" not in said.output
+    assert said.stderr == "note: CONTENTLOG_PROT is set, and there is no such setting\n"
+
+
+def test_a_login_name_of_any_bytes_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOGNAME", os.fsdecode(b"ann\xff"))
+    assert login_name() == "ann?"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["status"], ["events"], ["key", "list", "--workspace", "acme"]], ids=" ".join
+)
+def test_who_only_looks_makes_no_database(arguments: list[str], tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    unset = {"CONTENTLOG_EVENT_STORE_URL": None, "CONTENTLOG_READ_MODEL_URL": None}
+    said = CliRunner().invoke(cli, arguments, env={**unset, "CONTENTLOG_DATA": str(data)})
+    assert said.exit_code == 1
+    assert said.stderr == (
+        f"contentlog: there is no database in {data}: make one with `contentlog dev` or "
+        "`contentlog migrate`, or set CONTENTLOG_DATA to the folder of yours\n"
+    )
+    assert not data.exists()
+
+
+def test_whoever_is_told_to_stop_ends_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_environment: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("deploy.commands.projector.load_settings", interrupted)
+    said = CliRunner().invoke(cli, ["projector"])
+    assert (said.exit_code, said.output) == (1, "")
+
+
+def test_what_nobody_foresaw_stays_loud() -> None:
+    assert explained(KeyError("x")) is None
+
+
+def test_a_port_in_use_is_named() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(Failed, match=rf"127\.0\.0\.1:{port} cannot be listened on"):
+            check_port("127.0.0.1", port)
+
+
+def test_a_listener_on_every_address_is_reached_on_this_machine() -> None:
+    assert base_url("0.0.0.0", 80) == "http://127.0.0.1:80"  # noqa: S104
+    assert base_url("::", 80) == "http://[::1]:80"
+    assert base_url("cms.example.com", 80) == "http://cms.example.com:80"
+
+
+def test_without_the_demos_key_no_line_is_offered_that_would_fail() -> None:
+    assert not [line for line in lines("http://x", None) if "curl" in line]
+    assert len([line for line in lines("http://x", "k") if line.startswith("  curl ")]) == 3

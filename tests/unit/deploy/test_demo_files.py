@@ -1,0 +1,47 @@
+"""The demo's files agree with one another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from deploy.demo.magazine import FILES, KEY, MANIFEST, TYPES, translations, wish
+from write_side.domain.definition import Field
+from write_side.imports.columns import columns_of
+from write_side.imports.files import Table, read_table
+from write_side.imports.rows import drafts_of
+
+FIELDS = {one.slug: one.fields for one in MANIFEST.content_types}
+
+
+def table(content_type: str) -> Table:
+    return read_table(FILES / f"{content_type}.csv")
+
+
+def test_there_are_forty_entries_in_every_status() -> None:
+    drafts = [
+        draft
+        for kind in TYPES
+        for draft in drafts_of(table(kind), columns_of(table(kind).headings, _values(kind)))
+    ]
+    assert len(drafts) == 40
+    assert {draft.status for draft in drafts} == {"draft", "published", "archived"}
+
+
+def _values(kind: str) -> list[Field]:
+    return [field for field in FIELDS[kind] if field.type != "section"]
+
+
+def test_translations_are_of_entries_that_there_are() -> None:
+    slugs = {(kind, row.cells[1]) for kind in TYPES for row in table(kind).rows}
+    found = list(translations())
+    assert {(one.content_type, one.slug) for one in found} <= slugs
+    assert {one.locale for one in found} == {"fr-FR"}
+    assert len(found) >= 10
+
+
+def test_the_readmes_example_is_of_the_demo() -> None:
+    readme = Path(__file__).parents[3].joinpath("README.md").read_text("utf-8")
+    slug = "the-tide-clock-on-fore-street"
+    assert f'"id": "{wish("articles").entry_id(slug)}"' in readme
+    assert f'"slug": "{slug}"' in readme
+    assert f"Bearer {KEY.secret}" in readme

@@ -1,0 +1,98 @@
+"""Settings from the environment, and where they are documented."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from deploy.settings import (
+    Settings,
+    SettingsError,
+    describe,
+    load_settings,
+    table,
+    unknown_names,
+    without_password,
+)
+
+README = Path(__file__).parents[3] / "README.md"
+URL = "postgresql://ann:secret@db.example.com:5432/content"
+
+
+def test_without_variables_the_defaults_hold() -> None:
+    settings = load_settings({"HOME": "/somewhere"})
+    assert (settings.data, settings.host, settings.port) == (".contentlog", "127.0.0.1", 8080)
+    assert (settings.workers, settings.max_body_bytes) == (1, 4194304)
+    assert (settings.read_your_writes_ms, settings.event_store_url) == (2000, None)
+
+
+def test_variables_are_read_as_what_they_take() -> None:
+    settings = load_settings({"CONTENTLOG_PORT": "9000", "CONTENTLOG_EVENT_STORE_URL": URL})
+    assert (settings.port, settings.event_store_url) == (9000, URL)
+
+
+def test_an_empty_variable_is_one_that_is_not_set() -> None:
+    assert load_settings({"CONTENTLOG_PORT": "", "CONTENTLOG_READ_MODEL_URL": ""}) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "takes"),
+    [
+        ("CONTENTLOG_PORT", "http", "a whole number from 1 to 65535, not 'http'"),
+        ("CONTENTLOG_PORT", "70000", "a whole number from 1 to 65535, not '70000'"),
+        ("CONTENTLOG_WORKERS", "0", "a whole number from 1 to 256, not '0'"),
+        ("CONTENTLOG_LOG_FORMAT", "xml", "json or text, not 'xml'"),
+        ("CONTENTLOG_MAX_BODY_BYTES", "4MB", "a whole number of bytes from 1024, not '4MB'"),
+        ("CONTENTLOG_READ_YOUR_WRITES_MS", "-1", "milliseconds from 0 to 60000, not '-1'"),
+        ("CONTENTLOG_KEY_RATE_LIMIT", "-1", "a whole number of requests; 0 is no limit, not '-1'"),
+        ("CONTENTLOG_IP_RATE_LIMIT", "many", "of requests; 0 is no limit, not 'many'"),
+        ("CONTENTLOG_REDIS_URL", "http://:secret@x", "such as redis://:password@host:6379/0"),
+        (
+            "CONTENTLOG_TRUSTED_PROXIES",
+            "10.0.0.1, proxy.example",
+            "by commas: 'proxy.example' does not appear to be an IPv4 or IPv6 network",
+        ),
+    ],
+)
+def test_a_setting_that_cannot_be_used_is_named_with_what_it_takes(
+    name: str, value: str, takes: str
+) -> None:
+    with pytest.raises(SettingsError) as refusal:
+        load_settings({name: value})
+    assert str(refusal.value).startswith(f"{name} takes ")
+    assert str(refusal.value).endswith(takes)
+
+
+def test_a_bad_url_is_refused_without_showing_its_password() -> None:
+    with pytest.raises(SettingsError) as refusal:
+        load_settings({"CONTENTLOG_EVENT_STORE_URL": "mysql://ann:secret@db/content"})
+    assert "CONTENTLOG_EVENT_STORE_URL takes a PostgreSQL URL" in str(refusal.value)
+    assert "secret" not in str(refusal.value)
+
+
+def test_every_setting_is_documented() -> None:
+    described = describe(Settings())
+    assert len(described) == len(msgspec.structs.fields(Settings))
+    assert all(one.meaning and one.takes and one.default for one in described)
+
+
+def test_the_readme_lists_every_setting() -> None:
+    section = README.read_text("utf-8").partition("<!-- settings -->")[2]
+    section = section.partition("<!-- /settings -->")[0]
+    assert [line for line in section.splitlines() if line.startswith("|")] == table()
+
+
+def test_values_are_shown_without_passwords() -> None:
+    shown = {one.name: one.value for one in describe(Settings(event_store_url=URL))}
+    assert shown["CONTENTLOG_EVENT_STORE_URL"] == "postgresql://ann:…@db.example.com:5432/content"
+    assert without_password("postgresql://contentlog@/contentlog?host=/run") == (
+        "postgresql://contentlog@/contentlog?host=/run"
+    )
+    assert without_password("postgresql://[oops") == "postgresql://…"
+
+
+def test_a_misspelt_variable_is_noticed_and_those_of_the_tests_are_not() -> None:
+    given = {"CONTENTLOG_PROT": "1", "CONTENTLOG_PORT": "1", "CONTENTLOG_TEST_DATABASE_URL": "x"}
+    assert unknown_names(given) == ["CONTENTLOG_PROT"]

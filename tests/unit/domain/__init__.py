@@ -1,0 +1,1 @@
+"""What is true of content, proved without a database."""

@@ -1,0 +1,231 @@
+"""Which definitions of a content type are well formed, and what a slug keeps for life."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.samples import COLOURS, NOON, type_created
+from write_side.domain.content_type import ContentType, evolve
+from write_side.domain.definition import (
+    LONGEST_NAME,
+    MAX_FIELDS,
+    MAX_REPEATER_DEPTH,
+    Field,
+    Option,
+    Stage,
+    check_definition,
+    check_lifelong,
+    check_slug,
+    ever_known,
+)
+from write_side.domain.events import ContentTypeRevised
+from write_side.domain.refusals import InvalidDefinition, InvalidText
+
+TEXT = Field("body", "Body", "text")
+
+
+def repeater(*fields: Field, slug: str = "faq") -> Field:
+    return Field(slug, slug.upper(), "repeater", fields=fields)
+
+
+def nested(depth: int) -> Field:
+    """Repeaters inside one another, a text in the innermost."""
+    return TEXT if depth == 0 else repeater(nested(depth - 1))
+
+
+WELL_FORMED = [
+    (),
+    (TEXT,),
+    (Field("a", "A", "text", required=True),),
+    (Field("0", "0", "text"), Field("a-b_c", "A", "text"), Field("x" * 63, "X", "text")),
+    (Field("s", "S", "section"), Field("i", "Same name", "text"), Field("j", "Same name", "text")),
+    (Field("d", "D", "datetime", range=True),),
+    (Field("c", "C", "select", options=COLOURS, multiple=True),),
+    (Field("c", "C", "select", options=(Option("red, pale", "R"),)),),
+    (Field("a", "é" * LONGEST_NAME, "text"),),
+    (Field("r", "R", "reference", to=("posts", "authors"), multiple=True),),
+    (Field("m", "M", "media", multiple=True),),
+    (repeater(TEXT, repeater(TEXT)), TEXT),
+    (nested(MAX_REPEATER_DEPTH),),
+    tuple(Field(f"f{n}", "F", "text") for n in range(MAX_FIELDS)),
+]
+
+ILL_FORMED: list[tuple[str, tuple[Field, ...]]] = [
+    ("Field slug '' must be", (Field("", "A", "text"),)),
+    ("Field slug 'Body' must be", (Field("Body", "A", "text"),)),
+    ("Field slug 'a b' must be", (Field("a b", "A", "text"),)),
+    ("Field slug '-a' must be", (Field("-a", "A", "text"),)),
+    ("Field slug 'été' must be", (Field("été", "A", "text"),)),
+    ("Field slug 'a\\n' must be", (Field("a\n", "A", "text"),)),
+    ("Field slug 'a.b' must be", (Field("a.b", "A", "text"),)),
+    ("Field slug 'xxx", (Field("x" * 64, "A", "text"),)),
+    ("The name of field 'a' has 201 characters; at most 200", (Field("a", "A" * 201, "text"),)),
+    ("The name of field 'a' is empty", (Field("a", "  ", "text"),)),
+    ("Repeated field slug: 'body'", (TEXT, TEXT)),
+    ("Repeated field slug in faq: 'body'", (repeater(TEXT, TEXT),)),
+    ("Field slug 'B' must be", (repeater(Field("B", "B", "text")),)),
+    ("'a' of type text cannot have 'multiple'", (Field("a", "A", "text", multiple=True),)),
+    ("'a' of type number cannot have 'range'", (Field("a", "A", "number", range=True),)),
+    ("'a' of type text cannot have 'options'", (Field("a", "A", "text", options=COLOURS),)),
+    ("'a' of type media cannot have 'to'", (Field("a", "A", "media", to=("x",)),)),
+    ("'a' of type json cannot have 'fields'", (Field("a", "A", "json", fields=(TEXT,)),)),
+    ("'a' of type section cannot have 'required'", (Field("a", "A", "section", required=True),)),
+    (
+        "'faq' of type repeater cannot have 'multiple'",
+        (Field("faq", "F", "repeater", fields=(TEXT,), multiple=True),),
+    ),
+    ("'faq.a' of type text cannot have 'to'", (repeater(Field("a", "A", "text", to=("x",))),)),
+    ("Field 'c' of type select needs options", (Field("c", "C", "select"),)),
+    ("Field 'faq' of type repeater needs fields", (repeater(),)),
+    ("Repeated option in 'c': 'red'", (Field("c", "C", "select", options=COLOURS + COLOURS),)),
+    (
+        "The option 'red, pale' of 'c' contains a comma",
+        (Field("c", "C", "select", options=(Option("red, pale", "R"),), multiple=True),),
+    ),
+    ("An option of 'c' is empty", (Field("c", "C", "select", options=(Option("", "None"),)),)),
+    ("A target of 'r' 'Posts' must be", (Field("r", "R", "reference", to=("Posts",)),)),
+    ("Repeaters nest at most 4 deep: 'faq.faq.faq.faq.faq'", (nested(MAX_REPEATER_DEPTH + 1),)),
+    (
+        "at most 500 fields, not 501",
+        tuple(Field(f"f{n}", "F", "text") for n in range(MAX_FIELDS + 1)),
+    ),
+    (
+        "The repeater 'faq' has at most 500 fields",
+        (repeater(*(Field(f"f{n}", "F", "text") for n in range(MAX_FIELDS + 1))),),
+    ),
+]
+
+
+@pytest.mark.parametrize("fields", WELL_FORMED)
+def test_a_well_formed_definition_is_accepted(fields: tuple[Field, ...]) -> None:
+    check_definition("Posts", fields, ())
+
+
+@pytest.mark.parametrize(("why", "fields"), ILL_FORMED)
+def test_an_ill_formed_definition_is_refused_with_the_reason(
+    why: str, fields: tuple[Field, ...]
+) -> None:
+    with pytest.raises(InvalidDefinition) as refused:
+        check_definition("Posts", fields, ())
+    assert why in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("why", "stages"),
+    [
+        ("Repeated stage id: 'a'", (Stage("a", "A"), Stage("a", "B"))),
+        ("Stage id 'A' must be", (Stage("A", "A"),)),
+        ("The name of stage 'a' is empty", (Stage("a", ""),)),
+    ],
+)
+def test_ill_formed_stages_are_refused(why: str, stages: tuple[Stage, ...]) -> None:
+    with pytest.raises(InvalidDefinition, match=why):
+        check_definition("Posts", (), stages)
+
+
+def test_the_name_of_a_content_type_is_bounded() -> None:
+    with pytest.raises(InvalidDefinition, match="of the content type has 201 characters"):
+        check_definition("A" * 201, (), ())
+
+
+@pytest.mark.parametrize("name", ["", " ", "\t"])
+def test_a_content_type_has_a_name(name: str) -> None:
+    with pytest.raises(InvalidDefinition, match="The name of the content type is empty"):
+        check_definition(name, (), ())
+
+
+def test_names_and_options_hold_no_text_that_cannot_be_stored() -> None:
+    for name, fields in (
+        ("a\x00", ()),
+        ("A", (Field("a", "\ud800", "text"),)),
+        ("A", (Field("a", "A", "select", options=(Option("a\x00", "A"),)),)),
+        ("A", (Field("a", "A", "select", options=(Option("a", "\udfff"),)),)),
+    ):
+        with pytest.raises(InvalidText, match="remove it"):
+            check_definition(name, fields, ())
+
+
+def test_a_refused_slug_is_told_what_a_slug_is() -> None:
+    with pytest.raises(InvalidDefinition) as refused:
+        check_slug("My posts", "The slug of a content type,")
+    assert str(refused.value) == (
+        "The slug of a content type, 'My posts' must be 1 to 63 of a-z, 0-9, '-' and '_', "
+        "beginning with a letter or digit"
+    )
+
+
+KINDS = [
+    Field("f", "F", "text"),
+    Field("f", "F", "rich_text"),
+    Field("f", "F", "datetime"),
+    Field("f", "F", "datetime", range=True),
+    Field("f", "F", "reference"),
+    Field("f", "F", "reference", multiple=True),
+    Field("f", "F", "section"),
+]
+
+
+@pytest.mark.parametrize("before", KINDS)
+@pytest.mark.parametrize("after", KINDS)
+def test_a_slug_keeps_its_kind_for_life(before: Field, after: Field) -> None:
+    if before is after:
+        check_lifelong({"f": before}, [after])
+        return
+    with pytest.raises(InvalidDefinition) as refused:
+        check_lifelong({"f": before}, [after])
+    assert "for life and cannot become" in str(refused.value)
+    assert "add a new field" in str(refused.value)
+
+
+def test_the_refusal_names_both_kinds() -> None:
+    before, after = Field("f", "F", "reference", multiple=True), Field("f", "F", "datetime")
+    with pytest.raises(InvalidDefinition, match=r"'f' is reference \(multiple\) for life and can"):
+        check_lifelong({"f": before}, [after])
+
+
+def test_name_required_options_and_targets_may_change() -> None:
+    check_lifelong(
+        {
+            "c": Field("c", "C", "select", options=COLOURS),
+            "r": Field("r", "R", "reference", to=("posts",)),
+        },
+        [
+            Field("c", "Colour", "select", options=COLOURS[:1], required=True),
+            Field("r", "Any", "reference"),
+        ],
+    )
+
+
+def revised(content_type: ContentType, *fields: Field) -> ContentType:
+    event = ContentTypeRevised(
+        workspace="acme",
+        environment="production",
+        actor=type_created().actor,
+        at=NOON,
+        content_type_id=content_type.id,
+        name="Posts",
+        fields=fields,
+    )
+    return evolve(content_type, event)
+
+
+def test_a_removed_slug_keeps_its_kind() -> None:
+    content_type = revised(evolve(None, type_created(TEXT)))
+    assert content_type.fields == ()
+    check_lifelong(content_type.known, [TEXT])
+    with pytest.raises(InvalidDefinition, match="'body' is text for life"):
+        check_lifelong(content_type.known, [Field("body", "Body", "number")])
+
+
+def test_a_slug_inside_a_repeater_keeps_its_kind_though_both_were_removed() -> None:
+    content_type = evolve(None, type_created(repeater(TEXT)))
+    content_type = revised(content_type, repeater(Field("other", "Other", "text")))
+    content_type = revised(content_type)
+    check_lifelong(content_type.known, [repeater(TEXT)])
+    with pytest.raises(InvalidDefinition, match=r"'faq\.body' is text for life"):
+        check_lifelong(content_type.known, [repeater(Field("body", "Body", "number"))])
+
+
+def test_the_same_slug_may_be_of_another_kind_in_another_place() -> None:
+    known = ever_known({}, [repeater(TEXT), Field("other", "Other", "text")])
+    check_lifelong(known, [Field("body", "Body", "number")])

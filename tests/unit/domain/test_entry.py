@@ -1,0 +1,194 @@
+"""The entry, folded from its stream (readings, «Entries»)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+from msgspec import Raw
+
+from tests.unit.samples import LATER, LATEST, NOON, created, deleted, raws, updated
+from write_side.domain.entry import Entry, changes, fold, translates
+from write_side.domain.events import EntryEvent, EntryUpdated, Status, Translation
+
+
+def entry_of(*events: EntryEvent) -> Entry:
+    entry = fold(list(events))
+    assert entry is not None
+    return entry
+
+
+def test_a_created_entry_says_what_its_event_said() -> None:
+    entry = entry_of(created(fields=raws(body="a"), stage_id="writing"))
+    assert (entry.title, entry.slug, entry.language) == ("Hello", "hello", "en-US")
+    assert (entry.status, entry.stage_id, entry.published_at) == ("draft", "writing", None)
+    assert (entry.created_at, entry.updated_at, entry.version) == (NOON, NOON, 1)
+    assert entry.fields == raws(body="a")
+
+
+def test_an_update_changes_what_it_holds_and_nothing_else() -> None:
+    before = entry_of(created(fields=raws(a="1", b="2"), stage_id="writing"))
+    after = entry_of(
+        created(fields=raws(a="1", b="2"), stage_id="writing"),
+        updated(title="Bye", fields=raws(b="3")),
+    )
+    assert (after.title, after.fields) == ("Bye", raws(a="1", b="3"))
+    assert (after.slug, after.status, after.stage_id) == (
+        before.slug,
+        before.status,
+        before.stage_id,
+    )
+    assert (after.created_at, after.updated_at, after.version) == (NOON, LATER, 2)
+
+
+def test_null_empties_a_field() -> None:
+    entry = entry_of(created(fields=raws(a="1")), updated(fields=raws(a=None)))
+    assert bytes(entry.fields["a"]) == b"null"
+
+
+def test_a_deleted_entry_says_so() -> None:
+    entry = entry_of(created(), deleted())
+    assert entry.deleted
+    assert (entry.updated_at, entry.version) == (LATEST, 2)
+
+
+def test_no_events_no_entry() -> None:
+    assert fold([]) is None
+
+
+def test_an_entry_that_was_never_created_cannot_be_updated() -> None:
+    with pytest.raises(AssertionError, match="EntryUpdated of an entry that was never created"):
+        fold([updated(title="a")])
+
+
+PUBLISHED_AT: list[tuple[str, list[Status], datetime | None]] = [
+    ("never published", ["draft"], None),
+    ("archived, never published", ["draft", "archived"], None),
+    ("created published", ["published"], NOON),
+    ("published", ["draft", "published"], LATER),
+    ("back to draft keeps it", ["published", "draft"], NOON),
+    ("archiving keeps it", ["published", "archived"], NOON),
+    ("out of the archive keeps it", ["published", "archived", "published"], NOON),
+    ("republished from draft", ["published", "draft", "published"], LATEST),
+    ("first published from the archive", ["draft", "archived", "published"], LATEST),
+    ("published twice", ["published", "published"], NOON),
+]
+
+
+@pytest.mark.parametrize(
+    ("statuses", "expected"), [case[1:] for case in PUBLISHED_AT], ids=[c[0] for c in PUBLISHED_AT]
+)
+def test_published_at_is_set_when_a_draft_is_published(
+    statuses: list[Status], expected: datetime | None
+) -> None:
+    times = [LATER, LATEST]
+    first, *others = statuses
+    later = [updated(status=s, at=at) for s, at in zip(others, times, strict=False)]
+    assert entry_of(created(status=first), *later).published_at == expected
+
+
+def test_an_edit_of_a_published_entry_keeps_published_at() -> None:
+    assert entry_of(created(status="published"), updated(title="b")).published_at == NOON
+
+
+def test_the_archive_keeps_the_stage() -> None:
+    entry = entry_of(
+        created(stage_id="review"), updated(status="archived"), updated(status="draft")
+    )
+    assert entry.stage_id == "review"
+
+
+def test_a_stage_can_be_left() -> None:
+    assert entry_of(created(stage_id="review"), updated(stage_id=None)).stage_id is None
+    assert entry_of(created(stage_id="review"), updated(title="a")).stage_id == "review"
+
+
+FRENCH = {"fr-FR": Translation("Bonjour", raws(body="corps", lead="tête"))}
+
+
+def french(*changes: Translation) -> Translation | None:
+    later = [updated(translations={"fr-FR": change}) for change in changes]
+    return entry_of(created(translations=FRENCH), *later).translations.get("fr-FR")
+
+
+def test_translations_are_merged_by_text() -> None:
+    assert french(Translation(fields=raws(body="texte"))) == Translation(
+        "Bonjour", raws(body="texte", lead="tête")
+    )
+    assert french(Translation("Salut")) == Translation("Salut", FRENCH["fr-FR"].fields)
+
+
+@pytest.mark.parametrize("nothing", ['""', "null"])
+def test_an_empty_text_takes_it_back_to_the_original(nothing: str) -> None:
+    assert french(Translation(fields={"body": Raw(nothing.encode())})) == Translation(
+        "Bonjour", raws(lead="tête")
+    )
+
+
+def test_an_empty_title_takes_it_back_to_the_original() -> None:
+    assert french(Translation("")) == Translation(None, FRENCH["fr-FR"].fields)
+
+
+def test_a_translation_without_any_text_vanishes() -> None:
+    assert french(Translation("", raws(body="", lead=None))) is None
+    assert entry_of(created(translations={"fr-FR": Translation("")})).translations == {}
+
+
+def test_a_translation_that_vanished_can_come_again() -> None:
+    gone = Translation("", raws(body="", lead=None))
+    assert french(gone, Translation("Salut")) == Translation("Salut")
+
+
+def test_translations_of_other_locales_are_left_alone() -> None:
+    entry = entry_of(
+        created(translations=FRENCH),
+        updated(translations={"de-DE": Translation("Hallo")}),
+    )
+    assert entry.translations == {**FRENCH, "de-DE": Translation("Hallo")}
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        updated(),
+        updated(title="Hello", slug="hello", status="draft", stage_id=None),
+        updated(fields=raws(a="1", never=None)),
+        updated(translations={"fr-FR": Translation("Bonjour")}),
+        updated(translations={"fr-FR": Translation(fields=raws(body="corps", none=""))}),
+        updated(translations={"de-DE": Translation("", raws(body=""))}),
+    ],
+)
+def test_an_update_to_the_same_changes_nothing(update: EntryUpdated) -> None:
+    entry = entry_of(created(fields=raws(a="1"), translations=FRENCH))
+    assert not changes(entry, update)
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        updated(title="Bye"),
+        updated(slug="bye"),
+        updated(status="archived"),
+        updated(stage_id="review"),
+        updated(fields=raws(a=1)),
+        updated(fields=raws(a=None)),
+        updated(translations={"fr-FR": Translation("")}),
+        updated(translations={"de-DE": Translation("Hallo")}),
+    ],
+)
+def test_an_update_to_anything_else_changes_something(update: EntryUpdated) -> None:
+    entry = entry_of(created(fields=raws(a="1"), translations=FRENCH))
+    assert changes(entry, update)
+
+
+def test_a_number_written_otherwise_is_a_change() -> None:
+    entry = entry_of(created(fields={"n": Raw(b"1.0")}))
+    assert changes(entry, updated(fields={"n": Raw(b"1.00")}))
+
+
+def test_a_translation_to_the_same_translates_nothing() -> None:
+    entry = entry_of(created(translations=FRENCH))
+    assert not translates(entry, "fr-FR", Translation("Bonjour", raws(body="corps")))
+    assert not translates(entry, "de-DE", Translation("", raws(body=None)))
+    assert translates(entry, "fr-FR", Translation(fields=raws(body=None)))
+    assert translates(entry, "de-DE", Translation("Hallo"))

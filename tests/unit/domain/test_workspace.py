@@ -1,0 +1,134 @@
+"""Workspaces, keys and media files, folded from their streams; plans and permissions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.samples import LATER, LATEST, NOON, event_of, workspace_created
+from write_side.domain.events import (
+    EnvironmentAdded,
+    KeyIssued,
+    KeyPermissionsChanged,
+    KeyRevoked,
+    MediaAdded,
+    MediaChanged,
+    MediaRemoved,
+    Plan,
+    PlanChanged,
+    WorkspaceRenamed,
+)
+from write_side.domain.identity import Scope
+from write_side.domain.refusals import EnvironmentNotSetUp, InvalidDefinition, StagingNotInPlan
+from write_side.domain.workspace import (
+    check_environment,
+    check_permissions,
+    evolve_key,
+    evolve_media,
+    evolve_workspace,
+)
+
+PRODUCTION, STAGING = Scope("acme", "production"), Scope("acme", "staging")
+
+
+def test_a_workspace_begins_with_production() -> None:
+    workspace = evolve_workspace(None, workspace_created(plan=Plan(entries=5)))
+    assert (workspace.slug, workspace.name) == ("acme", "Acme")
+    assert workspace.environments == ("production",)
+    assert workspace.plan == Plan(entries=5)
+    assert (workspace.at, workspace.version) == (NOON, 1)
+
+
+def test_a_workspace_is_renamed_planned_anew_and_given_staging() -> None:
+    workspace = evolve_workspace(None, workspace_created())
+    workspace = evolve_workspace(
+        workspace, WorkspaceRenamed(**event_of(environment=None), name="A")
+    )
+    workspace = evolve_workspace(
+        workspace, PlanChanged(**event_of(environment=None, at=LATER), plan=Plan(staging=True))
+    )
+    workspace = evolve_workspace(
+        workspace, EnvironmentAdded(**event_of(environment="staging", at=LATEST))
+    )
+    assert (workspace.name, workspace.plan.staging) == ("A", True)
+    assert workspace.environments == ("production", "staging")
+    assert (workspace.at, workspace.version) == (LATEST, 4)
+
+
+def test_a_plan_is_unlimited_and_without_staging_unless_it_says_otherwise() -> None:
+    assert Plan() == Plan(entries=None, content_types=None, requests_per_minute=None, staging=False)
+
+
+ISSUED = KeyIssued(
+    **event_of(environment=None),
+    key_id="k",
+    name="website",
+    permissions=("content.view",),
+    secret_hash="ab",
+)
+
+
+def test_a_key_changes_permissions_and_is_revoked_for_ever() -> None:
+    key = evolve_key(None, ISSUED)
+    assert (key.permissions, key.revoked, key.issued_at) == (("content.view",), False, NOON)
+    edit = KeyPermissionsChanged(
+        **event_of(environment=None, at=LATER), key_id="k", permissions=("content.edit",)
+    )
+    key = evolve_key(key, edit)
+    assert (key.permissions, key.revoked, key.version) == (("content.edit",), False, 2)
+    key = evolve_key(key, KeyRevoked(**event_of(environment=None, at=LATEST), key_id="k"))
+    assert (key.revoked, key.issued_at, key.at, key.version) == (True, NOON, LATEST, 3)
+
+
+def media_event(kind: type[MediaAdded | MediaChanged], **said: Any) -> MediaAdded | MediaChanged:
+    file = {"media_id": "hero", "url": "https://example.com/a.png", "content_type": "image/png"}
+    return kind(**event_of(environment=None, **file, **said))
+
+
+def test_a_media_file_is_changed_removed_and_added_again() -> None:
+    media = evolve_media(None, media_event(MediaAdded, name="a.png"))
+    assert (media.name, media.version, media.removed) == ("a.png", 1, False)
+    media = evolve_media(media, media_event(MediaChanged, at=LATER, name="b.png"))
+    assert (media.name, media.version, media.at) == ("b.png", 2, LATER)
+    media = evolve_media(media, MediaRemoved(**event_of(at=LATER), media_id="hero"))
+    assert (media.name, media.version, media.removed) == ("b.png", 3, True)
+    media = evolve_media(media, media_event(MediaAdded, at=LATEST, name="c.png"))
+    assert (media.name, media.version, media.removed) == ("c.png", 4, False)
+
+
+def test_production_needs_nothing() -> None:
+    check_environment(Plan(), ["production"], PRODUCTION)
+
+
+def test_staging_is_first_a_matter_of_the_plan_and_then_of_set_up() -> None:
+    both = ["production", "staging"]
+    for environments in (["production"], both):
+        with pytest.raises(StagingNotInPlan, match="not included in your team's plan"):
+            check_environment(Plan(), environments, STAGING)
+    with pytest.raises(EnvironmentNotSetUp, match="This team has no staging environment yet"):
+        check_environment(Plan(staging=True), ["production"], STAGING)
+    check_environment(Plan(staging=True), both, STAGING)
+
+
+@pytest.mark.parametrize(
+    "permissions", [("content.view",), ("content.edit",), ("content.view", "content.edit")]
+)
+def test_a_key_may_view_edit_or_both(permissions: tuple[str, ...]) -> None:
+    check_permissions(permissions)
+
+
+@pytest.mark.parametrize(
+    ("why", "permissions"),
+    [
+        ("A key needs a permission: content.view or content.edit", ()),
+        (
+            "There is no permission 'content.delete'; there are content.view and",
+            ("content.delete",),
+        ),
+        ("There is no permission ''", ("content.view", "")),
+    ],
+)
+def test_other_permissions_are_refused_by_name(why: str, permissions: tuple[str, ...]) -> None:
+    with pytest.raises(InvalidDefinition, match=why):
+        check_permissions(permissions)

@@ -1,0 +1,1 @@
+"""Files as people bring them: cells, columns, rows; no database."""

@@ -1,0 +1,106 @@
+"""What is read of a file, and what is refused as a whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from write_side.domain.definition import Field
+from write_side.imports.columns import columns_of
+from write_side.imports.files import MAX_BYTES, FileRefused, csv_table, read_table
+
+FIELDS = (
+    Field("body", "Text", "text"),
+    Field("second", "Body", "text"),
+    Field("title", "Title", "text"),
+    Field("views", "Views", "number"),
+)
+
+
+def mapped(*headings: str) -> list[object]:
+    columns = columns_of(headings, FIELDS)
+    targets = [column.target for column in columns]
+    return [one.slug if isinstance(one, Field) else one for one in targets]
+
+
+@pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
+def test_utf8_is_read_with_and_without_bom(bom: bytes) -> None:
+    table = csv_table(bom + 'Title,Text\r\nÉté,"a\r\nb, c"\r\n'.encode(), "x.csv")
+    assert table.headings == ("Title", "Text")
+    assert [(row.number, row.cells) for row in table.rows] == [(2, ("Été", "a\r\nb, c"))]
+
+
+def test_blank_rows_are_passed_over_and_short_ones_filled() -> None:
+    table = csv_table(b"Title,Text\n\n , \na\n", "x.csv")
+    assert [(row.number, row.cells) for row in table.rows] == [(4, ("a", ""))]
+
+
+def test_two_thousand_rows_and_no_more() -> None:
+    whole = b"Title\n" + b"a\n\n" * 2000
+    assert len(csv_table(whole, "x.csv").rows) == 2000
+    with pytest.raises(FileRefused, match="more than 2,000 rows"):
+        csv_table(whole + b"a\n", "x.csv")
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        (b"", "has no headings"),
+        (b" , \na,b\n", "has no headings"),
+        (b"Title\n\xe9t\xe9\n", "is not in UTF-8 .byte 7.: save it as"),
+        (b'Title\n"open\n', "is no CSV in line 2"),
+        (b"Title\na,b\n", "row 2: it has more cells than there are headings"),
+    ],
+)
+def test_a_file_that_cannot_be_read_says_why(document: bytes, said: str) -> None:
+    with pytest.raises(FileRefused, match=said):
+        csv_table(document, "x.csv")
+
+
+def test_a_large_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "large.csv"
+    with path.open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    with pytest.raises(FileRefused, match=r"has 16,777,217 bytes; at most 16,777,216"):
+        read_table(path)
+
+
+def test_other_files_are_refused_by_their_name(tmp_path: Path) -> None:
+    with pytest.raises(FileRefused, match=r"notes\.txt is no CSV file"):
+        read_table(tmp_path / "notes.txt")
+    with pytest.raises(FileRefused, match=r"none\.csv cannot be read: No such file"):
+        read_table(tmp_path / "none.csv")
+
+
+def test_columns_are_matched_by_name_then_slug_in_any_case() -> None:
+    assert mapped("title", "VIEWS", " Text ", "body") == ["Title", "views", "body", "second"]
+    assert mapped("Title", "second", "Body") == ["Title", "second", "body"]
+
+
+def test_an_exports_own_columns_are_not_imported() -> None:
+    export = ("ID", "Title", "Slug", "Status", "Content type", "Created", "Updated", "Published")
+    own = [None, "Title", "Slug", "Status", None, None, None, None]
+    assert mapped(*export, "Text", "Title") == [*own, "body", "title"]
+
+
+@pytest.mark.parametrize(
+    ("headings", "said"),
+    [
+        (("Title", "Colour"), "heading 'Colour' fits no column.*Title, Slug, Status, Text, Body"),
+        (("Title", "Views", "views"), "heading 'views' fits no column, or one too many"),
+        (("Slug", "Text"), "has no column Title"),
+    ],
+)
+def test_headings_that_do_not_fit_are_named(headings: tuple[str, ...], said: str) -> None:
+    with pytest.raises(FileRefused, match=said):
+        mapped(*headings)
+
+
+def test_a_column_without_heading_is_passed_over() -> None:
+    assert mapped("Title", "", "Text") == ["Title", "body"]
+
+
+def test_every_required_field_needs_a_column() -> None:
+    with pytest.raises(FileRefused, match="no column 'Text', which is required"):
+        columns_of(["Title"], [Field("body", "Text", "text", required=True)])

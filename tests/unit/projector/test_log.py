@@ -1,0 +1,36 @@
+"""What proves that nothing is missing between two positions."""
+
+from __future__ import annotations
+
+import pytest
+
+from projector.log import Gap, Halted, prove_contiguous
+
+
+@pytest.mark.parametrize(
+    ("after", "ends", "count"), [(0, [1, 1], 1), (0, [1, 7], 7), (41, [42, 2041], 2000)]
+)
+def test_all_there_is_after_a_position_is_contiguous(
+    after: int, ends: list[int], count: int
+) -> None:
+    prove_contiguous(after, ends, count)
+
+
+@pytest.mark.parametrize(
+    ("after", "ends", "count"),
+    [
+        pytest.param(0, [2, 2], 1, id="the first is missing"),
+        pytest.param(0, [1, 3], 2, id="one in between is missing"),
+        pytest.param(5, [5, 7], 3, id="one came again"),
+        pytest.param(5, [6, 7], 3, id="one is there twice"),
+    ],
+)
+def test_anything_else_halts_and_says_what_was_found(
+    after: int, ends: list[int], count: int
+) -> None:
+    with pytest.raises(Gap, match=f"after position {after} gave {count} events from {ends[0]} to"):
+        prove_contiguous(after, ends, count)
+
+
+def test_a_gap_halts_the_projector() -> None:
+    assert issubclass(Gap, Halted)

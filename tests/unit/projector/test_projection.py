@@ -1,0 +1,333 @@
+"""Events in, rows out: the projection as a plain function."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from projector.columns import ENTRY_COLUMNS, Renderers, columns, entry_rows, locale_rows
+from projector.projection import _STEPS, Inconsistent, Recorded, needs, project
+from projector.rows import EntryState, Rows, count_changes
+from tests.unit.samples import (
+    AUTHOR,
+    AUTHORS,
+    ENTRY,
+    LATER,
+    LATEST,
+    NOON,
+    POSTS,
+    STAGES,
+    TEXT,
+    created,
+    deleted,
+    event_of,
+    raws,
+    type_created,
+    updated,
+    workspace_created,
+)
+from write_side.domain import events as e
+from write_side.domain.definition import Field
+from write_side.domain.events import Plan, Translation
+
+LEAD = Field("lead", "Lead", "text")
+DRAFTS = ("acme", "production", POSTS, "draft", "en-US")
+PUBLISHED = ("acme", "production", POSTS, "published", "en-US")
+
+
+def recorded(*events: e.Event, start: int = 1, **versions: int) -> list[Recorded]:
+    """The events one after another, each stream's versions from 1 or from those given by id."""
+    known: dict[str, int] = {}
+    batch = []
+    for position, event in zip(count(start), events):
+        stream = next(
+            (getattr(event, name) for name in IDS if getattr(event, name, None)), event.workspace
+        )
+        known[stream] = known.get(stream, versions.get("after", 0)) + 1
+        batch.append(Recorded(position, stream, known[stream], event))
+    return batch
+
+
+IDS = ("entry_id", "key_id", "media_id", "import_id", "content_type_id")
+POSTS_TYPE = project(recorded(type_created(TEXT)), Rows())
+
+
+def revised(*fields: Field, **changes: Any) -> e.ContentTypeRevised:
+    given = {"content_type_id": POSTS, "name": "Posts", "at": LATER, **changes}
+    return e.ContentTypeRevised(**event_of(fields=fields, **given))
+
+
+def removed(**changes: Any) -> e.ContentTypeRemoved:
+    return e.ContentTypeRemoved(**event_of(**{"content_type_id": POSTS, **changes}))
+
+
+def known(*events: e.Event) -> Rows:
+    """The rows before a batch, as a type of posts and the events left them."""
+    after = project(recorded(*events), POSTS_TYPE)
+    return Rows(
+        types={**POSTS_TYPE.types, **after.types},
+        entries=after.entries,
+        workspaces=after.workspaces,
+        keys=after.keys,
+    )
+
+
+def entry_of(rows: Rows, entry_id: str = ENTRY) -> EntryState:
+    state = rows.entries[entry_id]
+    assert state is not None
+    return state
+
+
+class TestEntries:
+    def test_a_created_entry_is_a_row_at_its_position(self) -> None:
+        rows = project(recorded(created(), start=7), POSTS_TYPE)
+        state = entry_of(rows)
+        assert (state.position, state.entry.version, state.entry.title) == (7, 1, "Hello")
+
+    def test_publishing_sets_published_at(self) -> None:
+        batch = recorded(created(status="draft"), updated(status="published", at=LATER))
+        assert entry_of(project(batch, POSTS_TYPE)).entry.published_at == LATER
+
+    def test_several_events_of_an_entry_are_one_row_at_the_first_position(self) -> None:
+        batch = recorded(
+            created(), updated(title="Two"), updated(title="Three", at=LATEST), start=7
+        )
+        state = entry_of(project(batch, POSTS_TYPE))
+        assert (state.position, state.entry.version, state.entry.title) == (7, 3, "Three")
+        assert (state.entry.created_at, state.entry.updated_at) == (NOON, LATEST)
+
+    def test_an_update_builds_on_the_row_before_the_batch(self) -> None:
+        before = known(created(fields=raws(body="B")))
+        rows = project(recorded(updated(title="Two"), start=90, after=1), before)
+        state = entry_of(rows)
+        assert (state.position, state.entry.version) == (1, 2)
+        assert state.entry.fields == raws(body="B")
+
+    def test_created_and_deleted_in_one_batch_leaves_nothing_to_write(self) -> None:
+        rows = project(recorded(created(), updated(title="Two"), deleted()), POSTS_TYPE)
+        assert rows.entries == {ENTRY: None}
+        assert count_changes(POSTS_TYPE, rows) == {}
+
+    def test_a_deleted_entry_is_a_row_that_goes(self) -> None:
+        before = known(created())
+        rows = project(recorded(deleted(), after=1), before)
+        assert rows.entries == {ENTRY: None}
+        assert count_changes(before, rows) == {DRAFTS: -1}
+
+    def test_entries_that_swap_slugs_in_one_batch_end_with_each_others(self) -> None:
+        before = known(created(slug="one"), created(entry_id=AUTHOR, slug="two"))
+        batch = recorded(
+            updated(slug="aside"),
+            updated(entry_id=AUTHOR, slug="one"),
+            updated(slug="two"),
+            after=1,
+        )
+        rows = project(batch, before)
+        assert entry_of(rows).entry.slug == "two"
+        assert entry_of(rows, AUTHOR).entry.slug == "one"
+
+    def test_the_outcome_is_the_same_however_the_events_are_batched(self) -> None:
+        events = [created(), updated(title="Two"), updated(status="published"), updated(slug="x")]
+        batch = recorded(*events)
+        whole = project(batch, POSTS_TYPE)
+        before = known()
+        for one in batch:
+            after = project([one], before)
+            before = replace(before, entries={**before.entries, **after.entries})
+        assert before.entries == whole.entries
+
+    def test_the_rows_before_are_left_as_they_were(self) -> None:
+        before = known(created())
+        project(recorded(updated(title="Two"), after=1), before)
+        assert entry_of(before).entry.title == "Hello"
+
+    @pytest.mark.parametrize(
+        ("batch", "says"),
+        [
+            (recorded(updated()), "was never created"),
+            (recorded(deleted()), "was never created"),
+            (recorded(created(), deleted(), updated()), "was never created"),
+            ([Recorded(5, "entry/1", 2, created())], "version 2 at position 5, where 1 was due"),
+            (recorded(created(content_type_id=AUTHORS)), "builds on what is not there"),
+        ],
+    )
+    def test_what_does_not_fit_is_never_invented(self, batch: list[Recorded], says: str) -> None:
+        with pytest.raises(Inconsistent, match=says):
+            project(batch, POSTS_TYPE)
+
+    def test_a_version_left_out_does_not_fit(self) -> None:
+        with pytest.raises(Inconsistent, match=r"has version 3 .* where 2 was due"):
+            project(recorded(updated(), after=2), known(created()))
+
+
+class TestCounts:
+    def test_a_change_of_status_moves_the_entry_from_one_count_to_the_other(self) -> None:
+        before = known(created())
+        rows = project(recorded(updated(status="published"), after=1), before)
+        assert count_changes(before, rows) == {DRAFTS: -1, PUBLISHED: 1}
+
+    def test_changes_that_cancel_out_are_none(self) -> None:
+        before = known(created())
+        batch = recorded(updated(status="published"), updated(status="draft"), after=1)
+        assert count_changes(before, project(batch, before)) == {}
+
+    def test_several_entries_of_a_group_are_added_up(self) -> None:
+        entries = [created(entry_id=f"e{n}", slug=f"s{n}") for n in range(3)]
+        french = created(entry_id="fr", language="fr-FR")
+        rows = project(recorded(*entries, french), POSTS_TYPE)
+        assert count_changes(Rows(), rows) == {DRAFTS: 3, (*DRAFTS[:4], "fr-FR"): 1}
+
+
+class TestTypes:
+    def test_a_revision_in_the_same_batch_renders_the_entries_created_before_it(self) -> None:
+        batch = recorded(
+            type_created(TEXT),
+            created(fields=raws(body="B", lead="L")),
+            revised(LEAD, TEXT, name="Articles"),
+        )
+        rows = project(batch, Rows())
+        assert row_of(entry_of(rows), types_of(rows))["fields"] == '{"lead":"L","body":"B"}'
+        type_ = rows.types[POSTS]
+        assert type_ is not None
+        assert (type_.name, type_.version, type_.updated_at) == ("Articles", 2, LATER)
+        assert type_.created_at == NOON
+
+    def test_removed_and_made_again_in_one_batch_are_two_rows(self) -> None:
+        again = type_created(LEAD, content_type_id=AUTHORS)
+        rows = project(recorded(removed(), again, after=0), POSTS_TYPE)
+        assert rows.types[POSTS] is None
+        assert rows.types[AUTHORS] is not None
+
+    def test_a_revision_of_what_is_not_there_does_not_fit(self) -> None:
+        with pytest.raises(Inconsistent, match="builds on what is not there"):
+            project(recorded(removed(), revised(TEXT)), POSTS_TYPE)
+
+
+class TestTheRest:
+    def test_a_workspace_is_renamed_replanned_and_given_environments(self) -> None:
+        batch = recorded(
+            workspace_created(),
+            e.WorkspaceRenamed(**event_of(name="New", environment=None)),
+            e.PlanChanged(**event_of(plan=Plan(entries=3), environment=None)),
+            e.EnvironmentAdded(**event_of(environment="staging")),
+        )
+        row = project(batch, Rows()).workspaces["acme"]
+        assert (row.name, row.plan) == ("New", Plan(entries=3))
+        assert row.environments == ("production", "staging")
+
+    def test_a_key_is_permitted_and_revoked_and_its_hash_is_nowhere(self) -> None:
+        batch = recorded(
+            e.KeyIssued(**event_of(key_id="k", name="K", permissions=("a",), secret_hash="h")),
+            e.KeyPermissionsChanged(**event_of(key_id="k", permissions=("b",))),
+            e.KeyRevoked(**event_of(key_id="k", at=LATER)),
+        )
+        row = project(batch, Rows()).keys["k"]
+        assert (row.permissions, row.issued_at, row.revoked_at) == (("b",), NOON, LATER)
+        assert not hasattr(row, "secret_hash")
+
+    def test_media_is_added_changed_and_removed(self) -> None:
+        def media(kind: type[e.Event], name: str) -> e.Event:
+            return kind(**event_of(media_id="m", url="u", name=name, content_type="t"))
+
+        changed = project(recorded(media(e.MediaAdded, "a"), media(e.MediaChanged, "b")), Rows())
+        row = changed.media[("acme", "m")]
+        assert row is not None
+        assert row.name == "b"
+        gone = project(recorded(e.MediaRemoved(**event_of(media_id="m"))), Rows())
+        assert gone.media == {("acme", "m"): None}
+
+    def test_an_import_is_a_row(self) -> None:
+        event = e.ImportRecorded(
+            **event_of(import_id="i", content_type_id=POSTS, file_name="f", created=2, skipped=1)
+        )
+        row = project(recorded(event), Rows()).imports["i"]
+        assert (row.created, row.updated, row.skipped, row.imported_at) == (2, 0, 1, NOON)
+
+    @pytest.mark.parametrize(
+        "event",
+        [
+            e.PlanChanged(**event_of(plan=Plan())),
+            e.KeyRevoked(**event_of(key_id="k")),
+        ],
+    )
+    def test_changes_of_what_is_not_there_do_not_fit(self, event: e.Event) -> None:
+        with pytest.raises(Inconsistent, match="builds on what is not there"):
+            project(recorded(event), Rows())
+
+    def test_there_is_a_step_for_every_event(self) -> None:
+        assert set(_STEPS) == set(e.TOPICS.values())
+
+
+class TestNeeds:
+    def test_entries_that_the_batch_begins_are_not_asked_for(self) -> None:
+        batch = recorded(created(), updated(), updated(entry_id=AUTHOR))
+        assert needs(batch).entries == {AUTHOR}
+
+    def test_an_entry_needs_its_type(self) -> None:
+        assert needs(recorded(deleted())).types == {POSTS}
+
+    def test_workspaces_and_keys_are_asked_for_by_what_changes_them(self) -> None:
+        found = needs(
+            recorded(
+                e.PlanChanged(**event_of(plan=Plan())),
+                e.KeyRevoked(**event_of(key_id="k")),
+            )
+        )
+        assert (found.workspaces, found.keys) == ({"acme"}, {"k"})
+        assert needs(recorded(created())).workspaces == set()
+
+
+class TestColumns:
+    def test_locales_have_a_row_each_with_fallback_already_applied(self) -> None:
+        event = created(
+            fields=raws(body="Hello"),
+            translations={
+                "fr-FR": Translation("Bonjour", raws(body="Salut")),
+                "de-DE": Translation(None, raws(body="Hallo")),
+            },
+        )
+        rows = project(recorded(event), POSTS_TYPE)
+        found = locale_rows([entry_of(rows).entry], types_of(rows), Renderers())
+        assert [row[2:3] + row[4:] for row in found] == [
+            ("fr-FR", "Bonjour", '{"body":"Salut"}'),
+            ("de-DE", "Hello", '{"body":"Hallo"}'),
+        ]
+
+    def test_without_translations_there_are_no_rows_and_no_columns(self) -> None:
+        rows = project(recorded(created()), POSTS_TYPE)
+        assert not list(locale_rows([entry_of(rows).entry], types_of(rows), Renderers()))
+        assert columns([]) == []
+
+    def test_stored_values_keep_those_of_removed_fields(self) -> None:
+        rows = project(recorded(created(fields=raws(gone=1, body="B"))), POSTS_TYPE)
+        row = row_of(entry_of(rows), types_of(rows))
+        assert (row["stored"], row["fields"]) == ('{"gone":1,"body":"B"}', '{"body":"B"}')
+
+    def test_a_stage_is_kept_in_the_archive_but_not_shown(self) -> None:
+        types = project(recorded(type_created(TEXT, stages=STAGES)), Rows())
+        rows = project(recorded(created(stage_id="review", status="archived")), types)
+        row = row_of(entry_of(rows), types_of(types))
+        assert (row["stage_id"], row["stage"]) == ("review", None)
+
+    def test_a_renderer_is_made_anew_when_the_type_is_revised(self) -> None:
+        renderers = Renderers()
+        old = POSTS_TYPE.types[POSTS]
+        new = project(recorded(revised(LEAD), after=1), POSTS_TYPE).types[POSTS]
+        assert old is not None
+        assert new is not None
+        values = raws(body="B", lead="L")
+        assert renderers.of(old).render(values) == b'{"body":"B"}'
+        assert renderers.of(new).render(values) == b'{"lead":"L"}'
+        assert renderers.of(new) is renderers.of(new)
+
+
+def types_of(rows: Rows) -> dict[str, Any]:
+    return {**POSTS_TYPE.types, **rows.types}
+
+
+def row_of(state: EntryState, types: dict[str, Any]) -> dict[str, Any]:
+    [row] = entry_rows([state], types, Renderers())
+    return dict(zip(ENTRY_COLUMNS, row, strict=True))

@@ -1,0 +1,125 @@
+"""given(events).when(command).then(events): decisions without a database.
+
+The handlers are driven by hand, without an event loop: one that did I/O would fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Iterable
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.unit.samples import NOON
+from write_side.commands import Command
+from write_side.decision import Decision
+from write_side.dispatch import HANDLERS
+from write_side.domain import events as e
+from write_side.domain import identity
+from write_side.domain.content_type import ContentType
+from write_side.domain.entry import fold
+from write_side.domain.identity import Scope
+from write_side.domain.refusals import Refused, UnknownContentType
+from write_side.repository import Repository
+
+
+class Memory(Repository):
+    """What a repository loads, out of a list of events."""
+
+    def __init__(self, events: Iterable[e.Event], media: Iterable[str]) -> None:
+        self._events = list(events)
+        self._media = frozenset(media)
+
+    async def content_type(self, scope: Scope, slug: str) -> ContentType:
+        for event in self._events:
+            if (
+                isinstance(event, e.ContentTypeCreated)
+                and event.slug == slug
+                and _within(event, scope)
+            ):
+                return await self.content_type_by_id(event.content_type_id)
+        raise UnknownContentType
+
+    async def types_of_entries(self, scope: Scope, entry_ids: Iterable[str]) -> dict[str, str]:
+        wanted, found = set(entry_ids), {}
+        for event in self._events:
+            if (
+                isinstance(event, e.EntryCreated)
+                and event.entry_id in wanted
+                and _within(event, scope)
+            ):
+                entry = fold(await self._stream(identity.entry_stream(event.entry_id)))
+                assert entry is not None
+                if not entry.deleted:
+                    content_type = await self.content_type_by_id(event.content_type_id)
+                    found[event.entry_id] = content_type.slug
+        return found
+
+    async def known_media(self, _workspace: str, media_ids: Iterable[str]) -> set[str]:
+        return set(media_ids) & self._media
+
+    async def _stream(self, stream: str) -> list[Any]:
+        return [event for event in self._events if _stream_of(event) == stream]
+
+
+class Outcome:
+    """What a handler decided, or refused."""
+
+    def __init__(self, decision: Decision | Refused) -> None:
+        self._decision = decision
+
+    @property
+    def decision(self) -> Decision:
+        assert isinstance(self._decision, Decision), repr(self._decision)
+        return self._decision
+
+    def then(self, *expected: e.Event) -> None:
+        """Exactly these events follow, whenever they happened."""
+        happened = [replace(each.event, at=NOON) for each in self.decision.events]
+        assert happened == [replace(event, at=NOON) for event in expected]
+
+    def then_refused(self, refusal: type[Refused], text: str) -> None:
+        """Refused with this class exactly, and with this in its text."""
+        assert type(self._decision) is refusal, repr(self._decision)
+        assert text in str(self._decision)
+
+
+class given:  # noqa: N801
+    """The events so far; ``media``: ids of files in the library."""
+
+    def __init__(self, *events: e.Event, media: Iterable[str] = ()) -> None:
+        self._repository = Memory(events, media)
+
+    def when(self, command: Command) -> Outcome:
+        try:
+            return Outcome(_driven(HANDLERS[type(command)](command, self._repository)))
+        except Refused as refusal:
+            return Outcome(refusal)
+
+
+def _driven(coroutine: Any) -> Decision:
+    assert isinstance(coroutine, Coroutine)
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        decision = done.value
+    else:
+        pytest.fail("The handler waits for something besides its repository")
+    assert isinstance(decision, Decision)
+    return decision
+
+
+def _within(event: e.Event, scope: Scope) -> bool:
+    return (event.workspace, event.environment) == (scope.workspace, scope.environment)
+
+
+def _stream_of(event: e.Event) -> str:
+    match event:
+        case e.EntryCreated() | e.EntryUpdated() | e.EntryDeleted():
+            return identity.entry_stream(event.entry_id)
+        case e.ContentTypeCreated() | e.ContentTypeRevised() | e.ContentTypeRemoved():
+            return identity.content_type_stream(event.content_type_id)
+        case e.MediaAdded() | e.MediaChanged() | e.MediaRemoved():
+            return identity.media_stream(event.workspace, event.media_id)
+    return identity.workspace_stream(event.workspace)

@@ -1,0 +1,1 @@
+"""The store's parts that do no I/O."""

@@ -1,0 +1,224 @@
+"""What each golden fixture means, spelt out: tests/fixtures/events/<topic>.json decodes to this."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from msgspec import Raw
+
+from write_side.domain import events as e
+from write_side.domain.definition import Field, Option, Stage
+from write_side.domain.identity import Actor
+
+AT = datetime(2026, 1, 31, 9, 30, 0, 125000, tzinfo=UTC)
+KEY = Actor("key", "018f0000-0000-7000-8000-00000000000c", "website")
+IMPORT = Actor("import", "spring", "ann")
+OPERATOR = Actor("operator", "ann")
+REQUEST = "req-1"
+POSTS = "018f0000-0000-7000-8000-0000000000aa"
+ENTRY = "018f0000-0000-7000-8000-000000000001"
+SECRET_HASH = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+
+FIELDS = (
+    Field("intro", "Intro", "section"),
+    Field("body", "Body ✎", "rich_text", required=True),
+    Field("campaign", "Campaign", "datetime", range=True),
+    Field(
+        "tags",
+        "Tags",
+        "select",
+        multiple=True,
+        options=(Option("news", "News"), Option("howto", "How-to")),
+    ),
+    Field("author", "Author", "reference", to=("authors", "teams")),
+    Field(
+        "faq",
+        "FAQ",
+        "repeater",
+        fields=(Field("q", "Question", "text", required=True), Field("n", "N", "number")),
+    ),
+)
+STAGES = (Stage("writing", "Writing"), Stage("review", "Review"))
+VALUES = {
+    "body": Raw(b'"<p>Caf\\u00e9 \xe2\x98\x95</p>"'),
+    "views": Raw(b"1.10"),
+    "big": Raw(b"123456789012345678901234567890"),
+    "meta": Raw(b'{"_type_":"x","_data_":[1,{"$ref":"#/a"}],"__class__":null,"a":1,"a":2}'),
+    "faq": Raw(b'[{"q":"Why?","n":-0}]'),
+    "gone": Raw(b"null"),
+}
+FRENCH = e.Translation("Bonjour", {"body": Raw('"Café"'.encode())})
+TAKEN_BACK = e.Translation("", {"body": Raw(b"null")})
+
+EXPECTED: dict[str, e.Event] = {
+    "workspace.created.v1": e.WorkspaceCreated(
+        workspace="acme",
+        environment="production",
+        actor=OPERATOR,
+        at=AT,
+        request_id=REQUEST,
+        name="Acme",
+        plan=e.Plan(entries=5000, content_types=20, requests_per_minute=60, staging=True),
+    ),
+    "workspace.renamed.v1": e.WorkspaceRenamed(
+        workspace="acme",
+        environment="production",
+        actor=OPERATOR,
+        at=AT,
+        request_id=REQUEST,
+        name="Acme Ltd",
+    ),
+    "workspace.plan_changed.v1": e.PlanChanged(
+        workspace="acme",
+        environment="production",
+        actor=OPERATOR,
+        at=AT,
+        request_id=REQUEST,
+        plan=e.Plan(entries=0),
+    ),
+    "workspace.environment_added.v1": e.EnvironmentAdded(
+        workspace="acme", environment="staging", actor=OPERATOR, at=AT, request_id=REQUEST
+    ),
+    "key.issued.v1": e.KeyIssued(
+        workspace="acme",
+        environment="production",
+        actor=OPERATOR,
+        at=AT,
+        request_id=REQUEST,
+        key_id=KEY.id,
+        name="website",
+        permissions=("content.view", "content.edit"),
+        secret_hash=SECRET_HASH,
+    ),
+    "key.permissions_changed.v1": e.KeyPermissionsChanged(
+        workspace="acme",
+        environment="production",
+        actor=OPERATOR,
+        at=AT,
+        request_id=REQUEST,
+        key_id=KEY.id,
+        permissions=("content.view",),
+    ),
+    "key.revoked.v1": e.KeyRevoked(
+        workspace="acme",
+        environment="production",
+        actor=OPERATOR,
+        at=AT,
+        request_id=REQUEST,
+        key_id=KEY.id,
+    ),
+    "content_type.created.v1": e.ContentTypeCreated(
+        workspace="acme",
+        environment="production",
+        actor=OPERATOR,
+        at=AT,
+        request_id=REQUEST,
+        content_type_id=POSTS,
+        slug="posts",
+        name="Posts",
+        fields=FIELDS,
+        stages=STAGES,
+    ),
+    "content_type.revised.v1": e.ContentTypeRevised(
+        workspace="acme",
+        environment="production",
+        actor=OPERATOR,
+        at=AT,
+        request_id=REQUEST,
+        content_type_id=POSTS,
+        name="Articles",
+        fields=FIELDS[:2],
+        stages=STAGES[:1],
+    ),
+    "content_type.removed.v1": e.ContentTypeRemoved(
+        workspace="acme",
+        environment="production",
+        actor=OPERATOR,
+        at=AT,
+        request_id=REQUEST,
+        content_type_id=POSTS,
+    ),
+    "entry.created.v1": e.EntryCreated(
+        workspace="acme",
+        environment="staging",
+        actor=IMPORT,
+        at=AT,
+        request_id=REQUEST,
+        entry_id=ENTRY,
+        content_type_id=POSTS,
+        slug="hello--world-",
+        title="Hello, World!",
+        language="en-GB",
+        status="published",
+        stage_id="writing",
+        fields=VALUES,
+        translations={"fr-FR": FRENCH},
+    ),
+    "entry.updated.v1": e.EntryUpdated(
+        workspace="acme",
+        environment="production",
+        actor=KEY,
+        at=AT,
+        request_id=REQUEST,
+        entry_id=ENTRY,
+        content_type_id=POSTS,
+        title="Grüße 🎉",
+        slug="grüße",
+        status="archived",
+        stage_id=None,
+        fields=VALUES,
+        translations={"fr-FR": TAKEN_BACK},
+    ),
+    "entry.deleted.v1": e.EntryDeleted(
+        workspace="acme",
+        environment="production",
+        actor=KEY,
+        at=AT,
+        request_id=REQUEST,
+        entry_id=ENTRY,
+        content_type_id=POSTS,
+    ),
+    "media.added.v1": e.MediaAdded(
+        workspace="acme",
+        environment="production",
+        actor=OPERATOR,
+        at=AT,
+        request_id=REQUEST,
+        media_id="hero",
+        url="https://cdn.example.com/hero.png",
+        name="hero.png",
+        content_type="image/png",
+    ),
+    "media.changed.v1": e.MediaChanged(
+        workspace="acme",
+        environment="production",
+        actor=OPERATOR,
+        at=AT,
+        request_id=REQUEST,
+        media_id="hero",
+        url="https://cdn.example.com/hero-2.webp",
+        name="hero-2.webp",
+        content_type="image/webp",
+    ),
+    "media.removed.v1": e.MediaRemoved(
+        workspace="acme",
+        environment="production",
+        actor=OPERATOR,
+        at=AT,
+        request_id=REQUEST,
+        media_id="hero",
+    ),
+    "import.recorded.v1": e.ImportRecorded(
+        workspace="acme",
+        environment="production",
+        actor=IMPORT,
+        at=AT,
+        request_id=REQUEST,
+        import_id="spring",
+        content_type_id=POSTS,
+        file_name="Frühling.csv",
+        created=12,
+        updated=3,
+        skipped=1,
+    ),
+}

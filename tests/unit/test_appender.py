@@ -1,0 +1,231 @@
+"""Which appends go together in one call, and what the rows of its answer say of each."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from eventsourcing.persistence import StoredEvent
+from msgspec.structs import replace
+
+from write_side.domain.identity import Scope
+from write_side.store.append import Append, Appended, EntryClaim, TypeCheck, Use, columns
+from write_side.store.appender import MAX_BYTES, MAX_COMMANDS, Appender, _outcomes, _together
+from write_side.store.appender import _Waiting as Waiting
+from write_side.store.conflicts import (
+    ContentTypeConflict,
+    IdConflict,
+    KeyConflict,
+    LimitConflict,
+    SlugConflict,
+    StaleAppend,
+    StoreUnavailable,
+    conflict,
+)
+
+SCOPE = Scope("acme", "production")
+
+
+def _append(stream: str, *, n: int = 1, state: bytes = b"{}", **changes: Any) -> Append:
+    events = [StoredEvent(stream, version, "t", state) for version in range(1, n + 1)]
+    return Append(events=events, **changes)
+
+
+def _claim(entry_id: str, slug: str, **changes: Any) -> EntryClaim:
+    return replace(EntryClaim(entry_id, SCOPE, "type", "en-US", slug), **changes)
+
+
+def _create(entry_id: str, slug: str, **changes: Any) -> Append:
+    return _append(
+        f"entry/{entry_id}",
+        claims=[_claim(entry_id, slug, **changes)],
+        uses=[Use(SCOPE, "entries", 1)],
+    )
+
+
+async def together(*appends: Append) -> list[int]:
+    """Which of the appends go in the first call."""
+    waiting = [Waiting(append) for append in appends]
+    return [waiting.index(one) for one in _together(waiting)]
+
+
+# Together
+
+
+async def test_appends_that_have_nothing_in_common_go_together() -> None:
+    assert await together(_append("a"), _create("1", "x"), _append("b"), _create("2", "y")) == [
+        *range(4)
+    ]
+
+
+async def test_appends_to_one_stream_go_one_after_the_other() -> None:
+    assert await together(_append("a"), _append("b"), _append("a"), _append("c")) == [0, 1, 3]
+
+
+async def test_nothing_overtakes_one_that_stays_behind() -> None:
+    """The third waits for the first, and the fourth for the third, though not for the first."""
+    both = Append(events=[*_append("a").events, *_append("b").events])
+    assert await together(_append("a"), _append("c"), both, _append("b")) == [0, 1]
+
+
+async def test_appends_under_one_command_key_go_one_after_the_other() -> None:
+    one, other = _append("a", command_key="k"), _append("b", command_key="k")
+    assert await together(one, other) == [0]
+
+
+async def test_claims_of_one_slug_go_one_after_the_other() -> None:
+    assert await together(_create("1", "x"), _create("2", "x")) == [0]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"language": "fr-FR"},
+        {"content_type_id": "other"},
+        {"scope": Scope("acme", "staging")},
+        {"scope": Scope("beta", "production")},
+    ],
+)
+async def test_same_slug_elsewhere_is_another(other: dict[str, Any]) -> None:
+    assert await together(_create("1", "x"), _create("2", "x", **other)) == [0, 1]
+
+
+async def test_claims_of_one_id_go_one_after_the_other() -> None:
+    given = _append("other", claims=[_claim("1", "y")])
+    assert await together(_create("1", "x"), given) == [0]
+
+
+@pytest.mark.parametrize(
+    "large",
+    [
+        _append("a", changes={"access": True}),
+        _append("a", n=51),
+        _append("a", claims=[_claim("1", "x"), _claim("2", "y")]),
+        _append("a", uses=[Use(SCOPE, "entries", 1), Use(SCOPE, "content_types", 1)]),
+    ],
+    ids=["changes", "events", "claims", "uses"],
+)
+async def test_what_cannot_easily_be_given_back_goes_alone(large: Append) -> None:
+    assert not large.coalescable
+    assert await together(large, _append("b")) == [0]
+    assert await together(_append("b"), large, _append("c"), _append("a")) == [0, 2]
+
+
+async def test_call_is_bounded_in_commands() -> None:
+    appends = [_append(f"a{n}") for n in range(MAX_COMMANDS + 10)]
+    assert await together(*appends) == list(range(MAX_COMMANDS))
+
+
+async def test_call_is_bounded_in_bytes() -> None:
+    third = b" " * (MAX_BYTES // 3)
+    assert await together(*(_append(f"a{n}", state=third) for n in range(5))) == [0, 1, 2]
+
+
+async def test_append_larger_than_the_bound_goes_alone() -> None:
+    large = _append("a", state=b" " * (MAX_BYTES + 1))
+    assert await together(large, _append("b")) == [0]
+    assert await together(_append("b"), large) == [0]
+
+
+# Outcomes
+
+
+def test_commands_follow_the_first_position_in_order() -> None:
+    appends = [_append("a", n=2), _append("b"), _append("c", n=3)]
+    assert _outcomes(appends, [(None, "first", "11")]) == [
+        Appended(11, 2),
+        Appended(13, 1),
+        Appended(14, 3),
+    ]
+    assert Appended(14, 3).last == 16
+
+
+def test_commands_that_were_not_appended_take_no_position() -> None:
+    appends = [_append(name, n=2) for name in "abcdefg"]
+    rows = [
+        (1, "stale", ""),
+        (3, "slug_taken", "1"),
+        (4, "replayed", "5:9:c0ffee"),
+        (6, "plan_limit", "entries:3"),
+        (7, "id_taken", "1"),
+        (None, "first", "100"),
+    ]
+    stale, first, slug, replayed, second, limit, same_id = _outcomes(appends, rows)
+    assert (first, second) == (Appended(100, 2), Appended(102, 2))
+    assert replayed == Appended(5, 9, replayed=True, digest=bytes.fromhex("c0ffee"))
+    assert isinstance(stale, StaleAppend)
+    assert isinstance(slug, SlugConflict)
+    assert isinstance(same_id, IdConflict)
+    assert isinstance(limit, LimitConflict)
+    assert (limit.quota, limit.bound) == ("entries", 3)
+
+
+def test_call_in_which_nothing_is_appended_has_no_first_position() -> None:
+    found = _outcomes([_append("a"), _append("b")], [(2, "stale", ""), (1, "replayed", "7:1:")])
+    assert found[0] == Appended(7, 1, replayed=True)
+    assert isinstance(found[1], StaleAppend)
+
+
+def test_answer_that_is_silent_on_a_command_is_never_taken_for_success() -> None:
+    with pytest.raises(AssertionError, match="says nothing"):
+        _outcomes([_append("a"), _append("b")], [(1, "stale", "")])
+
+
+def test_conflicts_carry_what_the_caller_needs() -> None:
+    many = conflict("slug_taken", "12")
+    assert isinstance(many, SlugConflict)
+    assert many.claim == 11
+    rename = conflict("slug_taken", "")
+    assert isinstance(rename, SlugConflict)
+    assert rename.claim == 0
+    assert isinstance(conflict("key_taken", ""), KeyConflict)
+    assert isinstance(conflict("content_type_taken", ""), ContentTypeConflict)
+
+
+# Columns
+
+
+def test_columns_say_which_command_each_row_belongs_to() -> None:
+    check = TypeCheck("type", 4)
+    appends = [_append("a", n=2), replace(_create("1", "x"), type_checks=[check]), _append("b")]
+    found = columns(appends)
+    assert len(found) == 27
+    assert found[0] is False
+    assert found[1] == [append.command_key for append in appends]
+    assert found[3:6] == (["a", "entry/1", "b"], [1, 1, 1], [2, 1, 1])
+    assert (found[6], found[7], found[13], found[15], found[16]) == ([2], ["1"], [2], [4], [2])
+    assert found[22] == [1, 1, 2, 3]
+    assert found[23] == ["a", "a", "entry/1", "b"]
+
+
+# The appender over a connection that cannot be had
+
+
+async def _never() -> Any:
+    raise ConnectionRefusedError("nobody there")
+
+
+async def test_appender_without_a_server_says_so_after_its_patience() -> None:
+    appender = Appender(_never, patience=0.02)
+    with pytest.raises(StoreUnavailable, match="nobody there"):
+        await appender.append(_append("a"))
+    await appender.close()
+    with pytest.raises(StoreUnavailable, match="closed"):
+        await appender.append(_append("a"))
+
+
+async def test_fault_of_our_own_is_told_to_each_and_leaves_the_appender_alive() -> None:
+    class Fault(Exception):
+        """Of no kind that passes."""
+
+    async def broken() -> Any:
+        raise Fault
+
+    appender = Appender(broken, patience=1)
+    for _ in range(2):
+        found = await asyncio.gather(
+            *(appender.append(_append(f"a{n}")) for n in range(3)), return_exceptions=True
+        )
+        assert [type(outcome) for outcome in found] == [Fault] * 3
+    await appender.close()

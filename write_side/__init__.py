@@ -1,0 +1,1 @@
+"""The log and all that may append to it: commands, domain, event store, imports."""

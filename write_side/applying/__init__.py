@@ -1,0 +1,1 @@
+"""Brings a workspace to what a manifest says: compare, then carry out what differs."""

@@ -1,0 +1,1 @@
+"""What is true of content and how it may change: events, aggregates, refusals. No I/O."""

@@ -1,0 +1,84 @@
+"""The content type: its definition, and every field it ever had."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from write_side.domain.definition import Field, Stage, ever_known, values_fields
+from write_side.domain.events import (
+    ContentTypeCreated,
+    ContentTypeEvent,
+    ContentTypeRemoved,
+)
+
+
+class ContentType(Struct, frozen=True, kw_only=True):
+    """A content type as its stream tells it. ``known`` holds removed fields too."""
+
+    id: str
+    workspace: str
+    environment: str
+    slug: str
+    name: str
+    fields: tuple[Field, ...]
+    stages: tuple[Stage, ...]
+    known: dict[str, Field]
+    created_at: datetime
+    updated_at: datetime
+    version: int
+    removed: bool = False
+
+    @property
+    def first_stage(self) -> str | None:
+        return self.stages[0].id if self.stages else None
+
+    @property
+    def value_fields(self) -> tuple[Field, ...]:
+        return tuple(values_fields(self.fields))
+
+
+def evolve(content_type: ContentType | None, event: ContentTypeEvent) -> ContentType:
+    """The content type after the event."""
+    if isinstance(event, ContentTypeCreated):
+        return _created(event)
+    assert content_type is not None, f"{type(event).__name__} of a type that was never created"
+    version = content_type.version + 1
+    if isinstance(event, ContentTypeRemoved):
+        return replace(content_type, removed=True, updated_at=event.at, version=version)
+    return replace(
+        content_type,
+        name=event.name,
+        fields=event.fields,
+        stages=event.stages,
+        known=ever_known(content_type.known, event.fields),
+        updated_at=event.at,
+        version=version,
+    )
+
+
+def fold(events: Sequence[ContentTypeEvent]) -> ContentType | None:
+    content_type: ContentType | None = None
+    for event in events:
+        content_type = evolve(content_type, event)
+    return content_type
+
+
+def _created(event: ContentTypeCreated) -> ContentType:
+    assert event.environment is not None
+    return ContentType(
+        id=event.content_type_id,
+        workspace=event.workspace,
+        environment=event.environment,
+        slug=event.slug,
+        name=event.name,
+        fields=event.fields,
+        stages=event.stages,
+        known=ever_known({}, event.fields),
+        created_at=event.at,
+        updated_at=event.at,
+        version=1,
+    )

@@ -1,0 +1,193 @@
+"""How a content type is defined: its fields and workflow stages, and what is well formed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from write_side.domain.identity import is_slug
+from write_side.domain.refusals import InvalidDefinition
+from write_side.domain.text import check_text
+
+FieldType = Literal[
+    "text",
+    "rich_text",
+    "number",
+    "boolean",
+    "datetime",
+    "select",
+    "reference",
+    "media",
+    "json",
+    "repeater",
+    "section",
+]
+MAX_REPEATER_DEPTH = 4
+MAX_FIELDS = 500
+LONGEST_NAME = 200
+
+
+class Option(Struct, frozen=True, forbid_unknown_fields=True):
+    """One choice of a select field: what is stored, and what people see."""
+
+    value: str
+    label: str
+
+
+class Field(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One field of a content type (readings, «Values of fields»).
+
+    ``to`` holds the slugs of the content types a reference may point at (empty: any); ``fields``
+    are a repeater's own. ``multiple`` and ``range`` belong to the type: they never change.
+    """
+
+    slug: str
+    name: str
+    type: FieldType
+    required: bool = False
+    multiple: bool = False
+    range: bool = False
+    options: tuple[Option, ...] = ()
+    to: tuple[str, ...] = ()
+    fields: tuple[Field, ...] = ()
+
+    @property
+    def kind(self) -> tuple[str, bool, bool]:
+        """What stays the same for the life of a slug."""
+        return (self.type, self.multiple, self.range)
+
+
+class Stage(Struct, frozen=True, forbid_unknown_fields=True):
+    id: str
+    name: str
+
+
+MULTIPLE = frozenset({"select", "reference", "media"})
+
+
+def check_definition(name: str, fields: Sequence[Field], stages: Sequence[Stage]) -> None:
+    """Raise InvalidDefinition naming the first thing that is wrong."""
+    check_name(name, "The name of the content type")
+    _check_fields(fields, "", 0)
+    _check_unique((stage.id for stage in stages), "stage id")
+    for stage in stages:
+        check_slug(stage.id, "Stage id")
+        check_name(stage.name, f"The name of stage '{stage.id}'")
+
+
+def _check_fields(fields: Sequence[Field], within: str, depth: int) -> None:
+    if fields and depth > MAX_REPEATER_DEPTH:
+        raise InvalidDefinition(f"Repeaters nest at most {MAX_REPEATER_DEPTH} deep: '{within}'")
+    if len(fields) > MAX_FIELDS:
+        whose = f"The repeater '{within}'" if within else "A content type"
+        raise InvalidDefinition(f"{whose} has at most {MAX_FIELDS} fields, not {len(fields)}")
+    _check_unique((field.slug for field in fields), f"field slug{within and f' in {within}'}")
+    for field in fields:
+        path = f"{within}.{field.slug}" if within else field.slug
+        check_slug(field.slug, "Field slug")
+        check_name(field.name, f"The name of field '{path}'")
+        _check_kind(field, path)
+        _check_fields(field.fields, path, depth + 1)
+
+
+def _check_kind(field: Field, path: str) -> None:
+    allowed: Mapping[str, bool] = {
+        "multiple": field.type in MULTIPLE,
+        "range": field.type == "datetime",
+        "options": field.type == "select",
+        "to": field.type == "reference",
+        "fields": field.type == "repeater",
+        "required": field.type != "section",
+    }
+    for attribute, fits in allowed.items():
+        if getattr(field, attribute) and not fits:
+            raise InvalidDefinition(
+                f"Field '{path}' of type {field.type} cannot have '{attribute}'"
+            )
+    if field.type == "select" and not field.options:
+        raise InvalidDefinition(f"Field '{path}' of type select needs options")
+    if field.type == "repeater" and not field.fields:
+        raise InvalidDefinition(f"Field '{path}' of type repeater needs fields")
+    _check_unique((option.value for option in field.options), f"option in '{path}'")
+    for option in field.options:
+        if not option.value:
+            raise InvalidDefinition(f"An option of '{path}' is empty: null is what empties a field")
+        if field.multiple and "," in option.value:
+            raise InvalidDefinition(
+                f"The option {option.value!r} of '{path}' contains a comma: with 'multiple' "
+                "a comma is what separates options in a spreadsheet's cell"
+            )
+        check_text(option.value, f"An option of '{path}'")
+        check_text(option.label, f"An option of '{path}'")
+    for target in field.to:
+        check_slug(target, f"A target of '{path}'")
+
+
+def check_lifelong(before: Mapping[str, Field], after: Iterable[Field], within: str = "") -> None:
+    """Raise InvalidDefinition where a slug that was ever used would change its kind of value."""
+    for field in after:
+        path = f"{within}.{field.slug}" if within else field.slug
+        known = before.get(field.slug)
+        if known is None:
+            continue
+        if known.kind != field.kind:
+            raise InvalidDefinition(
+                f"Field '{path}' is {_described(known)} for life and cannot become "
+                f"{_described(field)}: its stored values would no longer fit; add a new field"
+            )
+        check_lifelong({inner.slug: inner for inner in known.fields}, field.fields, path)
+
+
+def ever_known(before: Mapping[str, Field], after: Iterable[Field]) -> dict[str, Field]:
+    """Every field there has been, by slug: repeaters keep the inner fields they once had."""
+    known = dict(before)
+    for field in after:
+        inner = ever_known(
+            {f.slug: f for f in known[field.slug].fields} if field.slug in known else {},
+            field.fields,
+        )
+        known[field.slug] = msgspec.structs.replace(field, fields=tuple(inner.values()))
+    return known
+
+
+def values_fields(fields: Iterable[Field]) -> Iterator[Field]:
+    """The fields that hold values: sections only lay out the editor (specification §2.1)."""
+    return (field for field in fields if field.type != "section")
+
+
+def _described(field: Field) -> str:
+    words: list[str] = [field.type]
+    if field.multiple:
+        words.append("(multiple)")
+    if field.range:
+        words.append("(range)")
+    return " ".join(words)
+
+
+def check_slug(slug: str, what: str) -> None:
+    """Raise InvalidDefinition where the text cannot name ``what``."""
+    if not is_slug(slug):
+        raise InvalidDefinition(
+            f"{what} {slug!r} must be 1 to 63 of a-z, 0-9, '-' and '_', "
+            "beginning with a letter or digit"
+        )
+
+
+def check_name(name: str, what: str) -> None:
+    """Raise InvalidText or InvalidDefinition where the text cannot be the name of something."""
+    check_text(name, what)
+    if not name.strip():
+        raise InvalidDefinition(f"{what} is empty")
+    if len(name) > LONGEST_NAME:
+        raise InvalidDefinition(f"{what} has {len(name)} characters; at most {LONGEST_NAME}")
+
+
+def _check_unique(values: Iterable[str], what: str) -> None:
+    seen: set[str] = set()
+    for value in values:
+        if value in seen:
+            raise InvalidDefinition(f"Repeated {what}: {value!r}")
+        seen.add(value)

@@ -1,0 +1,198 @@
+"""Every event there is, in the past tense, and the closed registry of their topics.
+
+An event is a fact: a stored one never changes shape. A new shape is a new version of its topic
+and an upcaster from the old one (``write_side/store/mapper.py``). Each carries where it happened,
+who did it, when (UTC, cut to milliseconds, never earlier than the last of its stream), and the
+request it came from.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Literal
+
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from write_side.domain.definition import Field, Stage
+from write_side.domain.identity import Actor
+
+Status = Literal["draft", "published", "archived"]
+
+
+class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    workspace: str
+    environment: str | None = None
+    actor: Actor
+    at: datetime
+    request_id: str | None = None
+
+
+class Plan(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What a workspace may have; None is unlimited, and 600 for requests per minute (§8)."""
+
+    entries: int | None = None
+    content_types: int | None = None
+    requests_per_minute: int | None = None
+    staging: bool = False
+
+
+class WorkspaceCreated(Event, frozen=True, kw_only=True):
+    """Production comes with it."""
+
+    name: str
+    plan: Plan
+
+
+class WorkspaceRenamed(Event, frozen=True, kw_only=True):
+    name: str
+
+
+class PlanChanged(Event, frozen=True, kw_only=True):
+    plan: Plan
+
+
+class EnvironmentAdded(Event, frozen=True, kw_only=True):
+    """``environment`` is the one that was set up."""
+
+
+class KeyIssued(Event, frozen=True, kw_only=True):
+    """``secret_hash`` is the hex sha256 of the secret, which itself is nowhere kept."""
+
+    key_id: str
+    name: str
+    permissions: tuple[str, ...]
+    secret_hash: str
+
+
+class KeyPermissionsChanged(Event, frozen=True, kw_only=True):
+    key_id: str
+    permissions: tuple[str, ...]
+
+
+class KeyRevoked(Event, frozen=True, kw_only=True):
+    key_id: str
+
+
+class ContentTypeCreated(Event, frozen=True, kw_only=True):
+    content_type_id: str
+    slug: str
+    name: str
+    fields: tuple[Field, ...]
+    stages: tuple[Stage, ...] = ()
+
+
+class ContentTypeRevised(Event, frozen=True, kw_only=True):
+    """The whole definition as it is from now on."""
+
+    content_type_id: str
+    name: str
+    fields: tuple[Field, ...]
+    stages: tuple[Stage, ...] = ()
+
+
+class ContentTypeRemoved(Event, frozen=True, kw_only=True):
+    content_type_id: str
+
+
+class Translation(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """An entry's texts in one locale; the slug is never translated (readings, «Entries»).
+
+    In an event, ``title`` None leaves it as it was and "" takes it back to the original, as do
+    null and "" for a field.
+    """
+
+    title: str | None = None
+    fields: dict[str, Raw] = {}
+
+
+class EntryCreated(Event, frozen=True, kw_only=True):
+    """``fields`` are the values by field slug, exactly as sent."""
+
+    entry_id: str
+    content_type_id: str
+    slug: str
+    title: str
+    language: str
+    status: Status = "draft"
+    stage_id: str | None = None
+    fields: dict[str, Raw] = {}
+    translations: dict[str, Translation] = {}
+
+
+class EntryUpdated(Event, frozen=True, kw_only=True):
+    """What changed, and nothing else: one event for one command, whatever it changed at once.
+
+    ``fields`` and the fields of ``translations`` are merged by slug; a null value empties one.
+    """
+
+    entry_id: str
+    content_type_id: str
+    title: str | UnsetType = UNSET
+    slug: str | UnsetType = UNSET
+    status: Status | UnsetType = UNSET
+    stage_id: str | UnsetType | None = UNSET
+    fields: dict[str, Raw] = {}
+    translations: dict[str, Translation] = {}
+
+
+class EntryDeleted(Event, frozen=True, kw_only=True):
+    entry_id: str
+    content_type_id: str
+
+
+class MediaAdded(Event, frozen=True, kw_only=True):
+    media_id: str
+    url: str
+    name: str
+    content_type: str
+
+
+class MediaChanged(Event, frozen=True, kw_only=True):
+    media_id: str
+    url: str
+    name: str
+    content_type: str
+
+
+class MediaRemoved(Event, frozen=True, kw_only=True):
+    media_id: str
+
+
+class ImportRecorded(Event, frozen=True, kw_only=True):
+    """One import, and in the log right after it the events of its rows: ``created`` and
+    ``updated`` count them."""
+
+    import_id: str
+    content_type_id: str
+    file_name: str
+    created: int
+    updated: int = 0
+    skipped: int = 0
+
+
+EntryEvent = EntryCreated | EntryUpdated | EntryDeleted
+ContentTypeEvent = ContentTypeCreated | ContentTypeRevised | ContentTypeRemoved
+WorkspaceEvent = WorkspaceCreated | WorkspaceRenamed | PlanChanged | EnvironmentAdded
+KeyEvent = KeyIssued | KeyPermissionsChanged | KeyRevoked
+MediaEvent = MediaAdded | MediaChanged | MediaRemoved
+
+TOPICS: dict[str, type[Event]] = {
+    "workspace.created.v1": WorkspaceCreated,
+    "workspace.renamed.v1": WorkspaceRenamed,
+    "workspace.plan_changed.v1": PlanChanged,
+    "workspace.environment_added.v1": EnvironmentAdded,
+    "key.issued.v1": KeyIssued,
+    "key.permissions_changed.v1": KeyPermissionsChanged,
+    "key.revoked.v1": KeyRevoked,
+    "content_type.created.v1": ContentTypeCreated,
+    "content_type.revised.v1": ContentTypeRevised,
+    "content_type.removed.v1": ContentTypeRemoved,
+    "entry.created.v1": EntryCreated,
+    "entry.updated.v1": EntryUpdated,
+    "entry.deleted.v1": EntryDeleted,
+    "media.added.v1": MediaAdded,
+    "media.changed.v1": MediaChanged,
+    "media.removed.v1": MediaRemoved,
+    "import.recorded.v1": ImportRecorded,
+}
+"""The current version of every topic."""

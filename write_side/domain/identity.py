@@ -1,0 +1,87 @@
+"""Who acts, where, and how streams and ids are named."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import uuid
+from typing import Literal
+
+import uuid_utils
+from msgspec import Struct
+
+PRODUCTION = "production"
+STAGING = "staging"
+ENVIRONMENTS = (PRODUCTION, STAGING)
+BASE_LANGUAGE = "en-US"
+
+_SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+
+
+class Actor(Struct, frozen=True, omit_defaults=True):
+    """Who did it: an API key (by id and name), an import (by id), or an operator (by name)."""
+
+    kind: Literal["key", "import", "operator"]
+    id: str
+    name: str = ""
+
+
+class Scope(Struct, frozen=True):
+    """One environment of one workspace: everything of content lives in exactly one."""
+
+    workspace: str
+    environment: str
+
+
+def new_id() -> str:
+    """A fresh UUIDv7: ids sort by the time they were made."""
+    return str(uuid_utils.uuid7())
+
+
+def derived_id(origin: str, *parts: str) -> str:
+    """The same UUIDv7 for the same origin and parts, for commands that may be sent again.
+
+    Its time is that of the origin where that is a UUIDv7 itself (an import's id), else 0.
+    """
+    time = uuid.UUID(origin).int >> 80 if is_id(origin) and uuid.UUID(origin).version == 7 else 0
+    digest = hashlib.sha256("\x1f".join((origin, *parts)).encode()).digest()
+    chance = int.from_bytes(digest[:16]) & ((1 << 80) - 1)
+    number = time << 80 | chance & ~(0xF << 76) & ~(0x3 << 62)
+    return str(uuid.UUID(int=number | 7 << 76 | 2 << 62))
+
+
+def is_id(text: str) -> bool:
+    """Whether the text is a UUID in its canonical form."""
+    try:
+        return str(uuid.UUID(text)) == text
+    except ValueError:
+        return False
+
+
+def is_slug(text: str) -> bool:
+    """Whether the text may name a workspace, content type, field, environment or media file."""
+    return _SLUG.fullmatch(text) is not None
+
+
+def entry_stream(entry_id: str) -> str:
+    return f"entry/{entry_id}"
+
+
+def content_type_stream(content_type_id: str) -> str:
+    return f"content-type/{content_type_id}"
+
+
+def workspace_stream(slug: str) -> str:
+    return f"workspace/{slug}"
+
+
+def key_stream(key_id: str) -> str:
+    return f"key/{key_id}"
+
+
+def media_stream(workspace: str, media_id: str) -> str:
+    return f"media/{workspace}/{media_id}"
+
+
+def import_stream(import_id: str) -> str:
+    return f"import/{import_id}"

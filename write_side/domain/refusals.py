@@ -1,0 +1,166 @@
+"""What the write side refuses, and why, in words for the person who asked.
+
+Refused
+├── UnknownWorkspace
+├── UnknownContentType
+├── UnknownEntry
+├── UnknownKey
+├── StagingNotInPlan
+├── EnvironmentNotSetUp
+├── InvalidEntry ── InvalidText, InvalidField, UnknownReference, MissingFields
+├── InvalidDefinition            a workspace, content type, key or media file that cannot be
+├── Taken ── SlugTaken, EntryIdTaken, ContentTypeTaken, KeyTaken, WorkspaceTaken, ImportIdTaken
+├── ContentTypeInUse
+├── PlanLimitReached
+├── VersionConflict              the entry is not at the version the caller expected
+└── CommandKeyReused             one idempotency key, two different requests
+
+A refusal appends nothing. ``StaleDecision`` is not one: it says that the log moved on while a
+command was being decided, and that deciding anew is the remedy.
+"""
+
+from __future__ import annotations
+
+
+class Refused(Exception):
+    """A command the domain says no to; the text is for the person who sent it."""
+
+
+class UnknownWorkspace(Refused):
+    def __init__(self, slug: str) -> None:
+        super().__init__(f"There is no workspace {slug!r}")
+
+
+class UnknownContentType(Refused):
+    def __init__(self) -> None:
+        super().__init__("Content type not found")
+
+
+class UnknownEntry(Refused):
+    def __init__(self) -> None:
+        super().__init__("Content entry not found")
+
+
+class UnknownKey(Refused):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is no API key {name!r} in this workspace")
+
+
+class StagingNotInPlan(Refused):
+    def __init__(self) -> None:
+        super().__init__("The staging environment is not included in your team's plan")
+
+
+class EnvironmentNotSetUp(Refused):
+    def __init__(self, environment: str) -> None:
+        super().__init__(f"This team has no {environment} environment yet")
+
+
+class InvalidEntry(Refused):
+    """A create or an update whose content cannot be accepted (specification §4.4, 400)."""
+
+
+class InvalidText(InvalidEntry):
+    """Text that PostgreSQL's text and JSON types cannot hold, or JSON nested too deep."""
+
+
+class InvalidField(InvalidEntry):
+    def __init__(self, path: str, expected: str) -> None:
+        self.path = path
+        self.expected = expected
+        super().__init__(f"Field '{path}' takes {expected}")
+
+
+class UnknownReference(InvalidEntry):
+    def __init__(self, path: str, target: str, why: str) -> None:
+        self.path = path
+        self.target = target
+        super().__init__(f"Field '{path}' refers to {target!r}, {why}")
+
+
+class MissingFields(InvalidEntry):
+    def __init__(self, slugs: list[str]) -> None:
+        super().__init__(f"Publishing needs a value in these required fields: {', '.join(slugs)}")
+
+
+class InvalidDefinition(Refused):
+    """A workspace, content type, API key or media file that is not well formed."""
+
+
+class Taken(Refused):
+    """Something that must be unique belongs to another already."""
+
+
+class SlugTaken(Taken):
+    def __init__(self, slug: str) -> None:
+        shown = slug if len(slug) <= 200 else slug[:200] + "…"
+        super().__init__(
+            f"An entry with the slug '{shown}' already exists in this content type; "
+            "send another slug or update that entry"
+        )
+
+
+class EntryIdTaken(Taken):
+    def __init__(self, entry_id: str) -> None:
+        super().__init__(
+            f"An entry with the id {entry_id} already exists; leave the id to us, or send another"
+        )
+
+
+class ContentTypeTaken(Taken):
+    def __init__(self, slug: str) -> None:
+        super().__init__(
+            f"A content type with the slug '{slug}' already exists; "
+            "choose another slug or revise that one"
+        )
+
+
+class KeyTaken(Taken):
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"The key {name!r} cannot be issued: its name is in use in this workspace, "
+            "or its secret is in use by another key; choose others or revoke that key first"
+        )
+
+
+class WorkspaceTaken(Taken):
+    def __init__(self, slug: str) -> None:
+        super().__init__(f"A workspace {slug!r} already exists; choose another slug")
+
+
+class ImportIdTaken(Taken):
+    def __init__(self, import_id: str) -> None:
+        super().__init__(
+            f"The import id {import_id!r} was used for an import into another place; "
+            "give this one an id of its own"
+        )
+
+
+class ContentTypeInUse(Refused):
+    def __init__(self, slug: str) -> None:
+        super().__init__(f"The content type '{slug}' still has entries; delete them first")
+
+
+class PlanLimitReached(Refused):
+    def __init__(self, what: str, limit: int) -> None:
+        self.limit = limit
+        super().__init__(
+            f"Your plan's limit of {limit} {what} is reached; "
+            "upgrade the plan or delete some to add more"
+        )
+
+
+class VersionConflict(Refused):
+    def __init__(self, expected: int, actual: int) -> None:
+        super().__init__(
+            f"The entry is at version {actual}, not {expected}: read it again and repeat the change"
+        )
+
+
+class CommandKeyReused(Refused):
+    def __init__(self) -> None:
+        super().__init__("This idempotency key was used for a different request; choose a new one")
+
+
+class StaleDecision(Exception):
+    """What the command was decided on has changed since; decide again on the fresh state."""

@@ -1,0 +1,90 @@
+"""What JSON and text the log can hold: every Unicode scalar but NUL, nested to a stated depth."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+from msgspec import Raw
+
+from write_side.domain.refusals import InvalidText
+
+MAX_DEPTH = 256
+"""Arrays and objects inside one another in one document. PostgreSQL, msgspec and the standard
+library all read JSON recursively; this is far below the depth at which the first of them stops."""
+
+_LONE = re.compile("[\ud800-\udfff]")
+_SUSPECT = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    rb"|(?P<nul>u0000)|(?P<half>u[dD][89a-fA-F])|.)",
+    re.DOTALL,
+)
+# Strings are stepped over, one that never ends up to the end of the document: a search that had to
+# start again inside of it would take time in the square of its length.
+_BRACKETS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|([\[\]{}])', re.DOTALL)
+
+
+class NotJSON(ValueError):
+    """The bytes are not one JSON document in UTF-8."""
+
+
+def check_text(text: str, what: str) -> None:
+    """Refuse text that PostgreSQL cannot store; ``what`` names it in the refusal."""
+    reason = unstorable(text)
+    if reason is not None:
+        raise InvalidText(f"{what} {reason}")
+
+
+def unstorable(text: str) -> str | None:
+    """Why PostgreSQL cannot store the text; None where it can."""
+    if "\x00" in text:
+        return "contains a NUL character (U+0000), which cannot be stored; remove it"
+    if not text.isascii() and _LONE.search(text):
+        return "contains half of a surrogate pair, which is not a character; remove it"
+    return None
+
+
+def minified(document: bytes) -> bytes:
+    """The document without white space between its tokens, its numbers and strings untouched.
+
+    Raises NotJSON where it is not JSON in UTF-8, InvalidText where it is JSON that the log cannot
+    hold: an escaped NUL, half of a surrogate pair, or nesting deeper than MAX_DEPTH.
+    """
+    try:
+        document.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise NotJSON(f"not UTF-8 at byte {error.start}") from None
+    _check_depth(document)
+    _check_escapes(document)
+    try:
+        return bytes(msgspec.json.format(msgspec.json.decode(document, type=Raw), indent=-1))
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise NotJSON(str(error)) from None
+
+
+def _check_escapes(document: bytes) -> None:
+    if not _SUSPECT.search(document):
+        return
+    # From the first backslash on, so that an escaped one never counts as the start of another.
+    for escape in _ESCAPE.finditer(document):
+        if escape["nul"]:
+            raise InvalidText(
+                "The JSON contains a NUL character (\\u0000), which cannot be stored; remove it"
+            )
+        if escape["half"]:
+            raise InvalidText(
+                "The JSON contains half of a surrogate pair (\\ud800 to \\udfff), "
+                "which is not a character; remove it"
+            )
+
+
+def _check_depth(document: bytes) -> None:
+    if document.count(b"[") + document.count(b"{") <= MAX_DEPTH:
+        return
+    depth = 0
+    for bracket in _BRACKETS.findall(document):
+        if bracket:
+            depth += 1 if bracket in b"[{" else -1
+        if depth > MAX_DEPTH:
+            raise InvalidText(f"The JSON is nested deeper than {MAX_DEPTH} levels")

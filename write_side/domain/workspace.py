@@ -1,0 +1,132 @@
+"""The workspace and what hangs on it: plan, environments, API keys, media files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from write_side.domain.events import (
+    EnvironmentAdded,
+    KeyEvent,
+    KeyIssued,
+    KeyPermissionsChanged,
+    MediaEvent,
+    MediaRemoved,
+    Plan,
+    PlanChanged,
+    WorkspaceCreated,
+    WorkspaceEvent,
+    WorkspaceRenamed,
+)
+from write_side.domain.identity import PRODUCTION, STAGING, Scope
+from write_side.domain.refusals import EnvironmentNotSetUp, InvalidDefinition, StagingNotInPlan
+
+PERMISSIONS = ("content.view", "content.edit")
+
+
+class Workspace(Struct, frozen=True, kw_only=True):
+    slug: str
+    name: str
+    plan: Plan
+    environments: tuple[str, ...]
+    at: datetime
+    version: int
+
+
+class Key(Struct, frozen=True, kw_only=True):
+    id: str
+    workspace: str
+    name: str
+    permissions: tuple[str, ...]
+    secret_hash: str
+    issued_at: datetime
+    at: datetime
+    version: int
+    revoked: bool = False
+
+
+class Media(Struct, frozen=True, kw_only=True):
+    id: str
+    workspace: str
+    url: str
+    name: str
+    content_type: str
+    at: datetime
+    version: int
+    removed: bool = False
+
+
+def evolve_workspace(workspace: Workspace | None, event: WorkspaceEvent) -> Workspace:
+    if isinstance(event, WorkspaceCreated):
+        return Workspace(
+            slug=event.workspace,
+            name=event.name,
+            plan=event.plan,
+            environments=(PRODUCTION,),
+            at=event.at,
+            version=1,
+        )
+    assert workspace is not None
+    moved = replace(workspace, at=event.at, version=workspace.version + 1)
+    if isinstance(event, WorkspaceRenamed):
+        return replace(moved, name=event.name)
+    if isinstance(event, PlanChanged):
+        return replace(moved, plan=event.plan)
+    assert isinstance(event, EnvironmentAdded)
+    assert event.environment is not None
+    return replace(moved, environments=(*workspace.environments, event.environment))
+
+
+def evolve_key(key: Key | None, event: KeyEvent) -> Key:
+    if isinstance(event, KeyIssued):
+        return Key(
+            id=event.key_id,
+            workspace=event.workspace,
+            name=event.name,
+            permissions=event.permissions,
+            secret_hash=event.secret_hash,
+            issued_at=event.at,
+            at=event.at,
+            version=1,
+        )
+    assert key is not None
+    moved = replace(key, at=event.at, version=key.version + 1)
+    if isinstance(event, KeyPermissionsChanged):
+        return replace(moved, permissions=event.permissions)
+    return replace(moved, revoked=True)
+
+
+def evolve_media(media: Media | None, event: MediaEvent) -> Media:
+    if isinstance(event, MediaRemoved):
+        assert media is not None
+        return replace(media, removed=True, at=event.at, version=media.version + 1)
+    return Media(
+        id=event.media_id,
+        workspace=event.workspace,
+        url=event.url,
+        name=event.name,
+        content_type=event.content_type,
+        at=event.at,
+        version=1 if media is None else media.version + 1,
+    )
+
+
+def check_environment(plan: Plan, environments: Sequence[str], scope: Scope) -> None:
+    """402 before 404: the team is first told what it can fix (readings, «The order of checks»)."""
+    if scope.environment == STAGING and not plan.staging:
+        raise StagingNotInPlan
+    if scope.environment not in environments:
+        raise EnvironmentNotSetUp(scope.environment)
+
+
+def check_permissions(permissions: Sequence[str]) -> None:
+    if not permissions:
+        raise InvalidDefinition(f"A key needs a permission: {' or '.join(PERMISSIONS)}")
+    for permission in permissions:
+        if permission not in PERMISSIONS:
+            raise InvalidDefinition(
+                f"There is no permission {permission!r}; there are {' and '.join(PERMISSIONS)}"
+            )

@@ -1,0 +1,1 @@
+"""One handler a command: load, decide, return the decision."""

@@ -1,0 +1,102 @@
+"""Content types: create, revise, remove."""
+
+from __future__ import annotations
+
+from write_side.commands import CreateContentType, RemoveContentType, ReviseContentType
+from write_side.decision import Decision, now
+from write_side.domain.content_type import ContentType
+from write_side.domain.definition import check_definition, check_lifelong, check_slug
+from write_side.domain.events import ContentTypeCreated, ContentTypeRemoved, ContentTypeRevised
+from write_side.domain.identity import Scope, content_type_stream, new_id
+from write_side.domain.workspace import check_environment
+from write_side.repository import Repository
+from write_side.store.append import CONTENT_TYPES, Use
+from write_side.store.mapper import StreamEvent
+
+
+async def create_content_type(command: CreateContentType, repository: Repository) -> Decision:
+    scope = command.scope
+    check_slug(command.slug, "The slug of a content type,")
+    check_definition(command.name, command.fields, command.stages)
+    workspace = await repository.workspace(scope.workspace)
+    check_environment(workspace.plan, workspace.environments, scope)
+    created = ContentTypeCreated(
+        workspace=scope.workspace,
+        environment=scope.environment,
+        actor=command.actor,
+        at=now(),
+        request_id=command.request_id,
+        content_type_id=new_id(),
+        slug=command.slug,
+        name=command.name,
+        fields=command.fields,
+        stages=command.stages,
+    )
+    claim = {
+        "op": "claim",
+        "id": created.content_type_id,
+        "workspace": scope.workspace,
+        "environment": scope.environment,
+        "slug": created.slug,
+    }
+    return Decision(
+        events=[StreamEvent(content_type_stream(created.content_type_id), 1, created)],
+        uses=[Use(scope, CONTENT_TYPES, 1)],
+        changes={"content_types": [claim]},
+    )
+
+
+async def revise_content_type(command: ReviseContentType, repository: Repository) -> Decision:
+    """Changes nothing where the definition is the same already."""
+    current = await repository.fresh_content_type(command.scope, command.slug)
+    check_definition(command.name, command.fields, command.stages)
+    check_lifelong(current.known, command.fields)
+    if (command.name, command.fields, command.stages) == (
+        current.name,
+        current.fields,
+        current.stages,
+    ):
+        return Decision()
+    revised = ContentTypeRevised(
+        workspace=current.workspace,
+        environment=current.environment,
+        actor=command.actor,
+        at=now(current.updated_at),
+        request_id=command.request_id,
+        content_type_id=current.id,
+        name=command.name,
+        fields=command.fields,
+        stages=command.stages,
+    )
+    return Decision(
+        events=[StreamEvent(content_type_stream(current.id), current.version + 1, revised)],
+        changes={"content_types": [_change("revise", command.scope, current)]},
+    )
+
+
+async def remove_content_type(command: RemoveContentType, repository: Repository) -> Decision:
+    """Refused, inside the append, while the type has entries."""
+    current = await repository.fresh_content_type(command.scope, command.slug)
+    removed = ContentTypeRemoved(
+        workspace=current.workspace,
+        environment=current.environment,
+        actor=command.actor,
+        at=now(current.updated_at),
+        request_id=command.request_id,
+        content_type_id=current.id,
+    )
+    return Decision(
+        events=[StreamEvent(content_type_stream(current.id), current.version + 1, removed)],
+        uses=[Use(command.scope, CONTENT_TYPES, -1)],
+        changes={"content_types": [_change("release", command.scope, current)]},
+    )
+
+
+def _change(op: str, scope: Scope, current: ContentType) -> dict[str, object]:
+    return {
+        "op": op,
+        "id": current.id,
+        "workspace": scope.workspace,
+        "environment": scope.environment,
+        "version": current.version,
+    }

@@ -1,0 +1,1 @@
+"""Spreadsheets in: reading files, matching columns, turning rows into commands."""

@@ -1,0 +1,211 @@
+"""Loads aggregates by folding their streams, and answers what claims know.
+
+Content types are cached: a decision made on an old one cannot be appended, since the append
+checks the type's version, and a refusal is never given on a cached one (``dispatch.py``).
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from write_side.domain import content_type as content_types
+from write_side.domain import entry as entries
+from write_side.domain.content_type import ContentType
+from write_side.domain.entry import Entry
+from write_side.domain.events import ImportRecorded
+from write_side.domain.identity import (
+    Scope,
+    content_type_stream,
+    entry_stream,
+    import_stream,
+    is_id,
+    is_slug,
+    key_stream,
+    media_stream,
+    workspace_stream,
+)
+from write_side.domain.refusals import UnknownContentType, UnknownEntry, UnknownWorkspace
+from write_side.domain.workspace import (
+    Key,
+    Media,
+    Workspace,
+    evolve_key,
+    evolve_media,
+    evolve_workspace,
+)
+from write_side.store.append import Appended, slug_hash
+from write_side.store.mapper import EventMapper
+from write_side.store.recorder import Recorder
+from write_side.turns import Turns
+
+CACHED_TYPES = 10_000
+T = TypeVar("T")
+
+_TYPE = """
+SELECT id::text, version FROM write_side.content_type_claim
+WHERE (workspace, environment, slug) = ($1, $2, $3)"""
+_TYPES = """
+SELECT id::text FROM write_side.content_type_claim
+WHERE (workspace, environment) = ($1, $2) ORDER BY slug"""
+_ENTRY_TYPES = """
+SELECT e.id::text, t.slug FROM write_side.entry_claim e
+JOIN write_side.content_type_claim t ON t.id = e.content_type_id
+WHERE e.id = ANY ($3::uuid[]) AND (e.workspace, e.environment) = ($1, $2)"""
+_ENTRIES_BY_SLUG = """
+SELECT e.slug_hash, e.id::text, t.slug FROM write_side.entry_claim e
+JOIN write_side.content_type_claim t ON t.id = e.content_type_id
+WHERE (e.workspace, e.environment) = ($1, $2)
+  AND e.content_type_id IN (
+      SELECT id FROM write_side.content_type_claim
+      WHERE (workspace, environment) = ($1, $2) AND ($3::text[] = '{}' OR slug = ANY ($3)))
+  AND e.language = $4 AND e.slug_hash = ANY ($5)"""
+_KEY = """
+SELECT id FROM write_side.key_claim WHERE workspace = $1 AND name = $2 AND NOT revoked"""
+_BEGINNING = """
+SELECT notification_id, topic, state FROM write_side.event
+WHERE originator_id = $1 AND originator_version = 1"""
+_KEYS = "SELECT id FROM write_side.key_claim WHERE workspace = $1 AND NOT revoked ORDER BY name"
+
+
+class Repository:
+    def __init__(self, recorder: Recorder, mapper: EventMapper) -> None:
+        self.recorder = recorder
+        self.mapper = mapper
+        self._types: OrderedDict[tuple[Scope, str], ContentType] = OrderedDict()
+        self.served_from_cache = 0
+        self.turns = Turns()
+
+    async def content_type(self, scope: Scope, slug: str) -> ContentType:
+        """The content type of a slug; raises UnknownContentType."""
+        cached = self._types.get((scope, slug))
+        if cached is not None:
+            self.served_from_cache += 1
+            self._types.move_to_end((scope, slug))
+            return cached
+        content_type = await self.fresh_content_type(scope, slug)
+        self._types[(scope, slug)] = content_type
+        if len(self._types) > CACHED_TYPES:
+            self._types.popitem(last=False)
+        return content_type
+
+    async def fresh_content_type(self, scope: Scope, slug: str) -> ContentType:
+        """The content type as the log has it now, for who is about to change it: what was cached
+        is forgotten. Raises UnknownContentType."""
+        self.forget(scope, slug)
+        if not is_slug(slug):
+            raise UnknownContentType
+        rows = await self.recorder.fetch(_TYPE, scope.workspace, scope.environment, slug)
+        if not rows:
+            raise UnknownContentType
+        return await self.content_type_by_id(rows[0]["id"])
+
+    def forget(self, scope: Scope, slug: str) -> None:
+        """Load the content type anew when it is asked for next."""
+        self._types.pop((scope, slug), None)
+
+    async def content_type_by_id(self, content_type_id: str) -> ContentType:
+        content_type = content_types.fold(await self._stream(content_type_stream(content_type_id)))
+        if content_type is None:
+            raise UnknownContentType
+        return content_type
+
+    async def content_types(self, scope: Scope) -> list[ContentType]:
+        """All of an environment, by slug."""
+        rows = await self.recorder.fetch(_TYPES, scope.workspace, scope.environment)
+        return [await self.content_type_by_id(row["id"]) for row in rows]
+
+    async def entry(self, scope: Scope, entry_id: str) -> Entry:
+        """A living entry of the scope; raises UnknownEntry."""
+        if not is_id(entry_id):
+            raise UnknownEntry
+        entry = entries.fold(await self._stream(entry_stream(entry_id)))
+        if entry is None or entry.deleted:
+            raise UnknownEntry
+        if (entry.workspace, entry.environment) != (scope.workspace, scope.environment):
+            raise UnknownEntry
+        return entry
+
+    async def workspace(self, slug: str) -> Workspace:
+        """Raises UnknownWorkspace."""
+        workspace = await self.find_workspace(slug)
+        if workspace is None:
+            raise UnknownWorkspace(slug)
+        return workspace
+
+    async def find_workspace(self, slug: str) -> Workspace | None:
+        return _folded(evolve_workspace, await self._stream(workspace_stream(slug)))
+
+    async def find_key(self, workspace: str, name: str) -> Key | None:
+        """The live key of a name."""
+        rows = await self.recorder.fetch(_KEY, workspace, name)
+        return await self._key(rows[0]["id"]) if rows else None
+
+    async def keys(self, workspace: str) -> list[Key]:
+        """The live keys of a workspace, by name."""
+        rows = await self.recorder.fetch(_KEYS, workspace)
+        found = [await self._key(row["id"]) for row in rows]
+        return [key for key in found if key is not None]
+
+    async def _key(self, key_id: str) -> Key | None:
+        return _folded(evolve_key, await self._stream(key_stream(key_id)))
+
+    async def find_media(self, workspace: str, media_id: str) -> Media | None:
+        """The file, removed ones too."""
+        return _folded(evolve_media, await self._stream(media_stream(workspace, media_id)))
+
+    async def known_media(self, workspace: str, media_ids: Iterable[str]) -> set[str]:
+        """Those of the ids that are files of the library."""
+        wanted = {media_stream(workspace, media_id): media_id for media_id in media_ids}
+        streams = await self.recorder.select_streams(wanted)
+        return {
+            wanted[stream]
+            for stream, events in streams.items()
+            if not events[-1].topic.startswith("media.removed.")
+        }
+
+    async def types_of_entries(self, scope: Scope, entry_ids: Iterable[str]) -> dict[str, str]:
+        """Entry id → slug of its type, for those of the ids that are living entries."""
+        ids = [entry_id for entry_id in entry_ids if is_id(entry_id)]
+        rows = await self.recorder.fetch(_ENTRY_TYPES, scope.workspace, scope.environment, ids)
+        return {row["id"]: row["slug"] for row in rows}
+
+    async def entries_by_slug(
+        self, scope: Scope, types: Sequence[str], language: str, slugs: Iterable[str]
+    ) -> dict[str, list[tuple[str, str]]]:
+        """Slug → (entry id, slug of its type) of those that have it; no types: any type."""
+        hashes = {slug_hash(slug): slug for slug in slugs}
+        rows = await self.recorder.fetch(
+            _ENTRIES_BY_SLUG,
+            scope.workspace,
+            scope.environment,
+            list(types),
+            language,
+            list(hashes),
+        )
+        found: dict[str, list[tuple[str, str]]] = {}
+        for row in rows:
+            found.setdefault(hashes[row["slug_hash"]], []).append((row["id"], row["slug"]))
+        return found
+
+    async def find_import(self, import_id: str) -> tuple[ImportRecorded, Appended] | None:
+        """What was recorded of an import, and where its events stand in the log."""
+        rows = await self.recorder.fetch(_BEGINNING, import_stream(import_id))
+        if not rows:
+            return None
+        recorded = self.mapper.decode(rows[0]["topic"], rows[0]["state"])
+        assert isinstance(recorded, ImportRecorded)
+        size = 1 + recorded.created + recorded.updated
+        return recorded, Appended(rows[0]["notification_id"], size, replayed=True)
+
+    async def _stream(self, stream: str) -> list[Any]:
+        stored = await self.recorder.select_events(stream)
+        return [self.mapper.decode(event.topic, event.state) for event in stored]
+
+
+def _folded(evolve: Callable[[T | None, Any], T], events: Iterable[Any]) -> T | None:
+    state: T | None = None
+    for event in events:
+        state = evolve(state, event)
+    return state

@@ -1,0 +1,108 @@
+"""What the store answers when an append cannot be made, and which faults of PostgreSQL pass.
+
+StoreError
+├── Conflict ── StaleAppend, ContentTypeConflict, ContentTypeNotEmpty, KeyConflict, LimitConflict
+│   └── ClaimConflict ── IdConflict, SlugConflict
+└── StoreUnavailable
+"""
+
+from __future__ import annotations
+
+import asyncpg
+
+
+class StoreError(Exception):
+    """The append was not answered with a position."""
+
+
+class Conflict(StoreError):
+    """The append was refused by a claim or a version; nothing of it has happened."""
+
+
+class StaleAppend(Conflict):
+    """A stream, a content type or a claim is no longer what the command was decided on."""
+
+
+class ClaimConflict(Conflict):
+    """``claim``: which of the command's claims, from 0, is the first that could not be had."""
+
+    def __init__(self, claim: int = 0) -> None:
+        self.claim = claim
+        super().__init__(f"claim {claim}")
+
+
+class IdConflict(ClaimConflict):
+    """The entry id is claimed, or was the id of an entry that is deleted."""
+
+
+class SlugConflict(ClaimConflict):
+    """The slug is claimed within its type and language."""
+
+
+class ContentTypeConflict(Conflict):
+    """The content type's slug is claimed within its environment."""
+
+
+class ContentTypeNotEmpty(Conflict):
+    """The content type still has entries."""
+
+
+class KeyConflict(Conflict):
+    """A live key of the workspace has the name, or a live key has the secret."""
+
+
+class LimitConflict(Conflict):
+    def __init__(self, quota: str, bound: int) -> None:
+        self.quota = quota
+        self.bound = bound
+        super().__init__(f"{quota}: {bound}")
+
+
+class StoreUnavailable(StoreError):
+    """PostgreSQL did not answer in time. Whether the append happened is known only by sending it
+    again under the same command key."""
+
+
+_CONFLICTS: dict[str, type[Conflict]] = {
+    "stale": StaleAppend,
+    "content_type_taken": ContentTypeConflict,
+    "content_type_in_use": ContentTypeNotEmpty,
+    "key_taken": KeyConflict,
+}
+_CLAIM_CONFLICTS: dict[str, type[ClaimConflict]] = {
+    "id_taken": IdConflict,
+    "slug_taken": SlugConflict,
+}
+REFUSED = "CL001"
+
+PASSING = (
+    OSError,
+    TimeoutError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.InsufficientResourcesError,
+    asyncpg.TransactionRollbackError,
+    asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.LockNotAvailableError,
+)
+"""Faults after which the same statement may well succeed over a new connection: lost connections,
+restarts, deadlocks, a primary that has become a standby, an operator's lock_timeout."""
+
+
+def passes(error: BaseException) -> bool:
+    """Whether the fault is of the moment, not of what was sent."""
+    return isinstance(error, PASSING) and not isinstance(
+        error, asyncpg.DataError | asyncpg.exceptions.DiskFullError
+    )
+
+
+def conflict(outcome: str, detail: str) -> Conflict:
+    """The conflict that ``write_side.append`` named."""
+    if outcome == "plan_limit":
+        quota, _, bound = detail.partition(":")
+        return LimitConflict(quota, int(bound))
+    if outcome in _CLAIM_CONFLICTS:
+        return _CLAIM_CONFLICTS[outcome](int(detail or 1) - 1)
+    return _CONFLICTS[outcome]()

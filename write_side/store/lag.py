@@ -1,0 +1,41 @@
+"""How far a reader of the log is behind, measured against the store and never its own mark."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import msgspec
+from msgspec import Struct
+
+from write_side.store.recorder import Recorder
+
+_LAG = """
+SELECT h.position AS head, e.state FROM write_side.head h
+LEFT JOIN write_side.event e ON e.notification_id = $1 + 1"""
+
+
+class Lag(Struct, frozen=True):
+    """``events`` not read yet, and the age in ``seconds`` of the oldest of them."""
+
+    head: int
+    events: int
+    seconds: float
+
+
+class _Dated(Struct):
+    at: datetime
+
+
+async def lag(recorder: Recorder, position: int) -> Lag:
+    """The lag of a reader that has read up to the position."""
+    [row] = await recorder.fetch(_LAG, position)
+    return Lag(row["head"], max(0, row["head"] - position), _age(row["state"]))
+
+
+def _age(state: str | None) -> float:
+    """0 where there is no event, or where it is damaged: that halts a reader, who says so."""
+    try:
+        oldest = None if state is None else msgspec.json.decode(state, type=_Dated).at
+    except msgspec.DecodeError:
+        return 0.0
+    return 0.0 if oldest is None else max(0.0, (datetime.now(UTC) - oldest).total_seconds())

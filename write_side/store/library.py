@@ -1,0 +1,155 @@
+"""The event store as a recorder of the eventsourcing library: a thin synchronous face.
+
+The library calls from any number of threads; the asynchronous recorder runs on an event loop in a
+thread of its own. Rows, positions and conflicts are the library's own terms.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager
+from typing import Any, TypeVar
+from uuid import UUID
+
+from eventsourcing.persistence import (
+    ApplicationRecorder,
+    IntegrityError,
+    ListenNotifySubscription,
+    Notification,
+    OperationalError,
+    StoredEvent,
+    Subscription,
+)
+
+from write_side.store.append import Append
+from write_side.store.conflicts import Conflict, StoreUnavailable
+from write_side.store.recorder import Recorder, open_recorder
+
+T = TypeVar("T")
+EVENTS = "contentlog_event"
+"""The channel on which every append is announced, with the position of its last event."""
+POLL_SECONDS = 1.0
+
+
+class SynchronousRecorder(ApplicationRecorder):
+    """The library's application recorder over our event store. Close it to let go of it."""
+
+    def __init__(self, url: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self._opened: AbstractAsyncContextManager[Recorder] = open_recorder(url)
+        try:
+            self._recorder: Recorder = self._wait(self._opened.__aenter__())
+        except BaseException:
+            self._end()
+            raise
+
+    def close(self) -> None:
+        """Let go of the database. Subscriptions must have been stopped."""
+        try:
+            self._wait(self._opened.__aexit__(None, None, None))
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def insert_events(
+        self, stored_events: Sequence[StoredEvent], **_kwargs: Any
+    ) -> Sequence[int] | None:
+        """Append as a whole; IntegrityError where a version of a stream is there already."""
+        if not stored_events:
+            return []
+        try:
+            appended = self._wait(self._recorder.append(Append(events=stored_events)))
+        except Conflict as error:
+            raise IntegrityError(str(error)) from error
+        return list(range(appended.position, appended.last + 1))
+
+    def select_events(
+        self,
+        originator_id: UUID | str,
+        *,
+        gt: int | None = None,
+        lte: int | None = None,
+        desc: bool = False,
+        limit: int | None = None,
+    ) -> Sequence[StoredEvent]:
+        return self._wait(
+            self._recorder.select_events(str(originator_id), gt=gt, lte=lte, desc=desc, limit=limit)
+        )
+
+    def select_notifications(
+        self,
+        start: int | None,
+        limit: int,
+        stop: int | None = None,
+        topics: Sequence[str] = (),
+        *,
+        inclusive_of_start: bool = True,
+    ) -> Sequence[Notification]:
+        return self._wait(
+            self._recorder.select_notifications(
+                start, limit, stop, topics, inclusive_of_start=inclusive_of_start
+            )
+        )
+
+    def max_notification_id(self) -> int | None:
+        return self._wait(self._recorder.head()) or None
+
+    def subscribe(
+        self, gt: int | None = None, topics: Sequence[str] = ()
+    ) -> Subscription[ApplicationRecorder]:
+        return _Subscription(self, gt, topics)
+
+    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+        try:
+            return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        except StoreUnavailable as error:
+            raise OperationalError(str(error)) from error
+
+    async def listen(self, arrived: threading.Event) -> None:
+        """Set the event at every append, and each second besides, until cancelled."""
+
+        def wake(*_: object) -> None:
+            arrived.set()
+
+        async with self._recorder.pool.acquire() as connection:
+            await connection.add_listener(EVENTS, wake)
+            try:
+                while True:
+                    await asyncio.sleep(POLL_SECONDS)
+                    arrived.set()
+            finally:
+                await connection.remove_listener(EVENTS, wake)
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        return self._loop
+
+
+class _Subscription(ListenNotifySubscription[SynchronousRecorder]):
+    """The library's subscription, woken by the store's notifications."""
+
+    def __init__(self, recorder: SynchronousRecorder, gt: int | None, topics: Sequence[str]):
+        super().__init__(recorder=recorder, gt=gt, topics=topics)
+        self._listening = asyncio.run_coroutine_threadsafe(
+            recorder.listen(self._has_been_notified), recorder.loop
+        )
+        self._listening.add_done_callback(self._fail)
+
+    def _fail(self, listening: Future[None]) -> None:
+        """End the iteration where listening has failed: nobody would wake it."""
+        if not listening.cancelled():
+            self._thread_error = listening.exception()
+            super().stop()
+
+    def stop(self) -> None:
+        self._listening.cancel()
+        super().stop()

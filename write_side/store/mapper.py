@@ -1,0 +1,102 @@
+"""Events to stored events and back: JSON under named, versioned topics in a closed registry.
+
+Never ``module:qualname``: code may move, the log may not. Never a transcoder with markers of its
+own: a client's JSON that looks like a marker must come back as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from eventsourcing.persistence import Mapper, StoredEvent
+from msgspec import Raw, Struct
+
+from write_side.domain.events import TOPICS, Event
+
+Upcast = Callable[[dict[str, Raw]], dict[str, Raw]]
+
+UPCASTS: dict[str, tuple[str, Upcast]] = {}
+"""Old topic → (the next version's topic, the step to it), on raw dictionaries, a step a version."""
+
+
+class UnknownTopic(Exception):
+    """An event of a topic that this code does not know. A reader halts at it: it never skips."""
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(
+            f"The log has an event of topic {topic!r}, which this version of contentlog does not "
+            "know: it was written by a newer one. Upgrade, then start again."
+        )
+
+
+class UndecodableEvent(Exception):
+    """An event whose state is not what its topic says."""
+
+    def __init__(self, topic: str, error: Exception) -> None:
+        super().__init__(f"An event of topic {topic} does not decode: {error}")
+
+
+_UNREADABLE = (msgspec.DecodeError, LookupError, ValueError)
+"""What decoders and upcasters raise of a state that they do not understand."""
+
+
+class StreamEvent(Struct, frozen=True):
+    """An event and its place in its stream; versions count from 1."""
+
+    originator_id: str
+    originator_version: int
+    event: Event
+
+
+class EventMapper(Mapper[str]):
+    """The library's mapper over a closed registry of msgspec Structs."""
+
+    def __init__(
+        self,
+        topics: Mapping[str, type[Event]] = TOPICS,
+        upcasts: Mapping[str, tuple[str, Upcast]] = UPCASTS,
+    ) -> None:
+        self._topic_of = {event: topic for topic, event in topics.items()}
+        self._decoders = {topic: msgspec.json.Decoder(event) for topic, event in topics.items()}
+        self._upcasts = dict(upcasts)
+        self._encoder = msgspec.json.Encoder()
+        self._raw = msgspec.json.Decoder(dict[str, Raw])
+
+    def to_stored_event(self, domain_event: Any) -> StoredEvent:
+        """A StreamEvent as the row that the log keeps."""
+        return StoredEvent(
+            originator_id=domain_event.originator_id,
+            originator_version=domain_event.originator_version,
+            topic=self._topic_of[type(domain_event.event)],
+            state=self._encoder.encode(domain_event.event),
+        )
+
+    def to_domain_event(self, stored_event: StoredEvent) -> Any:
+        """The StreamEvent of a row. Raises UnknownTopic or UndecodableEvent."""
+        event = self.decode(stored_event.topic, stored_event.state)
+        return StreamEvent(str(stored_event.originator_id), stored_event.originator_version, event)
+
+    def decode(self, topic: str, state: bytes | str) -> Event:
+        """The event of a topic and its JSON, brought up to the current version of the topic."""
+        decoder = self._decoders.get(topic)
+        if decoder is None:
+            return self._upcast(topic, state)
+        try:
+            return decoder.decode(state)
+        except _UNREADABLE as error:
+            raise UndecodableEvent(topic, error) from error
+
+    def _upcast(self, topic: str, state: bytes | str) -> Event:
+        if topic not in self._upcasts:
+            raise UnknownTopic(topic)
+        try:
+            raw = self._raw.decode(state)
+            while topic in self._upcasts:
+                following, step = self._upcasts[topic]
+                raw = step(raw)
+                topic = following
+        except _UNREADABLE as error:
+            raise UndecodableEvent(topic, error) from error
+        return self.decode(topic, self._encoder.encode(raw))

@@ -1,0 +1,176 @@
+"""The event store over asyncpg: appends through one function, reads by stream and by position.
+
+The rows have the columns of the eventsourcing library; ``library.py`` gives the same store the
+library's own recorder interface.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias
+
+import asyncpg
+from eventsourcing.persistence import Notification, StoredEvent
+
+from write_side.store.append import Append, Appended
+from write_side.store.appender import Appender, Connect
+from write_side.store.conflicts import StoreUnavailable, passes
+
+Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
+
+_STREAM = """
+SELECT originator_id, originator_version, topic, state FROM write_side.event
+WHERE originator_id = $1 AND originator_version > $2 AND originator_version <= $3
+ORDER BY originator_version LIMIT $4"""
+_STREAM_BACKWARDS = _STREAM.replace("LIMIT", "DESC LIMIT")
+_STREAMS = """
+SELECT originator_id, originator_version, topic, state FROM write_side.event
+WHERE originator_id = ANY ($1) ORDER BY originator_id, originator_version"""
+_LOG = """
+SELECT notification_id, originator_id, originator_version, topic, state FROM write_side.event
+WHERE notification_id > $1 AND notification_id <= $2 ORDER BY notification_id LIMIT $3"""
+_LOG_OF_TOPICS = _LOG.replace("ORDER", "AND topic = ANY ($4) ORDER")
+_HEAD = "SELECT position FROM write_side.head"
+_COMMAND = """
+SELECT notification_id, events, digest
+FROM write_side.command JOIN write_side.event USING (originator_id, originator_version)
+WHERE key = $1 AND (at > now() - interval '24 hours' OR key LIKE 'import/%')"""
+_LARGEST = 2**63 - 1
+READ_TIMEOUT = 30.0
+
+
+@asynccontextmanager
+async def open_recorder(
+    url: str, *, connections: int = 10, patience: float = 10.0
+) -> AsyncIterator[Recorder]:
+    """A recorder on the event store at a PostgreSQL URL, with a pool and the appender's own."""
+    async with asyncpg.create_pool(
+        url, min_size=1, max_size=connections, command_timeout=READ_TIMEOUT
+    ) as pool:
+        recorder = Recorder(pool, lambda: asyncpg.connect(url), patience=patience)
+        try:
+            yield recorder
+        finally:
+            await recorder.close()
+
+
+class Recorder:
+    """Appends events and reads them back. Safe for any number of tasks of one event loop."""
+
+    def __init__(self, pool: Pool, connect: Connect, *, patience: float = 10.0) -> None:
+        self._pool = pool
+        self._appender = Appender(connect, patience=patience)
+
+    @property
+    def pool(self) -> Pool:
+        return self._pool
+
+    async def append(self, append: Append) -> Appended:
+        """Append a command's events as a whole. Raises Conflict or StoreUnavailable."""
+        return await self._appender.append(append)
+
+    async def appended(self, command_key: str) -> Appended | None:
+        """Where the events of a command stand, if it is in the log by now.
+
+        None does not say that it will not be: only sending it again does.
+        """
+        for row in await self.fetch(_COMMAND, command_key):
+            return Appended(
+                row["notification_id"], row["events"], replayed=True, digest=row["digest"]
+            )
+        return None
+
+    async def close(self) -> None:
+        """Finish what is under way; what is appended from now on raises StoreUnavailable."""
+        await self._appender.close()
+
+    async def select_events(
+        self,
+        stream: str,
+        *,
+        gt: int | None = None,
+        lte: int | None = None,
+        desc: bool = False,
+        limit: int | None = None,
+    ) -> list[StoredEvent]:
+        """The events of a stream, by version."""
+        statement = _STREAM_BACKWARDS if desc else _STREAM
+        rows = await self.fetch(statement, stream, _or(gt, -1), _or(lte, _LARGEST), limit)
+        return [_stored(row) for row in rows]
+
+    async def select_streams(self, streams: Iterable[str]) -> dict[str, list[StoredEvent]]:
+        """The events of several streams at once, by stream."""
+        found: dict[str, list[StoredEvent]] = {}
+        for row in await self.fetch(_STREAMS, list(streams)):
+            found.setdefault(row["originator_id"], []).append(_stored(row))
+        return found
+
+    async def select_notifications(
+        self,
+        start: int | None,
+        limit: int,
+        stop: int | None = None,
+        topics: Sequence[str] = (),
+        *,
+        inclusive_of_start: bool = True,
+    ) -> list[Notification]:
+        """The log from ``start`` on, in the order of positions, which is that of commits."""
+        after = _or(start, 0) - (1 if inclusive_of_start else 0)
+        bounds = (after, _or(stop, _LARGEST), limit)
+        if topics:
+            rows = await self.fetch(_LOG_OF_TOPICS, *bounds, list(topics))
+        else:
+            rows = await self.fetch(_LOG, *bounds)
+        return [_notification(row) for row in rows]
+
+    async def log(self, after: int, limit: int) -> list[asyncpg.Record]:
+        """Rows (notification_id, originator_id, originator_version, topic, state) of the log."""
+        return await self.fetch(_LOG, after, _LARGEST, limit)
+
+    async def head(self) -> int:
+        """The position of the last event; 0 where there is none."""
+        rows = await self.fetch(_HEAD)
+        return int(rows[0]["position"])
+
+    async def fetch(self, statement: str, *parameters: Any) -> list[asyncpg.Record]:
+        """Read with the pool, once more over a fresh connection where one was found dead.
+
+        Raises StoreUnavailable where that fails too.
+        """
+        try:
+            return await self._pool.fetch(statement, *parameters)
+        except Exception as error:
+            if not passes(error):
+                raise
+        # What ended one connection, such as a restart, has mostly ended the idle ones as well.
+        await self._pool.expire_connections()
+        try:
+            return await self._pool.fetch(statement, *parameters)
+        except Exception as error:
+            if not passes(error):
+                raise
+            raise StoreUnavailable(f"The event store does not answer: {error!r}") from error
+
+
+def _stored(row: asyncpg.Record) -> StoredEvent:
+    return StoredEvent(
+        originator_id=row["originator_id"],
+        originator_version=row["originator_version"],
+        topic=row["topic"],
+        state=row["state"].encode(),
+    )
+
+
+def _notification(row: asyncpg.Record) -> Notification:
+    return Notification(
+        originator_id=row["originator_id"],
+        originator_version=row["originator_version"],
+        topic=row["topic"],
+        state=row["state"].encode(),
+        id=row["notification_id"],
+    )
+
+
+def _or(value: int | None, otherwise: int) -> int:
+    return otherwise if value is None else value
