@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.dev import Dev
-from tests.integration.deploy.processes import running_in, until
+from tests.integration.deploy.processes import kill_all_in
 from tests.processes import free_port
 
 
@@ -24,10 +22,7 @@ def data() -> Iterator[Path]:
     folder.chmod(0o755)
     data = folder / "data"
     yield data
-    left = running_in(data)
-    for process in left:
-        os.kill(process, signal.SIGKILL)
-    until(lambda: not running_in(data))
+    left = kill_all_in(data)
     shutil.rmtree(folder)
     assert left == []
 

@@ -109,10 +109,18 @@ async def write(session: aiohttp.ClientSession, titles: Iterator[int], answered:
 async def kill(victim: str, dev: Dev, data: Path, chance: random.Random) -> None:
     """``kill -9`` one process of ours, by its pid, as soon as there is one."""
     deadline = time.monotonic() + RECOVERY
-    while not (found := processes(victim, dev, data)):
+    while not killed(processes(victim, dev, data), chance):
         assert time.monotonic() < deadline, f"there is no {victim} to kill"
         await asyncio.sleep(0.02)
-    os.kill(chance.choice(found), signal.SIGKILL)
+
+
+def killed(found: list[int], chance: random.Random) -> bool:
+    """Whether one of them was still there to be killed."""
+    try:
+        os.kill(chance.choice(found), signal.SIGKILL)
+    except (IndexError, ProcessLookupError):
+        return False
+    return True
 
 
 def processes(victim: str, dev: Dev, data: Path) -> list[int]:

@@ -1,15 +1,13 @@
 """Folders for embedded servers."""
 
-import os
 import shutil
-import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.integration.deploy.processes import running_in, until
+from tests.integration.deploy.processes import kill_all_in
 
 
 @pytest.fixture
@@ -32,11 +30,7 @@ def data(open_folder: Path) -> Iterator[Path]:
     """A new data folder; fails the test if a server is left in it."""
     folder = open_folder / "data"
     yield folder
-    left = running_in(folder)
-    for process in left:
-        os.kill(process, signal.SIGKILL)
-    until(lambda: not running_in(folder))
-    assert left == []
+    assert kill_all_in(folder) == []
 
 
 @pytest.fixture

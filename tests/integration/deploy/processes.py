@@ -2,11 +2,12 @@
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psycopg
@@ -86,6 +87,35 @@ def running_in(folder: Path) -> list[int]:
     return [
         int(process.name) for process in Path("/proc").glob("[0-9]*") if _is_in(process, folder)
     ]
+
+
+def send(pid: int, number: signal.Signals) -> None:
+    """Signals a process that may have gone meanwhile."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def paused(folder: Path) -> list[int]:
+    """Stops what runs in this folder, what it starts meanwhile included."""
+    stopped: list[int] = []
+    while new := [pid for pid in running_in(folder) if pid not in stopped]:
+        for pid in new:
+            send(pid, signal.SIGSTOP)
+        stopped += new
+    return stopped
+
+
+def kill_all_in(folder: Path) -> list[int]:
+    """Kills what is left in this folder; returns what that was."""
+    left = running_in(folder)
+
+    def gone() -> bool:
+        for pid in (running := running_in(folder)):
+            send(pid, signal.SIGKILL)
+        return not running
+
+    until(gone)
+    return left
 
 
 def _is_in(process: Path, folder: Path) -> bool:

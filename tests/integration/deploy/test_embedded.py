@@ -22,9 +22,12 @@ from tests.integration.deploy.processes import (
     IS_ROOT,
     ask,
     has_proc,
+    kill_all_in,
     leave,
     needs_root,
+    paused,
     running_in,
+    send,
     started_at,
     until,
     url_of,
@@ -156,13 +159,6 @@ def test_ctrl_c_in_a_terminal_leaves_the_server_to_its_other_users(data: Path) -
             leave(other)
 
 
-def kill_servers(data: Path) -> None:
-    for pid in running_in(data):
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    until(lambda: not running_in(data))
-
-
 @contextmanager
 def innocent(pid_file: Path) -> Iterator[None]:
     """A process that the pid file names, and that must be alive at the end.
@@ -186,7 +182,7 @@ def test_a_stale_pid_file_does_not_hurt_an_innocent_process(data: Path) -> None:
         ask(url_of(killed), "CREATE TABLE kept AS SELECT 7 AS number")
         killed.kill()
         killed.wait()
-    kill_servers(data)
+    kill_all_in(data)
     with innocent(data / "postgres" / "postmaster.pid"), use(data, durable=False) as url:
         assert ask(url, "SELECT number FROM kept") == "7"
 
@@ -197,7 +193,7 @@ def test_stopping_signals_nobody_when_the_server_has_died(
     monkeypatch.setattr(postmaster, "STUBBORN", 0.1)
     using = use(data, durable=False)
     using.__enter__()
-    kill_servers(data)
+    kill_all_in(data)
     with innocent(data / "postgres" / "postmaster.pid"):
         left_over = take(data / "server.lock")  # as a process of the dead server would hold it
         assert left_over is not None
@@ -224,7 +220,7 @@ def test_a_killed_initdb_leaves_nothing_that_matters(data: Path) -> None:
         until(lambda: list(data.glob("initdb-*/PG_VERSION")))
         killed.kill()
         killed.wait()
-        kill_servers(data)
+        kill_all_in(data)
     assert list(data.glob("initdb-*"))
     with use(data, durable=False) as url:
         assert ask(url, "SELECT 1") == "1"
@@ -234,14 +230,12 @@ def test_a_killed_initdb_leaves_nothing_that_matters(data: Path) -> None:
 def test_an_initdb_whose_user_was_killed_is_waited_for(data: Path) -> None:
     with user(data) as killed:
         until(lambda: list(data.glob("initdb-*/PG_VERSION")))
-        orphans = running_in(data)
-        for pid in orphans:
-            os.kill(pid, signal.SIGSTOP)
+        orphans = paused(data)
         killed.kill()
         killed.wait()
     assert take(data / "server.lock") is None
     for pid in orphans:
-        os.kill(pid, signal.SIGCONT)
+        send(pid, signal.SIGCONT)
     with use(data, durable=False) as url:
         assert ask(url, "SELECT 1") == "1"
         assert list(data.glob("initdb-*")) == []
