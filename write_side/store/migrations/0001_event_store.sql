@@ -3,10 +3,11 @@
 CREATE SCHEMA IF NOT EXISTS write_side;
 
 -- The columns of the eventsourcing library. notification_id is the position: gapless, and in
--- commit order, because it is taken from write_side.head inside the append.
+-- commit order, because it is taken from write_side.head inside the append. Streams are ordered by
+-- their bytes, whatever the database's language: a replay reads one range of them after another.
 CREATE TABLE write_side.event (
     notification_id    bigint NOT NULL PRIMARY KEY,
-    originator_id      text   NOT NULL,
+    originator_id      text   COLLATE "C" NOT NULL,
     originator_version bigint NOT NULL,
     topic              text   NOT NULL,
     state              text   NOT NULL,
