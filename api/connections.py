@@ -82,6 +82,11 @@ class Connection(web.RequestHandler):
         response.force_close()
         return response
 
+    def log_exception(self, *args: Any, **options: Any) -> None:
+        """What goes wrong between requests; of a damaged body its handler knows already."""
+        if not isinstance(options.get("exc_info"), web.RequestPayloadError):
+            super().log_exception(*args, **options)
+
     def _give_headers(self, request: web.BaseRequest) -> None:
         """A request that matched nothing is still one of the application's, whose signals set
         the headers that every response carries."""
@@ -120,7 +125,10 @@ class Server(web.Server):
         try:
             response: web.StreamResponse = await self._inner(request)
         except web.HTTPException as refusal:
-            return router_response(refusal)
+            response = router_response(refusal)
+        # After a damaged body nobody knows where the next request begins.
+        if request.content.exception() is not None:
+            response.force_close()
         return response
 
     def __call__(self) -> web.RequestHandler:

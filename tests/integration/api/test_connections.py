@@ -200,6 +200,20 @@ class TestBodies:
             status, _, body = await answered(streams, request)
             assert (status, list(body)) == (413, ["error"])
 
+    async def test_after_a_damaged_one_the_connection_is_closed(
+        self, impatient: Server, logged: Logged
+    ) -> None:
+        read = logged("json")
+        packed = POST + b"Content-Encoding: gzip\r\nContent-Length: 7\r\n\r\nno gzip"
+        chunked = POST + b"Transfer-Encoding: chunked\r\n\r\nno length\r\n"
+        for request in (packed, chunked):
+            async with connected(impatient) as streams:
+                status, headers, body = await answered(streams, request)
+                assert (status, list(body)) == (400, ["error"])
+                assert headers.get("connection") in ("close", None)  # None: HTTP 1.0
+                assert await is_closed(streams)
+        assert {json.decode(line)["level"] for line in read().splitlines()} == {"info"}
+
     async def test_json_is_read_whatever_it_is_called(self, impatient: Server) -> None:
         client = impatient.client()
         for n, name in enumerate(
