@@ -18,9 +18,14 @@ EXPOSED_HEADERS = (
 MAX_AGE = "7200"  # seconds; browsers remember a preflight no longer
 
 
+def crosses_origins(path: str) -> bool:
+    """Of a request, or as a route has it."""
+    return _PATHS.fullmatch(path) is not None
+
+
 async def add_cors(request: web.Request, response: web.StreamResponse) -> None:
     """Whatever made the response (``on_response_prepare``)."""
-    if _PATHS.fullmatch(request.rel_url.path_safe):
+    if crosses_origins(request.rel_url.path_safe):
         response.headers["Access-Control-Allow-Origin"] = "*"
         response.headers["Access-Control-Expose-Headers"] = EXPOSED_HEADERS
 
@@ -28,7 +33,7 @@ async def add_cors(request: web.Request, response: web.StreamResponse) -> None:
 def add_preflights(app: web.Application) -> None:
     """OPTIONS beside the other methods of every cross-origin route, which must be there by now."""
     for resource in app.router.resources():
-        if isinstance(resource, web.Resource) and _PATHS.fullmatch(resource.canonical):
+        if isinstance(resource, web.Resource) and crosses_origins(resource.canonical):
             methods = sorted({route.method for route in resource} | {"OPTIONS"})
             resource.add_route("OPTIONS", _preflight(methods))
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from functools import cache
 from importlib import resources
 
 from aiohttp import web
 
+from api.context import SERVICE, Call
+from api.limits.responses import check_address_limit
 from api.openapi.document import document
 from api.wire import encode
+
+Handler = Callable[[web.Request], Awaitable[web.Response]]
 
 _TYPES = {
     "swagger-ui.css": "text/css",
@@ -32,9 +37,9 @@ _POLICY = "; ".join(
 
 def routes() -> list[web.RouteDef]:
     return [
-        web.get("/v1/openapi.json", openapi),
-        web.get("/docs", page),
-        web.get("/docs/{file:[^/]+}", file),
+        web.get("/v1/openapi.json", _counted(openapi)),
+        web.get("/docs", _counted(page)),
+        web.get("/docs/{file:[^/]+}", _counted(file)),
     ]
 
 
@@ -54,6 +59,16 @@ async def file(request: web.Request) -> web.Response:
     if name not in _TYPES:
         raise web.HTTPNotFound
     return _as_declared(web.Response(body=_read(name), content_type=_TYPES[name], charset="utf-8"))
+
+
+def _counted(handler: Handler) -> Handler:
+    """Behind the address's limit alone, which counts every request (§8)."""
+
+    async def handle(request: web.Request) -> web.Response:
+        await check_address_limit(Call(request, request.app[SERVICE], permission=""))
+        return await handler(request)
+
+    return handle
 
 
 def _as_declared(response: web.Response) -> web.Response:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.openapi.examples import REQUEST_ID
+from api.cors import ALLOWED_HEADERS, EXPOSED_HEADERS, MAX_AGE
+from api.openapi.examples import ETAG, POSITION, REQUEST_ID
+from api.representation import READ, VARY
 
 
 def _header(description: str, schema: Any, example: Any, *, required: bool = True) -> Any:
@@ -31,19 +33,28 @@ HEADERS: dict[str, Any] = {
     "X-RateLimit-Reset": _header("When the window resets, in Unix seconds.", _WHOLE, 1769851860),
     "Retry-After": _header("Seconds to wait.", {"type": "integer", "minimum": 1}, 17),
     "ETag": _header(
-        "Names this very answer, for If-None-Match.", {"type": "string"}, 'W/"5d41402abc4b2a76"'
+        "Names this very answer, for If-None-Match.",
+        {"type": "string", "pattern": '^W/"[0-9a-f]{32}"$'},
+        ETAG,
     ),
     "Cache-Control": _header(
         "Nothing is kept but by the client itself, and not without asking.",
         {"type": "string"},
-        "private, no-cache",
+        READ,
     ),
     "Vary": _header(
         "The answer depends on the key and the environment.",
         {"type": "string"},
-        "Authorization, X-API-Key, X-Environment, Accept-Encoding",
+        VARY,
         required=False,
     ),
+    "Content-Encoding": _header(
+        "The body is packed: it has more than 1 KB, and Accept-Encoding allows it.",
+        {"type": "string", "const": "gzip"},
+        "gzip",
+        required=False,
+    ),
+    "Allow": _header("The methods that the path answers.", {"type": "string"}, "GET,HEAD,OPTIONS"),
     "Content-Security-Policy": _header(
         "The page loads nothing from other hosts.", {"type": "string"}, "default-src 'none'"
     ),
@@ -51,10 +62,10 @@ HEADERS: dict[str, Any] = {
         "Files are what they are declared to be.", {"type": "string", "const": "nosniff"}, "nosniff"
     ),
     "X-Content-Position": _header(
-        "A position in the log: all events up to it are in what is answered.",
-        _WHOLE,
-        120,
-        required=False,
+        "Where the entry stands in the log, for reads that want to see it: an opaque token of "
+        "your workspace.",
+        {"type": "string", "pattern": "^[A-Za-z0-9_-]{32}$"},
+        POSITION,
     ),
     "X-Content-Visible": _header(
         "Whether the entry can be read by now. It is in the log and will be, either way.",
@@ -67,8 +78,16 @@ HEADERS: dict[str, Any] = {
     "Access-Control-Expose-Headers": _header(
         "The headers that scripts in browsers may read.",
         {"type": "string"},
-        "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, ETag, "
-        "X-Request-Id, X-Content-Position, X-Content-Visible",
+        EXPOSED_HEADERS,
+    ),
+    "Access-Control-Allow-Methods": _header(
+        "The methods that a page may use.", {"type": "string"}, "GET, HEAD, OPTIONS"
+    ),
+    "Access-Control-Allow-Headers": _header(
+        "The headers that a page may send.", {"type": "string"}, ALLOWED_HEADERS
+    ),
+    "Access-Control-Max-Age": _header(
+        "Seconds for which this answer may be remembered.", _WHOLE, int(MAX_AGE)
     ),
 }
 ALWAYS = (
@@ -80,7 +99,18 @@ ALWAYS = (
     "Vary",
 )
 CORS = ("Access-Control-Allow-Origin", "Access-Control-Expose-Headers")
+PREFLIGHT = (
+    "Allow",
+    "Access-Control-Allow-Methods",
+    "Access-Control-Allow-Headers",
+    "Access-Control-Max-Age",
+)
 
 
 def referred(*names: str) -> dict[str, Any]:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+
+
+def optional(name: str) -> dict[str, Any]:
+    """A header that this response has on some paths only."""
+    return {name: {**HEADERS[name], "required": False}}

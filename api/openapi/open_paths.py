@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from api.openapi import answers, examples
-from api.openapi.paths import operation
+from api.openapi.paths import EVERY, operation
 
-_ID = ("requestId",)
 _OK = {
     "type": "object",
     "properties": {"status": {"type": "string", "const": "ok"}},
     "required": ["status"],
+    "additionalProperties": False,
 }
 _DOCUMENT = {"type": "object", "required": ["openapi", "info", "paths"]}
 _METRICS = """\
@@ -27,7 +27,7 @@ def open_paths() -> dict[str, Any]:
 
 
 def _of_operators() -> dict[str, Any]:
-    fault = answers.of_operators()
+    fault = answers.refused("fault")
     up = _content("application/json", _OK, {"status": "ok"})
     ready = {
         "200": answers.success("Ready", "Readiness", examples.READY),
@@ -39,21 +39,21 @@ def _of_operators() -> dict[str, Any]:
             "isAlive",
             "Operations",
             "Is the process up?",
-            _ID,
+            EVERY,
             {"200": answers.response("It is", up), **fault},
         ),
         "/readyz": operation(
             "isReady",
             "Operations",
             "Do both databases answer, and is the read model close to the log?",
-            _ID,
+            EVERY,
             {**ready, **fault},
         ),
         "/metrics": operation(
             "getMetrics",
             "Operations",
             "Metrics in Prometheus' text format",
-            _ID,
+            EVERY,
             {"200": answers.response("Metrics", metrics), **fault},
         ),
     }
@@ -68,7 +68,7 @@ def _of_documentation() -> dict[str, Any]:
         **_content("text/javascript", {"type": "string"}, "SwaggerUIBundle({})"),
         **_content("text/css", {"type": "string"}, ".swagger-ui {}"),
     }
-    pages = answers.of_anybody()
+    pages = answers.refused(*answers.ANYBODY)
     plain = "X-Content-Type-Options"
     policy = (plain, "Content-Security-Policy")
     return {
@@ -76,7 +76,7 @@ def _of_documentation() -> dict[str, Any]:
             "getDocument",
             "Documentation",
             "This document",
-            (*_ID, "ifNoneMatch"),
+            (*EVERY, "ifNoneMatch"),
             {
                 "200": answers.response("The document", document, "ETag"),
                 **answers.unchanged(),
@@ -87,17 +87,17 @@ def _of_documentation() -> dict[str, Any]:
             "getPage",
             "Documentation",
             "This document as a page",
-            _ID,
+            EVERY,
             {"200": answers.response("The page", page, *policy), **pages},
         ),
         "/docs/{file}": operation(
             "getFile",
             "Documentation",
             "A file of that page",
-            ("file", *_ID),
+            ("file", *EVERY),
             {
                 "200": answers.response("The file", files, plain),
-                **answers.not_found("The page has no such file"),
+                **answers.refused("nothing"),
                 **pages,
             },
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from api.openapi.examples import ETAG, POSITION
 from api.parameters import STATUSES
 from write_side.domain.identity import ENVIRONMENTS
 
@@ -93,7 +94,21 @@ PARAMETERS: dict[str, Parameter] = {
     "ifNoneMatch": _header(
         "If-None-Match",
         "ETags of answers you have: 304 without a body where one of them still holds.",
-        'W/"5d41402abc4b2a76"',
+        ETAG,
+    ),
+    "acceptEncoding": _header(
+        "Accept-Encoding",
+        "Answers above 1 KB are packed with gzip where this allows it.",
+        "gzip",
+    ),
+    "contentEncoding": _header(
+        "Content-Encoding", "How the body is packed, gzip or deflate; plain without it.", "gzip"
+    ),
+    "position": _header(
+        "X-Content-Position",
+        "What a create answered with: the read waits until it sees what was written then, and is "
+        "503 where that takes too long.",
+        POSITION,
     ),
     "idempotencyKey": _header(
         "Idempotency-Key",

@@ -7,9 +7,9 @@ from typing import Any
 from api.openapi import answers, examples
 
 PAGE = {"limit": 10, "offset": 0, "total": 1}
-_SCOPE = ("locale", "environment", "environmentHeader", "requestId")
-_READ = (*_SCOPE, "ifNoneMatch")
-_FRESH = ("ETag", "X-Content-Position")
+EVERY = ("requestId", "acceptEncoding")
+_SCOPE = ("locale", "environment", "environmentHeader", *EVERY)
+_READ = (*_SCOPE, "ifNoneMatch", "position")
 
 
 def operation(
@@ -39,8 +39,9 @@ def _list_of_type() -> dict[str, Any]:
         "List entries of a type, newest first",
         ("type", "limitOf10", "offset", "status", "language", *_READ),
         {
-            "200": answers.success("A page", "TypeListBody", body, *_FRESH, cors=True),
-            **answers.of_list(),
+            "200": answers.success("A page", "TypeListBody", body, "ETag"),
+            **answers.unchanged(),
+            **answers.refused(*answers.READ, "unknownStatus", "contentType"),
         },
     )
 
@@ -53,8 +54,9 @@ def _single() -> dict[str, Any]:
         "Get one entry, whatever its status",
         ("type", "slug", "language", *_READ),
         {
-            "200": answers.success("The entry", "SingleBody", body, *_FRESH, cors=True),
-            **answers.of_entry(),
+            "200": answers.success("The entry", "SingleBody", body, "ETag"),
+            **answers.unchanged(),
+            **answers.refused(*answers.READ, "contentType", "entry"),
         },
     )
 
@@ -67,8 +69,9 @@ def _list_across_types() -> dict[str, Any]:
         "List entries across types, of every status, newest first",
         ("ofType", "limitOf50", "offset", *_READ),
         {
-            "200": answers.success("A page", "ListBody", body, *_FRESH),
-            **answers.of_list(cors=False),
+            "200": answers.success("A page", "ListBody", body, "ETag"),
+            **answers.unchanged(),
+            **answers.refused(*answers.READ, "contentType"),
         },
     )
 
@@ -89,10 +92,10 @@ def _create() -> dict[str, Any]:
         "createEntry",
         "Content",
         "Create an entry, as a draft",
-        (*_SCOPE, "idempotencyKey"),
+        (*_SCOPE, "idempotencyKey", "contentEncoding"),
         {
             "200": answers.success("The draft", "CreatedBody", body, *headers),
-            **answers.of_create(),
+            **answers.refused(*answers.CREATE),
         },
         requestBody=new,
         description="Answers once the entry can be read; X-Content-Visible is false where that "
@@ -108,8 +111,9 @@ def _types() -> dict[str, Any]:
         "List the environment's content types, by slug",
         _READ,
         {
-            "200": answers.success("All", "ContentTypesBody", body, *_FRESH, cors=True),
-            **answers.of_types(),
+            "200": answers.success("All", "ContentTypesBody", body, "ETag"),
+            **answers.unchanged(),
+            **answers.refused(*answers.READ),
         },
     )
 
@@ -122,8 +126,9 @@ def _type() -> dict[str, Any]:
         "Get one content type",
         ("typeSlug", *_READ),
         {
-            "200": answers.success("The type", "ContentTypeBody", body, *_FRESH, cors=True),
-            **answers.of_types(),
+            "200": answers.success("The type", "ContentTypeBody", body, "ETag"),
+            **answers.unchanged(),
+            **answers.refused(*answers.READ, "contentType"),
         },
     )
 

@@ -8,14 +8,13 @@ import pytest
 from aiohttp import web
 
 from api.context import Service
+from api.limits.bucket import Standing
 from api.openapi.document import document
 from api.server import application
 from tests.integration.api.serving import Server
 
 # Pages and a language of their own.
 APART = ("/dashboard", "/graphql")
-# HEAD comes with each GET and OPTIONS with CORS: the document says so once, in its introduction.
-IMPLIED = ("HEAD", "OPTIONS")
 
 
 async def nothing(_request: web.Request) -> web.Response:
@@ -26,9 +25,7 @@ def routes(service: Service) -> set[tuple[str, str]]:
     return {
         (route.method, route.resource.canonical)
         for route in application(service).router.routes()
-        if route.resource is not None
-        and route.method not in IMPLIED
-        and not route.resource.canonical.startswith(APART)
+        if route.resource is not None and not route.resource.canonical.startswith(APART)
     }
 
 
@@ -61,6 +58,18 @@ async def test_the_page_loads_nothing_from_elsewhere(server: Server) -> None:
     for file in files:
         if file != "data:,":
             assert (await client.get(f"/{file}")).status == 200
+
+
+async def test_it_is_counted_as_every_request_of_an_address_is(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def is_over(_request: web.Request) -> Standing:
+        return Standing(passed=False, limit=1, remaining=0, reset=1_769_851_860, wait=7)
+
+    monkeypatch.setattr(server.service.limits, "count_address", is_over)
+    for path in ("/docs", "/docs/start.js", "/v1/openapi.json"):
+        answer = await server.client(None).get(path)
+        assert (answer.status, answer.headers["Retry-After"]) == (429, "7")
 
 
 @pytest.mark.parametrize("name", ["LICENSE", "index.html", "..%2Fwire.py", "nothing", "%00"])

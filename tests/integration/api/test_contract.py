@@ -1,0 +1,182 @@
+"""Real answers of every status, held against the OpenAPI document; and that this can fail."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from jsonschema import ValidationError
+from msgspec import json
+from multidict import CIMultiDict
+from yarl import URL
+
+from read_side.refusals import ReadModelUnavailable
+from tests.contract import Contract
+from tests.integration.api.serving import Answer, Client, Server, serving
+from tests.integration.api.test_connections import BROKEN, POST, answered, connected
+from tests.integration.projector.given import raws
+from write_side.domain.definition import Field
+from write_side.repository import Repository
+
+CONTRACT = Contract()
+PATHS = [
+    "/v1/content",
+    "/v1/content?type=posts&locale=fr-FR",
+    "/v1/content/posts",
+    "/v1/content/posts?status=draft",
+    "/v1/content/posts/a%2Fb",
+    "/v1/content-types",
+    "/v1/content-types/posts",
+    "/v1/openapi.json",
+    "/docs",
+    "/docs/start.js",
+    "/docs/swagger-ui.css",
+    "/healthz",
+    "/readyz",
+    "/metrics",
+]
+READS = [
+    ("/v1/content?environment=prod", 400),
+    ("/v1/content/posts?locale=xx", 400),
+    ("/v1/content/posts?status=live", 400),
+    ("/v1/content-types?environment=staging", 404),
+    ("/v1/content/nothing", 404),
+    ("/v1/content/posts/nothing", 404),
+    ("/v1/content?type=nothing", 404),
+    ("/v1/content-types/nothing", 404),
+    ("/docs/nothing", 404),
+    ("/v1/content/", 404),
+    ("/nothing", 404),
+]
+NEW: dict[str, Any] = {"contentTypeSlug": "posts", "title": "T"}
+CREATES: list[tuple[Any, dict[str, str], int]] = [
+    (NEW, {"Idempotency-Key": "k"}, 200),
+    (NEW, {"Idempotency-Key": "k"}, 200),
+    ({**NEW, "slug": "other"}, {"Idempotency-Key": "k"}, 422),
+    (NEW, {}, 409),
+    (NEW, {"Idempotency-Key": "é"}, 400),
+    ({**NEW, "slug": None}, {}, 400),
+    ({**NEW, "fields": []}, {}, 400),
+    ({**NEW, "slug": "x", "fields": {"body": 7}}, {}, 400),
+    (b"{", {}, 400),
+    (b"{}", {"Content-Encoding": "gzip"}, 400),
+    ({**NEW, "contentTypeSlug": "nothing"}, {}, 404),
+    ({**NEW, "title": "x" * 60_000}, {}, 413),
+]
+
+
+@pytest.fixture
+async def server(database_url: str, repository: Repository) -> AsyncIterator[Server]:
+    async with serving(database_url, repository, client_timeout=1, max_body_bytes=50_000) as server:
+        acme = await server.workspace(staging=True)
+        await acme.content_type(Field("body", "Body", "text"), Field("views", "Views", "number"))
+        await acme.entry("a/b", fields=raws(body="text " * 1000))
+        await server.key("may only look", "acme", ("content.view",))
+        await server.key("may only write", "acme", ("content.edit",))
+        await server.caught_up()
+        yield server
+
+
+def holds(method: str, path: str, answer: Answer, status: int) -> None:
+    assert answer.status == status, (path, answer.text)
+    CONTRACT.check(method, path, status, answer.headers, answer.text)
+
+
+async def ask(client: Client, method: str, path: str, status: int, **options: Any) -> Answer:
+    """The path goes out as it is written."""
+    url: Any = URL(path, encoded=True)
+    answer = await client.ask(method, url, **options)
+    holds(method, path, answer, status)
+    return answer
+
+
+async def test_what_is_read(server: Server) -> None:
+    for path in PATHS:
+        whole = await ask(server.client(), "GET", path, 200)
+        await ask(server.client(), "HEAD", path, 200)
+        if "ETag" in whole.headers:
+            had = {"If-None-Match": whole.headers["ETag"]}
+            await ask(server.client(), "GET", path, 304, headers=had)
+            await ask(server.client(), "HEAD", path, 304, headers=had)
+
+
+async def test_reads_that_are_refused(server: Server) -> None:
+    for path, status in READS:
+        for method in ("GET", "HEAD"):
+            await ask(server.client(), method, path, status)
+    for path in PATHS[:7]:
+        await ask(server.client(None), "GET", path, 401)
+        await ask(server.client("may only write"), "GET", path, 403)
+        await ask(server.client(), "GET", path, 400, headers={"X-Content-Position": "x"})
+
+
+async def test_creates(server: Server) -> None:
+    for body, headers, status in CREATES:
+        holds("POST", "/v1/content", await server.client().post(body, headers=headers), status)
+    holds("POST", "/v1/content", await server.client("may only look").post(NEW), 403)
+    holds("POST", "/v1/content", await server.client(None).post(NEW), 401)
+
+
+async def test_what_the_plan_refuses(server: Server) -> None:
+    globex = await server.workspace("globex", entries=0)
+    await globex.content_type()
+    client = server.client("secret-of-globex")
+    holds("POST", "/v1/content", await client.post(NEW), 402)
+    for path in PATHS[:7]:
+        await ask(client, "GET", path.partition("?")[0] + "?environment=staging", 402)
+
+
+async def test_methods_that_the_path_does_not_have_and_preflights(server: Server) -> None:
+    for path in PATHS:
+        template = path.partition("?")[0]
+        preflight = 204 if template.startswith(("/v1/content/", "/v1/content-types")) else 405
+        await ask(server.client(None), "OPTIONS", template, preflight)
+        await ask(server.client(None), "DELETE", template, 405)
+
+
+async def test_faults_and_databases_that_are_away(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for fault, status in ((RuntimeError, 500), (ReadModelUnavailable, 503)):
+
+        async def fails(*_: object, fault: type[Exception] = fault, **__: object) -> None:
+            raise fault
+
+        monkeypatch.setattr("api.content.entries.one", fails)
+        monkeypatch.setattr("api.content.entries.list_of_type", fails)
+        monkeypatch.setattr("api.content.entries.list_across_types", fails)
+        for path in PATHS[:5]:
+            await ask(server.client(), "GET", path, status)
+
+
+async def test_what_is_no_http_or_too_slow(server: Server) -> None:
+    expects = b"GET /v1/content HTTP/1.1\r\nHost: x\r\nExpect: x\r\n\r\n"
+    slow = POST + b"Content-Length: 100\r\n\r\n{"
+    requests = [(request, 400) for request in BROKEN] + [(expects, 417), (slow, 408)]
+    for request, status in requests:
+        async with connected(server) as streams:
+            got, headers, body = await answered(streams, request)
+        assert got == status
+        method, path = ("POST", "/v1/content") if status == 408 else ("GET", "/")
+        CONTRACT.check(method, path, got, CIMultiDict(headers), json.encode(body).decode())
+
+
+@pytest.mark.parametrize("fault", ["header", "no header", "status", "property", "type"])
+async def test_an_answer_that_is_not_as_declared_is_noticed(fault: str, server: Server) -> None:
+    path = "/v1/content-types"
+    answer = await server.client().get(path)
+    headers, status, text = dict(answer.headers), 200, answer.text
+    match fault:
+        case "header":
+            headers["X-Powered-By"] = "pride"
+        case "no header":
+            del headers["Cache-Control"]
+        case "status":
+            status = 409
+        case "property":
+            text = text.replace('"success"', '"secret":1,"success"')
+        case _:
+            text = text.replace('"success":true', '"success":"yes"')
+    with pytest.raises((AssertionError, ValidationError)):
+        CONTRACT.check("GET", path, status, headers, text)
