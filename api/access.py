@@ -1,9 +1,10 @@
-"""Who calls: API keys and what their workspaces may do, known in memory, never longer than true.
+"""Who calls: every key is known in memory, and no answer rests on what is a second old.
 
-Read from the event store's claims, not from the read model: a halted projector or a rollback
-never keeps a revoked key alive. Every change of a key, plan or environment raises the store's
-access version; its notification empties this cache, and a look each second does besides. Where
-that look has not succeeded for a while, requests look for themselves.
+A look at the store brings what is known up to date. The store's notifications cause one, so does
+half a second without any. A request looks for itself where the last look is a second old, where it
+is known to be outdated, and before it is refused: a key that was issued a moment ago is good. So
+a key that is missing, empty, unknown or revoked costs the same look, which one takes for all who
+wait, and never more than twenty a second.
 """
 
 from __future__ import annotations
@@ -11,134 +12,152 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import hmac
 import time
-from collections import OrderedDict
+from collections.abc import Awaitable, Coroutine
+from typing import Any, TypeAlias
 
 import asyncpg
 import structlog
-from msgspec import Struct
 
-from write_side.domain.events import Plan
+from api.key_claims import PATIENCE, KeyClaims
+from api.keys import Caller
 from write_side.repository import Repository
-from write_side.store.conflicts import StoreUnavailable
+from write_side.store.conflicts import StoreUnavailable, passes
 
-REMEMBERED = 10_000
-POLL = 1.0
-TRUSTED = 2.0
-"""Seconds since the last look for which what is known is true enough."""
-_KEY = """
-SELECT id, workspace, name, secret_hash, permissions FROM write_side.key_claim
-WHERE secret_hash = $1 AND NOT revoked"""
-_VERSION = "SELECT version FROM write_side.access"
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+
+CHANNEL = "contentlog_access"
+TRUSTED = 1.0
+"""Seconds for which what a look has found is true enough."""
+POLL = 0.5
+PACE = 0.05
+"""Seconds between the beginnings of two looks."""
+RETRY = 0.2
 _log = structlog.get_logger("api.access")
 
 
-class Caller(Struct, frozen=True):
-    """A live key and its workspace."""
-
-    key_id: str
-    key_name: str
-    workspace: str
-    permissions: frozenset[str]
-    plan: Plan
-    environments: tuple[str, ...]
-
-
 class Access:
+    """While the store is away, what is known goes on being trusted: no key can be revoked."""
+
     def __init__(self, url: str, repository: Repository) -> None:
         self._url = url
-        self._repository = repository
-        self._known: OrderedDict[str, Caller | None] = OrderedDict()
-        self._version: int | None = None
-        self._looked = -TRUSTED
-        self._looking = asyncio.Lock()
-        self._changes = 0
-        self._watching: asyncio.Task[None] | None = None
+        self._recorder = repository.recorder
+        self._claims = KeyClaims(self._fetch, repository)
+        self._listening: Connection | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._next: asyncio.Task[None] | None = None
+        self._turn = asyncio.Lock()
+        self._woken = asyncio.Event()
+        self._away = False
+        # Moments of our own clock: when the last look began, the last that succeeded, and when
+        # the store last said that something has changed.
+        self._began = self._looked = self._told = float("-inf")
 
     async def __aenter__(self) -> Access:
-        self._watching = asyncio.create_task(self._watch(), name="access watch")
+        """Loads all keys. Raises StoreUnavailable."""
+        await self._refresh()
+        self._start(self._watch(), "access watch")
+        self._start(self._listen_for_ever(), "access notifications")
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        assert self._watching is not None
-        self._watching.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._watching
+        ending = list(self._tasks)
+        for task in ending:
+            task.cancel()
+        await asyncio.gather(*ending, return_exceptions=True)
 
     async def caller(self, secret: str) -> Caller | None:
-        """Whose key it is; None for an unknown or revoked one."""
+        """Whose key it is; None for one that is missing, unknown or revoked."""
+        came = time.monotonic()
         digest = hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
-        if time.monotonic() - self._looked > TRUSTED:
+        await self._looked_since(max(came - TRUSTED, self._told))
+        caller = self._claims.keys.caller(digest)
+        if caller is None or not secret:
+            await self._looked_since(came)
+            caller = self._claims.keys.caller(digest)
+        return caller if secret else None
+
+    async def _looked_since(self, moment: float) -> None:
+        if self._looked < moment and not self._away:
             await self._look()
-        if digest in self._known:
-            self._known.move_to_end(digest)
-            return self._known[digest]
-        changes = self._changes
-        caller = await self._load(digest)
-        # What was read may have been changed meanwhile: then it is not remembered.
-        if changes == self._changes:
-            self._known[digest] = caller
-            if len(self._known) > REMEMBERED:
-                self._known.popitem(last=False)
-        return caller
 
-    async def _load(self, digest: str) -> Caller | None:
-        rows = await self._repository.recorder.fetch(_KEY, digest)
-        if not rows or not hmac.compare_digest(rows[0]["secret_hash"], digest):
-            return None
-        row = rows[0]
-        workspace = await self._repository.workspace(row["workspace"])
-        return Caller(
-            key_id=row["id"],
-            key_name=row["name"],
-            workspace=row["workspace"],
-            permissions=frozenset(row["permissions"]),
-            plan=workspace.plan,
-            environments=workspace.environments,
-        )
+    def _look(self) -> Awaitable[None]:
+        """One that begins from now on. Whoever waits may give up; the others wait on."""
+        if self._next is None:
+            self._next = self._start(self._take_turn(), "access look")
+        return asyncio.shield(self._next)
 
-    async def _look(self) -> None:
-        """Ask for the version through the pool: the watching connection alone may be refused.
-
-        Where the whole store is away, what is known goes on being trusted: no key can be revoked.
-        """
-        async with self._looking:
-            if time.monotonic() - self._looked <= TRUSTED:
-                return
+    async def _take_turn(self) -> None:
+        async with self._turn:
+            await asyncio.sleep(max(0.0, self._began + PACE - time.monotonic()))
+            # Whoever comes from now on has come too late for this one.
+            self._next = None
             try:
-                async with asyncio.timeout(POLL):
-                    [row] = await self._repository.recorder.fetch(_VERSION)
-            except (StoreUnavailable, TimeoutError):
-                self._looked = time.monotonic() - TRUSTED + POLL
-            else:
-                self._saw(row["version"])
+                await self._refresh()
+            except (StoreUnavailable, TimeoutError) as error:
+                if not self._away:
+                    _log.warning("the event store is out of reach", fault=repr(error))
+                self._away = True
 
-    def _saw(self, version: int) -> None:
-        if version != self._version:
-            self._forget()
-            self._version = version
-        self._looked = time.monotonic()
+    async def _refresh(self) -> None:
+        self._began = began = time.monotonic()
+        await self._claims.refresh()
+        self._looked, self._away = began, False
 
-    def _forget(self, *_notification: object) -> None:
-        self._changes += 1
-        self._known.clear()
+    async def _fetch(self, statement: str, *parameters: Any) -> list[asyncpg.Record]:
+        """Over a connection that no request can occupy; through the pool where there is none."""
+        connection = self._listening
+        if connection is not None:
+            try:
+                async with asyncio.timeout(PATIENCE):
+                    return await connection.fetch(statement, *parameters)
+            except Exception as error:
+                if not passes(error):
+                    raise
+                connection.terminate()
+        async with asyncio.timeout(PATIENCE):
+            return await self._recorder.fetch(statement, *parameters)
 
     async def _watch(self) -> None:
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(POLL):
+                    await self._woken.wait()
+            self._woken.clear()
+            try:
+                await self._look()
+            except Exception as error:
+                _log.error("keys cannot be loaded", exc_info=error)
+
+    async def _listen_for_ever(self) -> None:
         while True:
             try:
                 await self._listen()
             except Exception as error:
-                _log.warning("the event store is out of reach", fault=repr(error))
-                await asyncio.sleep(0.2)
+                _log.warning("the event store cannot be listened to", fault=repr(error))
+            await asyncio.sleep(RETRY)
 
     async def _listen(self) -> None:
+        """Until the connection ends."""
         connection = await asyncpg.connect(self._url, timeout=5)
         try:
-            await connection.add_listener("contentlog_access", self._forget)
-            while True:
-                version = await connection.fetchval(_VERSION, timeout=5)
-                self._saw(version)
-                await asyncio.sleep(POLL)
+            ended = asyncio.Event()
+            connection.add_termination_listener(lambda *_: ended.set())
+            await connection.add_listener(CHANNEL, self._hear)
+            self._listening = connection
+            # Of what was said before we listened.
+            self._hear()
+            await ended.wait()
         finally:
+            self._listening = None
             connection.terminate()
+
+    def _hear(self, *_notification: object) -> None:
+        self._told = time.monotonic()
+        self._woken.set()
+
+    def _start(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task

@@ -22,8 +22,7 @@ Handler = Callable[[Call], Awaitable[web.Response]]
 
 async def check_key(call: Call) -> None:
     """401. ``Authorization: Bearer`` wins; ``X-API-Key`` serves where it is absent."""
-    secret = _secret(call.request)
-    call.caller = await call.service.access.caller(secret) if secret else None
+    call.caller = await call.service.access.caller(_secret(call.request))
     if call.caller is None:
         raise Unauthorized
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from aiohttp import web
 from msgspec import Struct, field
 
-from api.access import Access, Caller
+from api.access import Access
 from api.idempotency import InFlight
+from api.keys import Caller
 from api.limits.limits import Limits
 from api.positions import Positions
 from api.settings import ApiSettings

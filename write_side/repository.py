@@ -10,6 +10,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
+from eventsourcing.persistence import StoredEvent
+
 from write_side.domain import content_type as content_types
 from write_side.domain import entry as entries
 from write_side.domain.content_type import ContentType
@@ -137,6 +139,14 @@ class Repository:
     async def find_workspace(self, slug: str) -> Workspace | None:
         return _folded(evolve_workspace, await self._stream(workspace_stream(slug)))
 
+    async def workspaces(self, slugs: Iterable[str]) -> list[Workspace]:
+        """Those of the slugs that are workspaces, at once."""
+        streams = await self.recorder.select_streams(map(workspace_stream, slugs))
+        folded = (
+            _folded(evolve_workspace, map(self._decoded, events)) for events in streams.values()
+        )
+        return [workspace for workspace in folded if workspace is not None]
+
     async def find_key(self, workspace: str, name: str) -> Key | None:
         """The live key of a name."""
         rows = await self.recorder.fetch(_KEY, workspace, name)
@@ -201,7 +211,10 @@ class Repository:
 
     async def _stream(self, stream: str) -> list[Any]:
         stored = await self.recorder.select_events(stream)
-        return [self.mapper.decode(event.topic, event.state) for event in stored]
+        return [self._decoded(event) for event in stored]
+
+    def _decoded(self, event: StoredEvent) -> Any:
+        return self.mapper.decode(event.topic, event.state)
 
 
 def _folded(evolve: Callable[[T | None, Any], T], events: Iterable[Any]) -> T | None:

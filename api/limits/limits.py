@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 from prometheus_client import Counter as Metric
 
-from api.access import Caller
+from api.keys import Caller
 from api.limits import address
 from api.limits.bucket import Standing
 from api.limits.counter import Counter

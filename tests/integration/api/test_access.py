@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any
 
 import pytest
 
 from api import access
 from api.access import Access
+from api.key_claims import KeyClaims
+from api.keys import Keys
+from tests.integration.projecting import until
 from tests.integration.projector.given import Given
 from write_side import commands as c
 from write_side.repository import Repository
@@ -17,29 +23,66 @@ from write_side.store.conflicts import StoreUnavailable
 
 SECRET = "secret-of-somebody-who-calls"
 NOWHERE = "postgresql://nobody@127.0.0.1:1/nothing"
+FOR_EVER = 3600.0
 
 
 @pytest.fixture
 async def given(repository: Repository) -> Given:
     given = Given(repository)
     await given.workspace()
+    await issued(given, "somebody", SECRET)
+    return given
+
+
+async def issued(given: Given, name: str, secret: str) -> None:
     await given.does(
         c.IssueKey,
         workspace="acme",
-        name="somebody",
+        name=name,
         permissions=("content.view",),
-        secret_hash=hashlib.sha256(SECRET.encode()).hexdigest(),
+        secret_hash=hashlib.sha256(secret.encode()).hexdigest(),
     )
-    return given
 
 
 async def revoked(given: Given) -> None:
     await given.does(c.RevokeKey, workspace="acme", name="somebody")
 
 
-async def test_a_revoked_key_is_forgotten_though_the_watch_cannot_connect(
+@pytest.fixture
+def unprompted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody looks but the requests, and those only where they must."""
+    monkeypatch.setattr(access, "POLL", FOR_EVER)
+    monkeypatch.setattr(access, "TRUSTED", FOR_EVER)
+
+
+@contextmanager
+def counted_looks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+    """When each look began."""
+    looks: list[float] = []
+    refresh = KeyClaims.refresh
+
+    async def counted(claims: KeyClaims) -> None:
+        looks.append(asyncio.get_running_loop().time())
+        await refresh(claims)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(KeyClaims, "refresh", counted)
+        yield looks
+
+
+async def settled(known: Access) -> None:
+    """It listens, and has looked since."""
+
+    async def has_looked() -> bool:
+        return known._listening is not None and known._looked >= known._told
+
+    await until(has_looked)
+
+
+async def test_a_revoked_key_is_refused_though_nobody_says_so(
     given: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(access, "POLL", FOR_EVER)
     monkeypatch.setattr(access, "TRUSTED", 0.05)
     async with Access(NOWHERE, given.repository) as known:
         assert await known.caller(SECRET)
@@ -48,38 +91,180 @@ async def test_a_revoked_key_is_forgotten_though_the_watch_cannot_connect(
         assert await known.caller(SECRET) is None
 
 
-async def test_while_the_store_is_away_known_keys_are_served_and_it_is_asked_once_a_second(
+@pytest.mark.usefixtures("unprompted")
+async def test_a_revoked_key_is_refused_once_the_store_says_so(
+    given: Given, database_url: str
+) -> None:
+    async with Access(database_url, given.repository) as known:
+        await settled(known)
+        assert await known.caller(SECRET)
+        await revoked(given)
+
+        async def refused() -> bool:
+            return await known.caller(SECRET) is None
+
+        await until(refused)
+
+
+async def test_a_revoked_key_is_refused_without_a_request_that_asks(
     given: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(access, "TRUSTED", 0.0)
-    looks = 0
-
-    async def away(*_: object) -> None:
-        nonlocal looks
-        looks += 1
-        raise StoreUnavailable
-
+    monkeypatch.setattr(access, "TRUSTED", FOR_EVER)
     async with Access(NOWHERE, given.repository) as known:
-        assert await known.caller(SECRET)
-        monkeypatch.setattr(given.repository.recorder, "fetch", away)
-        began = time.monotonic()
-        while time.monotonic() - began < 0.5:
-            assert await asyncio.gather(*(known.caller(SECRET) for _ in range(10)))
-    assert looks == 1
+        await revoked(given)
+
+        async def gone() -> bool:
+            return len(known._claims.keys) == 0
+
+        await until(gone)
 
 
-async def test_with_the_watch_at_work_no_request_asks(
+@pytest.mark.usefixtures("unprompted")
+async def test_a_key_that_was_issued_a_moment_ago_is_good(given: Given) -> None:
+    async with Access(NOWHERE, given.repository) as known:
+        for n in range(5):
+            await issued(given, f"new {n}", f"a-secret-of-number-{n}")
+            assert await known.caller(f"a-secret-of-number-{n}")
+
+
+@pytest.mark.usefixtures("unprompted")
+async def test_a_known_key_is_answered_from_memory_alone(
     given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Access(database_url, given.repository) as known:
-        assert await known.caller(SECRET)
-        async with asyncio.timeout(5):
-            while known._version is None:  # noqa: ASYNC110 - it is not ours to be told
-                await asyncio.sleep(0.01)
-        assert await known.caller(SECRET)
+        await settled(known)
+        with counted_looks(monkeypatch) as looks:
+            for _ in range(100):
+                assert await known.caller(SECRET)
+            assert looks == []
 
-        async def never(*_: object) -> None:
-            raise AssertionError("a request asked the store")
 
-        monkeypatch.setattr(known, "_look", never)
-        assert await known.caller(SECRET)
+@pytest.mark.usefixtures("unprompted")
+async def test_every_refusal_does_the_same_work(
+    given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Access(database_url, given.repository) as known:
+        await settled(known)
+        await revoked(given)
+
+        async def refused() -> bool:
+            return await known.caller(SECRET) is None
+
+        await until(refused)
+        work: list[str] = []
+        fetch, sha256, compare = known._fetch, hashlib.sha256, Keys.caller
+
+        def noted(what: str, function: Any) -> Any:
+            def note(*given: Any) -> Any:
+                work.append(f"{what} {given[0]}" if what == "asked" else what)
+                return function(*given)
+
+            return note
+
+        monkeypatch.setattr(known._claims, "_fetch", noted("asked", fetch))
+        monkeypatch.setattr(hashlib, "sha256", noted("hashed", sha256))
+        monkeypatch.setattr(Keys, "caller", noted("compared", compare))
+        done = []
+        for secret in ("", "unknown", "unknown", SECRET, "another unknown"):
+            assert await known.caller(secret) is None
+            done.append(work[:])
+            work.clear()
+        assert [what.split()[0] for what in done[0]] == ["hashed", "compared", "asked", "compared"]
+        assert all(one == done[0] for one in done)
+
+
+@pytest.mark.usefixtures("unprompted")
+async def test_a_flood_of_bad_keys_is_a_trickle_of_looks(
+    given: Given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Access(NOWHERE, given.repository) as known:
+        with counted_looks(monkeypatch) as looks:
+            flood = [known.caller(f"made up {n}") for n in range(500)]
+            assert not any(await asyncio.gather(*flood))
+            assert len(looks) == 1
+
+            async def one_after_another(name: str) -> None:
+                for n in range(3):
+                    assert await known.caller(f"{name}{n}") is None
+
+            await asyncio.gather(*(one_after_another(name) for name in "abcdefgh"))
+            pauses = [later - sooner for sooner, later in pairwise(looks)]
+            assert min(pauses) >= access.PACE * 0.9
+            assert await known.caller(SECRET)
+
+
+@pytest.mark.usefixtures("unprompted")
+async def test_one_who_gives_up_does_not_take_the_look_from_the_others(given: Given) -> None:
+    async with Access(NOWHERE, given.repository) as known:
+        await issued(given, "new", "a-secret-of-the-new-one")
+        waiting = [
+            asyncio.create_task(known.caller("a-secret-of-the-new-one")),
+            asyncio.create_task(known.caller("a-secret-of-the-new-one")),
+        ]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        assert await waiting[1]
+
+
+class TestStoreAway:
+    async def test_known_keys_are_served_and_nobody_waits(
+        self, given: Given, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(access, "TRUSTED", 0.0)
+        monkeypatch.setattr(access, "POLL", FOR_EVER)
+        async with Access(NOWHERE, given.repository) as known:
+            away(given, monkeypatch)
+            with counted_looks(monkeypatch) as looks:
+                for _ in range(20):
+                    assert all(await asyncio.gather(*(known.caller(SECRET) for _ in range(10))))
+                    assert await known.caller("unknown") is None
+                assert len(looks) == 1
+
+    async def test_when_it_is_back_what_was_revoked_is_refused(
+        self, given: Given, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async with Access(NOWHERE, given.repository) as known:
+            await revoked(given)
+            with monkeypatch.context() as patch:
+                away(given, patch)
+
+                async def noticed() -> bool:
+                    return known._away
+
+                await until(noticed)
+                assert await known.caller(SECRET)
+
+            async def refused() -> bool:
+                return await known.caller(SECRET) is None
+
+            await until(refused)
+
+    async def test_a_dead_connection_is_replaced(self, given: Given, database_url: str) -> None:
+        async with Access(database_url, given.repository) as known:
+            await settled(known)
+            dead = known._listening
+            assert dead is not None
+            dead.terminate()
+            await revoked(given)
+
+            async def listens_again() -> bool:
+                return known._listening not in (None, dead)
+
+            await until(listens_again)
+            await settled(known)
+            assert await known.caller(SECRET) is None
+
+    async def test_a_service_does_not_start_without_its_keys(
+        self, given: Given, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        away(given, monkeypatch)
+        with pytest.raises(StoreUnavailable):
+            async with Access(NOWHERE, given.repository):
+                raise AssertionError("it has started")
+
+
+def away(given: Given, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fetch(*_: object) -> None:
+        raise StoreUnavailable
+
+    monkeypatch.setattr(given.repository.recorder, "fetch", fetch)

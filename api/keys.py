@@ -1,0 +1,89 @@
+"""All live keys of the installation, and what their workspaces may do, in memory."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Sequence
+from functools import cache
+
+from msgspec import Struct
+
+from write_side.domain.events import Plan
+from write_side.domain.workspace import Workspace
+
+
+class Caller(Struct, frozen=True):
+    """A live key and its workspace."""
+
+    key_id: str
+    key_name: str
+    workspace: str
+    permissions: frozenset[str]
+    plan: Plan
+    environments: tuple[str, ...]
+
+
+class HeldKey(Struct, frozen=True, gc=False):
+    """``digest``: the SHA-256 of its secret, in hexadecimal."""
+
+    id: str
+    name: str
+    workspace: str
+    digest: str
+    permissions: frozenset[str]
+
+
+# What an unknown key is compared with, so that it costs what a known one does.
+NOBODY = HeldKey("", "", "", "0" * 64, frozenset())
+
+
+class Keys:
+    def __init__(self) -> None:
+        self._by_digest: dict[str, HeldKey] = {}
+        self._digests: dict[str, str] = {}
+        self._workspaces: dict[str, Workspace] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_digest)
+
+    def caller(self, digest: str) -> Caller | None:
+        """Whose key has the digest; the comparison takes the same time wherever they differ."""
+        key = self._by_digest.get(digest, NOBODY)
+        if not hmac.compare_digest(key.digest, digest):
+            return None
+        workspace = self._workspaces[key.workspace]
+        return Caller(
+            key_id=key.id,
+            key_name=key.name,
+            workspace=key.workspace,
+            permissions=key.permissions,
+            plan=workspace.plan,
+            environments=workspace.environments,
+        )
+
+    def has_workspace(self, slug: str) -> bool:
+        return slug in self._workspaces
+
+    def put_workspace(self, workspace: Workspace) -> None:
+        """Before the first of its keys."""
+        self._workspaces[workspace.slug] = workspace
+
+    def put(self, key: HeldKey) -> None:
+        self._by_digest[key.digest] = key
+        self._digests[key.id] = key.digest
+
+    def remove(self, key_id: str) -> None:
+        """A key that is revoked; its secret may be another one's by now."""
+        digest = self._digests.pop(key_id, "")
+        if self._by_digest.get(digest, NOBODY).id == key_id:
+            del self._by_digest[digest]
+
+
+@cache
+def _permissions(names: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(names)
+
+
+def permissions(names: Sequence[str]) -> frozenset[str]:
+    """There are few of them: every key with the same ones shares them."""
+    return _permissions(tuple(names))

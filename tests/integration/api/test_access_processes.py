@@ -1,0 +1,71 @@
+"""A key's life as two API processes see it, while no projector runs."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from tests.integration.projector.given import Given
+from tests.processes import Processes
+from write_side import commands as c
+from write_side.repository import Repository
+
+SECRET = "a-secret-that-does-not-last"
+WITHIN = 1.0  # seconds
+
+
+@pytest.fixture
+def processes(database_url: str, tmp_path: Path) -> Iterator[list[Processes]]:
+    """Two that know nothing of each other."""
+    started = [Processes(database_url, tmp_path / f"{n}.log") for n in range(2)]
+    try:
+        for process in started:
+            process.start("api")
+        yield started
+    finally:
+        for process in started:
+            process.stop()
+
+
+async def answer(session: aiohttp.ClientSession, process: Processes) -> int:
+    headers = {"Authorization": f"Bearer {SECRET}"}
+    async with session.get(f"{process.url}/v1/content", headers=headers) as response:
+        return response.status
+
+
+async def refuses(session: aiohttp.ClientSession, process: Processes, revoked: float) -> None:
+    """Ask on and on until a second after the revocation has passed: from then on it is 401."""
+    while True:
+        asked = time.monotonic()
+        status = await answer(session, process)
+        if asked >= revoked + WITHIN:
+            assert status == 401
+            return
+        assert status in (200, 401)
+
+
+async def test_a_key_is_good_at_once_and_refused_within_a_second_of_its_end(
+    processes: list[Processes], repository: Repository
+) -> None:
+    async with aiohttp.ClientSession() as session:
+        await asyncio.gather(*(process.caught_up(60) for process in processes))
+        given = Given(repository)
+        await given.workspace()
+        for name in ("first", "second"):
+            await given.does(
+                c.IssueKey,
+                workspace="acme",
+                name=name,
+                permissions=("content.view",),
+                secret_hash=hashlib.sha256(SECRET.encode()).hexdigest(),
+            )
+            assert [await answer(session, process) for process in processes] == [200, 200], name
+            await given.does(c.RevokeKey, workspace="acme", name=name)
+            revoked = time.monotonic()
+            await asyncio.gather(*(refuses(session, process, revoked) for process in processes))

@@ -1,0 +1,99 @@
+"""Keys in memory: found by their digest, and gone when they are revoked."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from api.keys import HeldKey, Keys, permissions
+from write_side.domain.events import Plan
+from write_side.domain.workspace import Workspace
+
+
+def digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def key(key_id: str, secret: str, *names: str) -> HeldKey:
+    return HeldKey(key_id, f"key {key_id}", "acme", digest(secret), permissions(names))
+
+
+@pytest.fixture
+def keys() -> Keys:
+    keys = Keys()
+    place(keys)
+    return keys
+
+
+def place(keys: Keys, *environments: str, **plan: Any) -> None:
+    keys.put_workspace(
+        Workspace(
+            slug="acme",
+            name="Acme",
+            plan=Plan(**plan),
+            environments=("production", *environments),
+            at=datetime.now(UTC),
+            version=1,
+        )
+    )
+
+
+def test_a_key_is_found_by_its_digest_with_what_its_workspace_may_do(keys: Keys) -> None:
+    keys.put(key("1", "a", "content.view"))
+    place(keys, "staging", entries=7)
+    caller = keys.caller(digest("a"))
+    assert caller is not None
+    assert (caller.key_id, caller.key_name, caller.workspace) == ("1", "key 1", "acme")
+    assert caller.permissions == {"content.view"}
+    assert (caller.plan.entries, caller.environments) == (7, ("production", "staging"))
+    assert keys.caller(digest("b")) is None
+
+
+def test_a_change_of_permissions_takes_the_place_of_what_was(keys: Keys) -> None:
+    for names in (("content.view",), ("content.view", "content.edit")):
+        keys.put(key("1", "a", *names))
+        caller = keys.caller(digest("a"))
+        assert caller is not None
+        assert caller.permissions == set(names)
+    assert len(keys) == 1
+
+
+@pytest.mark.parametrize("old_goes_first", [True, False])
+def test_a_secret_may_be_given_again_once_its_key_is_revoked(
+    keys: Keys, old_goes_first: bool
+) -> None:
+    """In whatever order the two changes are read."""
+    keys.put(key("old", "a"))
+    if old_goes_first:
+        keys.remove("old")
+        assert keys.caller(digest("a")) is None
+    keys.put(key("new", "a"))
+    if not old_goes_first:
+        keys.remove("old")
+    caller = keys.caller(digest("a"))
+    assert caller is not None
+    assert caller.key_id == "new"
+    keys.remove("new")
+    keys.remove("old")
+    assert keys.caller(digest("a")) is None
+    assert len(keys) == 0
+
+
+def test_an_unknown_key_is_compared_as_a_known_one_is(
+    keys: Keys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[int] = []
+
+    def compare(one: str, other: str) -> bool:
+        compared.append(len(one) + len(other))
+        return one == other
+
+    monkeypatch.setattr(hmac, "compare_digest", compare)
+    keys.put(key("1", "a"))
+    for secret in ("a", "b", ""):
+        keys.caller(digest(secret))
+    assert compared == [128, 128, 128]
