@@ -30,7 +30,7 @@ def _head(get: dict[str, Any]) -> dict[str, Any]:
         **get,
         "operationId": f"{get['operationId']}Head",
         "tags": [TAG],
-        "summary": f"{get['summary']}: the headers alone",
+        "summary": f"{get['summary']} (headers alone)",
         "responses": {
             status: {
                 "description": response["description"],
@@ -55,7 +55,7 @@ def _preflight(get: dict[str, Any]) -> dict[str, Any]:
     return {
         "operationId": f"{get['operationId']}Preflight",
         "tags": [TAG],
-        "summary": f"{get['summary']}: may a page of another origin ask?",
+        "summary": f"{get['summary']} (preflight)",
         "parameters": own,
         "security": [],
         "responses": {"204": allowed, **answers.refused("fault")},

@@ -26,6 +26,13 @@ def _header(name: str, description: str, example: str, schema: Any = _TEXT) -> P
     return {**_query(name, description, example, schema), "in": "header"}
 
 
+def _left_out(parameter: Parameter, name: str) -> Parameter:
+    """Shown with its example under this name, but left empty where somebody tries the page: what
+    it names must have been there before."""
+    value = parameter.pop("example")
+    return {**parameter, "examples": {"absent": {"value": ""}, name: {"value": value}}}
+
+
 def _path(name: str, description: str, example: str) -> Parameter:
     return {**_query(name, description, example), "in": "path", "required": True}
 
@@ -50,19 +57,19 @@ PARAMETERS: dict[str, Parameter] = {
     "offset": _query(
         "offset",
         "Entries to skip, never below 0. What is no number is as if absent, so any text is legal.",
-        "50",
+        "0",
         {"type": "string", "default": "0"},
     ),
     "status": _query(
         "status",
         "Only entries of this status.",
-        "draft",
+        "published",
         {"type": "string", "enum": ["", *STATUSES], "default": "published"},
     ),
     "language": _query(
         "language",
         "Only entries written in this language; an unknown one matches nothing.",
-        "fr-FR",
+        "en-US",
         {"type": "string", "default": "en-US"},
     ),
     "ofType": _query("type", "Only entries of the content type with this slug.", "posts"),
@@ -76,13 +83,13 @@ PARAMETERS: dict[str, Parameter] = {
     "environment": _query(
         "environment",
         "The environment; beats the header X-Environment.",
-        "staging",
+        "production",
         {"type": "string", "enum": ["", *ENVIRONMENTS], "default": "production"},
     ),
     "environmentHeader": _header(
         "X-Environment",
         "The environment, where the query does not name one.",
-        "staging",
+        "production",
         {"type": "string", "enum": ["", *ENVIRONMENTS]},
     ),
     "requestId": _header(
@@ -101,14 +108,20 @@ PARAMETERS: dict[str, Parameter] = {
         "Answers above 1 KB are packed with gzip where this allows it.",
         "gzip",
     ),
-    "contentEncoding": _header(
-        "Content-Encoding", "How the body is packed, gzip or deflate; plain without it.", "gzip"
+    "contentEncoding": _left_out(
+        _header(
+            "Content-Encoding", "How the body is packed: gzip or deflate, plain without it.", "gzip"
+        ),
+        "packed",
     ),
-    "position": _header(
-        "X-Content-Position",
-        "What a create answered with: the read waits until it sees what was written then, and is "
-        "503 where that takes too long.",
-        POSITION,
+    "position": _left_out(
+        _header(
+            "X-Content-Position",
+            "What a create answered with: the read waits until it sees what was written then, and "
+            "is 503 where that takes too long.",
+            POSITION,
+        ),
+        "ofACreate",
     ),
     "idempotencyKey": _header(
         "Idempotency-Key",

@@ -52,7 +52,7 @@ def test_each_operation_has_a_name_of_its_own() -> None:
 def test_every_parameter_and_header_has_an_example_that_fits(kind: str) -> None:
     for name, part in COMPONENTS[kind].items():
         assert part["description"], name
-        assert_fits(part["example"], part["schema"])
+        assert_have_examples([part])
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -117,11 +117,11 @@ def test_numbers_of_pages_are_strings() -> None:
         assert COMPONENTS["parameters"][name]["schema"]["type"] == "string"
 
 
-def assert_have_examples(found: list[Any]) -> None:
-    for body in found:
-        named = [example["value"] for example in body.get("examples", {}).values()]
-        for example in named or [body["example"]]:
-            assert_fits(example, body["schema"])
+def assert_have_examples(parts: list[Any]) -> None:
+    for part in parts:
+        named = [example["value"] for example in part.get("examples", {}).values()]
+        for example in named or [part["example"]]:
+            assert_fits(example, part["schema"])
 
 
 def bodies(operation: Any) -> Iterator[Any]:

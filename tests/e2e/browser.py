@@ -1,0 +1,75 @@
+"""A real browser: Debian's chromium, since playwright's own cannot be had everywhere."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from playwright.async_api import Page, Request, async_playwright
+
+OPTIONS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+PATIENCE = 90_000  # milliseconds
+LEFT_OUT = "CONTENTLOG_BROWSER_TESTS"
+
+
+def chromium() -> str:
+    """Where it is. Without it tests are skipped, but where CI runs them they fail: else nobody
+    would notice. .ci/run leaves them out, loudly, where chromium is not to be had."""
+    found = shutil.which("chromium")
+    if found:
+        return found
+    missing = "the browser tests need chromium (on Debian: apt-get install chromium)"
+    if os.environ.get("CI") == "true" and os.environ.get(LEFT_OUT) != "skip":
+        pytest.fail(missing)
+    pytest.skip(missing)
+
+
+class Visit:
+    """A page, and what it asked for and complained about."""
+
+    def __init__(self, page: Page, origin: str) -> None:
+        self.page = page
+        self.origin = origin
+        self.asked: list[str] = []
+        self.complaints: list[str] = []
+        page.on("request", self._note)
+        page.on("console", lambda message: self._heard(message.type, message.text))
+        page.on("pageerror", lambda error: self._heard("error", str(error)))
+
+    @property
+    def strayed(self) -> list[str]:
+        """What was asked of other hosts."""
+        return [url for url in self.asked if not url.startswith((self.origin + "/", "data:"))]
+
+    def _note(self, request: Request) -> None:
+        self.asked.append(request.url)
+
+    def _heard(self, kind: str, text: str) -> None:
+        if kind in ("error", "warning"):
+            self.complaints.append(text)
+
+
+@asynccontextmanager
+async def visiting(origin: str) -> AsyncIterator[Visit]:
+    program = chromium()
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(
+            executable_path=program, args=OPTIONS, timeout=PATIENCE
+        )
+        page = await browser.new_page()
+        page.set_default_timeout(PATIENCE)
+        try:
+            yield Visit(page, origin)
+        finally:
+            await browser.close()

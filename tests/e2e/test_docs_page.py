@@ -1,0 +1,69 @@
+"""The documentation page in a real browser, as somebody who tries the API there sees it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from api.openapi.document import document
+from tests.e2e.browser import Visit, chromium, visiting
+from tests.integration.api.serving import ACME, Server, serving
+from write_side.repository import Repository
+
+
+@pytest.fixture
+async def visit(database_url: str, repository: Repository) -> AsyncIterator[Visit]:
+    chromium()
+    async with serving(database_url, repository) as server:
+        await _magazine(server)
+        async with visiting(str(server.session._base_url).rstrip("/")) as visit:
+            await visit.page.goto(f"{visit.origin}/docs")
+            yield visit
+
+
+async def _magazine(server: Server) -> None:
+    acme = await server.workspace()
+    await acme.content_type()
+    await server.caught_up()
+
+
+async def test_it_shows_every_operation_without_asking_another_host(visit: Visit) -> None:
+    operations = [
+        (method.upper(), path)
+        for path, described in document()["paths"].items()
+        for method in described
+    ]
+    shown = visit.page.locator(".opblock")
+    await shown.nth(len(operations) - 1).wait_for()
+    methods = await visit.page.locator(".opblock-summary-method").all_text_contents()
+    paths = await visit.page.locator(".opblock-summary-path").all_text_contents()
+    named = [path.replace("\u200b", "") for path in paths]
+    assert sorted(zip(methods, named, strict=True)) == sorted(operations)
+    assert visit.complaints == []
+    assert len(visit.asked) >= 5
+    assert visit.strayed == []
+
+
+async def test_the_api_can_be_tried_there_with_a_key(visit: Visit) -> None:
+    page = visit.page
+    await page.locator("button.authorize").first.click()
+    dialog = page.locator(".dialog-ux")
+    await dialog.locator("input").first.fill(ACME)
+    await dialog.locator("button.authorize").first.click()
+    await dialog.locator("button.btn-done").first.click()
+    await _tried(visit, "Content-createEntry", '"title": "Hello, World!"')
+    await _tried(visit, "Content-listEntries", '"title": "Hello, World!"')
+    assert visit.complaints == []
+    assert visit.strayed == []
+
+
+async def _tried(visit: Visit, name: str, shown: str) -> None:
+    """With the examples that are filled in there already."""
+    operation = visit.page.locator(f"#operations-{name}")
+    await operation.locator(".opblock-summary-control").click()
+    await operation.locator(".try-out__btn").click()
+    await operation.locator("button.execute").click()
+    answer = operation.locator(".live-responses-table .response")
+    assert "200" in await answer.locator(".response-col_status").inner_text()
+    assert shown in await answer.locator(".highlight-code").first.inner_text()
