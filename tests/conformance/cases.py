@@ -1,0 +1,78 @@
+"""Rows of the conformance table: what is sent, and what the answer must be.
+
+A row's name begins with the number of a sentence of the specification («4.1.5») or of a reading
+(«query.6»); ``sentences.py`` lists them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+import msgspec
+import pytest
+from msgspec import Struct
+
+from tests.conformance.magazine import DESK, KEY
+from tests.integration.api.serving import Answer
+
+Expectation: TypeAlias = Callable[[Answer], None]
+
+
+class Request(Struct, frozen=True):
+    """What is sent, to the letter: nothing is quoted or normalised on the way.
+
+    ``key`` is the secret in ``Authorization: Bearer``; None sends none.
+    """
+
+    method: str
+    target: str
+    key: str | None = KEY
+    headers: Mapping[str, str] = {}
+    body: bytes | None = None
+
+    @property
+    def path(self) -> str:
+        return self.target.partition("?")[0]
+
+
+class Case:
+    """One request against the magazine that every row shares."""
+
+    def __init__(
+        self, name: str, request: Request, status: int, *expectations: Expectation
+    ) -> None:
+        self.name: Final = name
+        self.request: Final = request
+        self.status: Final = status
+        self.expectations: Final = expectations
+
+    def check(self, answer: Answer) -> None:
+        assert answer.status == self.status, answer.text
+        for expectation in self.expectations:
+            expectation(answer)
+
+
+def table(*cases: Case) -> pytest.MarkDecorator:
+    """Each row is a test of its own, under its name."""
+    return pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in cases])
+
+
+def ask(method: str, target: str, **more: Any) -> Request:
+    return Request(method, target, **more)
+
+
+def get(target: str, **more: Any) -> Request:
+    return Request("GET", target, **more)
+
+
+def post(body: Any, target: str = "/v1/content", key: str | None = DESK, **more: Any) -> Request:
+    """The body as JSON, or the very bytes; into the workspace where rows may write."""
+    sent = body if isinstance(body, bytes) else msgspec.json.encode(body)
+    headers = {"Content-Type": "application/json", **more.pop("headers", {})}
+    return Request("POST", target, key, headers, sent, **more)
+
+
+def create(title: str, *, of: str = "posts", key: str | None = DESK, **properties: Any) -> Request:
+    """A create whose body has these properties too."""
+    return post({"contentTypeSlug": of, "title": title, **properties}, key=key)

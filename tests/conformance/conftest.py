@@ -1,0 +1,80 @@
+"""One live server for all rows of a worker, with a projector, and the magazine in its log."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests.conformance.asking import Asker
+from tests.conformance.magazine import write_magazine
+from tests.conformance.workplace import OpenWorkplace, Workplace
+from tests.contract import Contract
+from tests.databases import Databases
+from tests.integration.api.serving import BOTH, Server, serving
+from write_side.repository import Repository
+from write_side.store.mapper import EventMapper
+from write_side.store.recorder import open_recorder
+
+pytest.register_assert_rewrite("tests.conformance.expectations")
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="package")
+def store_url(databases: Databases) -> Iterator[str]:
+    with databases.new() as url:
+        yield url
+
+
+@pytest_asyncio.fixture(scope="package", loop_scope="package")
+async def live(store_url: str) -> AsyncIterator[Server]:
+    async with open_recorder(store_url) as recorder:
+        repository = Repository(recorder, EventMapper())
+        async with serving(store_url, repository) as server:
+            await write_magazine(server)
+            yield server
+
+
+@pytest.fixture(scope="package")
+def contract() -> Contract:
+    return Contract()
+
+
+@pytest.fixture(scope="package")
+def asker(live: Server, contract: Contract) -> Asker:
+    return Asker(live.session, contract)
+
+
+@pytest.fixture
+def open_workplace(live: Server, asker: Asker) -> OpenWorkplace:
+    """Makes a workspace of the row's own: with a plan, a key, and the magazine's types."""
+
+    async def opened(permissions: tuple[str, ...] = BOTH, **plan: Any) -> Workplace:
+        workplace = Workplace(live, asker, f"w{next(_numbers)}")
+        await workplace.open(permissions, **plan)
+        return workplace
+
+    return opened
+
+
+@pytest_asyncio.fixture(scope="package", loop_scope="package")
+async def strict(live: Server, contract: Contract) -> AsyncIterator[Asker]:
+    """A second service on the same log: 600 requests a minute for a key, 3 for an address.
+
+    It stands behind a proxy: a row has an address of its own in X-Forwarded-For.
+    """
+    limits = {"key_rate_limit": 600, "ip_rate_limit": 3}
+    async with serving(
+        live.url, live.repository, projector=False, trusted_proxies="127.0.0.1", **limits
+    ) as server:
+        yield Asker(server.session, contract)
+
+
+@pytest.fixture
+def address() -> Callable[[], dict[str, str]]:
+    """A header with an address that nobody has used."""
+    return lambda: {"X-Forwarded-For": f"2001:db8:{next(_numbers):x}::1"}

@@ -1,0 +1,213 @@
+"""The magazine that rows read, the desk where they write, and the keys they ask with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.integration.api.serving import BOTH, Server
+from tests.integration.projector.given import ACTOR, STAGES, Given, raws
+from write_side import commands as c
+from write_side.domain.definition import Field, Option
+from write_side.domain.events import Translation
+from write_side.domain.identity import Scope
+
+KEY = "a-key-of-the-magazine"  # may do everything
+VIEWER = "a-key-that-may-only-look"
+EDITOR = "a-key-that-may-only-write"
+REVOKED = "a-key-that-was-revoked"
+DESK = "a-key-of-the-desk"
+STRANGER = "a-key-of-another-workspace"
+NO_STAGING = "a-key-without-staging-in-its-plan"
+NOT_SET_UP = "a-key-whose-staging-is-not-set-up"
+FULL = "a-key-of-a-workspace-that-is-full"
+
+ADA = "018f0000-0000-7000-8000-00000000000a"
+BOB = "018f0000-0000-7000-8000-00000000000b"  # deleted
+HARBOUR = "018f0000-0000-7000-8000-00000000000c"
+HARBOUR_IN_FRENCH = "018f0000-0000-7000-8000-00000000000d"
+SECRET = "018f0000-0000-7000-8000-00000000000e"  # the stranger's
+REHEARSAL = "018f0000-0000-7000-8000-00000000000f"  # in staging
+NOBODY = "018f0000-0000-7000-8000-00000000dead"
+AT_DESK = "018f0000-0000-7000-8000-0000000000{}"
+
+NOTES = 120
+
+AUTHORS = (Field("bio", "Bio", "text"),)
+NOTE = (Field("text", "Text", "text"),)
+CATEGORIES = (Option("news", "News"), Option("howto", "How-to"))
+POSTS = (
+    Field("intro", "Intro", "section"),
+    Field("body", "Body", "rich_text", required=True),
+    Field("lead", "Lead", "text"),
+    Field("views", "Views", "number"),
+    Field("featured", "Featured", "boolean"),
+    Field("goes_live", "Goes live", "datetime"),
+    Field("campaign", "Campaign", "datetime", range=True),
+    Field("category", "Category", "select", options=CATEGORIES),
+    Field("tags", "Tags", "select", options=CATEGORIES, multiple=True),
+    Field("layout", "Layout", "section"),
+    Field("author", "Author", "reference", to=("authors",)),
+    Field("related", "Related", "reference", multiple=True),
+    Field("cover", "Cover", "media"),
+    Field("gallery", "Gallery", "media", multiple=True),
+    Field("meta", "Meta", "json"),
+    Field(
+        "faq", "FAQ", "repeater", fields=(Field("q", "Q", "text"), Field("votes", "V", "number"))
+    ),
+)
+NOTHING: dict[str, Any] = {
+    "body": None,
+    "lead": None,
+    "views": None,
+    "featured": None,
+    "goes_live": None,
+    "campaign": None,
+    "category": None,
+    "tags": None,
+    "author": None,
+    "related": [],
+    "cover": None,
+    "gallery": None,
+    "meta": None,
+    "faq": [],
+}
+"""The fields of an entry with nothing saved, in the order of its type."""
+FAQ = [{"q": "Why?", "votes": 3}, {"q": "How?", "votes": 5}]
+SAVED: dict[str, Any] = {
+    "body": "The tide is out.",
+    "lead": "Low water",
+    "views": 7,
+    "featured": True,
+    "goes_live": "2026-01-31T09:30:00Z",
+    "campaign": {"from": "2026-01-01", "to": "2026-02-01"},
+    "category": "news",
+    "tags": ["howto", "news"],
+    "author": ADA,
+    "related": [ADA],
+    "cover": "hero",
+    "gallery": ["hero", "map"],
+    "meta": {"b": [1, None], "a": {}},
+    "faq": FAQ,
+}
+"""The fields of «harbour», in the order of its type."""
+FRENCH = Translation(
+    "Le port",
+    raws(body="La marée est basse.", lead="", faq=[{"q": "Pourquoi ?"}, {"q": ""}]),
+)
+GERMAN = Translation(None, raws(lead="Niedrigwasser", faq=[{"q": "Warum?"}]))
+SPANISH = Translation("El puerto", raws(body="La marea está baja.", lead=None))
+
+
+async def write_magazine(server: Server) -> None:
+    """Everything that rows take for granted, until it can be read."""
+    await _write_content(server)
+    await _write_staging(server)
+    await _write_desk(server)
+    await _write_others(server)
+    await server.caught_up()
+
+
+async def workspace(server: Server, slug: str, key: str, **plan: Any) -> Given:
+    given = Given(server.repository, Scope(slug, "production"))
+    await given.workspace(**plan)
+    await server.key(key, slug)
+    return given
+
+
+async def _write_content(server: Server) -> None:
+    """Newest first: «port», «plain», «gone», «harbour», «untouched», «ada», the notes."""
+    given = await workspace(server, "magazine", KEY, staging=True)
+    await server.key(VIEWER, "magazine", BOTH[:1])
+    await server.key(EDITOR, "magazine", BOTH[1:])
+    await server.key(REVOKED, "magazine")
+    await given.does(c.RevokeKey, workspace="magazine", name=REVOKED)
+    await types(given)
+    await given.content_type(*NOTE, slug="notes")
+    await given.content_type(*NOTE, slug="empty")
+    await _write_notes(given)
+    await given.entry("ada", type_slug="authors", entry_id=ADA)
+    await given.entry("untouched")
+    await given.entry(
+        "harbour",
+        entry_id=HARBOUR,
+        status="published",
+        fields=raws(**SAVED),
+        translations={"fr-FR": FRENCH, "de-DE": GERMAN, "es-ES": SPANISH},
+    )
+    await given.entry("gone", status="archived")
+    await given.entry("plain", status="published", fields=raws(body="Plain."))
+    await given.entry(
+        "harbour",
+        entry_id=HARBOUR_IN_FRENCH,
+        language="fr-FR",
+        status="published",
+        fields=raws(body="La mer."),
+    )
+
+
+async def types(given: Given) -> None:
+    """Authors, and posts with a workflow."""
+    for media in ("hero", "map"):
+        await given.does(
+            c.PutMedia,
+            workspace=given.scope.workspace,
+            media_id=media,
+            url=f"https://cdn.example.com/{media}.png",
+            name=f"{media}.png",
+            content_type="image/png",
+        )
+    await given.content_type(*AUTHORS, slug="authors")
+    await given.content_type(*POSTS, stages=STAGES)
+
+
+async def _write_notes(given: Given) -> None:
+    """In one append, so that many are of one millisecond."""
+    notes = [
+        c.CreateEntry(
+            actor=ACTOR,
+            scope=given.scope,
+            content_type_slug="notes",
+            title=f"Note {number}",
+            slug=f"note-{number}",
+            status="published",
+        )
+        for number in range(NOTES)
+    ]
+    await given.does(
+        c.ImportEntries,
+        scope=given.scope,
+        content_type_slug="notes",
+        import_id="notes",
+        file_name="notes.csv",
+        entries=notes,
+    )
+
+
+async def _write_staging(server: Server) -> None:
+    staging = Given(server.repository, Scope("magazine", "staging"))
+    await staging.does(c.AddEnvironment, scope=staging.scope)
+    await staging.content_type(*POSTS)
+    await staging.entry(
+        "rehearsal", entry_id=REHEARSAL, status="published", fields=raws(body="Again.")
+    )
+
+
+async def _write_desk(server: Server) -> None:
+    given = await workspace(server, "desk", DESK)
+    await types(given)
+    await given.entry("ada", type_slug="authors", entry_id=AT_DESK.format("aa"))
+    await given.entry("bob", type_slug="authors", entry_id=BOB)
+    await given.delete(BOB)
+    await given.entry("taken", entry_id=AT_DESK.format("bb"))
+
+
+async def _write_others(server: Server) -> None:
+    stranger = await workspace(server, "stranger", STRANGER)
+    await stranger.content_type(slug="private")
+    await stranger.content_type(slug="posts")
+    await stranger.entry("secret", entry_id=SECRET, status="published")
+    await workspace(server, "no-staging", NO_STAGING)
+    await workspace(server, "not-set-up", NOT_SET_UP, staging=True)
+    full = await workspace(server, "full", FULL, entries=1)
+    await full.content_type()
+    await full.entry("the-only-one")

@@ -1,0 +1,176 @@
+"""Specification §4.0: what is common to every endpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.conformance.asking import Asker
+from tests.conformance.cases import Case, Request, create, get, post, table
+from tests.conformance.expectations import (
+    all_fields,
+    count,
+    each,
+    entry,
+    error,
+    fields,
+    is_json,
+    pagination,
+    says,
+    slugs,
+)
+from tests.conformance.magazine import (
+    HARBOUR,
+    NO_STAGING,
+    NOT_SET_UP,
+    REHEARSAL,
+    SAVED,
+)
+
+pytestmark = pytest.mark.asyncio(loop_scope="package")
+
+READS = {
+    "the list of a type": "/v1/content/posts",
+    "a single entry": "/v1/content/posts/harbour",
+    "the list across types": "/v1/content",
+    "the content types": "/v1/content-types",
+    "one content type": "/v1/content-types/posts",
+}
+IN_STAGING = {"X-Environment": "staging"}
+TRANSLATED = [{"q": "Pourquoi ?", "votes": 3}, {"q": "How?", "votes": 5}]
+
+
+def everywhere(key: str | None, parameters: str = "") -> dict[str, Request]:
+    """Each endpoint, asked with this key and these parameters."""
+    asked = {name: get(f"{path}{parameters}", key=key) for name, path in READS.items()}
+    target = f"/v1/content{parameters}"
+    new = {"contentTypeSlug": "posts", "title": "Never created"}
+    return {**asked, "the create": post(new, target, key=key)}
+
+
+def on_each_endpoint() -> Iterator[Case]:
+    for endpoint, request in everywhere(None).items():
+        yield Case(f"4.0.2 {endpoint} requires authentication", request, 401)
+    for endpoint, request in everywhere(NO_STAGING, "?environment=prod").items():
+        yield Case(
+            f"4.0.8 an unknown environment is 400 on {endpoint}",
+            request,
+            400,
+            says("prod", "production", "staging"),
+        )
+    for endpoint, request in everywhere(NO_STAGING, "?environment=staging").items():
+        yield Case(
+            f"4.0.9 staging that is not in the plan is 402 on {endpoint}",
+            request,
+            402,
+            says("staging environment is not included in your team's plan"),
+        )
+    for endpoint, request in everywhere(NOT_SET_UP, "?environment=staging").items():
+        yield Case(
+            f"4.0.10 staging that is not set up is 404 on {endpoint}",
+            request,
+            404,
+            error("This team has no staging environment yet"),
+        )
+    for endpoint, request in everywhere(NO_STAGING, "?locale=en").items():
+        yield Case(
+            f"4.0.15 an unsupported locale is 400 on {endpoint}",
+            request,
+            400,
+            says("'en'", "en-US", "fr-FR"),
+        )
+
+
+@table(
+    *(
+        Case(f"4.0.1 {endpoint} answers in JSON", get(path), 200, is_json)
+        for endpoint, path in READS.items()
+    ),
+    Case("4.0.1 a create answers in JSON", create("Answers in JSON"), 200, is_json),
+    Case("4.0.1 an error is JSON", get("/v1/content/nothing"), 404, is_json),
+    *on_each_endpoint(),
+    Case(
+        "4.0.3 environment is a query parameter",
+        get("/v1/content?environment=staging"),
+        200,
+        slugs("rehearsal"),
+    ),
+    Case(
+        "4.0.4 environment is a header too",
+        get("/v1/content", headers=IN_STAGING),
+        200,
+        entry(id=REHEARSAL),
+    ),
+    Case(
+        "4.0.4 the header names production too",
+        get("/v1/content/posts", headers={"X-Environment": "production"}),
+        200,
+        slugs("plain", "harbour"),
+    ),
+    Case(
+        "4.0.5 environment is production by default",
+        get("/v1/content/posts"),
+        200,
+        slugs("plain", "harbour"),
+    ),
+    Case(
+        "4.0.6 locale is a query parameter",
+        get("/v1/content/posts/harbour?locale=fr-FR"),
+        200,
+        entry(title="Le port", locale="fr-FR"),
+    ),
+    Case(
+        "4.0.7 locale is en-US by default",
+        get("/v1/content/posts/harbour"),
+        200,
+        entry(title="Harbour", locale="en-US"),
+    ),
+    Case(
+        "4.0.8 an unknown environment in the header is 400",
+        get("/v1/content", headers={"X-Environment": "test"}),
+        400,
+        says("test", "production", "staging"),
+    ),
+    Case(
+        "4.0.11 locale does not filter the list of a type",
+        get("/v1/content/posts?locale=de-DE"),
+        200,
+        slugs("plain", "harbour"),
+    ),
+    Case(
+        "4.0.11 locale does not filter the list across types",
+        get("/v1/content?type=notes&locale=de-DE"),
+        200,
+        count(50),
+        pagination(total=120),
+    ),
+    Case(
+        "4.0.12 locale selects translations of texts",
+        get("/v1/content/posts?locale=fr-FR&offset=1"),
+        200,
+        entry(id=HARBOUR, title="Le port"),
+        all_fields({**SAVED, "body": "La marée est basse.", "faq": TRANSLATED}),
+    ),
+    Case(
+        "4.0.13 texts fall back to the original",
+        get("/v1/content/posts/harbour?locale=de-DE"),
+        200,
+        entry(title="Harbour"),
+        fields(body="The tide is out.", lead="Niedrigwasser"),
+    ),
+    Case(
+        "4.0.14 locale is shown as applied in the list of a type",
+        get("/v1/content/posts?locale=sv-SE"),
+        200,
+        each("locale", "sv-SE"),
+    ),
+    Case(
+        "4.0.14 locale is shown as applied in the list across types",
+        get("/v1/content?locale=sv-SE"),
+        200,
+        each("locale", "sv-SE"),
+    ),
+)
+async def test_parameters_common_to_every_endpoint(case: Case, asker: Asker) -> None:
+    await asker.check(case)

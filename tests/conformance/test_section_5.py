@@ -1,0 +1,190 @@
+"""Specification §5: authentication and CORS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+import pytest
+
+from tests.conformance.asking import Asker
+from tests.conformance.cases import Case, ask, create, get, post, table
+from tests.conformance.expectations import (
+    error,
+    header,
+    no_header,
+    open_to_any_origin,
+    says,
+    success,
+    without_cors,
+)
+from tests.conformance.magazine import EDITOR, KEY, NO_STAGING, REVOKED, VIEWER
+from tests.integration.api.serving import Answer
+
+pytestmark = pytest.mark.asyncio(loop_scope="package")
+
+READS = (
+    "/v1/content/posts",
+    "/v1/content/posts/harbour",
+    "/v1/content",
+    "/v1/content-types",
+    "/v1/content-types/posts",
+)
+OPEN = {
+    "5.11": "/v1/content-types",
+    "5.12": "/v1/content-types/posts",
+    "5.13": "/v1/content/posts",
+    "5.14": "/v1/content/posts/harbour",
+}
+BAD_KEYS = {"unknown": "nobody's", "revoked": REVOKED, "of another case": KEY.upper()}
+UNAUTHORIZED = "Unauthorized - Invalid or missing API key"
+ORIGIN = {"Origin": "https://example.com"}
+PREFLIGHT = {
+    **ORIGIN,
+    "Access-Control-Request-Method": "GET",
+    "Access-Control-Request-Headers": "authorization,x-environment",
+}
+NEW = {"contentTypeSlug": "posts", "title": "Never created"}
+
+
+def on_each_read() -> Iterator[Case]:
+    for path in READS:
+        yield Case(f"5.3 a missing key on {path}", get(path, key=None), 401, error(UNAUTHORIZED))
+        yield Case(f"5.6 content.view lets read {path}", get(path, key=VIEWER), 200)
+        yield Case(
+            f"5.6 content.edit does not let read {path}",
+            get(path, key=EDITOR),
+            403,
+            says("content.view"),
+        )
+    for path, (kind, key) in product(READS, BAD_KEYS.items()):
+        yield Case(f"5.4 a key that is {kind} on {path}", get(path, key=key), 401)
+
+
+@table(
+    Case(
+        "5.1 the key is in Authorization: Bearer",
+        get("/v1/content", key=None, headers={"Authorization": f"Bearer {KEY}"}),
+        200,
+    ),
+    Case(
+        "5.1 a key in another scheme is none",
+        get("/v1/content", key=None, headers={"Authorization": f"Basic {KEY}"}),
+        401,
+    ),
+    Case(
+        "5.1 a key in the query is none",
+        get(f"/v1/content?api_key={KEY}", key=None),
+        401,
+    ),
+    Case(
+        "5.2 X-API-Key is accepted",
+        get("/v1/content", key=None, headers={"X-API-Key": KEY}),
+        200,
+    ),
+    *on_each_read(),
+    Case("5.3 a missing key on a create", create("A", key=None), 401, error(UNAUTHORIZED)),
+    Case("5.4 an unknown key on a create", create("A", key="nobody's"), 401, error(UNAUTHORIZED)),
+    Case(
+        "5.5 a valid key that lacks the permission is 403",
+        create("A", key=VIEWER),
+        403,
+        says("Forbidden", "content.edit"),
+    ),
+    Case("5.7 content.edit is for creation", create("A", of="nothing", key=EDITOR), 404),
+    Case(
+        "5.8 the key is checked before the permission, the environment and the request",
+        post(b"{", "/v1/content?environment=x&locale=x", key="nobody's"),
+        401,
+    ),
+    Case(
+        "5.8 the permission before the environment and the request",
+        post(b"{", "/v1/content?environment=x&locale=x", key=VIEWER),
+        403,
+    ),
+    Case(
+        "5.8 the environment before the request",
+        post(b"{", "/v1/content?environment=x&locale=x"),
+        400,
+        says("environment", "'x'"),
+    ),
+    Case(
+        "5.8 staging before the request",
+        post(b"{", "/v1/content?environment=staging&locale=x", key=NO_STAGING),
+        402,
+    ),
+    Case(
+        "5.8 then the request itself",
+        post(b"{", "/v1/content?environment=production"),
+        400,
+        error("Request body must be valid JSON"),
+    ),
+    Case(
+        "5.9 a bad key with a bad environment is 401",
+        get("/v1/content/posts?environment=prod", key="nobody's"),
+        401,
+        error(UNAUTHORIZED),
+    ),
+)
+async def test_keys(case: Case, asker: Asker) -> None:
+    await asker.check(case)
+
+
+def allows_what_browsers_ask(answer: Answer) -> None:
+    """Exactly the four headers of §5, and the methods there are."""
+    allowed = answer.headers["Access-Control-Allow-Headers"].split(", ")
+    assert sorted(allowed) == ["Authorization", "Content-Type", "X-API-Key", "X-Environment"]
+    assert "GET" in answer.headers["Access-Control-Allow-Methods"].split(", ")
+
+
+def on_each_open_path() -> Iterator[Case]:
+    for number, path in OPEN.items():
+        yield Case(f"{number} GET {path}", get(path, headers=ORIGIN), 200, open_to_any_origin)
+        yield Case(
+            f"{number} a refusal on {path}",
+            get(path, key=None, headers=ORIGIN),
+            401,
+            open_to_any_origin,
+        )
+        yield Case(
+            f"5.18 the allowed request headers on {path}",
+            ask("OPTIONS", path, key=None, headers=PREFLIGHT),
+            204,
+            open_to_any_origin,
+            allows_what_browsers_ask,
+        )
+
+
+@table(
+    *on_each_open_path(),
+    Case(
+        "5.13 keys are sent, not cookies: credentials are not allowed",
+        get("/v1/content/posts", headers=ORIGIN),
+        200,
+        success,
+        no_header("Access-Control-Allow-Credentials"),
+    ),
+    Case("5.16 GET /v1/content", get("/v1/content", headers=ORIGIN), 200, without_cors),
+    Case(
+        "5.16 GET /v1/content without a key",
+        get("/v1/content", key=None, headers=ORIGIN),
+        401,
+        without_cors,
+    ),
+    Case("5.16 POST /v1/content", post(NEW, key=None, headers=ORIGIN), 401, without_cors),
+    Case(
+        "5.16 a preflight of /v1/content",
+        ask("OPTIONS", "/v1/content", key=None, headers=PREFLIGHT),
+        405,
+        without_cors,
+        header("Content-Type", "application/json"),
+    ),
+)
+async def test_cors(case: Case, asker: Asker) -> None:
+    await asker.check(case)
+
+
+async def test_5_15_graphql_is_open_to_any_origin(asker: Asker) -> None:
+    """Whatever it answers."""
+    query = {"query": "{ __typename }"}
+    open_to_any_origin(await asker.ask(post(query, "/graphql", key=None, headers=ORIGIN)))

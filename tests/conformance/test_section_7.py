@@ -1,0 +1,286 @@
+"""Specification §7: every error with its status, its body and its headers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from api.errors import error_response
+from tests.conformance.asking import Asker
+from tests.conformance.cases import Case, create, get, post, table
+from tests.conformance.expectations import (
+    carries_all_headers,
+    envelope,
+    error,
+    no_header,
+    open_to_any_origin,
+    says,
+    success,
+    without_cors,
+)
+from tests.conformance.magazine import (
+    FULL,
+    KEY,
+    NO_STAGING,
+    NOBODY,
+    NOT_SET_UP,
+    VIEWER,
+)
+from tests.conformance.windows import statuses, within_a_window
+from tests.conformance.workplace import OpenWorkplace
+from tests.integration.api.serving import Answer
+from tests.integration.projecting import until
+from write_side import commands as c
+from write_side.domain.events import Plan
+from write_side.domain.refusals import PlanLimitReached
+
+pytestmark = pytest.mark.asyncio(loop_scope="package")
+
+UNAUTHORIZED = error("Unauthorized - Invalid or missing API key")
+MISSING = error("Missing required fields: contentTypeSlug and title")
+NOT_JSON = error("Request body must be valid JSON")
+NO_STAGING_IN_PLAN = error("The staging environment is not included in your team's plan")
+NOT_SET_UP_YET = error("This team has no staging environment yet")
+TYPE_NOT_FOUND = error("Content type not found")
+ENTRY_NOT_FOUND = error("Content entry not found")
+FAULT = error("Internal server error")
+OPEN = (carries_all_headers, open_to_any_origin)
+"""What an error of a path carries that pages of any origin may ask."""
+CLOSED = (carries_all_headers, without_cors)
+"""What an error of /v1/content carries."""
+
+
+@table(
+    Case(
+        "7.1 the error body has one property",
+        get("/v1/content/nothing"),
+        404,
+        envelope("error"),
+        *OPEN,
+    ),
+    Case("7.2 success", get("/v1/content/posts"), 200, success, *OPEN),
+    Case("7.2 success across types", get("/v1/content"), 200, *CLOSED),
+    Case("7.2 success of a create", create("A success"), 200, *CLOSED),
+    Case(
+        "7.3 unknown environment",
+        get("/v1/content/posts?environment=prod"),
+        400,
+        says("Unknown environment", "prod", "production", "staging"),
+        *OPEN,
+    ),
+    Case(
+        "7.3 unknown environment across types",
+        get("/v1/content", headers={"X-Environment": "Staging"}),
+        400,
+        says("Unknown environment", "Staging", "production", "staging"),
+        *CLOSED,
+    ),
+    Case(
+        "7.4 unsupported locale",
+        get("/v1/content/posts/harbour?locale=en_US"),
+        400,
+        says("Unsupported locale", "en_US", "en-US", "fr-FR"),
+        *OPEN,
+    ),
+    Case(
+        "7.4 unsupported locale across types",
+        get("/v1/content?locale=xx-XX"),
+        400,
+        says("Unsupported locale", "xx-XX", "en-US", "fr-FR"),
+        *CLOSED,
+    ),
+    Case("7.5 create without contentTypeSlug", post({"title": "A"}), 400, MISSING, *CLOSED),
+    Case("7.5 create without title", post({"contentTypeSlug": "posts"}), 400, MISSING, *CLOSED),
+    Case("7.6 create body that is no JSON", post(b"{'title': 1}"), 400, NOT_JSON, *CLOSED),
+    Case("7.7 non-string slug", create("A", slug=7), 400, says("slug"), *CLOSED),
+    Case("7.8 non-object fields", create("A", fields=[1]), 400, says("fields"), *CLOSED),
+    Case("7.9 bad reference", create("A", fields={"author": NOBODY}), 400, says(NOBODY), *CLOSED),
+    Case("7.10 no key", get("/v1/content/posts", key=None), 401, UNAUTHORIZED, *OPEN),
+    Case("7.10 no key across types", get("/v1/content", key=None), 401, UNAUTHORIZED, *CLOSED),
+    Case("7.10 invalid key", get("/v1/content/posts", key="x"), 401, UNAUTHORIZED, *OPEN),
+    Case("7.10 invalid key on a create", create("A", key="x"), 401, UNAUTHORIZED, *CLOSED),
+    Case(
+        "7.11 key lacks permission",
+        create("A", key=VIEWER),
+        403,
+        says("Forbidden - this API key needs the ", "content.edit"),
+        *CLOSED,
+    ),
+    Case(
+        "7.12 plan limit of entries",
+        create("One too many", key=FULL),
+        402,
+        says("plan", "limit of 1 entries"),
+        *CLOSED,
+    ),
+    Case(
+        "7.14 staging is not in the plan",
+        get("/v1/content/posts?environment=staging", key=NO_STAGING),
+        402,
+        NO_STAGING_IN_PLAN,
+        *OPEN,
+    ),
+    Case(
+        "7.14 staging is not in the plan, across types",
+        get("/v1/content?environment=staging", key=NO_STAGING),
+        402,
+        NO_STAGING_IN_PLAN,
+        *CLOSED,
+    ),
+    Case("7.16 unknown content type", get("/v1/content/nothing"), 404, TYPE_NOT_FOUND, *OPEN),
+    Case(
+        "7.16 unknown content type of an entry",
+        get("/v1/content/nothing/harbour"),
+        404,
+        TYPE_NOT_FOUND,
+        *OPEN,
+    ),
+    Case(
+        "7.16 unknown content type across types",
+        get("/v1/content?type=nothing"),
+        404,
+        TYPE_NOT_FOUND,
+        *CLOSED,
+    ),
+    Case(
+        "7.16 unknown content type of a create",
+        create("A", of="nothing"),
+        404,
+        TYPE_NOT_FOUND,
+        *CLOSED,
+    ),
+    Case(
+        "7.16 unknown content type by its own path",
+        get("/v1/content-types/nothing"),
+        404,
+        TYPE_NOT_FOUND,
+        *OPEN,
+    ),
+    Case("7.17 unknown entry", get("/v1/content/posts/nothing"), 404, ENTRY_NOT_FOUND, *OPEN),
+    Case(
+        "7.18 staging is not set up",
+        get("/v1/content/posts?environment=staging", key=NOT_SET_UP),
+        404,
+        NOT_SET_UP_YET,
+        *OPEN,
+    ),
+    Case(
+        "7.18 staging is not set up, across types",
+        get("/v1/content", key=NOT_SET_UP, headers={"X-Environment": "staging"}),
+        404,
+        NOT_SET_UP_YET,
+        *CLOSED,
+    ),
+)
+async def test_errors(case: Case, asker: Asker) -> None:
+    await asker.check(case)
+
+
+async def test_7_13_plan_limit_of_content_types(open_workplace: OpenWorkplace) -> None:
+    """No REST endpoint makes one: the write side refuses, in the words HTTP would give."""
+    full = await open_workplace(content_types=2)
+    with pytest.raises(PlanLimitReached) as refused:
+        await full.given.content_type(slug="third")
+    response = error_response(refused.value)
+    assert response.status == 402
+    assert "limit of 2 content types" in (response.text or "")
+    assert len(await full.read("/v1/content-types")) == 2
+
+
+async def test_7_15_a_402_removes_nothing_and_blocks_until_upgrade_or_deletion(
+    open_workplace: OpenWorkplace,
+) -> None:
+    place = await open_workplace(entries=2)
+    first = (await place.create("One")).data
+    await place.create("Two")
+    assert statuses([await place.create("Three"), await place.create("Three")]) == [402, 402]
+    assert [entry["slug"] for entry in await place.read("/v1/content")] == ["two", "one"]
+    await place.given.delete(first["id"])
+    assert statuses([await place.create("Three"), await place.create("Four")]) == [200, 402]
+    await place.given.does(c.ChangePlan, workspace=place.slug, plan=Plan(entries=3))
+    assert statuses([await place.create("Four"), await place.create("Five")]) == [200, 402]
+
+
+async def test_7_14_staging_opens_when_the_plan_has_it(open_workplace: OpenWorkplace) -> None:
+    place = await open_workplace()
+    target = "/v1/content?environment=staging"
+    assert (await place.get(target)).status == 402
+    await place.given.does(c.ChangePlan, workspace=place.slug, plan=Plan(staging=True))
+
+    async def in_the_plan() -> bool:
+        return (await place.get(target)).status != 402
+
+    await until(in_the_plan)
+    assert (await place.get(target)).status == 404
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"), [("/v1/content/posts", OPEN), ("/v1/content", CLOSED)]
+)
+async def test_7_19_rate_limit_exceeded(
+    target: str, expected: tuple[Any, ...], open_workplace: OpenWorkplace
+) -> None:
+    async def once_too_often() -> list[Answer]:
+        place = await open_workplace(requests_per_minute=1)
+        return [await place.get("/v1/content-types"), await place.get(target)]
+
+    [passed, refused] = await within_a_window(once_too_often)
+    assert (passed.status, refused.status) == (200, 429)
+    wait = int(refused.headers["Retry-After"])
+    for expectation in (*expected, says("Rate limit exceeded", f" {wait} seconds")):
+        expectation(refused)
+    assert 1 <= wait <= 60
+    assert refused.headers["X-RateLimit-Remaining"] == "0"
+
+
+def fails(*_: object, **__: object) -> None:
+    raise RuntimeError("the password is hunter2")
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"), [("/v1/content/posts", OPEN), ("/v1/content", CLOSED)]
+)
+async def test_7_20_server_failure(
+    target: str, expected: tuple[Any, ...], asker: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.content.entries.list_of_type", fails)
+    monkeypatch.setattr("api.content.entries.list_across_types", fails)
+    answer = await asker.ask(get(target))
+    assert answer.status == 500
+    for expectation in (*expected, FAULT, no_header("ETag")):
+        expectation(answer)
+    assert "hunter2" not in answer.text + str(answer.headers)
+
+
+async def test_7_21_a_read_that_failed_can_be_repeated(
+    asker: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("api.content.entries.list_across_types", fails)
+        assert (await asker.ask(get("/v1/content"))).status == 500
+    assert (await asker.ask(get("/v1/content", key=KEY))).status == 200
+
+
+async def test_7_21_a_create_that_failed_before_it_was_written_can_be_repeated(
+    open_workplace: OpenWorkplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = await open_workplace()
+    with monkeypatch.context() as patch:
+        patch.setattr("api.content.execute", fails)
+        assert (await place.create("Once")).status == 500
+    assert (await place.create("Once")).status == 200
+    assert len(await place.read("/v1/content")) == 1
+
+
+async def test_7_21_a_create_that_failed_after_it_was_written_makes_no_second_entry(
+    open_workplace: OpenWorkplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = await open_workplace()
+    with monkeypatch.context() as patch:
+        patch.setattr("api.content.wire.created", fails)
+        assert (await place.create("Once")).status == 500
+    again = await place.create("Once")
+    assert again.status == 409
+    says("'once'")(again)
+    assert len(await place.read("/v1/content")) == 1

@@ -1,0 +1,183 @@
+"""Specification §8: limits."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+
+import pytest
+import pytest_asyncio
+
+from deploy.settings import Settings
+from tests.conformance.asking import Asker
+from tests.conformance.cases import Case, Request, ask, create, get, post, table
+from tests.conformance.expectations import carries_all_headers, count, pagination, says
+from tests.conformance.magazine import FULL, VIEWER
+from tests.conformance.windows import limit, remaining, statuses, within_a_window
+from tests.conformance.workplace import OpenWorkplace
+from tests.contract import Contract
+from tests.integration.api.serving import Answer, Server, serving
+
+pytestmark = pytest.mark.asyncio(loop_scope="package")
+
+RESPONSES: dict[str, tuple[Request, int]] = {
+    "a list": (get("/v1/content"), 200),
+    "a single entry": (get("/v1/content/posts/harbour"), 200),
+    "an error in the request": (get("/v1/content?locale=x"), 400),
+    "a refused key": (get("/v1/content", key=None), 401),
+    "a refused permission": (create("A", key=VIEWER), 403),
+    "an unknown type": (get("/v1/content/nothing"), 404),
+    "an unknown path": (get("/v1/nothing"), 404),
+    "a wrong method": (ask("DELETE", "/v1/content"), 405),
+}
+
+
+def on_every_response() -> Iterator[Case]:
+    for what, (request, status) in RESPONSES.items():
+        yield Case(
+            f"8.10 X-RateLimit-Limit on {what}",
+            request,
+            status,
+            lambda answer: whole("X-RateLimit-Limit", answer),
+        )
+        yield Case(
+            f"8.11 X-RateLimit-Remaining on {what}",
+            request,
+            status,
+            lambda answer: whole("X-RateLimit-Remaining", answer),
+        )
+        yield Case(
+            f"8.12 X-RateLimit-Reset on {what}",
+            request,
+            status,
+            lambda answer: whole("X-RateLimit-Reset", answer),
+        )
+
+
+def whole(name: str, answer: Answer) -> None:
+    assert answer.headers[name].isdecimal()
+
+
+@table(
+    Case(
+        "8.1 10 a page by default in the list of a type",
+        get("/v1/content/notes"),
+        200,
+        count(10),
+    ),
+    Case("8.1 50 a page by default in the list across types", get("/v1/content"), 200, count(50)),
+    Case(
+        "8.1 at least 1",
+        get("/v1/content/notes?limit=-1"),
+        200,
+        count(1),
+        pagination(limit=1),
+    ),
+    Case(
+        "8.1 at most 100",
+        get("/v1/content?limit=100000"),
+        200,
+        count(100),
+        pagination(limit=100),
+    ),
+    Case("8.2 offset from 0", get("/v1/content/notes?offset=-1"), 200, pagination(offset=0)),
+    Case(
+        "8.8 the plan's limit on entries is enforced with 402",
+        create("One too many", key=FULL),
+        402,
+        says("limit of 1 entries"),
+    ),
+    *on_every_response(),
+)
+async def test_limits(case: Case, asker: Asker) -> None:
+    await asker.check(case)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="package")
+async def as_installed(live: Server, contract: Contract) -> AsyncIterator[Asker]:
+    """A service with the limits that an installation has when nobody sets any, behind a proxy."""
+    unset = Settings()
+    async with serving(
+        live.url,
+        live.repository,
+        projector=False,
+        trusted_proxies="127.0.0.1",
+        key_rate_limit=unset.key_rate_limit,
+        ip_rate_limit=unset.ip_rate_limit,
+    ) as server:
+        yield Asker(server.session, contract)
+
+
+async def test_8_3_the_rate_of_a_key_is_set_by_its_plan(open_workplace: OpenWorkplace) -> None:
+    async def three_of_two() -> list[Answer]:
+        place = await open_workplace(requests_per_minute=2)
+        return [await place.get("/v1/content") for _ in range(3)]
+
+    answers = await within_a_window(three_of_two)
+    assert statuses(answers) == [200, 200, 429]
+    assert [limit(answer) for answer in answers] == [2, 2, 2]
+    assert [remaining(answer) for answer in answers] == [1, 0, 0]
+
+
+async def test_8_4_it_is_600_a_minute_where_the_plan_sets_none(
+    as_installed: Asker, address: Callable[[], dict[str, str]], open_workplace: OpenWorkplace
+) -> None:
+    place = await open_workplace()
+    answer = await as_installed.ask(get("/v1/content", key=place.key, headers=address()))
+    assert (answer.status, limit(answer), remaining(answer)) == (200, 600, 599)
+
+
+async def test_8_5_it_is_1200_a_minute_for_an_address(
+    as_installed: Asker, address: Callable[[], dict[str, str]]
+) -> None:
+    answer = await as_installed.ask(get("/v1/content", key=None, headers=address()))
+    assert (limit(answer), remaining(answer)) == (1200, 1199)
+
+
+async def test_8_5_an_address_over_its_limit_is_refused(
+    strict: Asker, address: Callable[[], dict[str, str]]
+) -> None:
+    async def four_of_three() -> list[Answer]:
+        request = get("/v1/content", key=None, headers=address())
+        return [await strict.ask(request) for _ in range(4)]
+
+    assert statuses(await within_a_window(four_of_three)) == [401, 401, 401, 429]
+
+
+async def test_8_9_every_request_counts_whatever_comes_of_it(
+    open_workplace: OpenWorkplace,
+) -> None:
+    requests = [
+        get("/v1/content"),
+        get("/v1/content/posts"),
+        get("/v1/content/posts/nothing"),
+        get("/v1/content-types"),
+        get("/v1/content-types/posts"),
+        get("/v1/content?environment=x"),
+        get("/v1/content?environment=staging"),
+        get("/v1/content?locale=x"),
+        ask("HEAD", "/v1/content"),
+        create("Counted"),
+        post(b"{"),
+    ]
+
+    async def each_once() -> list[Answer]:
+        place = await open_workplace(requests_per_minute=50)
+        return [await place.ask(request) for request in requests]
+
+    answers = await within_a_window(each_once)
+    assert statuses(answers) == [200, 200, 404, 200, 200, 400, 402, 400, 200, 200, 400]
+    assert [remaining(answer) for answer in answers] == list(range(49, 49 - len(requests), -1))
+
+
+async def test_8_13_over_the_limit_is_429_with_retry_after_and_the_error_body(
+    open_workplace: OpenWorkplace,
+) -> None:
+    async def one_of_none() -> list[Answer]:
+        place = await open_workplace(requests_per_minute=1)
+        return [await place.create("Passes"), await place.create("Does not")]
+
+    [_, refused] = await within_a_window(one_of_none)
+    assert refused.status == 429
+    assert 1 <= int(refused.headers["Retry-After"]) <= 60
+    says("Rate limit exceeded", refused.headers["Retry-After"])(refused)
+    carries_all_headers(refused)

@@ -1,0 +1,52 @@
+"""A workspace of one row alone, for what would disturb the others."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from msgspec.structs import replace
+
+from tests.conformance import cases
+from tests.conformance.asking import Asker
+from tests.conformance.cases import Request
+from tests.conformance.magazine import types
+from tests.integration.api.serving import Answer, Server
+from tests.integration.projector.given import Given
+from write_side.domain.identity import Scope
+
+
+class Workplace:
+    """``given`` carries out what has no REST door: publish, archive, revise, delete."""
+
+    def __init__(self, live: Server, asker: Asker, slug: str) -> None:
+        self._live = live
+        self._asker = asker
+        self.slug = slug
+        self.key = f"secret-of-{slug}"
+        self.given = Given(live.repository, Scope(slug, "production"))
+
+    async def open(self, permissions: tuple[str, ...], **plan: Any) -> None:
+        await self.given.workspace(**plan)
+        await self._live.key(self.key, self.slug, permissions)
+        await types(self.given)
+
+    async def ask(self, request: Request) -> Answer:
+        """With this workspace's key, whatever key the request has."""
+        return await self._asker.ask(replace(request, key=self.key))
+
+    async def get(self, target: str, **more: Any) -> Answer:
+        return await self.ask(cases.get(target, **more))
+
+    async def create(self, title: str, **properties: Any) -> Answer:
+        return await self.ask(cases.create(title, **properties))
+
+    async def read(self, target: str) -> Any:
+        """The data, once everything written so far can be read."""
+        await self._live.caught_up()
+        return (await self.get(target)).data
+
+
+class OpenWorkplace(Protocol):
+    """Keywords are those of the plan."""
+
+    async def __call__(self, permissions: tuple[str, ...] = ..., **plan: Any) -> Workplace: ...
