@@ -54,6 +54,9 @@ ENTRY_COLUMNS = (
 """The columns of ``entry``, as ``entry_rows`` and the parameters of ``put_entries`` have them."""
 
 
+LOCALE_COLUMNS = ("workspace", "environment", "locale", "id", "title", "fields")
+"""The columns of ``entry_locale``, as ``locale_rows`` and the parameters of ``put_locales`` do."""
+
 PORTION = 16 * 1024 * 1024
 """Characters of rendered fields that go in one statement: PostgreSQL takes no message of 1 GB."""
 

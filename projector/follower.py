@@ -15,12 +15,13 @@ from typing import Any, TypeAlias
 import asyncpg
 import structlog
 
+from projector.checkpoint import Checkpoint, Fenced
 from projector.log import BATCH, Halted, Log
 from projector.presence import Presence
 from projector.projection import Inconsistent, Recorded
 from projector.rendering import render_some
 from projector.statements import statement
-from projector.writer import Checkpoint, Writer
+from projector.writer import Writer
 from read_side.schema import SHAPE
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
@@ -37,8 +38,8 @@ _log = structlog.get_logger("projector")
 class Follower:
     """One life of a projector: from its connections' first use until one of them dies.
 
-    Raises Halted where it must not go on, Fenced where another took over, and whatever the
-    connections raise; a new life begins with new connections.
+    Raises Halted where it must not go on, and whatever the connections raise; a new life begins
+    with new connections.
     """
 
     def __init__(self, store: Connection, model: Connection, log: Log, presence: Presence) -> None:
@@ -52,9 +53,19 @@ class Follower:
 
     async def run(self) -> None:
         await self._become_active()
-        epoch, checkpoint = await self._begin_epoch()
         # Listen first, then pull: what is appended between the two is not missed.
         await self._store.add_listener("contentlog_event", self._on_event)
+        while True:
+            try:
+                await self._follow()
+            except Fenced:
+                # The lock is on our connection, so nobody else is active: a rebuild has put
+                # another read model in the place of the one we wrote. Those who wait for what
+                # they wrote must not wait for more than this.
+                _log.info("another read model is live")
+
+    async def _follow(self) -> None:
+        epoch, checkpoint = await self._begin_epoch()
         await self._log.check(checkpoint.position, checkpoint.stream, checkpoint.version)
         writer = Writer(self._model, epoch)
         while True:

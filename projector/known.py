@@ -62,8 +62,7 @@ async def known_rows(
         before.entries.update((row["id"], entry_state(row)) for row in rows)
     missing = wanted.types - types.keys()
     if missing:
-        rows = await connection.fetch(_TYPES, list(missing))
-        types.update((row["id"], type_row(row)) for row in rows)
+        types.update(await types_by_id(connection, missing))
     before.types.update((i, types[i]) for i in wanted.types if i in types)
     if wanted.workspaces:
         rows = await connection.fetch(_WORKSPACES, list(wanted.workspaces))
@@ -72,6 +71,12 @@ async def known_rows(
         rows = await connection.fetch(_KEYS, list(wanted.keys))
         before.keys.update((row["id"], _key(row)) for row in rows)
     return before
+
+
+async def types_by_id(connection: Connection, ids: Iterable[str]) -> dict[str, TypeRow]:
+    """The content types that there are of these."""
+    rows = await connection.fetch(_TYPES, list(ids))
+    return {row["id"]: type_row(row) for row in rows}
 
 
 def _keys(batch: Iterable[Recorded], wanted: set[str]) -> list[list[Any]]:

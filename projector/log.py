@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 import asyncpg
 
+from projector.checkpoint import Checkpoint
 from projector.projection import Recorded
 from write_side.store.mapper import EventMapper, UndecodableEvent, UnknownTopic
 
@@ -24,6 +25,7 @@ SELECT notification_id, originator_id, originator_version, topic, state FROM (
         FROM write_side.event WHERE notification_id > $1 ORDER BY notification_id LIMIT $2
     ) AS coming
 ) AS sized WHERE bytes_before < $3 ORDER BY notification_id"""
+_HEAD = "SELECT position FROM write_side.head"
 _AT = """
 SELECT (SELECT position FROM write_side.head) AS head, originator_id, originator_version
 FROM (SELECT 1) AS one LEFT JOIN write_side.event ON notification_id = $1"""
@@ -57,15 +59,23 @@ class Log:
             after, [rows[0]["notification_id"], rows[-1]["notification_id"]], len(rows)
         )
         batch: list[Recorded] = []
-        for position, stream, version, topic, state in rows:
+        for row in rows:
             try:
-                event = self._mapper.decode(topic, state)
-            except (UnknownTopic, UndecodableEvent) as error:
+                batch.append(decoded(self._mapper, row))
+            except Halted:
                 if batch:
                     return batch
-                raise Halted(f"at position {position}, stream {stream}: {error}") from error
-            batch.append(Recorded(position, stream, version, event))
+                raise
         return batch
+
+    async def head(self) -> int:
+        return int(await self._connection.fetchval(_HEAD))
+
+    async def checkpoint_at(self, position: int) -> Checkpoint:
+        """The checkpoint of who has projected just so far."""
+        row = await self._connection.fetchrow(_AT, position)
+        assert row is not None
+        return Checkpoint(position, row["originator_id"], row["originator_version"])
 
     async def check(self, position: int, stream: str | None, version: int | None) -> None:
         """Raises Halted where the checkpoint is not of this log: it was restored to an earlier
@@ -84,6 +94,15 @@ class Log:
                 f"version {version}: the log was restored to an earlier point; "
                 "rebuild the read model"
             )
+
+
+def decoded(mapper: EventMapper, row: asyncpg.Record) -> Recorded:
+    """The event of a row: its position, stream, version, topic and state. Raises Halted."""
+    position, stream, version, topic, state = row
+    try:
+        return Recorded(position, stream, version, mapper.decode(topic, state))
+    except (UnknownTopic, UndecodableEvent) as error:
+        raise Halted(f"at position {position}, stream {stream}: {error}") from error
 
 
 def prove_contiguous(after: int, ends: list[int], count: int) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from typing import TypeAlias
 
 import asyncpg
 
-from projector.rows import Rows
+from projector.rows import EntryState
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
@@ -23,11 +24,11 @@ class Partitions:
         self._connection = connection
         self._made: set[tuple[str, str]] = set()
 
-    async def ensure(self, after: Rows) -> None:
-        """Make what the rows need, each in a short transaction of its own."""
+    async def ensure(self, states: Iterable[EntryState | None]) -> None:
+        """Make what the entries need, each in a short transaction of its own."""
         needed = {
             (state.entry.environment, locale)
-            for state in after.entries.values()
+            for state in states
             if state is not None
             for locale in state.entry.translations
         }

@@ -16,7 +16,6 @@ from msgspec import Struct
 from projector.follower import Follower
 from projector.log import Halted, Log
 from projector.presence import Presence
-from projector.writer import Fenced
 from read_side.schema import LIVE
 from write_side.domain.identity import new_id
 from write_side.store.conflicts import passes
@@ -59,8 +58,6 @@ async def live(settings: ProjectorSettings) -> None:
         started = asyncio.get_running_loop().time()
         try:
             await _one_life(settings, projector_id)
-        except Fenced:
-            _log.warning("another projector took over")
         except Exception as error:
             if not passes(error):
                 raise
@@ -94,14 +91,16 @@ async def _follow(store: Connection, model: Connection, presence: Presence) -> N
         _log.error("halted", reason=str(halt))
         await _stay_halted(presence, str(halt))
     except Exception as error:
-        if isinstance(error, Fenced) or passes(error):
+        if passes(error):
             raise
         _log.error("halted", exc_info=error)
         await _stay_halted(presence, f"unexpected fault: {type(error).__name__}; the log has it")
 
 
-async def connect_model(url: str) -> Connection:
-    """A connection that writes the live read model.
+async def connect_model(
+    url: str, schema: str = LIVE, patience: float | None = MODEL_PATIENCE
+) -> Connection:
+    """A connection that writes a read model. A statement may take ``patience`` seconds.
 
     It does not wait for the disk at each commit: rows and checkpoint are one transaction, so what
     a crash of PostgreSQL takes is projected again from the log.
@@ -109,9 +108,9 @@ async def connect_model(url: str) -> Connection:
     return await asyncpg.connect(
         url,
         timeout=10,
-        command_timeout=MODEL_PATIENCE,
+        command_timeout=patience,
         server_settings={
-            "search_path": LIVE,
+            "search_path": schema,
             "synchronous_commit": "off",
             "application_name": "contentlog projector",
         },

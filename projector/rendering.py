@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 
 import asyncpg
 
+from projector.checkpoint import hold
 from projector.columns import Renderers, entry_rows, locale_rows, portions
 from projector.known import entry_state, type_row
 from projector.statements import statement
-from projector.writer import Fenced
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
@@ -28,8 +28,7 @@ async def render_some(connection: Connection, epoch: int) -> bool:
     """
     async with connection.transaction():
         # Holds the checkpoint: neither this projector's own batches nor a switch come between.
-        if await connection.fetchrow(statement("hold_epoch"), epoch) is None:
-            raise Fenced
+        await hold(connection, epoch)
         stale = await connection.fetchrow(statement("stale_type"))
         if stale is None:
             return False

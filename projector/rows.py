@@ -111,13 +111,13 @@ def count_changes(before: Rows, after: Rows) -> Counter[CountKey]:
     for entry_id, state in after.entries.items():
         known = before.entries.get(entry_id)
         if known is not None:
-            changes[_count_key(known.entry)] -= 1
+            changes[count_key(known.entry)] -= 1
         if state is not None:
-            changes[_count_key(state.entry)] += 1
+            changes[count_key(state.entry)] += 1
     return Counter({key: n for key, n in changes.items() if n})
 
 
-def _count_key(entry: Entry) -> CountKey:
+def count_key(entry: Entry) -> CountKey:
     return (
         entry.workspace,
         entry.environment,

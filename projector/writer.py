@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import asyncpg
 import msgspec
 
+from projector.checkpoint import Checkpoint, hold, move
 from projector.columns import (
     ENTRY_COLUMNS,
     Renderers,
@@ -27,18 +28,6 @@ COPY_FROM = 32
 """From so many new entries on, COPY is worth its two extra round trips."""
 
 
-class Fenced(Exception):
-    """Somebody else moved the checkpoint or began a new epoch: this projector's turn is over."""
-
-
-class Checkpoint(msgspec.Struct, frozen=True):
-    """The last projected position, and the event that stands there (none at 0)."""
-
-    position: int
-    stream: str | None = None
-    version: int | None = None
-
-
 class Writer:
     """Projects batches into the read model that the connection's search_path names.
 
@@ -46,7 +35,7 @@ class Writer:
     """
 
     def __init__(self, connection: Connection, epoch: int) -> None:
-        self._connection = connection
+        self.connection = connection
         self.epoch = epoch
         self._types: dict[str, TypeRow] = {}
         self._renderers = Renderers()
@@ -62,17 +51,29 @@ class Writer:
             raise Inconsistent(
                 f"a batch from {batch[0].position} on does not follow {checkpoint.position}"
             )
-        batch = await affordable(self._connection, batch)
-        before = await known_rows(self._connection, batch, self._types)
+        batch = await affordable(self.connection, batch)
+        before = await known_rows(self.connection, batch, self._types)
         after = project(batch, before)
-        await self._partitions.ensure(after)
+        await self._partitions.ensure(after.entries.values())
         last = batch[-1]
         moved = Checkpoint(last.position, last.stream, last.version)
-        async with self._connection.transaction():
+        async with self.connection.transaction():
             await self.write_rows(before, after)
-            await self._move(checkpoint, moved)
+            await move(self.connection, self.epoch, checkpoint, moved)
         self._remember(after)
         return moved
+
+    async def write_part(self, batch: list[Recorded]) -> None:
+        """Rows of events that are not one stretch of the log; the checkpoint stays. Raises Fenced.
+
+        Their streams must be whole from their beginning, in this part and those before it.
+        """
+        before = await known_rows(self.connection, batch, self._types)
+        after = project(batch, before)
+        async with self.connection.transaction():
+            await hold(self.connection, self.epoch)
+            await self.write_rows(before, after)
+        self._remember(after)
 
     async def write_rows(self, before: Rows, after: Rows) -> None:
         """The rows alone, within the caller's transaction. What goes makes room for what comes."""
@@ -84,18 +85,6 @@ class Writer:
         )
         await self._add_counts(before, after)
         await self._write_others(after)
-
-    async def _move(self, old: Checkpoint, new: Checkpoint) -> None:
-        moved = await self._connection.fetchrow(
-            statement("move_checkpoint"),
-            new.position,
-            new.stream,
-            new.version,
-            old.position,
-            self.epoch,
-        )
-        if moved is None:
-            raise Fenced
 
     def _remember(self, after: Rows) -> None:
         for type_id, row in after.types.items():
@@ -131,7 +120,7 @@ class Writer:
             new = []
         if new:
             # COPY costs half of what a set-wise upsert does, and sends rows as they are rendered.
-            await self._connection.copy_records_to_table(
+            await self.connection.copy_records_to_table(
                 "entry", records=entry_rows(new, types, self._renderers), columns=ENTRY_COLUMNS
             )
         copied = {state.entry.id for state in new}
@@ -151,17 +140,17 @@ class Writer:
     async def _write_types(self, before: Rows, after: Rows) -> None:
         removed = [type_id for type_id, row in after.types.items() if row is None]
         if removed:
-            await self._connection.execute(statement("drop_types"), removed)
+            await self.connection.execute(statement("drop_types"), removed)
         rows = [_type_row(row) for row in after.types.values() if row is not None]
         await self._execute("put_types", columns(rows))
         revised = [i for i, row in after.types.items() if row and before.types.get(i)]
         if revised:
-            await self._connection.execute(statement("mark_stale"), revised)
+            await self.connection.execute(statement("mark_stale"), revised)
 
     async def _write_others(self, after: Rows) -> None:
         for workspace in after.workspaces.values():
             plan = msgspec.json.encode(workspace.plan).decode()
-            await self._connection.execute(
+            await self.connection.execute(
                 statement("put_workspaces"),
                 workspace.slug,
                 workspace.name,
@@ -173,17 +162,17 @@ class Writer:
         await self._put_each("put_imports", after.imports.values())
         await self._put_each("put_media", [row for row in after.media.values() if row])
         for key in [key for key, row in after.media.items() if row is None]:
-            await self._connection.execute(statement("drop_media"), *key)
+            await self.connection.execute(statement("drop_media"), *key)
 
     async def _put_each(self, name: str, rows: Any) -> None:
         """Rows of which a batch has few: their Structs are in the statement's order."""
         values = [msgspec.structs.astuple(row) for row in rows]
         if values:
-            await self._connection.executemany(statement(name), values)
+            await self.connection.executemany(statement(name), values)
 
     async def _execute(self, name: str, columns: list[list[Any]]) -> None:
         if columns:
-            await self._connection.execute(statement(name), *columns)
+            await self.connection.execute(statement(name), *columns)
 
 
 def _key(state: EntryState) -> tuple[str, str, str]:

@@ -8,3 +8,14 @@ CREATE TABLE IF NOT EXISTS projector.process (
     heartbeat_at timestamptz NOT NULL DEFAULT now(),
     halted       text
 );
+
+-- The long work that is under way (a rebuild, a rollback, a verify), for those who ask how it goes.
+CREATE TABLE IF NOT EXISTS projector.work (
+    one          boolean     PRIMARY KEY DEFAULT true CHECK (one),
+    name         text        NOT NULL,
+    phase        text        NOT NULL,
+    done         bigint      NOT NULL,
+    total        bigint      NOT NULL,
+    started_at   timestamptz NOT NULL DEFAULT now(),
+    heartbeat_at timestamptz NOT NULL DEFAULT now()
+);

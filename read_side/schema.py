@@ -1,24 +1,34 @@
-"""Makes the read model. It has no migrations: a new shape is a rebuild."""
+"""Makes read models. They have no migrations: a new shape is a rebuild."""
 
 from __future__ import annotations
 
 import hashlib
 from importlib import resources
+from typing import TypeAlias
 
 import asyncpg
 
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+
 LIVE = "read_model"
+NEXT = "read_model_next"
+PREVIOUS = "read_model_previous"
+DISCARDED = "read_model_discarded"
+SCRATCH = "read_model_scratch"
 _LOCK = 0x636C_6F67_0002
 
 _folder = resources.files("read_side")
-_TABLES = (_folder / "schema.sql").read_text("utf-8")
+_TABLES = (_folder / "tables.sql").read_text("utf-8")
+_DIGESTS = (_folder / "digests.sql").read_text("utf-8")
+_INDEXES = (_folder / "indexes.sql").read_text("utf-8")
 _PROJECTORS = (_folder / "projectors.sql").read_text("utf-8")
 
-SHAPE = hashlib.sha256(_TABLES.encode()).hexdigest()[:16]
+SHAPE = hashlib.sha256((_TABLES + _DIGESTS + _INDEXES).encode()).hexdigest()[:16]
 """Names the shape of the tables; a read model of another shape is to be rebuilt."""
 
 _SHAPE = "SELECT shape FROM read_model.checkpoint"
 _EXISTS = "SELECT to_regclass('read_model.checkpoint') IS NOT NULL"
+_BEGIN = "INSERT INTO checkpoint (position, epoch, shape) VALUES (0, $1, $2)"
 
 
 class AnotherShape(Exception):
@@ -26,13 +36,12 @@ class AnotherShape(Exception):
 
     def __init__(self) -> None:
         super().__init__(
-            "the read model has another shape than this version's: it must be rebuilt from the "
-            "log. Drop the schema read_model (DROP SCHEMA read_model CASCADE) and run `contentlog "
-            "migrate` again; the projector fills it"
+            "the read model has another shape than this version's: rebuild it from the log with "
+            "`contentlog rebuild --accept-differences`"
         )
 
 
-async def create(connection: asyncpg.Connection[asyncpg.Record]) -> bool:
+async def create(connection: Connection) -> bool:
     """Make the live read model, empty, where there is none; whether it was made.
 
     Raises AnotherShape.
@@ -46,13 +55,19 @@ async def create(connection: asyncpg.Connection[asyncpg.Record]) -> bool:
             return False
         await connection.execute("CREATE SCHEMA IF NOT EXISTS read_model")
         await connection.execute("SET LOCAL search_path = read_model")
-        await create_tables(connection)
+        await create_tables(connection, epoch=0)
+        await create_indexes(connection)
         return True
 
 
-async def create_tables(connection: asyncpg.Connection[asyncpg.Record]) -> None:
-    """Make the tables in the schema that the connection's search_path names first."""
+async def create_tables(connection: Connection, epoch: int) -> None:
+    """Make the tables, without the large ones' indexes, in the schema that the connection's
+    search_path names first; only who knows the epoch may write them."""
     await connection.execute(_TABLES)
-    await connection.execute(
-        "INSERT INTO checkpoint (position, epoch, shape) VALUES (0, 0, $1)", SHAPE
-    )
+    await connection.execute(_DIGESTS)
+    await connection.execute(_BEGIN, epoch, SHAPE)
+
+
+async def create_indexes(connection: Connection) -> None:
+    """Make what ``create_tables`` leaves out, in the same schema."""
+    await connection.execute(_INDEXES)

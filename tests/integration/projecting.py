@@ -11,11 +11,12 @@ from typing import Any, TypeAlias
 
 import asyncpg
 
+from projector.checkpoint import Checkpoint
 from projector.log import BATCH, Log
 from projector.process import ProjectorSettings, connect_model, live
 from projector.rendering import render_some
 from projector.statements import statement
-from projector.writer import Checkpoint, Writer
+from projector.writer import Writer
 from read_side.status import ReadModelStatus, read_status
 from write_side.store.mapper import EventMapper
 

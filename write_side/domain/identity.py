@@ -63,6 +63,10 @@ def is_slug(text: str) -> bool:
     return _SLUG.fullmatch(text) is not None
 
 
+ENTRY_STREAMS = ("entry/", "entry0")
+"""The streams of entries are those from the first and before the second, by their bytes."""
+
+
 def entry_stream(entry_id: str) -> str:
     return f"entry/{entry_id}"
 

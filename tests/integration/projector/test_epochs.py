@@ -8,10 +8,11 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from projector.checkpoint import Checkpoint, Fenced
 from projector.log import Log
 from projector.process import connect_model
 from projector.rendering import render_some
-from projector.writer import Checkpoint, Fenced, Writer
+from projector.writer import Writer
 from tests.integration.projecting import (
     Connection,
     begin_epoch,

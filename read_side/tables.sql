@@ -1,6 +1,6 @@
--- The read model. It has no migrations: change this file, then rebuild. Names are unqualified, so
--- that the same tables can be made in any schema (search_path says which): a rebuild makes the
--- next ones beside the live ones.
+-- The read model's tables. They have no migrations: change this file, then rebuild. Names are
+-- unqualified, so that the same tables can be made in any schema (search_path says which): a rebuild
+-- makes the next ones beside the live ones.
 
 -- How far the log has been projected, and by whom it may be moved (epoch). The event at the
 -- position is kept too: after the log was restored to an earlier point, positions are used again.
@@ -91,20 +91,10 @@ CREATE TABLE entry (
     type_version    bigint      NOT NULL,
     stored          json        NOT NULL,
     translations    json,
-    fields          json        NOT NULL,
-    PRIMARY KEY (workspace, environment, id)
+    fields          json        NOT NULL
 ) PARTITION BY LIST (environment);
 CREATE TABLE entry_production PARTITION OF entry FOR VALUES IN ('production');
 CREATE TABLE entry_staging PARTITION OF entry FOR VALUES IN ('staging');
--- Not unique: claims see to that, and a batch in which entries swap slugs is written row by row.
-CREATE INDEX entry_slug ON entry (workspace, content_type_id, language, slug_hash);
--- Each list is an index scan; id and environment are included so that a deep offset is skipped over
--- narrow keys alone (PostgreSQL asks a partition for its environment, though it has but one).
-CREATE INDEX entry_by_type ON entry
-    (workspace, content_type_id, status, language, created_at DESC, position DESC) INCLUDE (id, environment);
-CREATE INDEX entry_of_any_status ON entry
-    (workspace, content_type_id, created_at DESC, position DESC) INCLUDE (id, environment);
-CREATE INDEX entry_newest ON entry (workspace, created_at DESC, position DESC) INCLUDE (id, environment);
 
 -- Only where an entry has a translation: its texts whole and merged, ready to serve.
 CREATE TABLE entry_locale (
@@ -113,8 +103,7 @@ CREATE TABLE entry_locale (
     locale      text NOT NULL,
     id          uuid NOT NULL,
     title       text NOT NULL,
-    fields      json NOT NULL,
-    PRIMARY KEY (workspace, environment, locale, id)
+    fields      json NOT NULL
 ) PARTITION BY LIST (environment);
 CREATE TABLE entry_locale_production PARTITION OF entry_locale
     FOR VALUES IN ('production') PARTITION BY LIST (locale);
@@ -141,13 +130,14 @@ CREATE TABLE rendering (
 );
 
 -- Makes the partition for a locale where there is none, apart and then attached: to create it in
--- place would lock the parent against readers.
+-- place would lock the parent against readers. One at a time: a rebuild has several writers.
 CREATE FUNCTION add_locale(environment text, locale text) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
     parent text := 'entry_locale_' || environment;
     child  text := parent || '_' || locale;
 BEGIN
+    PERFORM pg_advisory_xact_lock('entry_locale'::regclass::oid::int, 0);
     IF to_regclass(quote_ident(child)) IS NOT NULL THEN
         RETURN;
     END IF;

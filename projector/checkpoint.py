@@ -1,0 +1,39 @@
+"""How far a read model has come, and whose turn it is to move that."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import asyncpg
+from msgspec import Struct
+
+from projector.statements import statement
+
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+
+
+class Fenced(Exception):
+    """Somebody else moved the checkpoint or began a new epoch: this projector's turn is over."""
+
+
+class Checkpoint(Struct, frozen=True):
+    """The last projected position, and the event that stands there (none at 0)."""
+
+    position: int
+    stream: str | None = None
+    version: int | None = None
+
+
+async def hold(connection: Connection, epoch: int) -> None:
+    """Keep the checkpoint as it is until the transaction ends. Raises Fenced."""
+    if await connection.fetchrow(statement("hold_epoch"), epoch) is None:
+        raise Fenced
+
+
+async def move(connection: Connection, epoch: int, old: Checkpoint, new: Checkpoint) -> None:
+    """Compare and set. Raises Fenced."""
+    moved = await connection.fetchrow(
+        statement("move_checkpoint"), new.position, new.stream, new.version, old.position, epoch
+    )
+    if moved is None:
+        raise Fenced

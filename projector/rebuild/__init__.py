@@ -1,0 +1,1 @@
+"""Read models made anew from the log: rebuild, rollback, verify."""

@@ -1,0 +1,171 @@
+"""Replays the log into a new read model beside the live one, proves it, and switches to it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TypeAlias
+
+import asyncpg
+from msgspec import Struct
+
+from projector.checkpoint import Checkpoint
+from projector.log import Halted, Log
+from projector.process import connect_model
+from projector.rebuild.build import Build, BuildSettings, drop
+from projector.rebuild.differences import Difference, differences
+from projector.rebuild.switch import NEW_FOR_LIVE, follow, switch
+from projector.rebuild.work import Tell, Work, at_work
+from projector.writer import Writer
+from read_side.schema import DISCARDED, LIVE, NEXT, SHAPE
+from write_side.store.mapper import EventMapper
+
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+
+CLOSE = 1_000
+"""Events behind the live read model from which on the rest is done within the switch."""
+_LIVE = "SELECT position, originator_id, originator_version, shape FROM checkpoint"
+_SNAPSHOT = "SELECT position FROM checkpoint"
+
+
+class CannotCompare(Exception):
+    """The live read model cannot be held against the log; the text says why."""
+
+
+class Differs(Exception):
+    """What the log comes to is not what is served: for a person to decide. Nothing was switched."""
+
+    def __init__(self, found: list[Difference], reason: str) -> None:
+        super().__init__(reason)
+        self.found = found
+
+
+class Rebuilt(Struct, frozen=True):
+    """``compared``: why the live read model was not compared, or None where it was."""
+
+    position: int
+    found: list[Difference]
+    not_compared: str | None
+
+
+async def rebuild(settings: BuildSettings, *, accept_differences: bool, tell: Tell) -> Rebuilt:
+    """Switch to a read model made anew from position 0; readers and writers go on meanwhile.
+
+    The one before is kept for ``rollback``. Raises Differs, Halted, AtWork, and what PostgreSQL
+    does; the live read model is untouched then, and what was begun is dropped by the next rebuild.
+    """
+    async with (
+        at_work(settings.read_model_url, "rebuild", tell) as work,
+        connections(settings, NEXT) as (store, model),
+    ):
+        await drop(model, DISCARDED)
+        live = await Live.look(settings, Log(store, EventMapper()))
+        log = Log(store, EventMapper())
+        writer, checkpoint = await Build(settings, NEXT, store, model, work).make(live.through)
+        found, checkpoint = await _compare(settings, live, log, writer, checkpoint, work)
+        _decide(live, found, accept_differences)
+        checkpoint = await _switch(model, log, writer, checkpoint, work)
+        await drop(model, DISCARDED)
+        return Rebuilt(checkpoint.position, found, live.not_comparable)
+
+
+class Live(Struct, frozen=True):
+    """What is served at the beginning: how far a new read model is built, before it follows."""
+
+    through: int
+    not_comparable: str | None = None
+    is_empty: bool = False
+
+    @classmethod
+    async def look(cls, settings: BuildSettings, log: Log) -> Live:
+        async with snapshot(settings.read_model_url) as connection:
+            row = await connection.fetchrow(_LIVE)
+        assert row is not None
+        if row["position"] == 0:
+            return cls(await log.head(), "it is empty", is_empty=True)
+        if row["shape"] != SHAPE:
+            return cls(await log.head(), "it has another shape")
+        try:
+            await log.check(row["position"], row["originator_id"], row["originator_version"])
+        except Halted as restored:
+            return cls(await log.head(), str(restored))
+        return cls(row["position"])
+
+
+async def _compare(
+    settings: BuildSettings,
+    live: Live,
+    log: Log,
+    writer: Writer,
+    checkpoint: Checkpoint,
+    work: Work,
+) -> tuple[list[Difference], Checkpoint]:
+    """At the position where a snapshot of the live one stands, for as long as that takes."""
+    if live.not_comparable is not None:
+        return [], checkpoint
+    work.begin("follow", 1)
+    head = await log.head()
+    # Most of what came meanwhile, before there is a snapshot that vacuum must respect.
+    checkpoint = await follow(log, writer, checkpoint, min(head, await _position(settings)))
+    work.begin("compare", 1)
+    async with snapshot(settings.read_model_url) as connection:
+        through = await connection.fetchval(_SNAPSHOT)
+        checkpoint = await follow(log, writer, checkpoint, through)
+        found = await differences(connection, writer.connection)
+    work.go_on(1)
+    return found, checkpoint
+
+
+def _decide(live: Live, found: list[Difference], accept: bool) -> None:
+    if accept or live.is_empty:
+        return
+    advice = "look into it, then accept it with --accept-differences"
+    if live.not_comparable is not None:
+        reason = f"the live read model cannot be compared ({live.not_comparable}): {advice}"
+        raise Differs([], reason)
+    if found:
+        raise Differs(found, f"{len(found)} rows are not as they are served: {advice}")
+
+
+async def _switch(
+    model: Connection, log: Log, writer: Writer, checkpoint: Checkpoint, work: Work
+) -> Checkpoint:
+    work.begin("switch", 1)
+    while await log.head() - checkpoint.position > CLOSE:
+        checkpoint = await follow(log, writer, checkpoint, await log.head())
+    checkpoint = await switch(model, log, writer, checkpoint, NEW_FOR_LIVE)
+    work.go_on(1)
+    return checkpoint
+
+
+async def _position(settings: BuildSettings) -> int:
+    async with snapshot(settings.read_model_url) as connection:
+        return int(await connection.fetchval(_SNAPSHOT))
+
+
+@asynccontextmanager
+async def snapshot(url: str) -> AsyncIterator[Connection]:
+    """The live read model as it stands now, for as long as it is looked at."""
+    connection = await connect_model(url, LIVE, patience=None)
+    try:
+        async with connection.transaction(isolation="repeatable_read", readonly=True):
+            await connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+            yield connection
+    finally:
+        connection.terminate()
+
+
+@asynccontextmanager
+async def connections(
+    settings: BuildSettings, schema: str
+) -> AsyncIterator[tuple[Connection, Connection]]:
+    """To the event store, and to the database of the read models, its search_path this schema."""
+    store = await asyncpg.connect(settings.event_store_url, timeout=20)
+    try:
+        model = await connect_model(settings.read_model_url, schema, patience=None)
+        try:
+            yield store, model
+        finally:
+            model.terminate()
+    finally:
+        store.terminate()

@@ -1,0 +1,91 @@
+"""The log read stream by stream: ranges of streams, and the pages of one.
+
+The store's index of streams gives each stream's events one after another, so what replays a range
+holds one entry at a time and spills nothing (deploy/adr/0011).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncIterator
+from typing import TypeAlias
+
+import asyncpg
+from msgspec import Struct
+
+from projector.log import Gap, decoded
+from projector.projection import Recorded
+from write_side.domain.identity import ENTRY_STREAMS
+from write_side.store.mapper import EventMapper
+
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+
+PAGE = 2_000
+EVENTS_IN_A_RANGE = 25_000
+SAMPLES_FOR_A_RANGE = 32
+AFTER_ALL = "\U0010ffff"
+
+# The first of a page is read whatever its size: before it, there is nothing.
+_PAGE = """
+SELECT notification_id, originator_id, originator_version, topic, state FROM (
+    SELECT *, sum(octet_length(state)) OVER (
+                  ORDER BY originator_id, originator_version ROWS UNBOUNDED PRECEDING)
+              - octet_length(state) AS bytes_before
+    FROM (
+        SELECT notification_id, originator_id, originator_version, topic, state
+        FROM write_side.event
+        WHERE (originator_id, originator_version) > ($1, $2) AND originator_id < $3
+          AND notification_id <= $4
+        ORDER BY originator_id, originator_version LIMIT $5
+    ) AS coming
+) AS sized WHERE bytes_before < $6 ORDER BY originator_id, originator_version"""
+_SAMPLES = """
+SELECT originator_id FROM write_side.event
+WHERE notification_id = ANY ($1) AND originator_id > $2 AND originator_id < $3
+ORDER BY originator_id"""
+
+
+class Range(Struct, frozen=True):
+    """The streams from ``first`` on and before ``end``, by their bytes."""
+
+    first: str
+    end: str
+
+
+ENTRIES = Range(*ENTRY_STREAMS)
+OTHERS = (Range("", ENTRIES.first), Range(ENTRIES.end, AFTER_ALL))
+
+
+async def ranges_of_entries(store: Connection, through: int) -> list[Range]:
+    """All streams of entries, in ranges of about as many events each, told from a sample."""
+    parts = max(1, through // EVENTS_IN_A_RANGE)
+    wanted = min(through, parts * SAMPLES_FOR_A_RANGE)
+    positions = [1 + through * n // wanted for n in range(wanted)]
+    rows = await store.fetch(_SAMPLES, positions, ENTRIES.first, ENTRIES.end)
+    found = [row["originator_id"] for row in rows]
+    inner = sorted({found[len(found) * n // parts] for n in range(1, parts)}) if found else []
+    bounds = [ENTRIES.first, *inner, ENTRIES.end]
+    return [Range(first, end) for first, end in itertools.pairwise(bounds)]
+
+
+async def pages(
+    store: Connection, mapper: EventMapper, streams: Range, through: int, page_bytes: int
+) -> AsyncIterator[list[Recorded]]:
+    """The events of the range up to a position, stream by stream, in pages of about so many bytes.
+
+    Raises Halted at an event that cannot be read.
+    """
+    after = (streams.first, 0)
+    while True:
+        rows = await store.fetch(_PAGE, *after, streams.end, through, PAGE, page_bytes)
+        if not rows:
+            return
+        yield [decoded(mapper, row) for row in rows]
+        after = (rows[-1]["originator_id"], rows[-1]["originator_version"])
+
+
+def prove_whole(read: int, through: int) -> None:
+    """The log is gapless: from its first event to a position there are as many as the position
+    says. Raises Gap."""
+    if read != through:
+        raise Gap(f"the log up to position {through} gave {read} events: they must be as many")

@@ -1,0 +1,50 @@
+-- What every row says, as one number: stored values, never renderings, so that a read model made
+-- anew can be compared with the one that is served. Rows are found again by `key`, and gathered in
+-- buckets so that few of them travel.
+CREATE VIEW digest AS
+SELECT 'entry' AS relation,
+       jsonb_build_array(workspace, environment, id)::text AS key,
+       abs(hash_record_extended(ROW(workspace, environment, id), 0) % 4096) AS bucket,
+       hash_record_extended(ROW(
+           workspace, environment, id, content_type_id, slug, slug_hash, title, status, language,
+           stage_id, published_at, created_at, updated_at, position, version, stored::text,
+           translations::text), 0) AS hash
+FROM entry
+UNION ALL
+SELECT 'entry_locale',
+       jsonb_build_array(workspace, environment, locale, id)::text,
+       abs(hash_record_extended(ROW(workspace, environment, locale, id), 0) % 4096),
+       hash_record_extended(ROW(workspace, environment, locale, id, title), 0)
+FROM entry_locale
+UNION ALL
+SELECT 'entry_count',
+       jsonb_build_array(workspace, environment, content_type_id, status, language)::text,
+       0,
+       hash_record_extended(ROW(workspace, environment, content_type_id, status, language, n), 0)
+FROM entry_count
+UNION ALL
+SELECT 'content_type',
+       jsonb_build_array(workspace, environment, slug)::text,
+       0,
+       hash_record_extended(ROW(
+           id, workspace, environment, slug, name, fields::text, stages::text, version, created_at,
+           updated_at), 0)
+FROM content_type
+UNION ALL
+SELECT 'workspace', jsonb_build_array(slug)::text, 0,
+       hash_record_extended(ROW(slug, name, plan::text, environments, created_at), 0)
+FROM workspace
+UNION ALL
+SELECT 'api_key', jsonb_build_array(workspace, id)::text, 0,
+       hash_record_extended(ROW(id, workspace, name, permissions, issued_at, revoked_at), 0)
+FROM api_key
+UNION ALL
+SELECT 'media', jsonb_build_array(workspace, id)::text, 0,
+       hash_record_extended(ROW(workspace, id, url, name, content_type), 0)
+FROM media
+UNION ALL
+SELECT 'import_run', jsonb_build_array(workspace, id)::text, 0,
+       hash_record_extended(ROW(
+           id, workspace, environment, content_type_id, file_name, created, updated, skipped,
+           imported_at), 0)
+FROM import_run;
