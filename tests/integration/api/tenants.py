@@ -1,0 +1,131 @@
+"""Workspaces as hypothesis thinks them up: as alike as can be, and nobody's but their own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+from hypothesis import strategies as st
+from msgspec import Struct
+
+from tests.integration.api.serving import Server
+from tests.integration.projector.given import BODY, Given, raws
+from write_side import commands as c
+from write_side.domain.definition import Field
+from write_side.domain.events import Status, Translation
+from write_side.domain.identity import Scope
+
+RELATED = Field("related", "Related", "reference", multiple=True)
+COVER = Field("cover", "Cover", "media")
+TYPES = ("posts", "pages", "authors")
+SLUGS = ("hello", "about", "news")
+LANGUAGES = ("en-US", "de-DE")
+STATUSES: tuple[Status, ...] = ("draft", "published", "archived")
+ENVIRONMENTS = ("production", "staging")
+
+
+class Entry(Struct, frozen=True):
+    environment: str
+    type: str
+    slug: str
+    language: str
+    status: Status
+    translated: bool
+
+    @property
+    def place(self) -> tuple[str, str, str, str]:
+        """What can be taken once."""
+        return (self.environment, self.type, self.language, self.slug)
+
+
+class Tenant(Struct, frozen=True):
+    """What a workspace has; its entries are of its types and environments."""
+
+    environments: tuple[str, ...]
+    types: tuple[str, ...]
+    entries: tuple[Entry, ...]
+
+
+def _entries(environments: tuple[str, ...], types: tuple[str, ...]) -> st.SearchStrategy[Entry]:
+    return st.builds(
+        Entry,
+        st.sampled_from(environments),
+        st.sampled_from(types),
+        st.sampled_from(SLUGS),
+        st.sampled_from(LANGUAGES),
+        st.sampled_from(STATUSES),
+        st.booleans(),
+    )
+
+
+@st.composite
+def _tenant(draw: st.DrawFn) -> Tenant:
+    environments = ENVIRONMENTS[: draw(st.integers(1, 2))]
+    types = tuple(draw(st.lists(st.sampled_from(TYPES), unique=True)))
+    if not types:
+        return Tenant(environments, (), ())
+    entries = _entries(environments, types)
+    some = draw(st.lists(entries, max_size=5, unique_by=lambda entry: entry.place))
+    return Tenant(environments, types, tuple(some))
+
+
+def tenants(n: int) -> st.SearchStrategy[list[Tenant]]:
+    return st.lists(_tenant(), min_size=n, max_size=n)
+
+
+class Living(Struct):
+    """A tenant that is in the store. ``ids``: of its entries, by what they are."""
+
+    name: str
+    tenant: Tenant
+    ids: dict[Entry, str]
+
+    @property
+    def secret(self) -> str:
+        return f"secret-of-{self.name}"
+
+    @property
+    def media(self) -> str:
+        return f"cover-of-{self.name}"
+
+    def entries(self, environment: str) -> Iterator[tuple[Entry, str]]:
+        return ((entry, one) for entry, one in self.ids.items() if entry.environment == environment)
+
+
+async def settle(server: Server, name: str, tenant: Tenant) -> Living:
+    """Make it what it is. Its texts say whose they are."""
+    given = {one: Given(server.repository, Scope(name, one)) for one in tenant.environments}
+    await given["production"].workspace(staging=True)
+    await server.key(f"secret-of-{name}", name)
+    await given["production"].does(
+        c.PutMedia,
+        workspace=name,
+        media_id=f"cover-of-{name}",
+        url=f"https://cdn.example.com/{name}.png",
+        name=f"{name}.png",
+        content_type="image/png",
+    )
+    for environment in tenant.environments:
+        if environment == "staging":
+            await given[environment].does(c.AddEnvironment, scope=given[environment].scope)
+        for slug in tenant.types:
+            await given[environment].content_type(BODY, RELATED, COVER, slug=slug)
+    made = [_made(given[entry.environment], entry) for entry in tenant.entries]
+    return Living(name, tenant, dict(await asyncio.gather(*made)))
+
+
+async def _made(given: Given, entry: Entry) -> tuple[Entry, str]:
+    whose = f"of-{given.scope.workspace}-in-{given.scope.environment}"
+    translations = {"fr-FR": Translation(f"traduit {whose}", {})} if entry.translated else {}
+    created = await given.does(
+        c.CreateEntry,
+        scope=given.scope,
+        content_type_slug=entry.type,
+        slug=entry.slug,
+        title=f"{entry.slug} {whose}",
+        language=entry.language,
+        status=entry.status,
+        fields=raws(body=whose),
+        translations=translations,
+    )
+    return entry, created.entry_id

@@ -1,0 +1,240 @@
+"""A hundred workspaces that are as alike as can be: each key sees its own, and of the others not
+even that they are there."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from msgspec import Struct
+
+from api.key_claims import _MARK
+from read_side.pool import Pool
+from tests.integration.api.serving import Answer, Client, Server
+from tests.integration.api.tenants import (
+    LANGUAGES,
+    SLUGS,
+    STATUSES,
+    TYPES,
+    Living,
+    Tenant,
+    settle,
+    tenants,
+)
+from write_side.store.appender import Appender
+from write_side.store.recorder import Recorder
+
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+WHOSE = re.compile(r"of-(tenant-\d+)(?:-in-(\w+))?")
+NOBODYS = "019a0000-0000-7000-8000-000000000000"
+# They differ between any two answers, whoever asks for whatever.
+OF_THE_MOMENT = ("date", "x-request-id", "x-ratelimit-remaining", "x-ratelimit-reset")
+BY_TYPE = (
+    "/v1/content/{}",
+    "/v1/content?type={}",
+    "/v1/content/{}/hello",
+    "/v1/content-types/{}",
+)
+AT_A_TIME = 20
+numbers = itertools.count(1)
+
+
+@settings(
+    max_examples=5,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    phases=[Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(new=tenants(AT_A_TIME))
+async def test_no_key_sees_what_is_another_tenants(server: Server, new: list[Tenant]) -> None:
+    """Five times twenty in one database: each twenty live among all those before them."""
+    living = await asyncio.gather(
+        *(settle(server, f"tenant-{next(numbers)}", tenant) for tenant in new)
+    )
+    await server.caught_up()
+    for one in living:
+        for environment in one.tenant.environments:
+            await View(server.client(one.secret), one, environment).check()
+    for one, other in zip(living, (*living[1:], living[0]), strict=True):
+        await check_strangers(server, one, other)
+
+
+class View:
+    """What a key sees of one environment: held to what its tenant has, no less and no more."""
+
+    def __init__(self, client: Client, living: Living, environment: str) -> None:
+        self._client = client
+        self._living = living
+        self._environment = environment
+        self._own = dict(living.entries(environment))
+
+    async def check(self) -> None:
+        await self.check_lists()
+        await self.check_types()
+        await self.check_singles()
+
+    async def get(self, path: str) -> Answer:
+        headers = {"X-Environment": self._environment}
+        answer = await self._client.get(path, headers=headers)
+        whose = set(WHOSE.findall(answer.text))
+        assert whose <= {(self._living.name, self._environment), (self._living.name, "")}, path
+        return answer
+
+    async def check_lists(self) -> None:
+        for locale in ("en-US", "fr-FR"):
+            every = await self.get(f"/v1/content?limit=100&locale={locale}")
+            self._check_page(every, set(self._own.values()))
+        for type_slug in self._living.tenant.types:
+            page = await self.get(f"/v1/content?type={type_slug}")
+            self._check_page(page, self._ids(type=type_slug))
+            for status, language in itertools.product(STATUSES, LANGUAGES):
+                query = f"status={status}&language={language}"
+                listed = await self.get(f"/v1/content/{type_slug}?{query}")
+                own = self._ids(type=type_slug, status=status, language=language)
+                self._check_page(listed, own)
+
+    def _ids(self, **properties: str) -> set[str]:
+        return {
+            entry_id
+            for entry, entry_id in self._own.items()
+            if all(getattr(entry, name) == value for name, value in properties.items())
+        }
+
+    def _check_page(self, page: Answer, expected: set[str]) -> None:
+        assert {entry["id"] for entry in page.data} == expected
+        assert page.body["pagination"]["total"] == len(expected)
+
+    async def check_types(self) -> None:
+        answer = await self.get("/v1/content-types")
+        assert [one["slug"] for one in answer.data] == sorted(self._living.tenant.types)
+        for slug in TYPES:
+            one = await self.get(f"/v1/content-types/{slug}")
+            assert one.status == (200 if slug in self._living.tenant.types else 404)
+
+    async def check_singles(self) -> None:
+        for type_slug, slug, language in itertools.product(TYPES, SLUGS, LANGUAGES):
+            answer = await self.get(f"/v1/content/{type_slug}/{slug}?language={language}")
+            own = self._ids(type=type_slug, slug=slug, language=language)
+            assert {answer.body["data"]["id"]} == own if own else answer.status == 404
+
+
+class Question(Struct, frozen=True):
+    """A request that names something."""
+
+    method: str
+    path: str
+    named: str
+    body: Any = None
+
+
+def get(path: str, named: str) -> Question:
+    return Question("GET", path.format(named), named)
+
+
+def create_in(type_slug: str) -> Question:
+    body = {"contentTypeSlug": type_slug, "title": "New"}
+    return Question("POST", "/v1/content", type_slug, body)
+
+
+def refer(type_slug: str, field: str, target: str) -> Question:
+    fields = {field: [target] if field == "related" else target}
+    body = {"contentTypeSlug": type_slug, "title": "Refers", "fields": fields}
+    return Question("POST", "/v1/content", target, body)
+
+
+async def check_strangers(server: Server, one: Living, other: Living) -> None:
+    """What is another's, and what is nobody's: the same words after the same work."""
+    client = server.client(one.secret)
+    for question, of_nobodys in strange(one, other):
+        await alike(client, question, of_nobodys)
+    shared = [type_slug for type_slug in one.tenant.types if type_slug in other.tenant.types]
+    if shared:
+        await check_the_same_request_of_both(client, server.client(other.secret), shared[0])
+
+
+def strange(one: Living, other: Living) -> Iterator[tuple[Question, Question]]:
+    """What the one may ask about what only the other has."""
+    for type_slug in set(other.tenant.types) - set(one.tenant.types):
+        for path in BY_TYPE:
+            yield get(path, type_slug), get(path, "nobodys")
+        yield create_in(type_slug), create_in("nobodys")
+    taken = {entry.place for entry in one.tenant.entries}
+    for entry in other.tenant.entries:
+        if entry.type in one.tenant.types and ("production", *entry.place[1:]) not in taken:
+            path = f"/v1/content/{entry.type}/{{}}?language={entry.language}"
+            yield get(path, entry.slug), get(path, "nobodys")
+    for type_slug in one.tenant.types[:1]:
+        for entry_id in list(other.ids.values())[:1]:
+            yield refer(type_slug, "related", entry_id), refer(type_slug, "related", NOBODYS)
+        yield refer(type_slug, "cover", other.media), refer(type_slug, "cover", "nobodys")
+
+
+async def alike(client: Client, foreign: Question, unknown: Question) -> None:
+    # What a process reads once and keeps is the tenant's own content type: not today's matter.
+    await worked(client, unknown)
+    first, work = await worked(client, foreign)
+    second, same = await worked(client, unknown)
+    assert first.status in (400, 404), first
+    assert work == same
+    assert shown(first, foreign) == shown(second, unknown)
+
+
+def shown(answer: Answer, question: Question) -> tuple[Any, ...]:
+    """All of it, but for what is of the moment; what was named is shown as …"""
+    headers = {name.lower(): value for name, value in answer.headers.items()}
+    size = int(headers.pop("content-length")) - len(question.named) * (
+        question.named in answer.text
+    )
+    kept = {name: headers[name] for name in headers.keys() - OF_THE_MOMENT}
+    return answer.status, kept, size, answer.text.replace(question.named, "…")
+
+
+async def worked(client: Client, question: Question) -> tuple[Answer, Any]:
+    """The answer, and all that was asked of the databases for it."""
+    body = {"json": question.body} if question.body else {}
+    with noted() as work:
+        answer = await client.ask(question.method, question.path, **body)
+    return answer, work
+
+
+@contextmanager
+def noted() -> Iterator[list[tuple[str, Any]]]:
+    work: list[tuple[str, Any]] = []
+
+    def note(kind: type, name: str) -> None:
+        function = getattr(kind, name)
+
+        async def noting(self: Any, *given: Any) -> Any:
+            if given[0] is not _MARK:  # That is the watch's, at any time.
+                work.append((kind.__name__, given[0] if isinstance(given[0], str) else ""))
+            return await function(self, *given)
+
+        patch.setattr(kind, name, noting)
+
+    with pytest.MonkeyPatch.context() as patch:
+        note(Pool, "fetch")
+        note(Recorder, "fetch")
+        note(Appender, "append")
+        yield work
+
+
+async def check_the_same_request_of_both(client: Client, they: Client, type_slug: str) -> None:
+    """What one tenant calls its request is nothing to the other, nor is where it stands."""
+    n = next(numbers)
+    body = {"contentTypeSlug": type_slug, "title": f"Made {n}"}
+    headers = {"Idempotency-Key": f"request {n}"}
+    first = await client.post(body, headers=headers)
+    second = await they.post(body, headers=headers)
+    assert first.data["id"] != second.data["id"]
+    position = {"X-Content-Position": second.headers["X-Content-Position"]}
+    made_up = {"X-Content-Position": "x" * len(position["X-Content-Position"])}
+    answers = [await client.get("/v1/content", headers=one) for one in (position, made_up)]
+    assert [(one.status, one.text) for one in answers] == [(400, answers[0].text)] * 2
