@@ -23,6 +23,8 @@ COMMANDS = {
     "api": "deploy.commands.api",
     "projector": "deploy.commands.projector",
     "status": "deploy.commands.status",
+    "rebuild": "deploy.commands.rebuild",
+    "rollback": "deploy.commands.rollback",
     "events": "deploy.commands.events",
     "apply": "deploy.commands.apply",
     "key": "deploy.commands.key",

@@ -41,6 +41,11 @@ def _speaking() -> tuple[type[Exception], ...]:
     from deploy.databases import Unreachable
     from deploy.embedded.errors import EmbeddedPostgresError
     from deploy.settings import SettingsError
+    from projector.log import Halted
+    from projector.projection import Inconsistent
+    from projector.rebuild.crew import WorkerDied
+    from projector.rebuild.rollback import NothingToGoBackTo
+    from projector.rebuild.work import AtWork
     from read_side.schema import AnotherShape
     from write_side.domain.refusals import Refused
     from write_side.imports.files import FileRefused
@@ -61,4 +66,9 @@ def _speaking() -> tuple[type[Exception], ...]:
         UnknownTopic,
         MigrationError,
         AnotherShape,
+        AtWork,
+        Halted,
+        Inconsistent,
+        NothingToGoBackTo,
+        WorkerDied,
     )

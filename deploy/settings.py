@@ -117,6 +117,20 @@ class Settings(
     trusted_proxies: Annotated[
         Proxies, Meta(description="The proxies whose X-Forwarded-For is believed")
     ] = ""
+    rebuild_workers: Annotated[
+        Workers | None,
+        Meta(
+            description="The number of processes that replay the log in a rebuild or a verify",
+            extra={"default": "one for each core"},
+        ),
+    ] = None
+    rebuild_memory: Annotated[
+        Bytes,
+        Meta(
+            description="The bytes of memory of a rebuild or a verify: half for its processes "
+            "together, half for PostgreSQL to sort in"
+        ),
+    ] = 512 * 1024 * 1024
     log_format: Annotated[
         LogFormat | None,
         Meta(

@@ -13,7 +13,7 @@ import click
 
 from deploy.databases import Databases, connected, databases
 from deploy.logs import configure_logs
-from deploy.settings import load_settings
+from deploy.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from write_side.domain.identity import Actor
@@ -29,10 +29,17 @@ def run(work: Callable[[Databases], Coroutine[Any, Any, T]], *, make: bool = Tru
 
     ``make=False`` refuses to make an embedded PostgreSQL where there is none.
     """
+    return run_with(lambda found, _: work(found), make=make)
+
+
+def run_with(
+    work: Callable[[Databases, Settings], Coroutine[Any, Any, T]], *, make: bool = True
+) -> T:
+    """The same for work that has settings of its own."""
     settings = load_settings(os.environ)
     configure_logs(settings, level=logging.WARNING)
     with databases(settings, make=make) as found:
-        return asyncio.run(work(found))
+        return asyncio.run(work(found, settings))
 
 
 def login_name() -> str:

@@ -19,6 +19,21 @@ SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint AS bytes FROM pg_
 JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'read_model' AND c.relkind = 'r'"""
 
 
+_WORK = """
+SELECT name, phase, done, total, extract(epoch FROM now() - started_at)::float8 AS seconds
+FROM projector.work WHERE heartbeat_at > now() - interval '10 seconds'"""
+
+
+class WorkStatus(Struct, frozen=True):
+    """A rebuild, rollback or verify under way; ``seconds`` since it began."""
+
+    name: str
+    phase: str
+    done: int
+    total: int
+    seconds: float
+
+
 class ProjectorStatus(Struct, frozen=True):
     """``heartbeat_age`` in seconds; ``halted``: the reason why it does not go on."""
 
@@ -36,12 +51,14 @@ class ReadModelStatus(Struct, frozen=True):
     moved_at: datetime
     size: int
     projectors: list[ProjectorStatus]
+    work: WorkStatus | None = None
 
 
 async def read_status(connection: Connection) -> ReadModelStatus:
     checkpoint = await connection.fetchrow(_CHECKPOINT)
     assert checkpoint is not None
     projectors = await connection.fetch(_PROJECTORS)
+    work = await connection.fetchrow(_WORK)
     return ReadModelStatus(
         position=checkpoint["position"],
         epoch=checkpoint["epoch"],
@@ -50,4 +67,5 @@ async def read_status(connection: Connection) -> ReadModelStatus:
         projectors=[
             ProjectorStatus(row["id"], row["role"], row["age"], row["halted"]) for row in projectors
         ],
+        work=WorkStatus(**work) if work else None,
     )

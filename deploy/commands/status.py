@@ -49,7 +49,7 @@ async def read(found: Databases) -> dict[str, Any]:
         "lag": {"events": events, "seconds": max(0.0, store["age"]) if events > 0 else 0.0},
         "epoch": model.epoch,
         "projectors": msgspec.to_builtins(model.projectors),
-        "rebuild": None,
+        "rebuild": msgspec.to_builtins(model.work),
         "bytes": {"event_store": store["size"], "read_model": model.size},
     }
 
@@ -66,6 +66,11 @@ def _told(status: dict[str, Any]) -> str:
     ]
     if not status["projectors"]:
         lines.insert(3, "projector   none is running")
+    if work := status["rebuild"]:
+        lines.append(
+            f"{work['name']:11} {work['phase']}, {work['done']:,} of {work['total']:,}, "
+            f"since {work['seconds']:.0f} s"
+        )
     return "\n".join(lines)
 
 

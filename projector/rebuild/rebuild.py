@@ -131,8 +131,9 @@ async def _switch(
     model: Connection, log: Log, writer: Writer, checkpoint: Checkpoint, work: Work
 ) -> Checkpoint:
     work.begin("switch", 1)
-    while await log.head() - checkpoint.position > CLOSE:
-        checkpoint = await follow(log, writer, checkpoint, await log.head())
+    while (head := await log.head()) - checkpoint.position > CLOSE:
+        checkpoint = await follow(log, writer, checkpoint, head)
+    checkpoint = await follow(log, writer, checkpoint, head)
     checkpoint = await switch(model, log, writer, checkpoint, NEW_FOR_LIVE)
     work.go_on(1)
     return checkpoint

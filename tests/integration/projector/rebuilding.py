@@ -1,0 +1,39 @@
+"""Rebuilds as the tests run them, and what a model looks like to a reader."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from projector.rebuild import rebuild as module
+from projector.rebuild.build import BuildSettings
+from projector.rebuild.rebuild import Rebuilt
+from projector.rebuild.rollback import rollback as roll_back
+from projector.rebuild.work import Progress
+from tests.integration.projecting import connected
+
+SCHEMAS = """
+SELECT nspname FROM pg_namespace WHERE nspname LIKE 'read\\_model%' ORDER BY 1"""
+
+
+def silent(_progress: Progress) -> None:
+    pass
+
+
+def build_settings(store_url: str, model_url: str | None = None, **more: Any) -> BuildSettings:
+    return BuildSettings(event_store_url=store_url, read_model_url=model_url or store_url, **more)
+
+
+async def rebuild(
+    store_url: str, model_url: str | None = None, *, accept: bool = False, workers: int = 1
+) -> Rebuilt:
+    settings = build_settings(store_url, model_url, workers=workers)
+    return await module.rebuild(settings, accept_differences=accept, tell=silent)
+
+
+async def rollback(store_url: str, model_url: str | None = None) -> int:
+    return await roll_back(build_settings(store_url, model_url), silent)
+
+
+async def schemas(model_url: str) -> list[str]:
+    async with connected(model_url) as connection:
+        return [row["nspname"] for row in await connection.fetch(SCHEMAS)]

@@ -1,0 +1,269 @@
+"""A rebuild: the same tables from the log alone, put in the place of the live ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from projector.log import BATCH, Gap, Halted
+from projector.projection import Inconsistent
+from projector.rebuild import rebuild as module
+from projector.rebuild import streams
+from projector.rebuild.rebuild import Differs
+from projector.rebuild.work import AtWork, Progress, at_work
+from read_side.schema import LIVE, NEXT, PREVIOUS
+from tests.integration.projecting import (
+    checkpoint_of,
+    connected,
+    dump,
+    head_of,
+    project_all,
+    status_of,
+    until,
+)
+from tests.integration.projector.given import LEAD, Given, rows
+from tests.integration.projector.rebuilding import build_settings, rebuild, schemas, silent
+from tests.integration.projector.story import Story
+from write_side.repository import Repository
+
+APPEND = """
+WITH at AS (UPDATE write_side.head SET position = position + 1 RETURNING position)
+INSERT INTO write_side.event SELECT position, $1, $2, $3, $4 FROM at"""
+
+DELETE_ONE = """
+DELETE FROM read_model.{table} WHERE ctid = (SELECT min(ctid) FROM read_model.{table})"""
+
+
+@pytest.fixture
+def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranges of which even a short log has several, so that there is work for several workers."""
+    monkeypatch.setattr(streams, "EVENTS_IN_A_RANGE", 60)
+
+
+async def execute(url: str, sql: str, *parameters: object) -> None:
+    async with connected(url) as connection:
+        await connection.execute(sql, *parameters)
+
+
+@pytest.mark.parametrize(("seed", "workers"), [(1, 1), (2, 1), (3, 2)])
+async def test_the_tables_are_the_same_as_those_that_were_followed(
+    seed: int, workers: int, repository: Repository, database_url: str, small_ranges: None
+) -> None:
+    await Story(repository, seed).tell(150)
+    await project_all(database_url, database_url, [BATCH, 3])
+    expected = await dump(database_url)
+    done = await rebuild(database_url, workers=workers)
+    assert (done.position, done.found) == (await head_of(database_url), [])
+    found = await dump(database_url)
+    for table, its_rows in expected.items():
+        assert found[table] == its_rows, table
+    assert await schemas(database_url) == [LIVE, PREVIOUS]
+
+
+async def test_it_follows_where_it_is_live_and_can_be_rebuilt_again(
+    given: Given, database_url: str
+) -> None:
+    await given.magazine()
+    one = await given.entry("one")
+    await project_all(database_url, database_url)
+    for _ in range(3):
+        await given.update(one, title="Changed")
+        await rebuild(database_url)
+        await given.entry(f"entry-{await head_of(database_url)}")
+        await project_all(database_url, database_url)
+    assert await checkpoint_of(database_url) == await head_of(database_url)
+    assert len(await rows(database_url, "SELECT FROM entry")) == 4
+
+
+async def test_an_empty_log_gives_an_empty_read_model(database_url: str) -> None:
+    done = await rebuild(database_url)
+    assert (done.position, done.not_compared) == (0, "it is empty")
+
+
+async def test_a_new_read_model_in_another_database_begins_at_the_head(
+    given: Given, database_url: str, model_url: str
+) -> None:
+    await given.magazine()
+    await given.entry("one")
+    await project_all(database_url, database_url)
+    assert (await rebuild(database_url, model_url)).position == 3
+    assert await dump(model_url) == await dump(database_url)
+
+
+CHANGES = {
+    "different": ("UPDATE read_model.entry SET title = 'Tampered'", "entry"),
+    "missing": ("DELETE FROM read_model.entry", "entry"),
+    "unknown": (
+        "INSERT INTO read_model.media VALUES ('acme', 'ghost', 'https://x', 'x', 'image/png')",
+        "media",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+async def test_what_differs_is_listed_and_stops_the_switch(
+    kind: str, given: Given, database_url: str
+) -> None:
+    await given.magazine()
+    entry_id = await given.entry("one")
+    await project_all(database_url, database_url)
+    expected = await dump(database_url)
+    change, relation = CHANGES[kind]
+    await execute(database_url, change)
+    tampered = await dump(database_url)
+    with pytest.raises(Differs, match="--accept-differences") as refused:
+        await rebuild(database_url)
+    assert await dump(database_url) == tampered
+    [one] = refused.value.found
+    assert (one.relation, one.kind) == (relation, kind)
+    assert entry_id in one.key or "ghost" in one.key
+    done = await rebuild(database_url, accept=True)
+    assert done.found == [one]
+    assert await dump(database_url) == expected
+
+
+async def test_each_table_is_compared(repository: Repository, database_url: str) -> None:
+    await Story(repository, 4).tell(250)
+    await project_all(database_url, database_url)
+    tables = await dump(database_url)
+    for table in sorted(tables.keys() - {"rendering"}):
+        assert tables[table], f"the story tells nothing of {table}"
+        await execute(database_url, DELETE_ONE.replace("{table}", table))
+    with pytest.raises(Differs) as refused:
+        await rebuild(database_url)
+    assert {one.relation for one in refused.value.found} == tables.keys() - {"rendering"}
+
+
+async def test_renderings_are_not_compared(given: Given, database_url: str) -> None:
+    """What is still to be rendered anew is no difference: readers see it as it should be."""
+    await given.magazine()
+    await given.entry("one")
+    await given.revised(LEAD)
+    await project_all(database_url, database_url, renderings=0)
+    assert (await rebuild(database_url)).found == []
+    assert await rows(database_url, "SELECT FROM rendering") == []
+
+
+async def test_an_event_that_is_missing_stops_it(given: Given, database_url: str) -> None:
+    await given.magazine()
+    for slug in ("one", "two"):
+        await given.entry(slug)
+    await project_all(database_url, database_url)
+    await execute(database_url, "DELETE FROM write_side.event WHERE notification_id = 3")
+    before = await dump(database_url)
+    with pytest.raises(Gap, match="up to position 4 gave 3 events"):
+        await rebuild(database_url)
+    assert await dump(database_url) == before
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+async def test_an_event_that_cannot_be_read_stops_it_and_is_named(
+    workers: int, given: Given, database_url: str, small_ranges: None
+) -> None:
+    await given.magazine()
+    for n in range(70 * (workers - 1) + 1):
+        await given.entry(f"entry-{n}")
+    await project_all(database_url, database_url)
+    head = await head_of(database_url)
+    await execute(database_url, APPEND, "entry/strange", 1, "entry.sold.v1", "{}")
+    await execute(
+        database_url,
+        "UPDATE read_model.checkpoint SET position = position + 1, "
+        "originator_id = 'entry/strange', originator_version = 1",
+    )
+    with pytest.raises(Halted, match=f"position {head + 1}, stream entry/strange: .*entry.sold.v1"):
+        await rebuild(database_url, workers=workers)
+    assert LIVE in await schemas(database_url)
+
+
+async def test_a_stream_with_a_hole_stops_it(given: Given, database_url: str) -> None:
+    await given.magazine()
+    entry_id = await given.entry("one")
+    await given.update(entry_id, title="Two")
+    await project_all(database_url, database_url)
+    await execute(
+        database_url,
+        "UPDATE write_side.event SET originator_version = 3 WHERE notification_id = 4",
+    )
+    await execute(database_url, "UPDATE read_model.checkpoint SET originator_version = 3")
+    with pytest.raises(Inconsistent, match="version 3 at position 4, where 2 was due"):
+        await rebuild(database_url)
+
+
+async def test_after_a_restore_of_the_log_it_must_be_accepted(
+    given: Given, database_url: str
+) -> None:
+    """Reads go back in time then: that is for a person to say."""
+    await given.magazine()
+    for slug in ("one", "two"):
+        await given.entry(slug)
+    await project_all(database_url, database_url)
+    await execute(database_url, "DELETE FROM write_side.event WHERE notification_id > 3")
+    await execute(database_url, "UPDATE write_side.head SET position = 3")
+    with pytest.raises(Differs, match="beyond the log's head 3"):
+        await rebuild(database_url)
+    assert (await rebuild(database_url, accept=True)).position == 3
+    assert await rows(database_url, "SELECT slug FROM entry") == [("one",)]
+
+
+async def test_a_live_read_model_of_another_shape_is_replaced_when_accepted(
+    given: Given, database_url: str
+) -> None:
+    await given.magazine()
+    await given.entry("one")
+    await project_all(database_url, database_url)
+    expected = await dump(database_url)
+    await execute(database_url, "UPDATE read_model.checkpoint SET shape = 'older'")
+    with pytest.raises(Differs, match="another shape"):
+        await rebuild(database_url)
+    assert (await rebuild(database_url, accept=True)).position == 3
+    assert await dump(database_url) == expected
+
+
+async def test_one_at_a_time(database_url: str) -> None:
+    async with at_work(database_url, "verify", silent) as work:
+        work.begin("replay", 10)
+        with pytest.raises(AtWork, match="contentlog status"):
+            await rebuild(database_url)
+    assert (await rebuild(database_url)).position == 0
+
+
+async def test_status_tells_of_it_while_it_is_at_work(database_url: str) -> None:
+    async with at_work(database_url, "rebuild", silent) as work:
+        work.begin("replay", 10)
+        work.go_on(4)
+
+        async def told() -> bool:
+            status = (await status_of(database_url)).work
+            expected = ("rebuild", "replay", 4, 10)
+            return status is not None and expected == (
+                status.name,
+                status.phase,
+                status.done,
+                status.total,
+            )
+
+        await until(told)
+    assert (await status_of(database_url)).work is None
+
+
+async def test_cancelled_in_any_phase_the_live_one_is_untouched(
+    given: Given, database_url: str
+) -> None:
+    await given.magazine()
+    await given.entry("one")
+    await project_all(database_url, database_url)
+    before = await dump(database_url)
+    for phase in ("replay", "index", "follow", "compare", "switch"):
+
+        def cancel(progress: Progress, at: str = phase) -> None:
+            if progress.phase == at:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            await module.rebuild(
+                build_settings(database_url), accept_differences=False, tell=cancel
+            )
+        assert await dump(database_url) == before
+        assert NEXT in await schemas(database_url)
+    assert (await rebuild(database_url)).found == []
+    assert await schemas(database_url) == [LIVE, PREVIOUS]

@@ -1,0 +1,293 @@
+"""The moment of the switch: who reads, who writes, who projects, and who is fenced off."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import AsyncIterator
+
+import pytest
+
+from projector.checkpoint import Fenced
+from projector.log import Log
+from projector.process import connect_model
+from projector.rebuild import rebuild as module
+from projector.rebuild.build import Build
+from projector.rebuild.replay import Replay
+from projector.rebuild.rollback import NothingToGoBackTo
+from projector.rebuild.streams import ENTRIES
+from projector.rebuild.work import Work
+from projector.writer import Writer
+from read_side.checkpoint import CHANNEL
+from read_side.schema import DISCARDED, LIVE, NEXT, PREVIOUS
+from tests.integration.projecting import (
+    Connection,
+    begin_epoch,
+    caught_up,
+    checkpoint_of,
+    connected,
+    dump,
+    head_of,
+    project_all,
+    projecting,
+    until,
+)
+from tests.integration.projector.given import Given, rows
+from tests.integration.projector.rebuilding import (
+    build_settings,
+    rebuild,
+    rollback,
+    schemas,
+    silent,
+)
+from write_side.store.mapper import EventMapper
+
+ROUNDS = 3
+COUNT = "SELECT count(*) FROM read_model.entry"
+POSITION = "SELECT position FROM read_model.checkpoint"
+
+
+@contextlib.asynccontextmanager
+async def doing(*deeds: object) -> AsyncIterator[None]:
+    """Coroutines that go on meanwhile; what they raise is raised."""
+    tasks = [asyncio.ensure_future(deed) for deed in deeds]  # type: ignore[call-overload]
+    try:
+        yield
+        for task in tasks:
+            if task.done():
+                task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_readers_and_writers_notice_nothing(given: Given, database_url: str) -> None:
+    """No read is empty, fails or shrinks; each create is to be read soon, across three switches."""
+    await given.magazine()
+    await given.entry("first")
+    written, seen, numbers = [1], [0, 0], itertools.count()
+
+    async def write() -> None:
+        while True:
+            await given.entry(f"entry-{next(numbers)}")
+            written[0] += 1
+
+    async def read(who: int) -> None:
+        async with connected(database_url) as connection:
+            while True:
+                position = await connection.fetchval(POSITION)
+                count = await connection.fetchval(COUNT)
+                assert count >= max(1, seen[who])
+                assert await connection.fetchval(POSITION) >= position
+                seen[who] = count
+
+    async with projecting(database_url):
+        await caught_up(database_url)
+        async with doing(write(), write(), read(0), read(1)):
+            for _ in range(ROUNDS):
+                before = written[0]
+                done = await rebuild(database_url)
+                assert (done.found, done.not_compared) == ([], None)
+
+                async def went_on(before: int = before) -> bool:
+                    return written[0] > before + 20 and seen[0] > before
+
+                await until(went_on)
+        await caught_up(database_url)
+    # One of each writer may have been appended when it was stopped.
+    [(count,)] = await rows(database_url, "SELECT count(*) FROM entry")
+    assert written[0] <= count <= written[0] + 2
+    live = await dump(database_url)
+    await rebuild(database_url)
+    assert await dump(database_url) == live
+
+
+async def test_a_batch_that_waits_for_the_switch_is_fenced_off_and_not_told_of(
+    given: Given, database_url: str
+) -> None:
+    """It was written under the old names: were it told of, readers would look for it in vain."""
+    await given.magazine()
+    await project_all(database_url, database_url)
+    told: list[str] = []
+    async with contextlib.AsyncExitStack() as stack:
+        old = await connect_model(database_url)
+        stack.push_async_callback(old.close)
+        listening = await stack.enter_async_context(connected(database_url))
+        await listening.add_listener(CHANNEL, lambda *said: told.append(said[-1]))
+        epoch, checkpoint = await begin_epoch(old)
+        writer = Writer(old, epoch)
+
+        await given.entry("one")
+        async with connected(database_url) as store:
+            batch = await Log(store, EventMapper()).read(checkpoint.position)
+        switching = await stack.enter_async_context(connected(database_url))
+        async with switching.transaction():
+            await switching.execute("UPDATE read_model.checkpoint SET epoch = epoch + 1")
+            waiting = asyncio.create_task(writer.write(batch, checkpoint))
+            await until(lambda: blocked(listening))
+            await switching.execute("ALTER SCHEMA read_model RENAME TO read_model_previous")
+        with pytest.raises(Fenced):
+            await waiting
+        await switching.execute("ALTER SCHEMA read_model_previous RENAME TO read_model")
+        assert await checkpoint_of(database_url) == checkpoint.position
+        assert await rows(database_url, "SELECT FROM entry") == []
+        await listening.execute("SELECT 1")
+    assert told == []
+
+
+async def blocked(connection: Connection) -> bool:
+    return bool(
+        await connection.fetchval(
+            "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
+            "AND datname = current_database()"
+        )
+    )
+
+
+async def test_the_projector_goes_on_in_the_new_one_at_once(
+    given: Given, database_url: str
+) -> None:
+    """On the connections it has: those who wrote are waiting."""
+    await given.magazine()
+    async with projecting(database_url):
+        await caught_up(database_url)
+        async with connected(database_url) as connection:
+            before = await connection.fetch(WHO)
+            await rebuild(database_url)
+            await given.entry("one")
+            await caught_up(database_url)
+            assert await connection.fetch(WHO) == before != []
+    assert await rows(database_url, "SELECT slug FROM entry") == [("one",)]
+
+
+WHO = """
+SELECT pid FROM pg_stat_activity WHERE application_name = 'contentlog projector'
+AND datname = current_database() ORDER BY 1"""
+
+
+async def test_rollback_catches_up_and_goes_back_and_forth(given: Given, database_url: str) -> None:
+    await given.magazine()
+    await given.entry("one")
+    await project_all(database_url, database_url)
+    await mark(database_url, "first")
+    await rebuild(database_url)
+    await mark(database_url, "second")
+    await given.entry("two")
+    await project_all(database_url, database_url)
+    expected = await dump(database_url)
+    for name in ("first", "second", "first"):
+        assert await rollback(database_url) == await head_of(database_url)
+        assert await name_of(database_url) == name
+        assert await dump(database_url) == expected
+        assert await schemas(database_url) == [LIVE, PREVIOUS]
+        await given.entry(f"after-{await head_of(database_url)}")
+        await project_all(database_url, database_url)
+        expected = await dump(database_url)
+
+
+async def mark(url: str, name: str) -> None:
+    """Tell a read model from one that is equal."""
+    async with connected(url) as connection:
+        await connection.execute(f"COMMENT ON TABLE read_model.entry IS '{name}'")
+
+
+async def name_of(url: str) -> str:
+    async with connected(url) as connection:
+        found = await connection.fetchval("SELECT obj_description('read_model.entry'::regclass)")
+    return str(found)
+
+
+async def test_rollback_needs_a_previous_one_that_this_version_can_write(
+    given: Given, database_url: str
+) -> None:
+    with pytest.raises(NothingToGoBackTo, match="only a rebuild leaves one"):
+        await rollback(database_url)
+    await given.magazine()
+    await project_all(database_url, database_url)
+    await rebuild(database_url)
+    async with connected(database_url) as connection:
+        await connection.execute("UPDATE read_model_previous.checkpoint SET shape = 'older'")
+        with pytest.raises(NothingToGoBackTo, match="another shape"):
+            await rollback(database_url)
+        await connection.execute("UPDATE read_model_previous.checkpoint SET position = 99")
+    assert await schemas(database_url) == [LIVE, PREVIOUS]
+
+
+async def test_rollback_of_a_projector_that_follows(given: Given, database_url: str) -> None:
+    await given.magazine()
+    async with projecting(database_url):
+        await given.entry("one")
+        await caught_up(database_url)
+        await rebuild(database_url)
+        await given.entry("two")
+        await caught_up(database_url)
+        assert await rollback(database_url) >= 4
+        await given.entry("three")
+        await caught_up(database_url)
+    found = await rows(database_url, "SELECT slug FROM entry ORDER BY position")
+    assert found == [("one",), ("two",), ("three",)]
+
+
+async def test_what_an_earlier_build_still_writes_is_refused(
+    given: Given, database_url: str
+) -> None:
+    """Its worker may outlive a build that was killed, and finds the tables of the next one."""
+    await given.magazine()
+    await given.entry("one")
+    await project_all(database_url, database_url)
+    settings = build_settings(database_url)
+    async with module.connections(settings, NEXT) as (store, model):
+        first = Build(settings, NEXT, store, model, Work(silent))
+        await first.make(3)
+        await Build(settings, NEXT, store, model, Work(silent)).make(3)
+        left_over = Replay(store, model, first.epoch, 3, 1_000_000)
+        with pytest.raises(Fenced):
+            await left_over.replay(ENTRIES, lambda _: None)
+        assert await model.fetchval("SELECT count(*) FROM entry") == 1
+
+
+async def test_what_was_left_of_a_switch_is_cleared_away(given: Given, database_url: str) -> None:
+    await given.magazine()
+    await project_all(database_url, database_url)
+    async with connected(database_url) as connection:
+        for name in (DISCARDED, NEXT):
+            await connection.execute(f"CREATE SCHEMA {name}")
+            await connection.execute(f"CREATE TABLE {name}.left_over ()")
+    await rebuild(database_url)
+    assert await schemas(database_url) == [LIVE, PREVIOUS]
+
+
+async def test_an_append_that_is_not_yet_committed_is_never_skipped(
+    given: Given, database_url: str
+) -> None:
+    """It holds the head: what others append waits for it, so no position is passed over."""
+    await given.magazine()
+    await project_all(database_url, database_url)
+    async with connected(database_url) as slow:
+        transaction = slow.transaction()
+        await transaction.start()
+        await slow.execute("UPDATE write_side.head SET position = position + 1")
+        await slow.execute(
+            "INSERT INTO write_side.event SELECT position, 'media/acme/late', 1, "
+            "'media.added.v1', $1 FROM write_side.head",
+            LATE,
+        )
+        writing = asyncio.create_task(given.entry("one"))
+        async with connected(database_url) as connection:
+            await until(lambda: blocked(connection))
+        assert (await rebuild(database_url)).position == 2
+        assert not writing.done()
+        await transaction.commit()
+        await writing
+    assert (await rebuild(database_url)).position == 4
+    assert await rows(database_url, "SELECT id FROM media") == [("late",)]
+    await project_all(database_url, database_url)
+    assert await rows(database_url, "SELECT slug FROM entry") == [("one",)]
+
+
+LATE = (
+    '{"workspace":"acme","actor":{"kind":"operator","id":"test"},"at":"2026-01-01T00:00:00Z",'
+    '"media_id":"late","url":"https://x","name":"x","content_type":"image/png"}'
+)
