@@ -11,12 +11,12 @@ import pytest
 
 from projector.checkpoint import Fenced
 from projector.log import Log
-from projector.process import connect_model
 from projector.rebuild import rebuild as module
 from projector.rebuild.build import Build
 from projector.rebuild.replay import Replay
 from projector.rebuild.rollback import NothingToGoBackTo
 from projector.rebuild.streams import ENTRIES
+from projector.rebuild.switch import NEW_FOR_LIVE, switch
 from projector.rebuild.work import Work
 from projector.writer import Writer
 from read_side.checkpoint import CHANNEL
@@ -104,37 +104,49 @@ async def test_readers_and_writers_notice_nothing(given: Given, database_url: st
     assert await dump(database_url) == live
 
 
+class HeldUp(Log):
+    """Asked for the head in the midst of a switch, it answers when the live projector waits."""
+
+    def __init__(self, store: Connection, watching: Connection) -> None:
+        super().__init__(store, EventMapper())
+        self._watching = watching
+        self.is_asked = asyncio.Event()
+
+    async def head(self) -> int:
+        self.is_asked.set()
+        await until(lambda: blocked(self._watching))
+        return await super().head()
+
+
 async def test_a_batch_that_waits_for_the_switch_is_fenced_off_and_not_told_of(
     given: Given, database_url: str
 ) -> None:
     """It was written under the old names: were it told of, readers would look for it in vain."""
     await given.magazine()
     await project_all(database_url, database_url)
+    settings = build_settings(database_url)
     told: list[str] = []
-    async with contextlib.AsyncExitStack() as stack:
-        old = await connect_model(database_url)
-        stack.push_async_callback(old.close)
-        listening = await stack.enter_async_context(connected(database_url))
-        await listening.add_listener(CHANNEL, lambda *said: told.append(said[-1]))
-        epoch, checkpoint = await begin_epoch(old)
-        writer = Writer(old, epoch)
-
+    async with (
+        module.connections(settings, NEXT) as (store, model),
+        module.connections(settings, LIVE) as (other_store, live),
+        connected(database_url) as watching,
+    ):
+        await watching.add_listener(CHANNEL, lambda *said: told.append(said[-1]))
+        log = HeldUp(store, watching)
+        epoch, checkpoint = await begin_epoch(live)
+        made = await Build(settings, NEXT, store, model, Work(silent)).make(checkpoint.position)
         await given.entry("one")
-        async with connected(database_url) as store:
-            batch = await Log(store, EventMapper()).read(checkpoint.position)
-        switching = await stack.enter_async_context(connected(database_url))
-        async with switching.transaction():
-            await switching.execute("UPDATE read_model.checkpoint SET epoch = epoch + 1")
-            waiting = asyncio.create_task(writer.write(batch, checkpoint))
-            await until(lambda: blocked(listening))
-            await switching.execute("ALTER SCHEMA read_model RENAME TO read_model_previous")
+        batch = await Log(other_store, EventMapper()).read(checkpoint.position)
+        switching = asyncio.create_task(switch(model, log, *made, NEW_FOR_LIVE))
+        await log.is_asked.wait()
         with pytest.raises(Fenced):
-            await waiting
-        await switching.execute("ALTER SCHEMA read_model_previous RENAME TO read_model")
-        assert await checkpoint_of(database_url) == checkpoint.position
-        assert await rows(database_url, "SELECT FROM entry") == []
-        await listening.execute("SELECT 1")
-    assert told == []
+            await Writer(live, epoch).write(batch, checkpoint)
+        assert (await switching).position == checkpoint.position
+        await watching.execute("SELECT 1")
+    assert told == [str(checkpoint.position)]
+    assert await checkpoint_of(database_url) == checkpoint.position
+    assert await rows(database_url, "SELECT FROM entry") == []
+    assert await rows(database_url, "SELECT FROM read_model_previous.entry") == []
 
 
 async def blocked(connection: Connection) -> bool:
