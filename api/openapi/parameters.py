@@ -78,7 +78,7 @@ PARAMETERS: dict[str, Parameter] = {
         "Which translation of texts is shown, each falling back to the original: a "
         "language-territory code of CLDR.",
         "fr-FR",
-        {"type": "string", "default": "en-US"},
+        {"type": "string", "pattern": "^([a-z]{2,3}-[0-9A-Z]{2,3})?$", "default": "en-US"},
     ),
     "environment": _query(
         "environment",
@@ -120,6 +120,7 @@ PARAMETERS: dict[str, Parameter] = {
             "What a create answered with: the read waits until it sees what was written then, and "
             "is 503 where that takes too long.",
             POSITION,
+            {"type": "string", "pattern": "^([A-Za-z0-9_-]{32})?$"},
         ),
         "ofACreate",
     ),
@@ -128,5 +129,6 @@ PARAMETERS: dict[str, Parameter] = {
         "Makes repeating safe for 24 hours: the same body replays the answer of its success, "
         "another body is 422, and 409 says that the first is still in flight.",
         "7f1c6a52-order-42",
+        {"type": "string", "pattern": "^[!-~]([ -~]{0,253}[!-~])?$"},
     ),
 }

@@ -79,7 +79,8 @@ _REFINED: dict[str, Schema] = {
         },
         "fields": {
             "type": "object",
-            "description": "Values by field slug; unknown slugs are ignored, null empties a field.",
+            "description": "Values by field slug; unknown slugs are ignored, null empties a field. "
+            "No text has a NUL character, and nothing is nested deeper than 256.",
         },
     },
 }

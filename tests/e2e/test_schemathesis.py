@@ -1,0 +1,141 @@
+"""Schemathesis asks the API whatever its own document allows, and whatever it does not.
+
+All checks are on, except where ``schemathesis_hooks.py`` names a contradiction. In the suite it
+asks a bounded number of requests, the same each time. The long run:
+
+    CONTENTLOG_FUZZ_REQUESTS=20000 deploy/dev test -s tests/e2e/test_schemathesis.py
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import re
+import sys
+import urllib.request
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.integration.projector.given import STAGES, Given, raws
+from tests.processes import Processes, running
+from write_side import commands as c
+from write_side.domain.definition import Field, Option
+from write_side.domain.identity import Scope
+from write_side.repository import Repository
+
+REQUESTS = int(os.environ.get("CONTENTLOG_FUZZ_REQUESTS", "0"))
+CONFIGURATION = Path(__file__).with_name("schemathesis.toml")
+SECRET = "a-key-for-schemathesis"
+BOUNDED = ("--max-examples", "3", "--generation-deterministic")
+FIELDS = (
+    Field("body", "Body", "text"),
+    Field("views", "Views", "number"),
+    Field("featured", "Featured", "boolean"),
+    Field("goes_live", "Goes live", "datetime"),
+    Field("category", "Category", "select", options=(Option("news", "News"),)),
+    Field("related", "Related", "reference", to=("posts",), multiple=True),
+    Field("meta", "Meta", "json"),
+    Field("faq", "FAQ", "repeater", fields=(Field("q", "Question", "text"),)),
+)
+_COUNTED = re.compile(
+    r'^contentlog_requests_total\{method="(\w+)",route="([^"]+)",status="(\d+)"\} (\S+)$', re.M
+)
+
+
+class Kind(NamedTuple):
+    """One kind of answer, as the API's own metrics count it."""
+
+    method: str
+    route: str
+    status: int
+
+
+@pytest.fixture
+async def api(
+    database_url: str, repository: Repository, tmp_path: Path
+) -> AsyncIterator[Processes]:
+    await _magazine(repository)
+    log = tmp_path / "log"
+    with running(database_url, log, CONTENTLOG_LOG_FORMAT="json") as processes:
+        await processes.caught_up()
+        yield processes
+    faults = [line for line in log.read_text().splitlines() if '"level":"error"' in line]
+    assert faults == []
+
+
+async def _magazine(repository: Repository) -> None:
+    production = Given(repository, Scope("acme", "production"))
+    await production.workspace(staging=True)
+    staging = Given(repository, Scope("acme", "staging"))
+    await staging.does(c.AddEnvironment, scope=staging.scope)
+    for given in (production, staging):
+        await given.content_type(Field("bio", "Bio", "text"), slug="authors")
+        await given.content_type(*FIELDS, stages=STAGES)
+        for slug in ("hello", "a/b"):
+            entry = await given.entry(slug, fields=raws(body=slug * 500), status="published")
+            await given.translate(entry, "fr-FR", title="Bonjour")
+    await production.does(
+        c.IssueKey,
+        workspace="acme",
+        name="schemathesis",
+        permissions=("content.view", "content.edit"),
+        secret_hash=hashlib.sha256(SECRET.encode()).hexdigest(),
+    )
+
+
+async def test_no_answer_is_other_than_the_document_says(api: Processes) -> None:
+    if REQUESTS == 0:
+        await asked(api, *BOUNDED)
+    seed = 0
+    while sum(answers(api).values()) < REQUESTS:
+        seed += 1
+        await asked(api, "--max-examples", "200", "--seed", str(seed))
+    found = answers(api)
+    report(found, seed)
+    assert not [kind for kind in found if kind.status >= 500]
+    succeeded = {(kind.method, kind.route) for kind in found if kind.status in (200, 204)}
+    assert succeeded >= operations(api)
+
+
+def report(found: Counter[Kind], seeds: int) -> None:
+    """Shown by pytest -s."""
+    lines = [f"{count:7} {' '.join(map(str, kind))}" for kind, count in sorted(found.items())]
+    print("", *lines, f"{sum(found.values())} requests, {seeds} seeds", sep="\n")  # noqa: T201
+
+
+async def asked(api: Processes, *options: str) -> None:
+    """One run of schemathesis; its report where it found something."""
+    run = await asyncio.create_subprocess_exec(
+        Path(sys.executable).with_name("st"),
+        *("--no-color", "--config-file", CONFIGURATION),
+        *("run", f"{api.url}/v1/openapi.json", "-H", f"Authorization: Bearer {SECRET}"),
+        *options,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        cwd=CONFIGURATION.parents[2],
+    )
+    report, _ = await run.communicate()
+    assert run.returncode == 0, report.decode()
+
+
+def operations(api: Processes) -> set[tuple[str, str]]:
+    with urllib.request.urlopen(f"{api.url}/v1/openapi.json") as response:
+        paths = json.load(response)["paths"]
+    return {(method.upper(), path) for path, methods in paths.items() for method in methods}
+
+
+def answers(api: Processes) -> Counter[Kind]:
+    with urllib.request.urlopen(f"{api.url}/metrics") as response:
+        counted = _COUNTED.findall(response.read().decode())
+    return Counter(
+        {
+            Kind(method, route, int(status)): int(float(count))
+            for method, route, status, count in counted
+        }
+    )
