@@ -15,6 +15,7 @@ from aiohttp import web
 from aiohttp.web_urldispatcher import MatchInfoError
 
 from api.errors import envelope, error_response, router_response
+from api.observing import log_fault, record, request_id
 
 # Longer than the usual proxy in front keeps a connection, so that it is the one who closes.
 KEEP_ALIVE = 75.0
@@ -70,17 +71,43 @@ class Connection(web.RequestHandler):
         message: str | None = None,  # noqa: ARG002 - it repeats what was sent
     ) -> web.StreamResponse:
         """What aiohttp answers by itself."""
+        self._give_headers(request)
+        if status != 400:
+            log_fault(request, exc)
         if request.writer.output_size > 0:
             raise ConnectionError("the answer is under way already")
-        self._give_headers(request)
         if status == 400:
-            _log.info("no HTTP", address=request.remote, fault=type(exc).__name__)
+            _log.info(
+                "no HTTP",
+                address=request.remote,
+                fault=type(exc).__name__,
+                request_id=request_id(request),
+            )
             response = envelope(400, NO_HTTP)
         else:
-            _log.error("failed", exc_info=exc)
             response = error_response(exc if isinstance(exc, Exception) else Exception())
         response.force_close()
         return response
+
+    async def finish_response(
+        self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
+    ) -> tuple[web.StreamResponse, bool]:
+        """Sends the answer, and a 500 instead where nothing of it could be sent."""
+        try:
+            return await super().finish_response(request, resp, start_time)
+        except Exception as error:
+            return await super().finish_response(
+                request, self.handle_error(request, 500, error), start_time
+            )
+
+    def log_access(
+        self,
+        request: web.BaseRequest,
+        response: web.StreamResponse,
+        time: float | None,  # noqa: ARG002 - of writing too, which is the client's
+    ) -> None:
+        if isinstance(request, web.Request):
+            record(request, response)
 
     def log_exception(self, *args: Any, **options: Any) -> None:
         """What goes wrong between requests; of a damaged body its handler knows already."""

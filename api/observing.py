@@ -19,6 +19,7 @@ from write_side.domain.identity import new_id
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
+_TOOK = web.RequestKey("took", float)
 _log = structlog.get_logger("api.request")
 
 REQUESTS = Counter(
@@ -42,7 +43,7 @@ _METHODS = {method: method for method in METH_ALL}
 async def observed(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Outermost: whatever happens inside, there is a response in the error envelope."""
     started = time.perf_counter()
-    request[REQUEST_ID] = _request_id(request)
+    request_id(request)
     try:
         response = await handler(request)
     except web.HTTPException as error:
@@ -50,25 +51,34 @@ async def observed(request: web.Request, handler: Handler) -> web.StreamResponse
     except Exception as error:
         response = error_response(error)
         if response.status >= 500:
-            _log.error("failed", request_id=request[REQUEST_ID], exc_info=error)
-    _record(request, response, time.perf_counter() - started)
+            log_fault(request, error)
+    request[_TOOK] = time.perf_counter() - started
     return response
 
 
-async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
-    """Headers that every response carries, whatever made it (``on_response_prepare``)."""
-    response.headers["X-Request-Id"] = request.get(REQUEST_ID) or _request_id(request)
+async def add_request_id(request: web.Request, response: web.StreamResponse) -> None:
+    response.headers["X-Request-Id"] = request_id(request)
 
 
-def _request_id(request: web.Request) -> str:
-    """The client's where it is well-formed, else a new one."""
-    given = request.headers.get("X-Request-Id", "")
-    return given if _REQUEST_ID.fullmatch(given) else new_id()
+def request_id(request: web.BaseRequest) -> str:
+    """The client's where it is well-formed, else a new one; from then on the request's."""
+    if REQUEST_ID not in request:
+        given = request.headers.get("X-Request-Id", "")
+        request[REQUEST_ID] = given if _REQUEST_ID.fullmatch(given) else new_id()
+    return request[REQUEST_ID]
 
 
-def _record(request: web.Request, response: web.StreamResponse, seconds: float) -> None:
+def log_fault(request: web.BaseRequest, fault: BaseException | None) -> None:
+    """The traceback, under the id that the client is told."""
+    _log.error("failed", request_id=request_id(request), exc_info=fault)
+
+
+def record(request: web.Request, response: web.StreamResponse) -> None:
+    """Count and log what was answered, by whomever; once for each answer that went out."""
     resource = request.match_info.route.resource
     route = resource.canonical if resource else "none"
+    # What never came to a middleware took no time of ours.
+    seconds = request.get(_TOOK, 0.0)
     _requests(_METHODS.get(request.method, "other"), route, response.status).inc()
     _seconds(route).observe(seconds)
     _log.info(
@@ -77,5 +87,5 @@ def _record(request: web.Request, response: web.StreamResponse, seconds: float) 
         path=request.rel_url.raw_path,
         status=response.status,
         milliseconds=round(seconds * 1000, 1),
-        request_id=request[REQUEST_ID],
+        request_id=request_id(request),
     )

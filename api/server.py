@@ -13,12 +13,12 @@ from api import content, content_types, documentation, health
 from api.access import Access
 from api.connections import Runner
 from api.context import SERVICE, Service
-from api.cors import add_cors, add_preflights
+from api.cors import add_preflights
 from api.limits.limits import open_limits
-from api.limits.responses import show_limits
-from api.observing import add_headers, observed
+from api.observing import observed
 from api.positions import load_positions
-from api.representation import add_cache_control, represented
+from api.promised import add_promised_headers
+from api.representation import represented
 from api.settings import ApiSettings
 from read_side.checkpoint import CheckpointWatch
 from read_side.pool import open_pool
@@ -55,10 +55,7 @@ def application(service: Service) -> web.Application:
         middlewares=[observed, represented], client_max_size=service.settings.max_body_bytes
     )
     app[SERVICE] = service
-    app.on_response_prepare.append(add_headers)
-    app.on_response_prepare.append(show_limits)
-    app.on_response_prepare.append(add_cors)
-    app.on_response_prepare.append(add_cache_control)
+    app.on_response_prepare.append(add_promised_headers)
     app.add_routes(content.routes())
     app.add_routes(content_types.routes())
     app.add_routes(health.routes())

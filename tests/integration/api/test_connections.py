@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from msgspec import json
+from prometheus_client import REGISTRY
 
 from tests.integration.api.serving import Server, serving
 from tests.integration.api.test_refusals import refused
@@ -76,17 +77,28 @@ async def is_closed(streams: Streams) -> bool:
 async def test_what_is_no_http_has_the_error_envelope_and_an_id(
     server: Server, logged: Logged
 ) -> None:
-    read = logged("json")
+    read, before = logged("json"), broken()
+    ids = set()
     for request in BROKEN:
         async with connected(server) as streams:
             status, headers, body = await answered(streams, request)
             assert (status, list(body)) == (400, ["error"]), request[:60]
             assert headers["content-type"] == "application/json"
-            assert headers["x-request-id"]
+            ids.add(headers["x-request-id"])
             assert headers["x-ratelimit-limit"]
             assert headers["cache-control"] == "no-store"
             assert await is_closed(streams)
-    assert {json.decode(line)["level"] for line in read().splitlines()} == {"info"}
+    lines = [json.decode(line) for line in read().splitlines()]
+    assert {line["level"] for line in lines} == {"info"}
+    for event in ("no HTTP", "request"):
+        assert {line["request_id"] for line in lines if line["event"] == event} == ids
+    assert broken() - before == len(ids) == len(BROKEN)
+
+
+def broken() -> float:
+    """How many answers to what was no HTTP this process has counted."""
+    labels = {"method": "other", "route": "none", "status": "400"}
+    return REGISTRY.get_sample_value("contentlog_requests_total", labels) or 0
 
 
 async def test_an_unknown_expectation_has_the_error_envelope(server: Server) -> None:

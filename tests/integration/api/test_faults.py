@@ -1,0 +1,137 @@
+"""A fault of ours, wherever it is: a 500 with all that every answer promises, and no detail."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from msgspec import json
+from prometheus_client import REGISTRY
+
+from api import promised
+from tests.integration.api.serving import Answer, Client, Server
+from tests.integration.projector.given import Given
+
+Logged = Callable[[Any], Callable[[], str]]
+
+DETAIL = "the password is hunter2"
+LIST, ONE, ACROSS = "/v1/content/posts", "/v1/content/posts/a", "/v1/content"
+TYPES, TYPE = "/v1/content-types", "/v1/content-types/posts"
+POST = {"contentTypeSlug": "posts", "title": "A"}
+ALWAYS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id")
+IN_HANDLERS = [
+    ("api.content.entries.list_of_type", "GET", LIST),
+    ("api.content.entries.one", "GET", ONE),
+    ("api.content.entries.list_across_types", "GET", ACROSS),
+    ("api.content.execute", "POST", ACROSS),
+    ("api.content_types.content_types.content_types", "GET", TYPES),
+    ("api.content_types.content_types.content_type", "GET", TYPE),
+    ("api.content.entries.one", "HEAD", ONE),
+]
+BEFORE_THEM = [
+    ("aiohttp.web_urldispatcher.UrlDispatcher.resolve", "GET", LIST),
+    ("api.limits.leases.Leases.count", "GET", LIST),
+    ("api.limits.limits.Limits.count_key", "POST", ACROSS),
+    ("api.keys.Keys.caller", "GET", ONE),
+    ("api.checks.check_environment", "GET", TYPES),
+    ("api.parameters.locale", "GET", ACROSS),
+]
+AFTER_THEM = [
+    ("api.wire.encode", "GET", LIST),
+    ("api.representation.etag", "GET", ACROSS),
+    ("api.representation.accepts_gzip", "GET", "/v1/openapi.json"),
+]
+
+
+def fails(*_: object, **__: object) -> Any:
+    raise RuntimeError(DETAIL)
+
+
+class Injected:
+    """Asks with a fault in place, and checks what comes of it."""
+
+    def __init__(self, client: Client, read: Callable[[], str]) -> None:
+        self._client = client
+        self._read = read
+
+    async def check(self, where: object, method: str, path: str) -> None:
+        before, counted = len(self._read()), answered()
+        answer = await ask(self._client, method, path)
+        check(answer, method, path)
+        check_log(self._read()[before:])
+        assert answered() - counted == {"500": 1}, where
+
+
+@pytest.fixture
+async def injected(server: Server, client: Client, acme: Given, logged: Logged) -> Injected:
+    await acme.content_type()
+    await server.caught_up()
+    return Injected(client, logged("json"))
+
+
+async def test_it_is_a_500_with_every_promised_header_and_no_detail(
+    injected: Injected, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for where, method, path in [*IN_HANDLERS, *BEFORE_THEM, *AFTER_THEM]:
+        with monkeypatch.context() as patch:
+            patch.setattr(where, fails)
+            await injected.check(where, method, path)
+
+
+async def test_so_it_is_where_a_header_cannot_be_added(
+    injected: Injected, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer was ready by then; what goes out, and is counted, is a 500."""
+
+    async def add(*_: object) -> None:
+        fails()
+
+    for place in (0, len(promised.ADDED)):
+        added = (*promised.ADDED[:place], add, *promised.ADDED[place:])
+        with monkeypatch.context() as patch:
+            patch.setattr(promised, "ADDED", added)
+            for method in ("GET", "POST", "HEAD"):
+                await injected.check(place, method, ACROSS)
+            for method, path in (("OPTIONS", LIST), ("GET", "/nowhere"), ("DELETE", LIST)):
+                await injected.check(place, method, path)
+
+
+async def ask(client: Client, method: str, path: str) -> Answer:
+    body = {"json": POST} if method == "POST" else {}
+    return await client.ask(method, path, {"X-Request-Id": "mine"}, **body)
+
+
+def check(answer: Answer, method: str, path: str) -> None:
+    assert answer.status == 500
+    assert answer.text == ("" if method == "HEAD" else '{"error":"Internal server error"}')
+    assert all(answer.headers[name] for name in ALWAYS)
+    assert answer.headers["X-Request-Id"] == "mine"
+    assert answer.headers["Content-Type"] == "application/json"
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert "hunter2" not in str(answer.headers)
+    cross_origin = path.startswith(("/v1/content/", "/v1/content-types"))
+    for name in ("Access-Control-Allow-Origin", "Access-Control-Expose-Headers"):
+        assert (name in answer.headers) == cross_origin
+
+
+def check_log(text: str) -> None:
+    """One traceback under the request's id, and one line for what was answered."""
+    lines = [json.decode(line) for line in text.splitlines()]
+    [fault] = [line for line in lines if line["level"] == "error"]
+    assert fault["request_id"] == "mine"
+    assert f"RuntimeError: {DETAIL}" in fault["exception"]
+    assert "Traceback" in fault["exception"]
+    [line] = [line for line in lines if line["event"] == "request"]
+    assert (line["request_id"], line["status"]) == ("mine", 500)
+
+
+def answered() -> Counter[str]:
+    """How many answers of each status this process has counted."""
+    counts: Counter[str] = Counter()
+    for family in REGISTRY.collect():
+        for sample in family.samples:
+            if sample.name == "contentlog_requests_total":
+                counts[sample.labels["status"]] += int(sample.value)
+    return counts
