@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from tests.conformance.asking import Asker
 from tests.conformance.magazine import write_magazine
-from tests.conformance.workplace import OpenWorkplace, Workplace
+from tests.conformance.workplace import NewAddress, OpenWorkplace, Workplace
 from tests.contract import Contract
 from tests.databases import Databases
 from tests.integration.api.serving import BOTH, Server, serving
@@ -63,11 +63,12 @@ def open_workplace(live: Server, asker: Asker) -> OpenWorkplace:
 
 @pytest_asyncio.fixture(scope="package", loop_scope="package")
 async def strict(live: Server, contract: Contract) -> AsyncIterator[Asker]:
-    """A second service on the same log: 600 requests a minute for a key, 3 for an address.
+    """A second service on the same log: 600 requests a minute for a key, 3 for an address, and
+    bodies of up to 2 kB.
 
     It stands behind a proxy: a row has an address of its own in X-Forwarded-For.
     """
-    limits = {"key_rate_limit": 600, "ip_rate_limit": 3}
+    limits = {"key_rate_limit": 600, "ip_rate_limit": 3, "max_body_bytes": 2048}
     async with serving(
         live.url, live.repository, projector=False, trusted_proxies="127.0.0.1", **limits
     ) as server:
@@ -75,6 +76,5 @@ async def strict(live: Server, contract: Contract) -> AsyncIterator[Asker]:
 
 
 @pytest.fixture
-def address() -> Callable[[], dict[str, str]]:
-    """A header with an address that nobody has used."""
+def address() -> NewAddress:
     return lambda: {"X-Forwarded-For": f"2001:db8:{next(_numbers):x}::1"}

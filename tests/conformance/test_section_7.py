@@ -30,7 +30,6 @@ from tests.conformance.magazine import (
 from tests.conformance.windows import statuses, within_a_window
 from tests.conformance.workplace import OpenWorkplace
 from tests.integration.api.serving import Answer
-from tests.integration.projecting import until
 from write_side import commands as c
 from write_side.domain.events import Plan
 from write_side.domain.refusals import PlanLimitReached
@@ -207,12 +206,7 @@ async def test_7_14_staging_opens_when_the_plan_has_it(open_workplace: OpenWorkp
     target = "/v1/content?environment=staging"
     assert (await place.get(target)).status == 402
     await place.given.does(c.ChangePlan, workspace=place.slug, plan=Plan(staging=True))
-
-    async def in_the_plan() -> bool:
-        return (await place.get(target)).status != 402
-
-    await until(in_the_plan)
-    assert (await place.get(target)).status == 404
+    await place.until(target, 404)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 import pytest_asyncio
@@ -13,7 +13,7 @@ from tests.conformance.cases import Case, Request, ask, create, get, post, table
 from tests.conformance.expectations import carries_all_headers, count, pagination, says
 from tests.conformance.magazine import FULL, VIEWER
 from tests.conformance.windows import limit, remaining, statuses, within_a_window
-from tests.conformance.workplace import OpenWorkplace
+from tests.conformance.workplace import NewAddress, OpenWorkplace
 from tests.contract import Contract
 from tests.integration.api.serving import Answer, Server, serving
 
@@ -119,7 +119,7 @@ async def test_8_3_the_rate_of_a_key_is_set_by_its_plan(open_workplace: OpenWork
 
 
 async def test_8_4_it_is_600_a_minute_where_the_plan_sets_none(
-    as_installed: Asker, address: Callable[[], dict[str, str]], open_workplace: OpenWorkplace
+    as_installed: Asker, address: NewAddress, open_workplace: OpenWorkplace
 ) -> None:
     place = await open_workplace()
     answer = await as_installed.ask(get("/v1/content", key=place.key, headers=address()))
@@ -127,15 +127,13 @@ async def test_8_4_it_is_600_a_minute_where_the_plan_sets_none(
 
 
 async def test_8_5_it_is_1200_a_minute_for_an_address(
-    as_installed: Asker, address: Callable[[], dict[str, str]]
+    as_installed: Asker, address: NewAddress
 ) -> None:
     answer = await as_installed.ask(get("/v1/content", key=None, headers=address()))
     assert (limit(answer), remaining(answer)) == (1200, 1199)
 
 
-async def test_8_5_an_address_over_its_limit_is_refused(
-    strict: Asker, address: Callable[[], dict[str, str]]
-) -> None:
+async def test_8_5_an_address_over_its_limit_is_refused(strict: Asker, address: NewAddress) -> None:
     async def four_of_three() -> list[Answer]:
         request = get("/v1/content", key=None, headers=address())
         return [await strict.ask(request) for _ in range(4)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias
 
 from msgspec.structs import replace
 
@@ -11,6 +12,7 @@ from tests.conformance.asking import Asker
 from tests.conformance.cases import Request
 from tests.conformance.magazine import types
 from tests.integration.api.serving import Answer, Server
+from tests.integration.projecting import until
 from tests.integration.projector.given import Given
 from write_side.domain.identity import Scope
 
@@ -45,8 +47,20 @@ class Workplace:
         await self._live.caught_up()
         return (await self.get(target)).data
 
+    async def until(self, target: str, status: int) -> None:
+        """Wait until a change of the plan or the key has come to the server."""
+
+        async def has_come() -> bool:
+            return (await self.get(target)).status == status
+
+        await until(has_come)
+
 
 class OpenWorkplace(Protocol):
     """Keywords are those of the plan."""
 
     async def __call__(self, permissions: tuple[str, ...] = ..., **plan: Any) -> Workplace: ...
+
+
+NewAddress: TypeAlias = Callable[[], dict[str, str]]
+"""Headers of a request from an address that nobody has used."""

@@ -1,0 +1,256 @@
+"""Our readings: the order of checks. Each row fails several, and the first one answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from tests.conformance.asking import Asker
+from tests.conformance.cases import Case, Request, ask, create, get, post, table
+from tests.conformance.expectations import error, header, limits_shown, no_header, says
+from tests.conformance.magazine import DESK, KEY, NO_STAGING, NOT_SET_UP, VIEWER
+from tests.conformance.windows import limit, remaining, statuses, within_a_window
+from tests.conformance.workplace import NewAddress, OpenWorkplace
+from tests.integration.api.serving import Answer
+
+pytestmark = pytest.mark.asyncio(loop_scope="package")
+
+NOT_JSON = error("Request body must be valid JSON")
+MISSING = error("Missing required fields: contentTypeSlug and title")
+PATHS = ("/", "/v1", "/v1/", "/v2/content", "/v1/contents", "/v1/content/a/b/c", "/content")
+OPEN = "GET,HEAD,OPTIONS"
+METHODS = {
+    ("DELETE", "/v1/content"): "GET,HEAD,POST",
+    ("PUT", "/v1/content"): "GET,HEAD,POST",
+    ("OPTIONS", "/v1/content"): "GET,HEAD,POST",
+    ("POST", "/v1/content/posts"): OPEN,
+    ("PUT", "/v1/content/posts/harbour"): OPEN,
+    ("PATCH", "/v1/content/posts/harbour"): OPEN,
+    ("DELETE", "/v1/content/posts/harbour"): OPEN,
+    ("POST", "/v1/content-types"): OPEN,
+    ("DELETE", "/v1/content-types/posts"): OPEN,
+}
+"""Methods that a path does not have, and those that it has."""
+
+
+def at_the_route() -> Iterator[Case]:
+    for path in PATHS:
+        for key in (KEY, None):
+            who = "somebody" if key else "nobody"
+            request = get(f"{path}?environment=x", key=key)
+            yield Case(f"checks.1 {path} for {who} is 404", request, 404, error("Not found"))
+    for (method, path), allowed in METHODS.items():
+        yield Case(
+            f"checks.1 {method} {path} is 405",
+            ask(method, path, key=None),
+            405,
+            error("Method not allowed"),
+            header("Allow", allowed),
+        )
+
+
+def wrong_everywhere(key: str | None) -> Request:
+    """Environment, locale and body are wrong: the key decides how far it comes."""
+    return post(b"{", "/v1/content?environment=x&locale=x&status=x", key=key)
+
+
+@table(
+    *at_the_route(),
+    Case(
+        "checks.2 a preflight is 204 without a key",
+        ask("OPTIONS", "/v1/content/posts?environment=x&locale=x", key=None),
+        204,
+        limits_shown,
+        no_header("Content-Type"),
+    ),
+    Case(
+        "checks.2 with a bad key too",
+        ask("OPTIONS", "/v1/content/posts/harbour", key="nobody's"),
+        204,
+        limits_shown,
+    ),
+    Case(
+        "checks.4 the key comes before all that is in the request",
+        wrong_everywhere("nobody's"),
+        401,
+        error("Unauthorized - Invalid or missing API key"),
+    ),
+    Case(
+        "checks.6 the permission comes before the environment, and is named",
+        wrong_everywhere(VIEWER),
+        403,
+        says("content.edit"),
+    ),
+    Case(
+        "checks.7 an unknown environment comes before parameters and body",
+        wrong_everywhere(DESK),
+        400,
+        says("environment", "'x'"),
+    ),
+    Case(
+        "checks.7 then what is not in the plan",
+        post(b"{", "/v1/content?environment=staging&locale=x", key=NO_STAGING),
+        402,
+    ),
+    Case(
+        "checks.7 then what is not set up",
+        post(b"{", "/v1/content?environment=staging&locale=x", key=NOT_SET_UP),
+        404,
+        error("This team has no staging environment yet"),
+    ),
+    Case(
+        "checks.8 the locale comes before the body",
+        post(b"{", "/v1/content?locale=x"),
+        400,
+        says("locale", "'x'"),
+    ),
+    Case(
+        "checks.8 the locale comes before what is named",
+        get("/v1/content/nothing?locale=x"),
+        400,
+        says("locale", "'x'"),
+    ),
+    Case(
+        "checks.8 the status comes before what is named",
+        get("/v1/content/nothing?status=x"),
+        400,
+        says("status", "'x'"),
+    ),
+    Case("checks.9 a body that is no JSON", post(b"{"), 400, NOT_JSON),
+    Case(
+        "checks.9 nor in another encoding", post('{"title":"ä"}'.encode("latin-1")), 400, NOT_JSON
+    ),
+    Case("checks.9 two documents are none", post(b"{}{}"), 400, NOT_JSON),
+    Case("checks.9 NaN is none", post(b'{"title":NaN}'), 400, NOT_JSON),
+    Case("checks.9 an array", post([]), 400, MISSING),
+    Case("checks.9 a text", post("text"), 400, MISSING),
+    Case("checks.9 null", post(None), 400, MISSING),
+    Case("checks.9 an object without anything", post({}), 400, MISSING),
+    Case(
+        "checks.9 a title that is a number",
+        post({"contentTypeSlug": "posts", "title": 7}),
+        400,
+        MISSING,
+    ),
+    Case(
+        "checks.9 a title that is null",
+        post({"contentTypeSlug": "posts", "title": None}),
+        400,
+        MISSING,
+    ),
+    Case(
+        "checks.9 a contentTypeSlug that is an array",
+        post({"contentTypeSlug": ["posts"], "title": "A"}),
+        400,
+        MISSING,
+    ),
+    Case("checks.9 an empty title", create(""), 400, MISSING),
+    Case(
+        "checks.9 required fields come before the slug",
+        post({"title": "A", "slug": 7, "fields": []}),
+        400,
+        MISSING,
+    ),
+    Case(
+        "checks.9 the slug comes before fields",
+        create("A", slug=7, fields=[]),
+        400,
+        says("slug must be a string"),
+    ),
+    Case(
+        "checks.9 fields come before what is named",
+        create("A", of="nothing", fields=[]),
+        400,
+        says("fields must be an object"),
+    ),
+    Case("checks.9 fields that are null", create("A", fields=None), 400, says("fields")),
+    Case(
+        "checks.10 an unknown type comes before its values",
+        create("A", of="nothing", fields={"views": "x"}),
+        404,
+        error("Content type not found"),
+    ),
+    Case(
+        "checks.10 values come before the slug",
+        create("Taken", fields={"views": "x"}),
+        400,
+        says("'views'"),
+    ),
+    Case(
+        "checks.10 references come before the slug",
+        create("Taken", fields={"author": "x"}),
+        400,
+        says("'author'"),
+    ),
+    Case("checks.10 the slug", create("Taken"), 409, says("'taken'")),
+)
+async def test_the_order(case: Case, asker: Asker) -> None:
+    await asker.check(case)
+
+
+async def test_checks_10_the_slug_comes_before_the_plan(open_workplace: OpenWorkplace) -> None:
+    place = await open_workplace(entries=1)
+    await place.create("Taken")
+    values = await place.create("Taken", fields={"views": "x"})
+    answers = [values, await place.create("Taken"), await place.create("Another")]
+    assert statuses(answers) == [400, 409, 402]
+
+
+async def test_checks_2_a_preflight_is_not_counted(strict: Asker, address: NewAddress) -> None:
+    async def between_two() -> list[Answer]:
+        headers = address()
+        first = get("/v1/content/posts", key=None, headers=headers)
+        preflight = ask("OPTIONS", "/v1/content/posts", key=None, headers=headers)
+        return [await strict.ask(request) for request in (first, *[preflight] * 5, first)]
+
+    answers = await within_a_window(between_two)
+    assert statuses(answers) == [401, *[204] * 5, 401]
+    assert [remaining(answer) for answer in answers] == [2, *[2] * 5, 1]
+
+
+async def test_checks_3_the_address_comes_before_the_key(
+    strict: Asker, address: NewAddress, open_workplace: OpenWorkplace
+) -> None:
+    """A flood of bad keys meets the address's limit, and no key's bucket is touched."""
+
+    async def flood() -> list[Answer]:
+        place, headers = await open_workplace(requests_per_minute=9), address()
+        bad = get("/v1/content", key="nobody's", headers=headers)
+        good = get("/v1/content", key=place.key, headers=headers)
+        elsewhere = get("/v1/content", key=place.key, headers=address())
+        return [await strict.ask(request) for request in (*[bad] * 4, good, elsewhere)]
+
+    answers = await within_a_window(flood)
+    assert statuses(answers) == [401, 401, 401, 429, 429, 200]
+    assert (limit(answers[4]), remaining(answers[4])) == (3, 0)
+    assert (limit(answers[5]), remaining(answers[5])) == (9, 8)
+
+
+async def test_checks_5_the_limit_of_the_key_comes_before_the_permission(
+    open_workplace: OpenWorkplace,
+) -> None:
+    async def twice() -> list[Answer]:
+        place = await open_workplace(("content.view",), requests_per_minute=1)
+        return [await place.create("A"), await place.create("A")]
+
+    assert statuses(await within_a_window(twice)) == [403, 429]
+
+
+async def test_checks_11_of_parallel_creates_of_one_slug_one_is_made(
+    open_workplace: OpenWorkplace,
+) -> None:
+    place = await open_workplace()
+    answers = await asyncio.gather(*(place.create("Same") for _ in range(20)))
+    assert sorted(statuses(answers)) == [200, *[409] * 19]
+    assert len(await place.read("/v1/content")) == 1
+
+
+async def test_checks_11_parallel_creates_never_pass_the_limit(
+    open_workplace: OpenWorkplace,
+) -> None:
+    place = await open_workplace(entries=3)
+    answers = await asyncio.gather(*(place.create(f"Entry {n}") for n in range(20)))
+    assert sorted(statuses(answers)) == [*[200] * 3, *[402] * 17]
+    assert len(await place.read("/v1/content")) == 3

@@ -1,0 +1,156 @@
+"""Our readings: CORS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+import pytest
+
+from tests.conformance.asking import Asker
+from tests.conformance.cases import Case, ask, create, get, post, table
+from tests.conformance.expectations import (
+    error,
+    open_to_any_origin,
+    without_cors,
+)
+from tests.conformance.magazine import EDITOR, NO_STAGING
+from tests.conformance.windows import statuses, within_a_window
+from tests.conformance.workplace import OpenWorkplace
+from tests.integration.api.serving import Answer
+
+pytestmark = pytest.mark.asyncio(loop_scope="package")
+
+ORIGIN = {"Origin": "https://example.com"}
+OPEN = (
+    "/v1/content/posts",
+    "/v1/content/posts/harbour",
+    "/v1/content-types",
+    "/v1/content-types/posts",
+)
+EXPOSED = {
+    "X-RateLimit-Limit",
+    "X-RateLimit-Remaining",
+    "X-RateLimit-Reset",
+    "Retry-After",
+    "ETag",
+    "X-Request-Id",
+}
+SLASHES = (
+    "/v1/content/",
+    "/v1/content/posts/",
+    "/v1/content/posts/harbour/",
+    "/v1/content-types/",
+    "/v1/content-types/posts/",
+    "/v1//content",
+)
+
+
+def exposes(answer: Answer) -> None:
+    """What a script needs to pace itself, to ask again and to complain."""
+    open_to_any_origin(answer)
+    assert set(answer.headers["Access-Control-Expose-Headers"].split(", ")) >= EXPOSED
+
+
+def on_every_status() -> Iterator[Case]:
+    for path in OPEN:
+        asked = {
+            200: get(path),
+            204: ask("OPTIONS", path, key=None),
+            400: get(f"{path}?locale=x"),
+            401: get(path, key="nobody's"),
+            402: get(f"{path}?environment=staging", key=NO_STAGING),
+            403: get(path, key=EDITOR),
+            405: ask("DELETE", path),
+        }
+        for status, request in asked.items():
+            yield Case(f"cors.1 {status} on {path}", request, status, open_to_any_origin)
+            yield Case(f"cors.2 {status} on {path}", request, status, exposes)
+    for path in ("/v1/content/nothing", "/v1/content/posts/nothing", "/v1/content-types/nothing"):
+        yield Case(f"cors.1 404 on {path}", get(path), 404, open_to_any_origin)
+        yield Case(f"cors.2 404 on {path}", get(path), 404, exposes)
+
+
+def never_across_types() -> Iterator[Case]:
+    asked = {
+        200: get("/v1/content", headers=ORIGIN),
+        400: post(b"{", headers=ORIGIN),
+        401: get("/v1/content", key=None, headers=ORIGIN),
+        402: get("/v1/content?environment=staging", key=NO_STAGING, headers=ORIGIN),
+        403: get("/v1/content", key=EDITOR, headers=ORIGIN),
+        404: get("/v1/content?type=nothing", headers=ORIGIN),
+        409: create("Taken"),
+    }
+    for status, request in asked.items():
+        yield Case(f"cors.3 none on {status}", request, status, without_cors)
+    for method, key in product(("OPTIONS", "DELETE", "PATCH"), (None, NO_STAGING)):
+        who = "nobody" if key is None else "somebody"
+        yield Case(
+            f"cors.3 none on {method} by {who}",
+            ask(method, "/v1/content", key=key, headers=ORIGIN),
+            405,
+            without_cors,
+        )
+
+
+@table(
+    *on_every_status(),
+    *never_across_types(),
+    *(Case(f"cors.4 {path} is 404", get(path), 404, error("Not found")) for path in SLASHES),
+)
+async def test_cors(case: Case, asker: Asker) -> None:
+    await asker.check(case)
+
+
+def fails(*_: object, **__: object) -> None:
+    raise RuntimeError("out of cheese")
+
+
+async def test_cors_1_a_500_is_open_to_any_origin(
+    asker: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.content.entries.list_of_type", fails)
+    monkeypatch.setattr("api.content.entries.one", fails)
+    monkeypatch.setattr("api.content_types.content_types.content_types", fails)
+    monkeypatch.setattr("api.content_types.content_types.content_type", fails)
+    for path in OPEN:
+        answer = await asker.ask(get(path))
+        assert answer.status == 500
+        exposes(answer)
+
+
+async def test_cors_1_a_429_is_open_to_any_origin(open_workplace: OpenWorkplace) -> None:
+    async def once_too_often() -> list[Answer]:
+        place = await open_workplace(requests_per_minute=1)
+        return [await place.get(path) for path in OPEN]
+
+    answers = await within_a_window(once_too_often)
+    assert statuses(answers)[1:] == [429, 429, 429]
+    for answer in answers:
+        exposes(answer)
+
+
+async def test_cors_1_a_304_is_open_to_any_origin(asker: Asker) -> None:
+    for path in OPEN:
+        tag = (await asker.ask(get(path))).headers["ETag"]
+        answer = await asker.ask(get(path, headers={"If-None-Match": tag}))
+        assert answer.status == 304
+        exposes(answer)
+
+
+async def test_cors_3_none_on_a_500(asker: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("api.content.entries.list_across_types", fails)
+    answer = await asker.ask(get("/v1/content", headers=ORIGIN))
+    assert answer.status == 500
+    without_cors(answer)
+
+
+async def test_cors_3_none_on_a_429(open_workplace: OpenWorkplace) -> None:
+    async def once_too_often() -> list[Answer]:
+        place = await open_workplace(requests_per_minute=1)
+        return [await place.get("/v1/content", headers=ORIGIN) for _ in range(2)]
+
+    answers = await within_a_window(once_too_often)
+    assert statuses(answers) == [200, 429]
+    for answer in answers:
+        without_cors(answer)

@@ -1,0 +1,298 @@
+"""Our readings: entries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.conformance.asking import Asker
+from tests.conformance.cases import Case, create, get, table
+from tests.conformance.expectations import (
+    TIME,
+    UUID7,
+    all_fields,
+    each,
+    entries_of,
+    entry,
+    field_slugs,
+    fields,
+    newest_first,
+    slugs,
+    values_of,
+)
+from tests.conformance.magazine import FAQ, NOTES, NOTHING, SAVED
+from tests.conformance.workplace import OpenWorkplace, Workplace
+from tests.integration.api.serving import Answer
+from tests.integration.projector.given import STAGES, raws
+from write_side.domain.definition import Field
+
+pytestmark = pytest.mark.asyncio(loop_scope="package")
+
+READS = {
+    "the list of a type": "/v1/content/posts?offset=1&",
+    "a single entry": "/v1/content/posts/harbour?",
+    "the list across types": "/v1/content?offset=3&limit=1&",
+    "the list across types, of one": "/v1/content?type=posts&offset=3&",
+}
+"""The reads whose first entry is «harbour»."""
+LOCALES = ("en-US", "fr-FR", "de-CH", "zh-CN", "zh-TW", "sr-RS", "pt-BR", "fil-PH")
+NO_LOCALES = ("en", "EN-us", "en_US", "en-us", "zh-Hans-CN", "xx-XX", "en-", "-US", "en-USA", "*")
+WRITING, REVIEW = ({"id": stage.id, "name": stage.name} for stage in STAGES)
+
+
+def is_uuid7(answer: Answer) -> None:
+    assert all(UUID7.fullmatch(shown["id"]) for shown in entries_of(answer))
+
+
+def has_times(answer: Answer) -> None:
+    for shown in entries_of(answer):
+        for name in ("publishedAt", "createdAt", "updatedAt"):
+            assert shown[name] is None or TIME.fullmatch(shown[name])
+
+
+def in_each_locale() -> Iterator[Case]:
+    for what, target in READS.items():
+        yield Case(
+            f"entries.11 title and texts are translated, each for itself, in {what}",
+            get(f"{target}locale=fr-FR"),
+            200,
+            entry(title="Le port"),
+            fields(body="La marée est basse.", lead=SAVED["lead"], views=SAVED["views"]),
+        )
+        yield Case(
+            f"entries.11 an absent title falls back in {what}",
+            get(f"{target}locale=de-DE"),
+            200,
+            entry(title="Harbour"),
+            fields(body=SAVED["body"], lead="Niedrigwasser"),
+        )
+        yield Case(
+            f"entries.11 null falls back in {what}",
+            get(f"{target}locale=es-ES"),
+            200,
+            entry(title="El puerto"),
+            fields(body="La marea está baja.", lead=SAVED["lead"]),
+        )
+        yield Case(
+            f"entries.12 text in repeaters is translated element by element in {what}",
+            get(f"{target}locale=fr-FR"),
+            200,
+            fields(faq=[{**FAQ[0], "q": "Pourquoi ?"}, FAQ[1]]),
+        )
+        yield Case(
+            f"entries.12 not where shapes do not agree in {what}",
+            get(f"{target}locale=de-DE"),
+            200,
+            fields(faq=FAQ),
+        )
+        yield Case(
+            f"entries.13 the slug is never translated in {what}",
+            get(f"{target}locale=fr-FR"),
+            200,
+            entry(slug="harbour"),
+        )
+        yield Case(
+            f"entries.10 locale repeats the code where all texts fell back in {what}",
+            get(f"{target}locale=sv-SE"),
+            200,
+            entry(locale="sv-SE", title="Harbour"),
+            all_fields(SAVED),
+        )
+        yield Case(
+            f"entries.9 language is what it was written in, whatever the locale, in {what}",
+            get(f"{target}locale=fr-FR"),
+            200,
+            lambda answer: written_in(answer, "en-US"),
+        )
+
+
+def written_in(answer: Answer, language: str) -> None:
+    """The list across types does not say."""
+    for shown in entries_of(answer):
+        assert shown.get("language", language) == language
+
+
+@table(
+    Case("entries.1 ids are UUIDv7 in a list", get("/v1/content/notes"), 200, is_uuid7),
+    Case("entries.1 the id of a created entry is one", create("An id"), 200, is_uuid7),
+    Case("entries.2 timestamps in a list", get("/v1/content?limit=100"), 200, has_times),
+    Case("entries.2 timestamps of one", get("/v1/content/posts/harbour"), 200, has_times),
+    Case("entries.3 newest created first", get("/v1/content?limit=100"), 200, newest_first),
+    Case(
+        "entries.3 the later in the log first, within a millisecond",
+        get("/v1/content/notes?limit=100"),
+        200,
+        slugs(*(f"note-{number}" for number in range(NOTES - 1, NOTES - 101, -1))),
+    ),
+    Case(
+        "entries.5 full shape in the list of a type",
+        get("/v1/content/posts?status=draft"),
+        200,
+        all_fields(NOTHING),
+    ),
+    Case(
+        "entries.5 full shape in the list across types",
+        get("/v1/content?type=posts"),
+        200,
+        field_slugs(NOTHING),
+    ),
+    Case(
+        "entries.5 full shape in the answer to a create", create("Shape"), 200, all_fields(NOTHING)
+    ),
+    Case(
+        "entries.7 null without a workflow",
+        get("/v1/content/notes"),
+        200,
+        each("stage", None),
+    ),
+    Case(
+        "entries.8 null in the archive",
+        get("/v1/content/posts?status=archived"),
+        200,
+        values_of("stage", None),
+    ),
+    *in_each_locale(),
+    *(
+        Case(
+            f"entries.14 {code} is supported",
+            get(f"/v1/content/posts?locale={code}"),
+            200,
+            each("locale", code),
+        )
+        for code in LOCALES
+    ),
+    *(
+        Case(f"entries.14 {code} is not", get(f"/v1/content/posts?locale={code}"), 400)
+        for code in NO_LOCALES
+    ),
+)
+async def test_entries(case: Case, asker: Asker) -> None:
+    await asker.check(case)
+
+
+@pytest.mark.parametrize("limit", [1, 7, 50, 100])
+async def test_entries_4_pages_never_repeat_or_skip_an_entry(limit: int, asker: Asker) -> None:
+    targets = [f"/v1/content/notes?limit={limit}&offset={n}" for n in range(0, NOTES, limit)]
+    pages = [(await asker.ask(get(target))).data for target in targets]
+    seen = [shown["slug"] for page in pages for shown in page]
+    assert seen == [f"note-{number}" for number in range(NOTES - 1, -1, -1)]
+
+
+async def test_entries_6_a_changed_type_shows_at_once_in_all_its_entries(
+    open_workplace: OpenWorkplace,
+) -> None:
+    place = await open_workplace()
+    await place.create("Old", fields={"lead": "L", "views": 1})
+    extra = Field("extra", "Extra", "repeater", fields=(Field("q", "Q", "text"),))
+    await place.given.revised(extra, Field("views", "Views", "number"))
+    await place.create("New", fields={"views": 2, "lead": "gone"})
+    for target in ("/v1/content/posts?status=draft", "/v1/content"):
+        new, old = await place.read(target)
+        assert list(new["fields"].items()) == [("extra", []), ("views", 2)]
+        assert list(old["fields"].items()) == [("extra", []), ("views", 1)]
+    await place.given.revised(Field("lead", "Lead", "text"))
+    assert (await place.read("/v1/content/posts/old"))["fields"] == {"lead": "L"}
+
+
+async def test_entries_6_a_renamed_type_shows_in_old_entries(
+    open_workplace: OpenWorkplace,
+) -> None:
+    place = await open_workplace()
+    await place.create("Old", of="authors")
+    await place.given.revised(Field("bio", "Bio", "text"), slug="authors")  # its name is «Posts»
+    assert (await place.read("/v1/content/authors/old"))["contentType"]["name"] == "Posts"
+
+
+async def drafted(place: Workplace) -> str:
+    """A new entry, one that may be published."""
+    created = await place.create("One", fields={"body": "B"})
+    return str(created.data["id"])
+
+
+async def one(place: Workplace) -> dict[str, Any]:
+    return dict(await place.read("/v1/content/posts/one"))
+
+
+async def test_entries_7_new_entries_start_in_the_first_stage(
+    open_workplace: OpenWorkplace,
+) -> None:
+    place = await open_workplace()
+    await drafted(place)
+    assert (await one(place))["stage"] == WRITING
+
+
+async def test_entries_8_out_of_the_archive_the_stage_is_restored(
+    open_workplace: OpenWorkplace,
+) -> None:
+    place = await open_workplace()
+    entry_id = await drafted(place)
+    await place.given.update(entry_id, stage_id="review")
+    assert (await one(place))["stage"] == REVIEW
+    await place.given.update(entry_id, status="archived")
+    assert (await one(place))["stage"] is None
+    await place.given.update(entry_id, status="draft")
+    assert (await one(place))["stage"] == REVIEW
+
+
+async def test_entries_9_language_stays_what_it_was_written_in(asker: Asker) -> None:
+    answer = await asker.ask(get("/v1/content/posts/harbour?language=fr-FR&locale=fr-FR"))
+    assert (answer.data["language"], answer.data["locale"]) == ("fr-FR", "fr-FR")
+    assert answer.data["fields"]["body"] == "La mer."
+
+
+async def test_entries_15_a_new_locale_needs_no_set_up(open_workplace: OpenWorkplace) -> None:
+    place = await open_workplace()
+    entry_id = await drafted(place)
+    await place.given.translate(entry_id, "cy-GB", title="Un", fields=raws(body="Môr"))
+    shown = await place.read("/v1/content/posts/one?locale=cy-GB")
+    assert (shown["title"], shown["fields"]["body"], shown["locale"]) == ("Un", "Môr", "cy-GB")
+
+
+async def test_entries_11_a_text_that_is_taken_back_falls_back(
+    open_workplace: OpenWorkplace,
+) -> None:
+    place = await open_workplace()
+    entry_id = await drafted(place)
+    await place.given.translate(entry_id, "fr-FR", title="Un", fields=raws(body="La mer"))
+    await place.given.translate(entry_id, "fr-FR", title="", fields=raws(body=None))
+    shown = await place.read("/v1/content/posts/one?locale=fr-FR")
+    assert (shown["title"], shown["fields"]["body"]) == ("One", "B")
+
+
+async def test_entries_16_publishing_sets_published_at(open_workplace: OpenWorkplace) -> None:
+    place = await open_workplace()
+    entry_id = await drafted(place)
+    assert (await one(place))["publishedAt"] is None
+    await place.given.update(entry_id, status="published")
+    shown = await one(place)
+    assert TIME.fullmatch(shown["publishedAt"])
+    assert shown["publishedAt"] == shown["updatedAt"]
+    await place.given.update(entry_id, title="Changed while published")
+    assert (await one(place))["publishedAt"] == shown["publishedAt"]
+
+
+async def test_entries_17_republishing_a_draft_sets_it_again(
+    open_workplace: OpenWorkplace,
+) -> None:
+    place = await open_workplace()
+    entry_id = await drafted(place)
+    await place.given.update(entry_id, status="published")
+    first = (await one(place))["publishedAt"]
+    await place.given.update(entry_id, status="draft")
+    assert (await one(place))["publishedAt"] == first
+    await place.given.update(entry_id, status="published")
+    shown = await one(place)
+    assert shown["publishedAt"] == shown["updatedAt"] > first
+
+
+async def test_entries_18_archiving_keeps_it(open_workplace: OpenWorkplace) -> None:
+    place = await open_workplace()
+    entry_id = await drafted(place)
+    await place.given.update(entry_id, status="published")
+    first = (await one(place))["publishedAt"]
+    await place.given.update(entry_id, status="archived")
+    assert (await one(place))["publishedAt"] == first
+    await place.given.update(entry_id, status="published")
+    assert (await one(place))["publishedAt"] == first

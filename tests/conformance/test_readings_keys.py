@@ -1,0 +1,181 @@
+"""Our readings: keys and tenants."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+import pytest
+
+from tests.conformance.asking import Asker
+from tests.conformance.cases import Case, create, get, table
+from tests.conformance.expectations import entry, error, pagination, slugs
+from tests.conformance.magazine import HARBOUR, KEY, NOBODY, REVOKED, SECRET, STRANGER
+from tests.conformance.workplace import OpenWorkplace
+from tests.integration.api.serving import Server
+from tests.integration.projecting import connected, dump
+from tests.integration.projector.given import Given
+from write_side import commands as c
+
+pytestmark = pytest.mark.asyncio(loop_scope="package")
+
+UNAUTHORIZED = error("Unauthorized - Invalid or missing API key")
+GOOD = {
+    "a Bearer": {"Authorization": f"Bearer {KEY}"},
+    "a bearer in lower case": {"Authorization": f"bearer {KEY}"},
+    "a BEARER in upper case": {"Authorization": f"BEARER {KEY}"},
+    "a Bearer beside a bad X-API-Key": {"Authorization": f"Bearer {KEY}", "X-API-Key": "nobody's"},
+    "an X-API-Key": {"X-API-Key": KEY},
+}
+BAD = {
+    "nothing": {},
+    "an empty Authorization": {"Authorization": ""},
+    "a Bearer without a key": {"Authorization": "Bearer"},
+    "a Bearer with an empty key": {"Authorization": "Bearer "},
+    "an unknown key": {"Authorization": "Bearer nobody's"},
+    "a revoked key": {"Authorization": f"Bearer {REVOKED}"},
+    "a bare key": {"Authorization": KEY},
+    "another scheme": {"Authorization": f"Token {KEY}"},
+    "a bad Bearer beside a good X-API-Key": {
+        "Authorization": "Bearer nobody's",
+        "X-API-Key": KEY,
+    },
+    "an empty Authorization beside a good X-API-Key": {"Authorization": "", "X-API-Key": KEY},
+    "an empty X-API-Key": {"X-API-Key": ""},
+    "an unknown X-API-Key": {"X-API-Key": "nobody's"},
+    "a revoked X-API-Key": {"X-API-Key": REVOKED},
+    "a hash for a key": {"X-API-Key": hashlib.sha256(KEY.encode()).hexdigest()},
+}
+
+
+def each_way() -> Iterator[Case]:
+    for what, headers in GOOD.items():
+        request = get("/v1/content/posts", key=None, headers=headers)
+        yield Case(f"keys.3 {what} is accepted", request, 200, slugs("plain", "harbour"))
+    for what, headers in BAD.items():
+        request = get("/v1/content/posts", key=None, headers=headers)
+        yield Case(f"keys.4 {what} is 401", request, 401, UNAUTHORIZED)
+
+
+@table(
+    *each_way(),
+    Case(
+        "keys.1 the workspace comes from the key alone",
+        get("/v1/content/posts?workspace=magazine", key=STRANGER),
+        200,
+        slugs("secret"),
+        entry(id=SECRET),
+    ),
+    Case(
+        "keys.1 and from no header",
+        get("/v1/content/posts", key=STRANGER, headers={"X-Workspace": "magazine"}),
+        200,
+        slugs("secret"),
+    ),
+    Case(
+        "keys.2 another's type is unknown",
+        get("/v1/content/private"),
+        404,
+        error("Content type not found"),
+    ),
+    Case(
+        "keys.2 another's type has no record",
+        get("/v1/content-types/private"),
+        404,
+        error("Content type not found"),
+    ),
+    Case(
+        "keys.2 another's type is unknown across types",
+        get("/v1/content?type=private"),
+        404,
+        error("Content type not found"),
+    ),
+    Case(
+        "keys.2 another's type is unknown to a create",
+        create("A", of="private"),
+        404,
+        error("Content type not found"),
+    ),
+    Case(
+        "keys.2 another's entry is unknown",
+        get("/v1/content/posts/secret"),
+        404,
+        error("Content entry not found"),
+    ),
+    Case(
+        "keys.2 ours is unknown to them",
+        get("/v1/content/posts/harbour", key=STRANGER),
+        404,
+        error("Content entry not found"),
+    ),
+    Case(
+        "keys.2 totals are of one workspace",
+        get("/v1/content", key=STRANGER),
+        200,
+        pagination(total=1),
+    ),
+)
+async def test_keys(case: Case, asker: Asker) -> None:
+    await asker.check(case)
+
+
+@pytest.mark.parametrize("field", ["author", "related"])
+async def test_keys_2_another_s_entry_is_refused_as_one_that_does_not_exist(
+    field: str, asker: Asker
+) -> None:
+    texts = set()
+    for target in (SECRET, HARBOUR, NOBODY):
+        value = [target] if field == "related" else target
+        answer = await asker.ask(create("A", fields={field: value}))
+        assert answer.status == 400
+        texts.add(answer.text.replace(target, "…"))
+    assert len(texts) == 1
+
+
+async def test_keys_4_every_401_is_the_same(asker: Asker) -> None:
+    own = {"x-request-id", "date", "x-ratelimit-remaining", "x-ratelimit-reset"}
+    shown = set()
+    for headers in BAD.values():
+        answer = await asker.ask(get("/v1/content", key=None, headers=headers))
+        headers_but_own = {n: t for n, t in answer.headers.items() if n.lower() not in own}
+        shown.add((answer.status, answer.text, tuple(sorted(headers_but_own.items()))))
+    assert len(shown) == 1
+
+
+async def test_keys_4_a_key_is_refused_once_it_is_revoked(open_workplace: OpenWorkplace) -> None:
+    place = await open_workplace()
+    assert (await place.get("/v1/content")).status == 200
+    await place.given.does(c.RevokeKey, workspace=place.slug, name=place.key)
+    await place.until("/v1/content", 401)
+    UNAUTHORIZED(await place.get("/v1/content"))
+
+
+async def test_keys_5_only_a_hash_of_a_key_is_stored(live: Server) -> None:
+    """Keys of these tests are named after their secret, so another is issued."""
+    secret, owner = "a-secret-that-is-nowhere-kept", "stranger"
+    digest = hashlib.sha256(secret.encode()).hexdigest()
+    await Given(live.repository).does(
+        c.IssueKey,
+        workspace=owner,
+        name="its name says nothing",
+        permissions=("content.view",),
+        secret_hash=digest,
+    )
+    assert (await live.client(secret).get("/v1/content")).status == 200
+    await live.caught_up()
+    kept = await everything(live.url) + str(await dump(live.url))
+    assert digest in kept
+    assert secret not in kept
+
+
+async def everything(url: str) -> str:
+    """Every row of the event store."""
+    async with connected(url) as connection:
+        tables = await connection.fetch(
+            "SELECT tablename FROM pg_tables WHERE schemaname = 'write_side'"
+        )
+        rows = [
+            await connection.fetch(f"SELECT t::text FROM write_side.{table['tablename']} t")  # noqa: S608
+            for table in tables
+        ]
+    return "\n".join(row[0] for found in rows for row in found)

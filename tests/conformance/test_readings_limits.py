@@ -1,0 +1,264 @@
+"""Our readings: rate limits."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+import pytest_asyncio
+
+from tests.conformance.asking import Asker
+from tests.conformance.cases import Case, ask, create, get, post, table
+from tests.conformance.expectations import limits_shown, says
+from tests.conformance.magazine import KEY, NO_STAGING, NOT_SET_UP, VIEWER
+from tests.conformance.windows import limit, remaining, statuses, within_a_window
+from tests.conformance.workplace import NewAddress, OpenWorkplace
+from tests.contract import Contract
+from tests.integration.api.serving import Answer, Server, serving
+
+pytestmark = pytest.mark.asyncio(loop_scope="package")
+
+EVERY = {
+    "200": (get("/v1/content"), 200),
+    "200 of a type": (get("/v1/content/posts"), 200),
+    "200 of an entry": (get("/v1/content/posts/harbour"), 200),
+    "200 of a HEAD": (ask("HEAD", "/v1/content/posts"), 200),
+    "200 of content types": (get("/v1/content-types"), 200),
+    "200 of a create": (create("Shows its limits"), 200),
+    "204 of a preflight": (ask("OPTIONS", "/v1/content/posts", key=None), 204),
+    "400 of an environment": (get("/v1/content?environment=x"), 400),
+    "400 of a body": (post(b"{"), 400),
+    "401": (get("/v1/content", key=None), 401),
+    "402": (get("/v1/content?environment=staging", key=NO_STAGING), 402),
+    "403": (create("A", key=VIEWER), 403),
+    "404 of a type": (get("/v1/content/nothing"), 404),
+    "404 of staging": (get("/v1/content?environment=staging", key=NOT_SET_UP), 404),
+    "404 of the router": (get("/nothing"), 404),
+    "405": (ask("DELETE", "/v1/content"), 405),
+    "409": (create("Taken"), 409),
+    "the document": (get("/v1/openapi.json", key=None), 200),
+    "the page": (get("/docs", key=None), 200),
+    "the health of the process": (get("/healthz", key=None), 200),
+    "its readiness": (get("/readyz", key=None), 200),
+    "its metrics": (get("/metrics", key=None), 200),
+}
+
+
+def on_every_response() -> Iterator[Case]:
+    for what, (request, status) in EVERY.items():
+        yield Case(f"limits.3 {what}", request, status, limits_shown)
+
+
+def ends_within_a_minute(answer: Answer) -> None:
+    reset = answer.headers["X-RateLimit-Reset"]
+    assert reset.isdecimal()
+    assert -30 <= int(reset) - time.time() <= 61  # a slow machine looks later
+
+
+@table(
+    *on_every_response(),
+    Case("limits.6 Reset is Unix seconds", get("/v1/content"), 200, ends_within_a_minute),
+    Case("limits.6 on a refusal too", get("/v1/content", key=None), 401, ends_within_a_minute),
+)
+async def test_limits(case: Case, asker: Asker) -> None:
+    await asker.check(case)
+
+
+def fails(*_: object, **__: object) -> None:
+    raise RuntimeError("out of cheese")
+
+
+def is_away(*_: object, **__: object) -> None:
+    raise ConnectionRefusedError
+
+
+async def test_limits_3_a_304_shows_them(asker: Asker) -> None:
+    tag = (await asker.ask(get("/v1/content"))).headers["ETag"]
+    answer = await asker.ask(get("/v1/content", headers={"If-None-Match": tag}))
+    assert answer.status == 304
+    limits_shown(answer)
+
+
+async def test_limits_3_a_413_shows_them(
+    strict: Asker, address: NewAddress, open_workplace: OpenWorkplace
+) -> None:
+    place = await open_workplace()
+    answer = await strict.ask(post(b" " * 4096, key=place.key, headers=address()))
+    assert answer.status == 413
+    limits_shown(answer)
+
+
+async def test_limits_3_a_422_shows_them(open_workplace: OpenWorkplace) -> None:
+    place = await open_workplace()
+    headers = {"Idempotency-Key": "one"}
+    bodies = [{"contentTypeSlug": "posts", "title": title} for title in ("One", "Two")]
+    answers = [await place.ask(post(body, headers=headers)) for body in bodies]
+    assert statuses(answers) == [200, 422]
+    for answer in answers:
+        limits_shown(answer)
+
+
+async def test_limits_3_a_500_shows_them(asker: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("api.content.entries.list_across_types", fails)
+    answer = await asker.ask(get("/v1/content"))
+    assert answer.status == 500
+    limits_shown(answer)
+
+
+async def test_limits_3_a_503_shows_them(
+    asker: Asker, live: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(live.service.read_model), "fetch", is_away)
+    answer = await asker.ask(get("/v1/content"))
+    assert answer.status == 503
+    limits_shown(answer)
+
+
+async def test_limits_3_what_is_no_http_is_told_too(live: Server) -> None:
+    url = live.session._base_url
+    assert url is not None
+    reader, writer = await asyncio.open_connection(url.host, url.port)
+    writer.write(b"this is no HTTP\r\n\r\n")
+    head, _, body = (await reader.read()).decode().partition("\r\n\r\n")
+    writer.close()
+    first, *lines = head.split("\r\n")
+    headers = dict(line.split(": ", 1) for line in lines)
+    assert first.split()[1] == "400"
+    limits_shown(Answer(400, headers, body))
+
+
+async def test_limits_1_both_buckets_have_the_same_window(
+    strict: Asker, address: NewAddress, open_workplace: OpenWorkplace
+) -> None:
+    async def one_of_each() -> list[Answer]:
+        place, headers = await open_workplace(), address()
+        requests = [get("/v1/content", key=key, headers=headers) for key in (place.key, None)]
+        return [await strict.ask(request) for request in requests]
+
+    of_key, of_address = await within_a_window(one_of_each)
+    assert (limit(of_key), limit(of_address)) == (600, 3)
+    assert of_key.headers["X-RateLimit-Reset"] == of_address.headers["X-RateLimit-Reset"]
+    limits_shown(of_key)
+
+
+async def test_limits_2_and_4_each_answer_describes_its_bucket(
+    strict: Asker, address: NewAddress, open_workplace: OpenWorkplace
+) -> None:
+    """The key's where a valid one was given, else the address's; on a 429 the one that refused."""
+
+    async def all_of_them() -> list[Answer]:
+        place, headers = await open_workplace(requests_per_minute=1), address()
+        good, bad = (
+            get("/v1/content", key=key, headers=headers) for key in (place.key, "nobody's")
+        )
+        return [await strict.ask(request) for request in (bad, good, good, good)]
+
+    answers = await within_a_window(all_of_them)
+    shown = [(answer.status, limit(answer), remaining(answer)) for answer in answers]
+    assert shown == [(401, 3, 2), (200, 1, 0), (429, 1, 0), (429, 3, 0)]
+
+
+async def test_limits_5_remaining_is_never_below_0(open_workplace: OpenWorkplace) -> None:
+    async def far_too_often() -> list[Answer]:
+        place = await open_workplace(requests_per_minute=2)
+        return [await place.get("/v1/content") for _ in range(6)]
+
+    answers = await within_a_window(far_too_often)
+    assert [remaining(answer) for answer in answers] == [1, 0, 0, 0, 0, 0]
+
+
+async def test_limits_7_retry_after_is_the_number_in_the_message(
+    open_workplace: OpenWorkplace,
+) -> None:
+    async def twice() -> list[Answer]:
+        place = await open_workplace(requests_per_minute=1)
+        return [await place.get("/v1/content") for _ in range(2)]
+
+    refused = (await within_a_window(twice))[1]
+    wait = refused.headers["Retry-After"]
+    assert wait.isdecimal()
+    assert 1 <= int(wait) <= 60
+    says(f"retry in {wait} seconds")(refused)
+
+
+async def test_limits_8_the_limit_holds_across_services(
+    asker: Asker, strict: Asker, address: NewAddress, open_workplace: OpenWorkplace
+) -> None:
+    async def by_turns() -> list[Answer]:
+        place = await open_workplace(requests_per_minute=5)
+        turns = [asker, strict] * 4
+        requests = [get("/v1/content", key=place.key, headers=address()) for _ in turns]
+        return [await turn.ask(r) for turn, r in zip(turns, requests, strict=True)]
+
+    answers = await within_a_window(by_turns)
+    assert statuses(answers) == [*[200] * 5, *[429] * 3]
+
+
+async def test_limits_9_at_once_exactly_the_limit_passes(
+    asker: Asker, strict: Asker, address: NewAddress, open_workplace: OpenWorkplace
+) -> None:
+    async def at_once() -> list[Answer]:
+        place = await open_workplace(requests_per_minute=12)
+        requests = [get("/v1/content", key=place.key, headers=address()) for _ in range(20)]
+        return await asyncio.gather(
+            *(turn.ask(request) for turn in (asker, strict) for request in requests)
+        )
+
+    answers = await within_a_window(at_once)
+    assert sorted(statuses(answers)) == [*[200] * 12, *[429] * 28]
+    assert all(remaining(answer) < 12 for answer in answers)
+
+
+async def test_limits_10_the_header_of_a_trusted_proxy_counts(
+    strict: Asker, address: NewAddress
+) -> None:
+    async def from_two() -> list[Answer]:
+        one, other = address(), address()
+        behind = {"X-Forwarded-For": f"192.0.2.1, {one['X-Forwarded-For']}"}
+        return [
+            await strict.ask(get("/v1/content", key=None, headers=headers))
+            for headers in (one, other, behind)
+        ]
+
+    answers = await within_a_window(from_two)
+    assert [remaining(answer) for answer in answers] == [2, 2, 1]
+
+
+async def test_limits_10_the_header_of_anybody_else_does_not(
+    asker: Asker, address: NewAddress
+) -> None:
+    async def from_two() -> list[Answer]:
+        requests = [get("/v1/content", key=None, headers=address()) for _ in range(2)]
+        return [await asker.ask(request) for request in requests]
+
+    first, second = await within_a_window(from_two)
+    assert remaining(second) == remaining(first) - 1
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="package")
+async def unlimited(live: Server, contract: Contract) -> AsyncIterator[Asker]:
+    """A third service on the same log: with both limits off."""
+    off = {"key_rate_limit": 0, "ip_rate_limit": 0}
+    async with serving(live.url, live.repository, projector=False, **off) as server:
+        yield Asker(server.session, contract)
+
+
+@pytest.mark.parametrize("key", [KEY, None], ids=["key", "address"])
+async def test_limits_11_a_limit_of_0_is_none(key: str | None, unlimited: Asker) -> None:
+    for _ in range(3):
+        answer = await unlimited.ask(get("/v1/content", key=key))
+        assert (limit(answer), remaining(answer)) == (1_000_000_000, 1_000_000_000)
+        ends_within_a_minute(answer)
+        limits_shown(answer)
+
+
+async def test_limits_11_a_plan_holds_though_the_setting_is_0(
+    unlimited: Asker, open_workplace: OpenWorkplace
+) -> None:
+    async def twice() -> list[Answer]:
+        place = await open_workplace(requests_per_minute=1)
+        return [await unlimited.ask(get("/v1/content", key=place.key)) for _ in range(2)]
+
+    assert statuses(await within_a_window(twice)) == [200, 429]

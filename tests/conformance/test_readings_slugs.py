@@ -1,0 +1,136 @@
+"""Our readings: slugs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.conformance.asking import Asker
+from tests.conformance.cases import Case, create, get, post, table
+from tests.conformance.expectations import entry, error, says
+from tests.conformance.magazine import DESK
+from tests.conformance.windows import statuses
+from tests.conformance.workplace import OpenWorkplace
+from tests.integration.projector.given import Given
+from write_side import commands as c
+from write_side.domain.identity import Scope
+
+pytestmark = pytest.mark.asyncio(loop_scope="package")
+
+KEPT = {
+    "Latin letters of any accent": ("Äpfel Über Çà", "äpfel-über-çà"),
+    "Greek": ("Καλημέρα", "καλημέρα"),
+    "Cyrillic": ("Привет мир", "привет-мир"),
+    "Chinese": ("你好 世界", "你好-世界"),
+    "digits of ASCII": ("Year 2026", "year-2026"),
+    "digits of Arabic": ("عام ٢٠٢٦", "عام-٢٠٢٦"),
+    "an underscore becomes a hyphen": ("snake_case", "snake-case"),
+    "an emoji becomes a hyphen": ("Tea ☕ time", "tea---time"),
+}
+"""What stays of a title, and what becomes a hyphen."""
+AS_GIVEN = {
+    "Upper-CASE": "Upper-CASE",
+    "a b": "a%20b",
+    "a/b": "a%2Fb",
+    "50%": "50%25",
+    "%2F": "%252F",
+    "ö": "%C3%B6",
+    "q?x=1#y": "q%3Fx%3D1%23y",
+    "a+b": "a+b",
+    "{braces}": "%7Bbraces%7D",
+    "🙂": "%F0%9F%99%82",
+    "..": "%2E%2E",
+}
+"""Slugs that are given, and how a path says them."""
+
+
+def derived() -> Iterator[Case]:
+    for what, (title, slug) in KEPT.items():
+        yield Case(f"slugs.1 {what}", create(title), 200, entry(slug=slug, title=title))
+
+
+@table(
+    *derived(),
+    Case("slugs.2 hyphens are not collapsed", create("One & two"), 200, entry(slug="one---two")),
+    Case("slugs.2 ends are not trimmed", create(" -Ends!- "), 200, entry(slug="--ends---")),
+    Case("slugs.2 nothing is transliterated", create("Straße"), 200, entry(slug="straße")),
+    Case("slugs.2 hyphens alone are a slug", create("!?!"), 200, entry(slug="---")),
+    Case("slugs.3 an empty slug is absent", create("Absent", slug=""), 200, entry(slug="absent")),
+    Case("slugs.4 null is not a string", create("A", slug=None), 400, says("slug", "string")),
+    Case(
+        "slugs.8 a derived slug that is taken is 409 naming it",
+        create("Taken"),
+        409,
+        says("'taken'"),
+    ),
+    Case(
+        "slugs.8 a given slug that is taken is 409 naming it",
+        create("Another title", slug="taken"),
+        409,
+        says("'taken'"),
+    ),
+    Case("slugs.8 and nothing was made", get("/v1/content/posts/taken-1", key=DESK), 404),
+)
+async def test_slugs(case: Case, asker: Asker) -> None:
+    await asker.check(case)
+
+
+@pytest.mark.parametrize("slug", AS_GIVEN, ids=AS_GIVEN.values())
+async def test_slugs_5_a_given_slug_is_kept_as_it_is(slug: str, asker: Asker) -> None:
+    created = await asker.ask(create("As given", slug=slug))
+    assert created.data["slug"] == slug
+
+
+async def test_slugs_6_path_segments_are_percent_decoded(open_workplace: OpenWorkplace) -> None:
+    place = await open_workplace()
+    for slug, segment in AS_GIVEN.items():
+        await place.create("By its path", slug=slug)
+        found = await place.get(f"/v1/content/posts/{segment}")
+        assert (found.status, found.data["slug"]) == (200, slug)
+
+
+async def test_slugs_6_an_encoded_slash_divides_nothing(asker: Asker) -> None:
+    error("Content type not found")(await asker.ask(get("/v1/content/a%2Fb")))
+    error("Content entry not found")(await asker.ask(get("/v1/content/posts/a%2Fb%2Fc")))
+
+
+async def test_slugs_7_a_slug_is_free_in_another_type(open_workplace: OpenWorkplace) -> None:
+    place = await open_workplace()
+    answers = [await place.create("Same"), await place.create("Same", of="authors")]
+    assert statuses(answers) == [200, 200]
+
+
+async def test_slugs_7_a_slug_is_free_in_another_language(open_workplace: OpenWorkplace) -> None:
+    place = await open_workplace()
+    await place.given.entry("same", language="fr-FR")
+    assert (await place.create("Same")).data["slug"] == "same"
+
+
+async def test_slugs_7_a_slug_is_free_in_another_environment(
+    open_workplace: OpenWorkplace,
+) -> None:
+    place = await open_workplace(staging=True)
+    staging = Given(place.given.repository, Scope(place.slug, "staging"))
+    await staging.does(c.AddEnvironment, scope=staging.scope)
+    await staging.content_type()
+    new = {"contentTypeSlug": "posts", "title": "Same"}
+    there = "/v1/content?environment=staging"
+    answers = [
+        await place.ask(post(new)),
+        await place.ask(post(new, there)),
+        await place.ask(post(new, there)),
+    ]
+    assert statuses(answers) == [200, 200, 409]
+
+
+async def test_slugs_7_a_slug_is_free_in_another_workspace(open_workplace: OpenWorkplace) -> None:
+    for _ in range(2):
+        place = await open_workplace()
+        assert (await place.create("Same")).data["slug"] == "same"
+
+
+async def test_slugs_7_a_slug_of_a_deleted_entry_is_free(open_workplace: OpenWorkplace) -> None:
+    place = await open_workplace()
+    await place.given.delete((await place.create("Same")).data["id"])
+    assert (await place.create("Same")).status == 200
