@@ -34,18 +34,21 @@ class Child:
 
 
 async def supervise(
-    children: Sequence[Child], started: Callable[[], Awaitable[None]] | None = None
+    children: Sequence[Child],
+    started: Callable[[], Awaitable[None]] | None = None,
+    ended: Callable[[int], None] | None = None,
 ) -> int:
     """Keeps the children running until SIGINT or SIGTERM, then ends them; returns 0.
 
     A child that ends, with whatever status, is started again after a pause that grows. Ending
     them takes GRACE at most. `started` is awaited beside them, to greet once they answer; it is
-    cancelled if we are to stop, and what it raises ends the children and is raised here.
+    cancelled if we are to stop, and what it raises ends the children and is raised here. `ended`
+    is told the process id of each that has ended, before it is started again.
     Call it from the main thread: signals are caught there, and the children live with it.
     """
     stop = asyncio.Event()
     with _caught(stop):
-        keepers = [asyncio.create_task(_keep(child, stop)) for child in children]
+        keepers = [asyncio.create_task(_keep(child, stop, ended)) for child in children]
         for keeper in keepers:
             keeper.add_done_callback(lambda _: stop.set())
         try:
@@ -70,11 +73,11 @@ def _caught(stop: asyncio.Event) -> Iterator[None]:
             loop.remove_signal_handler(number)
 
 
-async def _keep(child: Child, stop: asyncio.Event) -> None:
+async def _keep(child: Child, stop: asyncio.Event, ended: Callable[[int], None] | None) -> None:
     clock, pause = asyncio.get_running_loop().time, SHORTEST_PAUSE
     while not stop.is_set():
         began = clock()
-        end = await _live(child, stop)
+        end = await _live(child, stop, ended)
         if clock() - began >= LONG_LIFE:
             pause = SHORTEST_PAUSE
         if not stop.is_set():
@@ -83,7 +86,7 @@ async def _keep(child: Child, stop: asyncio.Event) -> None:
         pause = min(pause * 2, LONGEST_PAUSE)
 
 
-async def _live(child: Child, stop: asyncio.Event) -> str:
+async def _live(child: Child, stop: asyncio.Event, ended: Callable[[int], None] | None) -> str:
     """One life of the child. Returns how it ended."""
     try:
         process = await asyncio.create_subprocess_exec(
@@ -95,6 +98,8 @@ async def _live(child: Child, stop: asyncio.Event) -> str:
         await _unless(stop, process.wait())
     finally:
         await _end(process)
+    if ended is not None:
+        ended(process.pid)
     return f"(process {process.pid}) ended with status {process.returncode}"
 
 

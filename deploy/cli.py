@@ -25,6 +25,7 @@ COMMANDS = {
     "status": "deploy.commands.status",
     "rebuild": "deploy.commands.rebuild",
     "rollback": "deploy.commands.rollback",
+    "verify": "deploy.commands.verify",
     "events": "deploy.commands.events",
     "apply": "deploy.commands.apply",
     "key": "deploy.commands.key",

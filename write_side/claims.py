@@ -8,8 +8,9 @@ built on it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeAlias
 
+import asyncpg
 import msgspec
 from msgspec import Struct, UnsetType, field
 from msgspec.structs import replace
@@ -33,6 +34,10 @@ from write_side.domain.events import (
 from write_side.domain.identity import ENVIRONMENTS, PRODUCTION
 from write_side.store.append import CONTENT_TYPES, ENTRIES, slug_hash
 from write_side.store.recorder import Pool
+
+Connection: TypeAlias = (
+    "asyncpg.Connection[asyncpg.Record] | asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
+)
 
 _HEAD = "SELECT position FROM write_side.head"
 _ENTRIES = """
@@ -106,23 +111,40 @@ class Claims(Struct):
 def fold(events: Iterable[Event]) -> Claims:
     """The claims after the events, which are the log's from its first on, in order."""
     claims = Claims()
+    take(claims, events)
+    return claims
+
+
+def take(claims: Claims, events: Iterable[Event]) -> None:
+    """Fold further events onto the claims."""
     for event in events:
         step = STEPS.get(type(event))
         if step is not None:
             step(claims, event)
-    return claims
+
+
+def key_text(key: str | UsageKey) -> str:
+    """A row's primary key as JSON."""
+    return msgspec.json.encode([key] if isinstance(key, str) else key).decode()
 
 
 async def stored(pool: Pool) -> tuple[int, Claims]:
     """The claims as the tables hold them, and the position of the log at which they do."""
     async with pool.acquire() as connection, connection.transaction(isolation="repeatable_read"):
         position = await connection.fetchval(_HEAD)
+        claims = await stored_around(connection)
         entries = await connection.fetch(_ENTRIES)
-        types = await connection.fetch(_CONTENT_TYPES)
-        keys = await connection.fetch(_KEYS)
-        usage = await connection.fetch(_USAGE)
-    return position, Claims(
-        {row["id"]: EntryRow(**row) for row in entries},
+    claims.entries.update((row["id"], EntryRow(**row)) for row in entries)
+    return position, claims
+
+
+async def stored_around(connection: Connection) -> Claims:
+    """The claims as the tables hold them, without those of entries."""
+    types = await connection.fetch(_CONTENT_TYPES)
+    keys = await connection.fetch(_KEYS)
+    usage = await connection.fetch(_USAGE)
+    return Claims(
+        {},
         {row["id"]: ContentTypeRow(**row) for row in types},
         {row["id"]: msgspec.convert(dict(row), KeyRow) for row in keys},
         {(row["workspace"], row["environment"], row["quota"]): UsageRow(**row) for row in usage},

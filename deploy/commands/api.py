@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from importlib.util import find_spec
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
@@ -18,6 +19,9 @@ from deploy.settings import PREFIX, Settings, load_settings
 
 if TYPE_CHECKING:
     from api.settings import ApiSettings
+
+# prometheus_client reads it when it is imported: from then on it counts in files there.
+METRICS = "PROMETHEUS_MULTIPROC_DIR"
 
 
 @click.command(
@@ -84,15 +88,19 @@ def _api_settings(
         redis_url=settings.redis_url,
         alone=alone,
         trusted_proxies=settings.trusted_proxies,
+        metrics_folder=os.environ.get(METRICS),
     )
 
 
 def _supervise(settings: Settings, found: Databases) -> None:
+    from prometheus_client.multiprocess import mark_process_dead
+
     from deploy.children import Child, supervise
     from deploy.program import contentlog
 
     where = ("--host", settings.host, "--port", str(settings.port))
     command = contentlog("api", *where, "--workers", "1", "--reuse-port")
-    os.environ.update(found.environment())
     names = (f"api worker {number}" for number in range(1, settings.workers + 1))
-    asyncio.run(supervise([Child(name, command) for name in names]))
+    with TemporaryDirectory(prefix="contentlog-metrics-") as folder:
+        os.environ.update({**found.environment(), METRICS: folder})
+        asyncio.run(supervise([Child(name, command) for name in names], ended=mark_process_dead))

@@ -20,7 +20,7 @@ JOIN unnest($1::text[], $2::bigint[]) AS wanted(relation, bucket) USING (relatio
 
 
 class Difference(Struct, frozen=True, order=True):
-    """A row of the live read model that is not as the log says.
+    """A row of the live read model, or of the claims, that is not as the log says.
 
     ``missing`` from it, ``unknown`` to the log, or ``different``. ``key`` is JSON: the row's
     primary key.
@@ -42,7 +42,7 @@ async def differences(live: Connection, log: Connection) -> list[Difference]:
         return []
     rows_of_live, rows_of_log = await asyncio.gather(_rows(live, buckets), _rows(log, buckets))
     return sorted(
-        Difference(key[0], key[1], _kind(rows_of_live.get(key), rows_of_log.get(key)))
+        Difference(key[0], key[1], kind_of(rows_of_live.get(key), rows_of_log.get(key)))
         for key in rows_of_live.keys() | rows_of_log.keys()
         if rows_of_live.get(key) != rows_of_log.get(key)
     )
@@ -61,7 +61,7 @@ async def _rows(
     return {(row["relation"], row["key"]): row["hash"] for row in rows}
 
 
-def _kind(live: int | None, log: int | None) -> Kind:
+def kind_of(live: object | None, log: object | None) -> Kind:
     if live is None:
         return "missing"
     return "unknown" if log is None else "different"

@@ -62,7 +62,7 @@ async def rebuild(settings: BuildSettings, *, accept_differences: bool, tell: Te
         live = await Live.look(settings, Log(store, EventMapper()))
         log = Log(store, EventMapper())
         writer, checkpoint = await Build(settings, NEXT, store, model, work).make(live.through)
-        found, checkpoint = await _compare(settings, live, log, writer, checkpoint, work)
+        found, checkpoint = await compare(settings, live, log, writer, checkpoint, work)
         _decide(live, found, accept_differences)
         checkpoint = await _switch(model, log, writer, checkpoint, work)
         await drop(model, DISCARDED)
@@ -92,7 +92,7 @@ class Live(Struct, frozen=True):
         return cls(row["position"])
 
 
-async def _compare(
+async def compare(
     settings: BuildSettings,
     live: Live,
     log: Log,

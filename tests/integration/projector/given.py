@@ -84,6 +84,18 @@ class Given:
     async def delete(self, entry_id: str) -> None:
         await self.does(c.DeleteEntry, scope=self.scope, entry_id=entry_id)
 
+    async def key(self, name: str) -> None:
+        await self.does(
+            c.IssueKey,
+            workspace=self.scope.workspace,
+            name=name,
+            permissions=("content.view",),
+            secret_hash=f"hash of {name}",
+        )
+
+    async def revoke(self, name: str) -> None:
+        await self.does(c.RevokeKey, workspace=self.scope.workspace, name=name)
+
     async def does(self, command: type[c.Command], **given: Any) -> Any:
         """The first event that came of the command."""
         executed = await execute(command(actor=ACTOR, **given), self.repository)

@@ -1,0 +1,166 @@
+"""Verify: whatever is not as the log says is found, named, and only then mended."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from projector.rebuild import streams
+from projector.rebuild import verify as module
+from projector.rebuild.differences import Difference
+from projector.rebuild.verify import Verified
+from read_side.schema import LIVE
+from tests.integration.projecting import (
+    caught_up,
+    connected,
+    dump,
+    head_of,
+    project_all,
+    projecting,
+)
+from tests.integration.projector.given import Given
+from tests.integration.projector.rebuilding import build_settings, schemas, silent
+from tests.integration.projector.story import Story
+from tests.integration.write_side.given import check_store
+from write_side.domain.refusals import PlanLimitReached, SlugTaken
+from write_side.repository import Repository
+
+
+async def verify(url: str) -> Verified:
+    return await module.verify(build_settings(url, workers=1), silent)
+
+
+async def repair(url: str, wrong: list[Difference]) -> int:
+    return await module.repair_claims(build_settings(url), wrong)
+
+
+async def execute(url: str, sql: str, *parameters: Any) -> None:
+    async with connected(url) as connection:
+        await connection.execute(sql, *parameters)
+
+
+@pytest.fixture(autouse=True)
+def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "EVENTS_IN_A_RANGE", 50)
+
+
+@pytest.mark.parametrize("seed", [5, 6])
+async def test_whatever_happened_all_agree(
+    seed: int, repository: Repository, database_url: str
+) -> None:
+    await Story(repository, seed).tell(150)
+    await project_all(database_url, database_url)
+    before = await dump(database_url)
+    seen = await verify(database_url)
+    assert seen == Verified(await head_of(database_url), [], None, [])
+    assert await dump(database_url) == before
+    assert await schemas(database_url) == [LIVE]
+
+
+async def test_while_writers_write_all_agree(given: Given, database_url: str) -> None:
+    await given.magazine()
+    going_on = True
+
+    async def write() -> None:
+        number = 0
+        while going_on:
+            entry_id = await given.entry(f"entry-{number}")
+            await given.update(entry_id, slug=f"renamed-{number}")
+            number += 1
+
+    async with projecting(database_url):
+        writing = asyncio.create_task(write())
+        for _ in range(3):
+            seen = await verify(database_url)
+            assert (seen.read_model, seen.claims) == ([], [])
+        going_on = False
+        await writing
+        await caught_up(database_url)
+
+
+WRONG = {
+    "a claim that is missing": ("DELETE FROM write_side.entry_claim", "entry_claim", "missing"),
+    "a claim to another slug": (
+        "UPDATE write_side.entry_claim SET slug_hash = 'x'", "entry_claim", "different"),
+    "a claim to nothing": (
+        "INSERT INTO write_side.entry_claim SELECT gen_random_uuid(), workspace, environment, "
+        "content_type_id, language, 'x' FROM write_side.entry_claim", "entry_claim", "unknown"),
+    "a content type's version": (
+        "UPDATE write_side.content_type_claim SET version = 7", "content_type_claim", "different"),
+    "a content type that is missing": (
+        "DELETE FROM write_side.content_type_claim", "content_type_claim", "missing"),
+    "a key that is alive": (
+        "UPDATE write_side.key_claim SET revoked = false WHERE revoked", "key_claim", "different"),
+    "a key that is missing": (
+        "DELETE FROM write_side.key_claim WHERE NOT revoked", "key_claim", "missing"),
+    "usage": (
+        "UPDATE write_side.usage SET used = used + 3 WHERE quota = 'entries'", "usage",
+        "different"),
+    "a limit": (
+        "UPDATE write_side.usage SET bound = 9 WHERE quota = 'content_types'", "usage",
+        "different"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+async def test_claims_that_are_wrong_are_found_and_repaired(
+    name: str, given: Given, repository: Repository, database_url: str
+) -> None:
+    await given.workspace(entries=10)
+    await given.content_type()
+    await given.entry("one")
+    await given.key("alive")
+    await given.key("revoked")
+    await given.revoke("revoked")
+    await project_all(database_url, database_url)
+    change, relation, kind = WRONG[name]
+    await execute(database_url, change)
+    seen = await verify(database_url)
+    assert (seen.read_model, seen.not_compared) == ([], None)
+    assert {(one.relation, one.kind) for one in seen.claims} == {(relation, kind)}
+    assert await repair(database_url, seen.claims) == len(seen.claims)
+    assert (await verify(database_url)).claims == []
+    await check_store(repository)
+
+
+async def test_what_is_repaired_holds_again(given: Given, database_url: str) -> None:
+    await given.workspace(entries=2)
+    await given.content_type()
+    await given.entry("one")
+    await project_all(database_url, database_url)
+    await execute(database_url, "DELETE FROM write_side.entry_claim")
+    await execute(database_url, "UPDATE write_side.usage SET used = 0")
+    await repair(database_url, (await verify(database_url)).claims)
+    with pytest.raises(SlugTaken):
+        await given.entry("one")
+    await given.entry("two")
+    with pytest.raises(PlanLimitReached):
+        await given.entry("three")
+
+
+async def test_appends_wait_while_claims_are_repaired(given: Given, database_url: str) -> None:
+    await given.magazine()
+    for number in range(20):
+        await given.entry(f"entry-{number}")
+    await project_all(database_url, database_url)
+    await execute(database_url, "UPDATE write_side.entry_claim SET slug_hash = id::text::bytea")
+    wrong = (await verify(database_url)).claims
+    assert len(wrong) == 20
+    made = [asyncio.create_task(given.entry(f"more-{n}")) for n in range(30)]
+    await repair(database_url, wrong)
+    await asyncio.gather(*made)
+    await project_all(database_url, database_url)
+    seen = await verify(database_url)
+    assert (seen.read_model, seen.claims) == ([], [])
+
+
+async def test_a_read_model_that_is_wrong_is_named(given: Given, database_url: str) -> None:
+    await given.magazine()
+    entry_id = await given.entry("one")
+    await project_all(database_url, database_url)
+    await execute(database_url, 'UPDATE read_model.entry SET stored = \'{"body": "Tampered"}\'')
+    [one] = (await verify(database_url)).read_model
+    assert (one.relation, one.kind) == ("entry", "different")
+    assert entry_id in one.key

@@ -1,0 +1,2 @@
+-- no parameters
+SELECT position FROM write_side.head FOR UPDATE
