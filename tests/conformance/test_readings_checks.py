@@ -210,6 +210,24 @@ async def test_checks_2_a_preflight_is_not_counted(strict: Asker, address: NewAd
     assert [remaining(answer) for answer in answers] == [2, *[2] * 5, 1]
 
 
+async def test_checks_1_and_2_come_before_the_limit_of_the_address(
+    strict: Asker, address: NewAddress
+) -> None:
+    async def over_it() -> list[Answer]:
+        headers = address()
+        counted = get("/v1/content", key=None, headers=headers)
+        others = [
+            get("/v1/nothing", key=None, headers=headers),
+            ask("DELETE", "/v1/content", key=None, headers=headers),
+            ask("OPTIONS", "/v1/content/posts", key=None, headers=headers),
+        ]
+        return [await strict.ask(request) for request in (*[counted] * 4, *others)]
+
+    answers = await within_a_window(over_it)
+    assert statuses(answers) == [401, 401, 401, 429, 404, 405, 204]
+    assert [remaining(answer) for answer in answers[4:]] == [0, 0, 0]
+
+
 async def test_checks_3_the_address_comes_before_the_key(
     strict: Asker, address: NewAddress, open_workplace: OpenWorkplace
 ) -> None:

@@ -16,7 +16,7 @@ from tests.conformance.expectations import (
 )
 from tests.conformance.magazine import EDITOR, NO_STAGING
 from tests.conformance.windows import statuses, within_a_window
-from tests.conformance.workplace import OpenWorkplace
+from tests.conformance.workplace import NewAddress, OpenWorkplace
 from tests.integration.api.serving import Answer
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
@@ -126,6 +126,19 @@ async def test_cors_1_a_429_is_open_to_any_origin(open_workplace: OpenWorkplace)
 
     answers = await within_a_window(once_too_often)
     assert statuses(answers)[1:] == [429, 429, 429]
+    for answer in answers:
+        exposes(answer)
+
+
+async def test_cors_1_a_429_of_an_address_is_open_to_any_origin(
+    strict: Asker, address: NewAddress
+) -> None:
+    async def once_too_often() -> list[Answer]:
+        headers = address()
+        return [await strict.ask(get(path, key=None, headers=headers)) for path in OPEN]
+
+    answers = await within_a_window(once_too_often)
+    assert statuses(answers) == [401, 401, 401, 429]
     for answer in answers:
         exposes(answer)
 

@@ -37,8 +37,31 @@ READS = {
     "the list across types, of one": "/v1/content?type=posts&offset=3&",
 }
 """The reads whose first entry is «harbour»."""
-LOCALES = ("en-US", "fr-FR", "de-CH", "zh-CN", "zh-TW", "sr-RS", "pt-BR", "fil-PH")
-NO_LOCALES = ("en", "EN-us", "en_US", "en-us", "zh-Hans-CN", "xx-XX", "en-", "-US", "en-USA", "*")
+LOCALES = (
+    "en-US",
+    "fr-FR",
+    "de-CH",
+    "zh-CN",
+    "zh-TW",
+    "sr-RS",
+    "pt-BR",
+    "fil-PH",
+    "uz-UZ",
+    "yue-HK",
+)
+NO_LOCALES = (
+    "en",
+    "EN-us",
+    "en_US",
+    "en-us",
+    "zh-Hans-CN",
+    "xx-XX",
+    "en-",
+    "-US",
+    "en-USA",
+    "es-419",
+    "*",
+)
 WRITING, REVIEW = ({"id": stage.id, "name": stage.name} for stage in STAGES)
 
 
@@ -127,6 +150,12 @@ def written_in(answer: Answer, language: str) -> None:
         slugs(*(f"note-{number}" for number in range(NOTES - 1, NOTES - 101, -1))),
     ),
     Case(
+        "entries.3 across types too",
+        get("/v1/content?type=notes&limit=100"),
+        200,
+        slugs(*(f"note-{number}" for number in range(NOTES - 1, NOTES - 101, -1))),
+    ),
+    Case(
         "entries.5 full shape in the list of a type",
         get("/v1/content/posts?status=draft"),
         200,
@@ -172,10 +201,21 @@ async def test_entries(case: Case, asker: Asker) -> None:
     await asker.check(case)
 
 
-@pytest.mark.parametrize("limit", [1, 7, 50, 100])
-async def test_entries_4_pages_never_repeat_or_skip_an_entry(limit: int, asker: Asker) -> None:
-    targets = [f"/v1/content/notes?limit={limit}&offset={n}" for n in range(0, NOTES, limit)]
-    pages = [(await asker.ask(get(target))).data for target in targets]
+@pytest.mark.parametrize("limit", [7, 100])
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/v1/content/notes?",
+        "/v1/content/notes?locale=fr-FR&",
+        "/v1/content?type=notes&",
+        "/v1/content?type=notes&locale=fr-FR&",
+    ],
+)
+async def test_entries_4_pages_never_repeat_or_skip_an_entry(
+    limit: int, target: str, asker: Asker
+) -> None:
+    targets = [f"{target}limit={limit}&offset={n}" for n in range(0, NOTES, limit)]
+    pages = [(await asker.ask(get(page))).data for page in targets]
     seen = [shown["slug"] for page in pages for shown in page]
     assert seen == [f"note-{number}" for number in range(NOTES - 1, -1, -1)]
 
@@ -271,6 +311,18 @@ async def test_entries_16_publishing_sets_published_at(open_workplace: OpenWorkp
     assert shown["publishedAt"] == shown["updatedAt"]
     await place.given.update(entry_id, title="Changed while published")
     assert (await one(place))["publishedAt"] == shown["publishedAt"]
+
+
+async def test_entries_16_publishing_from_the_archive_sets_it_the_first_time(
+    open_workplace: OpenWorkplace,
+) -> None:
+    place = await open_workplace()
+    entry_id = await drafted(place)
+    await place.given.update(entry_id, status="archived")
+    assert (await one(place))["publishedAt"] is None
+    await place.given.update(entry_id, status="published")
+    shown = await one(place)
+    assert shown["publishedAt"] == shown["updatedAt"]
 
 
 async def test_entries_17_republishing_a_draft_sets_it_again(

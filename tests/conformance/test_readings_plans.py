@@ -43,6 +43,11 @@ async def test_plans_1_entries_of_all_types_statuses_and_languages_count(
     says("limit of 3 entries")(await place.create("One too many"))
 
 
+async def test_plans_1_a_limit_of_0_is_none_at_all(open_workplace: OpenWorkplace) -> None:
+    place = await open_workplace(entries=0)
+    says("limit of 0 entries")(await place.create("One too many"))
+
+
 async def test_plans_2_a_deleted_entry_frees_its_place(open_workplace: OpenWorkplace) -> None:
     place = await open_workplace(entries=1)
     entry_id = (await place.create("One")).data["id"]

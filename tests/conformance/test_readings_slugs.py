@@ -95,6 +95,12 @@ async def test_slugs_6_an_encoded_slash_divides_nothing(asker: Asker) -> None:
     error("Content entry not found")(await asker.ask(get("/v1/content/posts/a%2Fb%2Fc")))
 
 
+@pytest.mark.parametrize("segment", ["%FF", "%00", "%C3%28", "%ED%A0%80", "%", "%zz"])
+async def test_slugs_6_what_is_no_text_names_nothing(segment: str, asker: Asker) -> None:
+    error("Content type not found")(await asker.ask(get(f"/v1/content/{segment}")))
+    error("Content entry not found")(await asker.ask(get(f"/v1/content/posts/{segment}")))
+
+
 async def test_slugs_7_a_slug_is_free_in_another_type(open_workplace: OpenWorkplace) -> None:
     place = await open_workplace()
     answers = [await place.create("Same"), await place.create("Same", of="authors")]

@@ -24,6 +24,7 @@ from tests.conformance.magazine import (
     HARBOUR,
     NO_STAGING,
     NOT_SET_UP,
+    NOTES,
     REHEARSAL,
     SAVED,
 )
@@ -143,7 +144,7 @@ def on_each_endpoint() -> Iterator[Case]:
         get("/v1/content?type=notes&locale=de-DE"),
         200,
         count(50),
-        pagination(total=120),
+        pagination(total=NOTES),
     ),
     Case(
         "4.0.12 locale selects translations of texts",

@@ -181,6 +181,12 @@ BODY = b'{"limit": 1, "status": "draft"}'
         error("Content type not found"),
     ),
     Case(
+        "4.1.17 a slug in another case is unknown",
+        get("/v1/content/Posts"),
+        404,
+        error("Content type not found"),
+    ),
+    Case(
         "4.1.17 a type without entries is an empty list",
         get("/v1/content/empty"),
         200,

@@ -201,6 +201,14 @@ async def test_4_4_3_what_was_created_can_be_read_as_a_draft(asker: Asker) -> No
     assert read["publishedAt"] is None
 
 
+async def test_4_4_3_no_property_of_the_body_makes_it_anything_else(asker: Asker) -> None:
+    others = {"status": "published", "language": "fr-FR", "publishedAt": "2026-01-01", "id": NOBODY}
+    created = (await asker.ask(create("Nothing else", **others))).data
+    read = (await asker.ask(get("/v1/content/posts/nothing-else", key=DESK))).data
+    assert created["id"] != NOBODY
+    assert (read["status"], read["language"], read["publishedAt"]) == ("draft", "en-US", None)
+
+
 async def test_4_4_1_an_editor_who_may_not_look_creates(open_workplace: OpenWorkplace) -> None:
     workplace = await open_workplace(("content.edit",))
     assert (await workplace.create("Unseen")).data["slug"] == "unseen"
