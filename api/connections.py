@@ -38,7 +38,7 @@ class Connection(web.RequestHandler):
         super().__init__(server, loop=asyncio.get_running_loop(), **options)
 
     def data_received(self, data: bytes) -> None:
-        super().data_received(data)
+        self._receive(data)
         # It still waits for a request: what came is a part of a head.
         if self._waiter is not None and not self._waiter.done():
             if self._late is None and self._patience:
@@ -46,6 +46,14 @@ class Connection(web.RequestHandler):
         elif self._late is not None:
             self._late.cancel()
             self._late = None
+
+    def _receive(self, data: bytes) -> None:
+        """Told to stop, aiohttp drops what comes; a request under way still gets its body."""
+        closing = self._close, self._force_close
+        if self._request_in_progress:
+            self._close = self._force_close = False
+        super().data_received(data)
+        self._close, self._force_close = closing[0] or self._close, closing[1] or self._force_close
 
     def pause_writing(self) -> None:
         super().pause_writing()

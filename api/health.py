@@ -6,19 +6,12 @@ import asyncio
 
 from aiohttp import web
 from msgspec import Struct
-from prometheus_client import Gauge, generate_latest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
 
 from api.context import SERVICE, Service
+from api.figures import Gauges, figures
 from api.wire import encode
-from read_side.status import ReadModelStatus, read_status
-from write_side.store.lag import Lag, lag
-
-PATIENCE = 3.0
-HEAD = Gauge("contentlog_head_position", "Position of the last event of the log")
-CHECKPOINT = Gauge("contentlog_checkpoint_position", "Last projected position")
-LAG_EVENTS = Gauge("contentlog_lag_events", "Events that are not projected yet")
-LAG_SECONDS = Gauge("contentlog_lag_seconds", "Age of the oldest event not projected yet")
-HALTED = Gauge("contentlog_projector_halted", "1 where a projector has halted")
 
 
 def routes() -> list[web.RouteDef]:
@@ -55,44 +48,39 @@ async def readyz(request: web.Request) -> web.Response:
 
 
 async def metrics(request: web.Request) -> web.Response:
-    """Prometheus' text format."""
-    await _readiness(request.app[SERVICE])
+    """Prometheus' text format: the counts of all workers of this command, and the figures."""
+    service = request.app[SERVICE]
+    gauges = CollectorRegistry()
+    gauges.register(Gauges(await figures(service)))
+    counts = await _counts(service.settings.metrics_folder)
     return web.Response(
-        body=generate_latest(), headers={"Content-Type": "text/plain; version=0.0.4"}
+        body=counts + generate_latest(gauges),
+        headers={"Content-Type": "text/plain; version=0.0.4"},
     )
+
+
+async def _counts(folder: str | None) -> bytes:
+    if folder is None:
+        return generate_latest()
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry, folder)  # type: ignore[no-untyped-call]
+    # It reads the files of every worker.
+    return await asyncio.to_thread(generate_latest, registry)
 
 
 async def _readiness(service: Service) -> Readiness:
-    try:
-        async with asyncio.timeout(PATIENCE):
-            model, behind = await _measure(service)
-    except Exception as error:
-        return Readiness(ready=False, reason=f"a database does not answer: {type(error).__name__}")
-    halted = next((p.halted for p in model.projectors if p.halted), None)
-    _publish(model, behind, halted)
+    found = await figures(service)
+    if found.model is None or found.behind is None:
+        return Readiness(ready=False, reason=f"a database does not answer: {found.fault}")
     reason = None
-    if behind.seconds > service.settings.ready_lag:
+    if found.behind.seconds > service.settings.ready_lag:
         reason = "the read model is too far behind the log"
-    if halted:
-        reason = f"the projector has halted: {halted}"
+    if found.halted:
+        reason = f"the projector has halted: {found.halted}"
     return Readiness(
         ready=reason is None,
         reason=reason,
-        head=behind.head,
-        checkpoint=model.position,
-        lag={"events": behind.events, "seconds": round(behind.seconds, 3)},
+        head=found.behind.head,
+        checkpoint=found.model.position,
+        lag={"events": found.behind.events, "seconds": round(found.behind.seconds, 3)},
     )
-
-
-async def _measure(service: Service) -> tuple[ReadModelStatus, Lag]:
-    async with service.read_model.acquire() as connection:
-        model = await read_status(connection)
-    return model, await lag(service.repository.recorder, model.position)
-
-
-def _publish(model: ReadModelStatus, behind: Lag, halted: str | None) -> None:
-    HEAD.set(behind.head)
-    CHECKPOINT.set(model.position)
-    LAG_EVENTS.set(behind.events)
-    LAG_SECONDS.set(behind.seconds)
-    HALTED.set(1 if halted else 0)

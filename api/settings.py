@@ -15,6 +15,8 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     in Redis where ``redis_url`` is set, in memory where this is certainly the only process
     (``alone``), else in the event store's database. ``trusted_proxies`` are addresses and networks,
     separated by commas, whose X-Forwarded-For counts.
+
+    ``metrics_folder``: where the workers of one command keep what they count, where they are many.
     """
 
     event_store_url: str
@@ -31,3 +33,4 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     redis_url: str | None = None
     alone: bool = False
     trusted_proxies: str = ""
+    metrics_folder: str | None = None

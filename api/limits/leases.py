@@ -33,7 +33,12 @@ KEPT = 0.75
 REMEMBERED = 100_000
 """Buckets; beyond them this process forgets those that it has known longest."""
 
-AWAY = Gauge("contentlog_rate_limit_counter_away", "1 while requests are served without counting")
+AWAY = Gauge(
+    "contentlog_rate_limit_counter_away",
+    "1 while requests are served without counting",
+    # Of several workers: 1 where one that lives says so.
+    multiprocess_mode="livemax",
+)
 UNCOUNTED = Metric("contentlog_rate_limit_uncounted", "Requests served without being counted")
 _log = structlog.get_logger("api.limits")
 

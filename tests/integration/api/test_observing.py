@@ -22,6 +22,13 @@ UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12
 UNKNOWN_EVENT = """
 WITH at AS (UPDATE write_side.head SET position = position + 1 RETURNING position)
 INSERT INTO write_side.event SELECT position, 'comet/1', 1, 'comet.seen.v1', '{}' FROM at"""
+FIGURES = {
+    "head_position",
+    "checkpoint_position",
+    "lag_events",
+    "lag_seconds",
+    "projector_halted",
+}
 LAST = "SELECT state FROM write_side.event ORDER BY notification_id DESC LIMIT 1"
 
 
@@ -205,6 +212,33 @@ class TestMetrics:
         assert found["contentlog_lag_seconds", None, None] > 0
         assert found["contentlog_requests_total", "/v1/content", "200"] >= 1
         assert found["contentlog_request_seconds_count", "/v1/content", None] >= 1
+
+    async def test_what_a_database_does_not_say_is_left_out(
+        self, server: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Not repeated from when it last did."""
+
+        def away(*_: object, **__: object) -> None:
+            raise ConnectionRefusedError
+
+        async def shown() -> tuple[set[str], dict[str, float]]:
+            text = (await server.client(None).get("/metrics")).text
+            families = list(text_string_to_metric_families(text))
+            [up] = [one for one in families if one.name == "contentlog_database_up"]
+            return (
+                {one.name.removeprefix("contentlog_") for one in families} & FIGURES,
+                {sample.labels["database"]: sample.value for sample in up.samples},
+            )
+
+        assert await shown() == (FIGURES, {"event_store": 1, "read_model": 1})
+        with monkeypatch.context() as patch:
+            patch.setattr(type(server.service.read_model), "acquire", away)
+            assert await shown() == ({"head_position"}, {"event_store": 1, "read_model": 0})
+        with monkeypatch.context() as patch:
+            patch.setattr(type(server.service.repository.recorder), "fetch", away)
+            of_the_model = {"checkpoint_position", "projector_halted"}
+            assert await shown() == (of_the_model, {"event_store": 0, "read_model": 1})
+        assert (await shown())[0] == FIGURES
 
     async def test_paths_and_methods_that_anybody_may_think_of_are_no_labels(
         self, server: Server

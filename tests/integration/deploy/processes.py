@@ -95,6 +95,33 @@ def send(pid: int, number: signal.Signals) -> None:
         os.kill(pid, number)
 
 
+def children_of(parent: int) -> list[int]:
+    """The processes that it has started, and that have not ended."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, started_by = stat.read_text().rpartition(")")[2].split()[:2]
+            if int(started_by) == parent and state != "Z":
+                found.append(int(stat.parent.name))
+    return found
+
+
+def listens(pid: int, port: int) -> bool:
+    """Whether it has a socket of its own that accepts connections on the TCP port."""
+    rows = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
+    sockets = {
+        f"socket:[{row[9]}]" for row in rows if row[3] == "0A" and row[1].endswith(f":{port:04X}")
+    }
+    return any(_target(file) in sockets for file in Path(f"/proc/{pid}/fd").glob("*"))
+
+
+def _target(link: Path) -> str:
+    try:
+        return str(link.readlink())
+    except OSError:
+        return ""
+
+
 def paused(folder: Path) -> list[int]:
     """Stops what runs in this folder, what it starts meanwhile included."""
     stopped: list[int] = []

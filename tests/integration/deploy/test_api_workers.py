@@ -1,0 +1,175 @@
+"""`contentlog api --workers 2` as processes: together they are one service."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.integration.deploy.processes import children_of, eventually, has_proc, listens, send
+from tests.integration.projector.given import Given
+from tests.processes import Processes
+from write_side import commands as c
+from write_side.repository import Repository
+
+pytestmark = has_proc
+PATIENCE = 60.0
+SECRET = "a-secret-of-the-workers"
+POST = json.dumps({"contentTypeSlug": "posts", "title": "In flight"}).encode()
+HEAD = f"""POST /v1/content HTTP/1.1\r
+Host: x\r
+Authorization: Bearer {SECRET}\r
+Content-Length: {len(POST)}\r
+Expect: 100-continue\r
+\r
+""".encode()
+
+
+class Workers:
+    """The parent and its workers, seen from outside."""
+
+    def __init__(self, processes: Processes) -> None:
+        self._processes = processes
+        self.parent = processes.running["api"]
+        self.port = processes.port
+        self.url = processes.url
+
+    def pids(self) -> list[int]:
+        return children_of(self.parent.pid)
+
+    async def both_listen(self) -> list[int]:
+        """Their process ids, once both accept connections."""
+        await eventually(
+            lambda: [listens(pid, self.port) for pid in self.pids()] == [True, True], PATIENCE
+        )
+        return self.pids()
+
+    def metrics_folder(self) -> Path:
+        environment = Path(f"/proc/{self.pids()[0]}/environ").read_bytes().split(b"\0")
+        [folder] = [one for one in environment if one.startswith(b"PROMETHEUS_MULTIPROC_DIR=")]
+        return Path(folder.partition(b"=")[2].decode())
+
+
+@pytest.fixture
+def workers(database_url: str, tmp_path: Path) -> Iterator[Workers]:
+    processes = Processes(
+        database_url,
+        tmp_path / "log",
+        CONTENTLOG_WORKERS="2",
+        CONTENTLOG_READ_YOUR_WRITES_MS="0",
+    )
+    try:
+        processes.start("api")
+        yield Workers(processes)
+    finally:
+        processes.stop()
+
+
+async def health(workers: Workers, times: int) -> None:
+    """Ask so often, each time over a new connection."""
+    connector = aiohttp.TCPConnector(force_close=True)
+    async with aiohttp.ClientSession(connector=connector) as session:
+        for _ in range(times):
+            async with session.get(f"{workers.url}/healthz") as response:
+                assert response.status == 200
+
+
+async def counted(workers: Workers) -> float:
+    """How many such requests were answered, as whichever worker answers has it."""
+    connector = aiohttp.TCPConnector(force_close=True)
+    async with (
+        aiohttp.ClientSession(connector=connector) as session,
+        session.get(f"{workers.url}/metrics") as response,
+    ):
+        text = await response.text()
+    return sum(
+        sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name == "contentlog_requests_total" and sample.labels["route"] == "/healthz"
+    )
+
+
+async def count_is(workers: Workers, expected: float) -> None:
+    """An answer is counted once it is on its way: then each worker has all of them."""
+    async with asyncio.timeout(PATIENCE):
+        while await counted(workers) != expected:  # noqa: ASYNC110 - it is not ours to be told
+            await asyncio.sleep(0.02)
+    assert [await counted(workers) for _ in range(6)] == [expected] * 6
+
+
+async def test_they_share_a_port_and_their_counts_and_a_killed_one_is_replaced(
+    workers: Workers,
+) -> None:
+    before = await workers.both_listen()
+    folder = workers.metrics_folder()
+    await health(workers, 30)
+    await count_is(workers, 30)
+    killed, stays = before
+    assert any(folder.glob(f"gauge_live*_{killed}.db"))
+
+    send(killed, signal.SIGKILL)
+    await eventually(lambda: killed not in workers.pids(), PATIENCE)
+    # The other one serves meanwhile: what the killed one counted is not lost.
+    await health(workers, 10)
+    after = await workers.both_listen()
+    assert stays in after
+    assert killed not in after
+    await count_is(workers, 40)
+    assert not any(folder.glob(f"gauge_live*_{killed}.db")), "it is not what it was when it died"
+
+    workers.parent.send_signal(signal.SIGINT)
+    assert await asyncio.to_thread(workers.parent.wait, PATIENCE) == 0
+    assert not folder.exists()
+
+
+async def test_told_to_stop_they_refuse_what_is_new_and_finish_what_is_in_flight(
+    workers: Workers, repository: Repository
+) -> None:
+    given = Given(repository)
+    await given.magazine()
+    await given.does(
+        c.IssueKey,
+        workspace="acme",
+        name="writer",
+        permissions=("content.edit",),
+        secret_hash=hashlib.sha256(SECRET.encode()).hexdigest(),
+    )
+    pids = await workers.both_listen()
+    idle = await asyncio.open_connection("127.0.0.1", workers.port)
+    idle[1].write(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert (await idle[0].readuntil(b'"ok"}')).startswith(b"HTTP/1.1 200")
+    reader, writer = await asyncio.open_connection("127.0.0.1", workers.port)
+    writer.write(HEAD)
+    assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+
+    workers.parent.send_signal(signal.SIGTERM)
+    assert await idle[0].read() == b"", "nobody waits for a connection that asks nothing"
+    await refused(workers.port)
+    writer.write(POST)
+    answer = await reader.read()
+    assert answer.startswith(b"HTTP/1.1 200"), answer
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["data"]["slug"] == "in-flight"
+    assert await asyncio.to_thread(workers.parent.wait, PATIENCE) == 0
+    assert workers.pids() == [], pids
+    for one in (idle[1], writer):
+        one.close()
+
+
+async def refused(port: int) -> None:
+    """Wait until nobody accepts a connection."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+            except ConnectionRefusedError:
+                return
+            writer.close()
+            await asyncio.sleep(0.01)
