@@ -31,6 +31,12 @@ def _loggers_follow_their_configuration() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def _loggers_begin_as_they_are() -> None:
+    """Not as a command has configured them that was run within an earlier test."""
+    structlog.reset_defaults()
+
+
 @pytest.fixture(scope="session")
 def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One folder for the whole run, whatever number of workers it has."""
