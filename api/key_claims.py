@@ -36,11 +36,14 @@ WHERE NOT revoked AND id > $1 ORDER BY id LIMIT $2"""
 _SOME = """
 SELECT id, workspace, name, secret_hash, permissions, revoked FROM write_side.key_claim
 WHERE id = ANY ($1)"""
-# By the streams' names: a version of an event that nobody has heard of yet counts too.
+# By the streams' names: a version of an event that nobody has heard of yet counts too. A name is
+# the only thing of a workspace that says nothing of access, and raises no version.
 _CHANGED = """
-SELECT DISTINCT originator_id FROM write_side.event
+SELECT originator_id AS stream, count(*) AS events FROM write_side.event
 WHERE notification_id > $1 AND notification_id <= $2
-  AND (originator_id LIKE 'key/%' OR originator_id LIKE 'workspace/%')"""
+  AND (originator_id LIKE 'key/%' OR originator_id LIKE 'workspace/%')
+  AND topic NOT LIKE 'workspace.renamed.%'
+GROUP BY originator_id"""
 
 
 class Mark(Struct, frozen=True):
@@ -64,11 +67,22 @@ class KeyClaims:
         """Afterwards ``keys`` are no older than the call. Raises what ``fetch`` raises."""
         [row] = await self._fetch(_MARK)
         mark, known = Mark(**row), self._mark
-        if known is None or not _follows(mark, known):
+        if known is None or not await self._followed(known, mark):
             self.keys = await self._all()
-        elif mark.version != known.version:
-            await self._take_changes(known.position, mark.position)
         self._mark = mark
+
+    async def _followed(self, known: Mark, mark: Mark) -> bool:
+        """Takes in what has changed, where the log can tell: not where it may have lost something,
+        in a restore or a failover, and not where claims were changed without it, in a repair."""
+        events = mark.position - known.position
+        if mark.since != known.since or mark.version < known.version or not 0 <= events <= FAR:
+            return False
+        if mark.version == known.version:
+            return True
+        changed = await self._fetch(_CHANGED, known.position, mark.position)
+        await self._take_changes([row["stream"] for row in changed])
+        accounted: int = sum(row["events"] for row in changed)
+        return accounted == mark.version - known.version
 
     async def _all(self) -> Keys:
         keys, last = Keys(), ""
@@ -77,13 +91,13 @@ class KeyClaims:
             last = rows[-1]["id"]
         return keys
 
-    async def _take_changes(self, after: int, until: int) -> None:
-        changed: dict[str, list[str]] = {"workspace": [], "key": []}
-        for row in await self._fetch(_CHANGED, after, until):
-            kind, _, name = row["originator_id"].partition("/")
-            changed[kind].append(name)
-        await self._take_workspaces(self.keys, changed["workspace"])
-        for ids in _chunks(changed["key"]):
+    async def _take_changes(self, streams: Iterable[str]) -> None:
+        names: dict[str, list[str]] = {"workspace": [], "key": []}
+        for stream in streams:
+            kind, _, name = stream.partition("/")
+            names[kind].append(name)
+        await self._take_workspaces(self.keys, names["workspace"])
+        for ids in _chunks(names["key"]):
             await self._take(self.keys, await self._fetch(_SOME, ids))
 
     async def _take(self, keys: Keys, rows: Sequence[asyncpg.Record]) -> None:
@@ -101,16 +115,6 @@ class KeyClaims:
                 workspaces = await self._repository.workspaces(some)
             for workspace in workspaces:
                 keys.put_workspace(workspace)
-
-
-def _follows(mark: Mark, known: Mark) -> bool:
-    """Whether the events since say what has changed: not after a restore or a failover, which may
-    have lost some, and not where they are too many."""
-    return (
-        mark.since == known.since
-        and mark.version >= known.version
-        and 0 <= mark.position - known.position <= FAR
-    )
 
 
 def _held(row: Any) -> HeldKey:

@@ -131,7 +131,7 @@ async def test_where_nothing_has_changed_one_small_question_is_asked(
     assert asked.statements == [key_claims._MARK]
 
 
-@pytest.mark.parametrize("how", ["restored", "failed over", "far behind"])
+@pytest.mark.parametrize("how", ["restored", "failed over", "far behind", "repaired"])
 async def test_where_the_log_cannot_tell_all_keys_are_read(
     how: str,
     repository: Repository,
@@ -148,6 +148,9 @@ async def test_where_the_log_cannot_tell_all_keys_are_read(
     await connection.execute("UPDATE write_side.key_claim SET revoked = true")
     if how == "restored":
         await connection.execute("UPDATE write_side.access SET version = version - 1")
+    elif how == "repaired":
+        await given.does(c.RenameWorkspace, workspace="acme", name="Acme & Sons")
+        await connection.execute("UPDATE write_side.access SET version = version + 1")
     elif how == "failed over":
         since = "(pg_postmaster_start_time() - interval '1 hour')"
         mark = key_claims._MARK.replace("pg_postmaster_start_time()", since)
