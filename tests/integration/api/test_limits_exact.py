@@ -1,0 +1,155 @@
+"""Of so many requests in a window exactly the limit passes, whoever they come to."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from redis.asyncio import Redis
+
+from api.limits.in_redis import PREFIX
+from tests.integration.api.redis_server import redis_server
+from tests.integration.api.serving import Answer, Server, serving
+from tests.integration.api.test_limits import PATH, room
+from tests.integration.deploy.processes import children_of, eventually, listens
+from tests.integration.projector.given import Given
+from tests.processes import Processes
+from write_side import commands as c
+from write_side.repository import Repository
+
+
+@pytest.mark.parametrize("workers", [(1, 1), (2,)])
+async def test_processes_together_let_50_of_200_pass(
+    workers: tuple[int, ...], database_url: str, repository: Repository, tmp_path: Path
+) -> None:
+    """Two servers that know nothing of each other, and the two workers of one."""
+    with api_processes(database_url, tmp_path, workers) as processes:
+        await check_processes(processes, repository)
+
+
+async def test_two_servers_on_redis_let_50_of_200_pass(
+    database_url: str, repository: Repository, tmp_path: Path
+) -> None:
+    async with redis_server(tmp_path) as redis:
+        with api_processes(database_url, tmp_path, (1, 1), CONTENTLOG_REDIS_URL=redis) as processes:
+            await check_processes(processes, repository)
+        async with Redis.from_url(redis) as client:
+            assert await client.keys(f"{PREFIX}key:*"), "it was counted there"
+
+
+@pytest.mark.parametrize(("limit", "n"), [(50, 200), (150, 400)])
+async def test_two_services_let_the_limit_pass_wherever_it_is_counted(
+    store: dict[str, Any],
+    limit: int,
+    n: int,
+    database_url: str,
+    repository: Repository,
+) -> None:
+    async with AsyncExitStack() as stack:
+        servers = await two(stack, database_url, repository, key_rate_limit=limit, **store)
+        await Given(repository).workspace()
+        bases = [str(server.session._base_url).rstrip("/") for server in servers]
+        await check_exact(bases, repository, limit, n)
+
+
+async def flood(bases: list[str], n: int, secret: str) -> list[Answer]:
+    """Requests spread over the servers, each on a connection of its own, in gusts with pauses in
+    which what was leased is returned."""
+    connector = aiohttp.TCPConnector(limit=0, force_close=True)
+    headers = {"Authorization": f"Bearer {secret}"}
+    async with aiohttp.ClientSession(connector=connector) as session:
+
+        async def one(number: int) -> Answer:
+            await asyncio.sleep(number // 20 * 0.15)
+            base = bases[number % len(bases)]
+            async with session.get(base + PATH, headers=headers) as response:
+                return Answer(response.status, response.headers, await response.text())
+
+        return await asyncio.gather(*(one(number) for number in range(n)))
+
+
+async def check_exact(bases: list[str], repository: Repository, limit: int, n: int) -> None:
+    """Of so many requests within a window the limit passes, and not one more or less."""
+    for attempt in range(3):
+        secret = f"a-secret-of-attempt-{attempt}"
+        await issued(repository, secret)
+        await room()
+        given = await flood(bases, n, secret)
+        if len({answer.headers["X-RateLimit-Reset"] for answer in given}) == 1:
+            assert Counter(answer.status for answer in given) == {200: limit, 429: n - limit}
+            return
+    raise AssertionError("no window was long enough")
+
+
+async def issued(repository: Repository, secret: str) -> None:
+    await Given(repository).does(
+        c.IssueKey,
+        workspace="acme",
+        name=secret,
+        permissions=("content.view",),
+        secret_hash=hashlib.sha256(secret.encode()).hexdigest(),
+    )
+
+
+@pytest.fixture(params=["postgres", "redis"])
+async def store(request: Any, tmp_path: Path) -> AsyncIterator[dict[str, Any]]:
+    """What tells a service where to count."""
+    if request.param == "postgres":
+        yield {}
+        return
+    async with redis_server(tmp_path) as url:
+        yield {"redis_url": url}
+
+
+async def two(
+    stack: AsyncExitStack, url: str, repository: Repository, **settings: Any
+) -> list[Server]:
+    return [
+        await stack.enter_async_context(serving(url, repository, projector=False, **settings))
+        for _ in range(2)
+    ]
+
+
+@contextmanager
+def api_processes(
+    url: str, folder: Path, workers: tuple[int, ...], **environment: str
+) -> Iterator[list[Processes]]:
+    """API processes on ports of their own, with so many workers each."""
+    started = [
+        Processes(
+            url,
+            folder / f"{number}.log",
+            CONTENTLOG_KEY_RATE_LIMIT="50",
+            CONTENTLOG_WORKERS=str(n),
+            **environment,
+        )
+        for number, n in enumerate(workers)
+    ]
+    try:
+        for process in started:
+            process.start("api")
+        yield started
+    finally:
+        for process in started:
+            process.stop()
+
+
+async def check_processes(processes: list[Processes], repository: Repository) -> None:
+    await asyncio.gather(*(process.caught_up(60) for process in processes))
+    for process in processes:
+        parent = process.running["api"].pid
+        await eventually(
+            lambda parent=parent, port=process.port: all(  # type: ignore[misc]
+                listens(pid, port) for pid in children_of(parent)
+            ),
+            60,
+        )
+    await Given(repository).workspace()
+    await check_exact([process.url for process in processes], repository, 50, 200)
