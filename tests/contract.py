@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from jsonschema import Draft202012Validator, FormatChecker
 
+from api.connections import NO_HTTP
 from api.openapi.document import document
 
 # What HTTP itself needs to carry a message; every other header is ours to declare.
@@ -44,7 +45,7 @@ class Contract:
 
         The path as it was sent, still percent-encoded; a query at its end does not matter.
         """
-        declared = self._declared(method, path.partition("?")[0], status)
+        declared = self._declared(method, path.partition("?")[0], status, body)
         self._check_headers(declared["headers"], headers)
         if method == "HEAD" or "content" not in declared:
             assert body == "", "a response that declares no content has a body"
@@ -54,10 +55,11 @@ class Contract:
         shown = msgspec.json.decode(body) if media_type == "application/json" else body
         self._validate(shown, declared["content"][media_type]["schema"])
 
-    def _declared(self, method: str, path: str, status: int) -> Any:
+    def _declared(self, method: str, path: str, status: int, body: str) -> Any:
         """The response as the operation has it; else what answers instead of any operation."""
         operation = self._operation(method, path)
-        if operation and str(status) in operation["responses"]:
+        is_http = NO_HTTP not in body
+        if operation and is_http and str(status) in operation["responses"]:
             return operation["responses"][str(status)]
         named = {**BEFORE_ROUTING, **({} if operation else OF_THE_ROUTER)}
         assert status in named, f"{status} is not declared"

@@ -1,0 +1,145 @@
+"""Hypothesis asks: never a 500, never a hang, never another tenant's data, and whatever is answered
+has the error envelope and the headers that are promised."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from msgspec import json
+from multidict import CIMultiDict
+from yarl import URL
+
+from tests.contract import Contract
+from tests.integration.api.serving import Server, serving
+from tests.integration.api.test_connections import Streams, connected
+from tests.integration.api.wild import PATHS, QUERIES, Sent, bodies, requests
+from tests.integration.projector.given import raws
+from write_side.domain.definition import Field
+from write_side.repository import Repository
+
+Logged = Callable[[Any], Callable[[], str]]
+
+CONTRACT = Contract()
+MARK = "only-globex-may-read-this"
+ENOUGH = 120  # seconds: who is not answered by then hangs
+AT_A_TIME = 25
+PROMISED = {
+    "X-Request-Id",
+    "X-RateLimit-Limit",
+    "X-RateLimit-Remaining",
+    "X-RateLimit-Reset",
+    "Cache-Control",
+    "Date",
+}
+BOUNDED = settings(
+    max_examples=25,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@pytest.fixture
+async def server(
+    database_url: str, repository: Repository, logged: Logged
+) -> AsyncIterator[Server]:
+    read = logged("json")
+    async with serving(
+        database_url, repository, client_timeout=0.5, max_body_bytes=50_000
+    ) as server:
+        for workspace, slug in (("acme", "hello"), ("globex", "hidden")):
+            given = await server.workspace(workspace, staging=True)
+            fields = [Field("body", "Body", "text"), Field("views", "Views", "number")]
+            await given.content_type(*fields, Field("related", "Related", "json"))
+            text = MARK if workspace == "globex" else "plain"
+            await given.entry(slug, fields=raws(body=text), status="published")
+        await server.caught_up()
+        yield server
+    faults = [line for line in map(json.decode, read().splitlines()) if line["level"] == "error"]
+    assert faults == []
+
+
+@BOUNDED
+@given(several=st.lists(requests(), min_size=AT_A_TIME, max_size=AT_A_TIME))
+async def test_whatever_comes_over_the_wire(server: Server, several: list[Sent]) -> None:
+    async with asyncio.timeout(ENOUGH):
+        await asyncio.gather(*(answered_well(server, sent) for sent in several))
+
+
+@BOUNDED
+@given(several=st.lists(st.tuples(PATHS, QUERIES), min_size=AT_A_TIME, max_size=AT_A_TIME))
+async def test_any_path_and_query(server: Server, several: list[tuple[str, str]]) -> None:
+    client = server.client()
+    for path, query in several:
+        url: Any = URL(f"{path}?{query}", encoded=True)
+        answer = await client.get(url)
+        assert answer.status in (200, 400, 402, 404), (path, query)
+        CONTRACT.check("GET", path, answer.status, answer.headers, answer.text)
+        assert MARK not in answer.text
+
+
+@BOUNDED
+@given(several=st.lists(bodies(), min_size=AT_A_TIME, max_size=AT_A_TIME))
+async def test_any_body(server: Server, several: list[bytes]) -> None:
+    client = server.client()
+    for body in several:
+        answer = await client.post(body)
+        assert answer.status in (200, 400, 404, 409), body
+        CONTRACT.check("POST", "/v1/content", answer.status, answer.headers, answer.text)
+
+
+async def answered_well(server: Server, sent: Sent) -> None:
+    """Or let go without a word: what is not finished is not answered."""
+    cut = b""
+    async with connected(server) as streams:
+        streams[1].write(sent.raw)
+        try:
+            await check_answer(sent, streams)
+        except asyncio.IncompleteReadError as end:
+            cut = end.partial
+        except ConnectionError:
+            pass
+    assert cut == b"", sent
+
+
+async def check_answer(sent: Sent, streams: Streams) -> None:
+    head = await head_of(streams)
+    line, *lines = head.strip().split("\r\n")
+    headers = CIMultiDict(re.findall(r"^([^:]+): (.*)$", "\n".join(lines), re.M))
+    status = int(line.split()[1])
+    assert status < 500, (sent, head)
+    assert headers.keys() >= PROMISED, (sent, head)
+    body = await rest(sent, headers, streams)
+    assert MARK.encode() not in body, sent
+    if status >= 400 and body:
+        assert list(json.decode(body)) == ["error"], sent
+
+
+async def head_of(streams: Streams) -> str:
+    """Of the answer itself: one may be told before to go on."""
+    head = await streams[0].readuntil(b"\r\n\r\n")
+    if head.startswith(b"HTTP/1.1 100"):
+        head = await streams[0].readuntil(b"\r\n\r\n")
+    return head.decode()
+
+
+async def rest(sent: Sent, headers: Mapping[str, str], streams: Streams) -> bytes:
+    """The body, of the length that it tells. After the last answer nothing follows."""
+    reader, writer = streams
+    size = int(headers.get("Content-Length", 0))
+    if headers.get("Connection") == "keep-alive":
+        return await reader.readexactly(0 if sent.asks_for_no_body else size)
+    # What is no HTTP has no method either, so there a HEAD is answered with a body.
+    body = b"" if sent.asks_for_no_body else await reader.readexactly(size)
+    writer.write_eof()
+    left = await reader.read()
+    assert left == b"" or (sent.asks_for_no_body and len(left) == size), (sent, left)
+    return body + left
