@@ -58,7 +58,7 @@ class Contract:
     def _declared(self, method: str, path: str, status: int, body: str) -> Any:
         """The response as the operation has it; else what answers instead of any operation."""
         operation = self._operation(method, path)
-        is_http = NO_HTTP not in body
+        is_http = status != 400 or NO_HTTP not in body
         if operation and is_http and str(status) in operation["responses"]:
             return operation["responses"][str(status)]
         named = {**BEFORE_ROUTING, **({} if operation else OF_THE_ROUTER)}
