@@ -146,7 +146,7 @@ class TestSlowClients:
         async with connected(impatient) as streams:
             await asyncio.sleep(0.5)
             streams[1].write(request[:10])
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0)
             assert (await answered(streams, request[10:]))[0] == 200
             await asyncio.sleep(0.5)
             assert (await answered(streams, request))[0] == 200

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from api.access import Access
+from api.keys import Caller
 from tests.integration.api.serving import BOTH, Answer, Client, Server, serving
 from tests.integration.projecting import until
 from tests.integration.projector.given import BODY, Given
@@ -93,6 +95,22 @@ class TestKeys:
         for headers in NO_KEYS:
             answer = await server.client(None).get("/v1/content?environment=x", headers=headers)
             assert (answer.status, answer.body) == (401, UNAUTHORIZED), headers
+
+    async def test_each_of_them_is_looked_for(
+        self, server: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """So that it takes as long: what the look is, is the same for all (``test_access``)."""
+        asked = []
+        caller = Access.caller
+
+        async def noted(access: Access, secret: str) -> Caller | None:
+            asked.append(secret)
+            return await caller(access, secret)
+
+        monkeypatch.setattr(Access, "caller", noted)
+        for headers in NO_KEYS:
+            await server.client(None).get("/v1/content", headers=headers)
+        assert len(asked) == len(NO_KEYS)
 
     async def test_bearer_wins_and_the_other_header_serves_where_it_is_absent(
         self, server: Server
