@@ -29,6 +29,8 @@ Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 LOCK = 0x636C_6F67_0003
 STANDBY = 0.25
 POLL = 1.0
+PAUSED = 5.0
+"""Seconds without a word from the active projector, after which its session is ended."""
 # Renderings get a turn this often while the stream of events does not end.
 TURN = 0.1
 _TRY_LOCK = "SELECT pg_try_advisory_lock($1)"
@@ -79,10 +81,16 @@ class Follower:
     async def _become_active(self) -> None:
         await self._presence.forget_the_dead()
         while not await self._model.fetchval(_TRY_LOCK, LOCK):
-            await self._beat(self._presence.stand_by)
+            await self._beat(self._stand_by)
             await asyncio.sleep(STANDBY)
         await self._presence.take_over()
         self._beaten = 0.0
+
+    async def _stand_by(self) -> None:
+        """One that is paused, or whose machine is gone, holds its session and so the lock."""
+        await self._presence.stand_by()
+        if await self._model.fetch(statement("end_paused"), LOCK >> 32, LOCK & 0xFFFFFFFF, PAUSED):
+            _log.warning("the active projector was silent: its session is ended")
 
     async def _begin_epoch(self) -> tuple[int, Checkpoint]:
         row = await self._model.fetchrow(statement("begin_epoch"))

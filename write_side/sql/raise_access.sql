@@ -1,3 +1,4 @@
--- no parameters; the API's caches of keys and plans are told
+-- no parameters
+-- The API's caches of keys and plans are told.
 WITH raised AS (UPDATE write_side.access SET version = version + 1 RETURNING version)
 SELECT pg_notify('contentlog_access', '') FROM raised

@@ -1,0 +1,12 @@
+-- $1 high half of the lock's key, $2 low half, $3 seconds
+-- The session that holds the lock while whoever is behind it does nothing: paused, or cut off. The
+-- active projector asks something each second. In the midst of a statement it may take longer to
+-- send its rows, so such a session is given six times as long.
+SELECT pg_terminate_backend(a.pid)
+FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+  AND l.classid::bigint = $1 AND l.objid::bigint = $2
+  AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  AND (a.state LIKE 'idle%' AND a.state_change < now() - make_interval(secs => $3)
+       OR a.state = 'active' AND a.wait_event_type = 'Client'
+          AND a.query_start < now() - 6 * make_interval(secs => $3))

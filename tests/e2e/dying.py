@@ -1,0 +1,94 @@
+"""Runs work in forked processes that ``kill -9`` themselves at a point of their dealings with
+PostgreSQL, over and over.
+
+Forked from a process that has everything imported, since there are many of them; nothing but the
+database is left of one when it is dead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Coroutine
+from typing import Any, Literal
+
+import asyncpg
+from asyncpg.transaction import Transaction
+
+Point = Literal["before", "after"]
+Work = Callable[[], Coroutine[Any, Any, object]]
+
+
+def run(work: Work, prepare: Callable[[], None]) -> bool:
+    """Whether the work ended; false where it was killed. Any other end is an error."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            prepare()
+            asyncio.run(work())
+            status = 0
+        finally:
+            os._exit(status)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        assert os.WTERMSIG(status) == signal.SIGKILL
+        return False
+    assert os.WEXITSTATUS(status) == 0, "it failed in another way"
+    return True
+
+
+def at_commit(point: Point, telling: tuple[object, str] | None = None) -> Callable[[], None]:
+    """Be killed right before or right after the first commit of a transaction; where ``telling``
+    names a function of a module, of one in which that was called."""
+
+    def prepare() -> None:
+        commit = Transaction._Transaction__commit  # type: ignore[attr-defined]
+        told = telling is None
+
+        async def dying(self: Transaction) -> None:
+            if not told or point == "after":
+                await commit(self)
+            if told:
+                die()
+
+        def tell(told_of: Callable[..., Any]) -> Callable[..., Any]:
+            async def telling_of_it(*args: Any) -> Any:
+                nonlocal told
+                told = True
+                return await told_of(*args)
+
+            return telling_of_it
+
+        if telling is not None:
+            setattr(*telling, tell(getattr(*telling)))
+        Transaction._Transaction__commit = dying  # type: ignore[attr-defined]
+
+    return prepare
+
+
+def at_statement(number: int) -> Callable[[], None]:
+    """Be killed right before this statement, which is right after the one before it."""
+
+    def prepare() -> None:
+        left = number
+
+        def counted(method: Callable[..., Any]) -> Callable[..., Any]:
+            async def counting(*args: Any, **options: Any) -> Any:
+                nonlocal left
+                left -= 1
+                if left == 0:
+                    die()
+                return await method(*args, **options)
+
+            return counting
+
+        for name in ("execute", "fetch", "fetchrow", "fetchval", "copy_records_to_table"):
+            setattr(asyncpg.Connection, name, counted(getattr(asyncpg.Connection, name)))
+
+    return prepare
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)

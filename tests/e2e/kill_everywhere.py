@@ -1,0 +1,75 @@
+"""``python -m tests.e2e.kill_everywhere projector|rebuild EVENT_STORE_URL READ_MODEL_URL``
+
+Kills the projector before and after each of its commits, or a rebuild before every so manieth of
+its statements, until the work is done; prints how often that was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from functools import partial
+
+from projector import rendering, writer
+from projector.rebuild import rebuild as module
+from projector.rebuild.build import BuildSettings
+from projector.rebuild.work import AtWork
+from tests.e2e import dying
+from tests.integration.projecting import checkpoint_of, connected, dump, head_of, project_all
+
+BATCH = 6
+STRIDE = 5
+
+
+MOVE = (writer, "move")
+RENDER = (rendering, "_render_chunk")
+
+
+def projector(store_url: str, model_url: str) -> int:
+    """One dies before the first of its commits, whatever that is, the next before that of its
+    batch, the next ones after them; so for those that only render, when all is projected."""
+    kills = 0
+    while telling := asyncio.run(_to_do(store_url, model_url)):
+        for prepare in (
+            dying.at_commit("before"),
+            dying.at_commit("before", telling),
+            dying.at_commit("after"),
+            dying.at_commit("after", telling),
+        ):
+            kills += not dying.run(partial(project_all, store_url, model_url, [BATCH]), prepare)
+    return kills
+
+
+async def _to_do(store_url: str, model_url: str) -> tuple[object, str] | None:
+    if await checkpoint_of(model_url) < await head_of(store_url):
+        return MOVE
+    async with connected(model_url) as connection:
+        left = await connection.fetchval("SELECT count(*) FROM read_model.rendering")
+    return RENDER if left else None
+
+
+def rebuild(store_url: str, model_url: str) -> int:
+    """After each death the live read model says what it said before."""
+    expected = asyncio.run(dump(model_url))
+    number, kills = 1, 0
+    while not dying.run(partial(_rebuild, store_url, model_url), dying.at_statement(number)):
+        assert asyncio.run(dump(model_url)) == expected, f"killed before statement {number}"
+        number, kills = number + STRIDE, kills + 1
+    assert asyncio.run(dump(model_url)) == expected
+    return kills
+
+
+async def _rebuild(store_url: str, model_url: str) -> None:
+    settings = BuildSettings(event_store_url=store_url, read_model_url=model_url, workers=1)
+    while True:
+        try:
+            await module.rebuild(settings, accept_differences=False, tell=lambda _: None)
+        except AtWork:  # the session of the one that was killed is about to end
+            await asyncio.sleep(0.01)
+        else:
+            return
+
+
+if __name__ == "__main__":
+    name, store, model = sys.argv[1:]
+    print({"projector": projector, "rebuild": rebuild}[name](store, model))  # noqa: T201

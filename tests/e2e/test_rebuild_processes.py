@@ -1,0 +1,121 @@
+"""Rebuilds and projectors as processes, killed wherever they can be."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+from deploy.program import contentlog
+from read_side.schema import LIVE, PREVIOUS
+from tests.benchmarks.workload import append_entries, prepare
+from tests.integration.deploy.processes import until
+from tests.integration.projecting import dump, project_all
+from tests.integration.projector.conftest import model_url  # noqa: F401 - a fixture
+from tests.integration.projector.rebuilding import schemas
+from tests.integration.projector.story import Story
+from write_side.repository import Repository
+
+ROUNDS = 2
+
+
+def kill_everywhere(what: str, *urls: str) -> int:
+    """How often it was killed."""
+    command = [sys.executable, "-m", "tests.e2e.kill_everywhere", what, *urls]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout)
+
+
+async def test_a_projector_killed_at_every_commit_loses_nothing(
+    repository: Repository,
+    database_url: str,
+    model_url: str,  # noqa: F811
+) -> None:
+    await Story(repository, 11).tell(60)
+    await project_all(database_url, model_url)
+    kills = await asyncio.to_thread(kill_everywhere, "projector", database_url, database_url)
+    assert kills > 20
+    assert await dump(database_url) == await dump(model_url)
+
+
+async def test_a_rebuild_killed_anywhere_leaves_the_live_one_as_it_was(
+    repository: Repository, database_url: str
+) -> None:
+    await Story(repository, 12).tell(40)
+    await project_all(database_url, database_url)
+    kills = await asyncio.to_thread(kill_everywhere, "rebuild", database_url, database_url)
+    assert kills > 8
+    assert await schemas(database_url) == [LIVE, PREVIOUS]
+
+
+async def test_a_rebuild_of_several_processes_can_be_killed_and_run_again(
+    repository: Repository, database_url: str, tmp_path: Path
+) -> None:
+    """Its workers end with it, and what they left is no hindrance."""
+    await append_entries(repository, await prepare(repository), 32_000)
+    await project_all(database_url, database_url)
+    expected = await dump(database_url)
+    chance = random.Random(1)
+    for _ in range(ROUNDS):
+        rebuilding = start_rebuild(database_url, tmp_path)
+        workers = await asyncio.to_thread(until_workers, rebuilding)
+        await asyncio.sleep(chance.uniform(0, 0.5))
+        rebuilding.send_signal(signal.SIGKILL)
+        rebuilding.communicate()
+        assert await dump(database_url) == expected
+        await asyncio.to_thread(until, partial(none_runs, workers))
+    done = await asyncio.to_thread(start_rebuild(database_url, tmp_path).communicate)
+    last = json.loads(done[0].splitlines()[-1])
+    assert (last["differences"], last["notCompared"]) == (0, None), done
+    assert await dump(database_url) == expected
+    assert await schemas(database_url) == [LIVE, PREVIOUS]
+
+
+def start_rebuild(url: str, folder: Path) -> subprocess.Popen[str]:
+    urls = {f"CONTENTLOG_{name}_URL": url for name in ("EVENT_STORE", "READ_MODEL")}
+    return subprocess.Popen(
+        contentlog("rebuild"),
+        env={**os.environ, **urls, "CONTENTLOG_REBUILD_WORKERS": "2"},
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def until_workers(rebuilding: subprocess.Popen[str]) -> list[int]:
+    """The process ids of its two workers, or of none where it is done already."""
+    found: list[int] = []
+
+    def there() -> bool:
+        found[:] = children(rebuilding.pid)
+        return len(found) == 2 or rebuilding.poll() is not None
+
+    until(there)
+    return found
+
+
+def children(parent: int) -> list[int]:
+    try:
+        listed = Path(f"/proc/{parent}/task/{parent}/children").read_text()
+    except OSError:
+        return []
+    return [int(pid) for pid in listed.split()]
+
+
+def none_runs(pids: list[int]) -> bool:
+    return not any(map(is_running, pids))
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return "projector.rebuild.worker" in Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return False
