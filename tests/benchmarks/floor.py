@@ -1,4 +1,5 @@
-"""The least a server on aiohttp and asyncpg can do: one query, ready-made bytes, nothing else.
+"""The least a server on aiohttp and asyncpg can do: one query, ready-made bytes, nothing else; for
+a POST one INSERT of the body as it came.
 
 ``plain``: on asyncpg's own pool, as its documentation has it. ``lean``: on contentlog's pool, so
 that what is left of the difference is what contentlog does itself.
@@ -33,9 +34,13 @@ def main(kind: str, url: str, port: int) -> None:
         [(body,)] = await opened.fetch("SELECT body FROM floor WHERE id = $1", 1)
         return web.Response(body=body, content_type="application/json")
 
+    async def insert(request: web.Request) -> web.Response:
+        await opened.fetch("INSERT INTO floor_entry (body) VALUES ($1)", await request.read())
+        return web.Response(body=b'{"data":{}}', content_type="application/json")
+
     app = web.Application()
     app.cleanup_ctx.append(pool)
-    app.add_routes([web.get("/", ready)])
+    app.add_routes([web.get("/", ready), web.post("/", insert)])
     web.run_app(app, host="127.0.0.1", port=port, access_log=None, print=None)
 
 

@@ -1,8 +1,9 @@
-"""Reads through HTTP against the bare floor: aiohttp doing one query for ready-made bytes."""
+"""Requests against the bare floor: aiohttp doing one query for ready-made bytes, or one INSERT."""
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,10 +11,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import asyncpg
+import msgspec
 
 from tests.benchmarks.load import Load, measured
 from tests.benchmarks.report import Row, median, ratio_of_rounds, table
-from tests.benchmarks.workload import SECRET, append_entries, prepare
+from tests.benchmarks.workload import SECRET, VALUES, append_entries, prepare
 from tests.processes import free_port, running
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
@@ -47,11 +49,13 @@ async def measure(url: str, _other: str) -> str:
                 await compare(what, path, processes.port, (plain, lean), url)
                 for what, path in PATHS.items()
             ]
+            created = await compare_creates(processes.port, (plain, lean))
     title = f"Reads of {ENTRIES:,} entries over HTTP, 16 connections"
     return "\n".join(
         (
             table(title, [rows[0] for rows in compared], "floor (asyncpg's own pool)"),
             table(f"{title}, again", [rows[1] for rows in compared], "floor (contentlog's pool)"),
+            table("Creates over HTTP, 16 connections", created, "floor"),
         )
     )
 
@@ -78,6 +82,29 @@ async def compare(
     return row(name, ours, plain, AIMS.get(what, "")), row(name, ours, lean, "")
 
 
+async def compare_creates(port: int, floors: tuple[int, int]) -> list[Row]:
+    """contentlog appends, projects and waits until it can be read; the floors insert the body."""
+    headers = f"Authorization: Bearer {SECRET}\r\nContent-Type: application/json\r\n"
+    numbers = itertools.count()
+    fields = {slug: msgspec.json.decode(value) for slug, value in VALUES.items()}
+
+    def body() -> bytes:
+        title = f"Created {next(numbers)}"
+        return msgspec.json.encode({"contentTypeSlug": "posts", "title": title, "fields": fields})
+
+    loads = [Load(port, "/v1/content", headers, body)]
+    loads += [Load(floor, "/", headers, body) for floor in floors]
+    rates: tuple[list[float], ...] = ([], [], [])
+    for _ in range(ROUNDS):
+        for rate, load in zip(rates, loads, strict=True):
+            rate.append((await measured(load)).per_second)
+    ours, plain, lean = rates
+    return [
+        row("create (1 kB), asyncpg's own pool", ours, plain, ""),
+        row("create (1 kB), contentlog's pool", ours, lean, ""),
+    ]
+
+
 def row(name: str, ours: list[float], theirs: list[float], aim: str) -> Row:
     return Row(
         name,
@@ -94,6 +121,7 @@ async def settle(url: str) -> None:
     await connection.execute("VACUUM ANALYZE")
     await connection.execute("CREATE TABLE floor (id int PRIMARY KEY, body bytea)")
     await connection.execute("INSERT INTO floor VALUES (1, '')")
+    await connection.execute("CREATE TABLE floor_entry (id serial PRIMARY KEY, body bytea)")
     await connection.close()
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
+from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
@@ -12,15 +14,24 @@ SECONDS = 1.5
 
 
 class Load(Struct, frozen=True):
-    """GETs of one path on this machine. ``headers`` end with CRLF each."""
+    """GETs of one path on this machine, or POSTs of bodies that are made one after another.
+
+    ``headers`` end with CRLF each.
+    """
 
     port: int
     path: str
     headers: str
+    body: Callable[[], bytes] | None = None
 
-    @property
-    def request(self) -> bytes:
-        return f"GET {self.path} HTTP/1.1\r\nHost: bench\r\n{self.headers}\r\n".encode()
+    def requests(self) -> Iterator[bytes]:
+        head = f"{self.path} HTTP/1.1\r\nHost: bench\r\n{self.headers}"
+        if self.body is None:
+            yield from itertools.repeat(f"GET {head}\r\n".encode())
+            return
+        while True:
+            body = self.body()
+            yield f"POST {head}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
 
 class Measured(Struct, frozen=True):
@@ -31,8 +42,8 @@ class Measured(Struct, frozen=True):
 class _Connection(asyncio.Protocol):
     """Sends the next request as soon as an answer is whole. Answers need a Content-Length."""
 
-    def __init__(self, request: bytes) -> None:
-        self._request = request
+    def __init__(self, requests: Iterator[bytes]) -> None:
+        self._requests = requests
         self._received = bytearray()
         self.answers = 0
         self.body = b""
@@ -41,7 +52,7 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        transport.write(self._request)
+        transport.write(next(self._requests))
 
     def data_received(self, data: bytes) -> None:
         self._received += data
@@ -58,7 +69,7 @@ class _Connection(asyncio.Protocol):
         self._received.clear()
         self.answers += 1
         assert self._transport is not None
-        self._transport.write(self._request)
+        self._transport.write(next(self._requests))
 
     def close(self) -> None:
         assert self._transport is not None
@@ -69,7 +80,11 @@ async def measured(load: Load, seconds: float = SECONDS) -> Measured:
     """Answers per second, and the last body."""
     loop = asyncio.get_running_loop()
     connections = [
-        (await loop.create_connection(lambda: _Connection(load.request), "127.0.0.1", load.port))[1]
+        (
+            await loop.create_connection(
+                lambda: _Connection(load.requests()), "127.0.0.1", load.port
+            )
+        )[1]
         for _ in range(CONNECTIONS)
     ]
     started, before = time.perf_counter(), sum(c.answers for c in connections)

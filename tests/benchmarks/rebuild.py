@@ -1,0 +1,135 @@
+"""A rebuild, with indexes and the comparison, against COPY of the very rows it comes to."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import tempfile
+import time
+from pathlib import Path
+
+import asyncpg
+
+from projector.process import connect_model
+from projector.rebuild.build import BuildSettings, drop
+from projector.rebuild.rebuild import rebuild
+from projector.rebuild.work import Progress
+from read_side import schema
+from tests.benchmarks.report import Row, median, table
+from tests.benchmarks.workload import append_entries, prepare
+from write_side.repository import Repository
+from write_side.store.mapper import EventMapper
+from write_side.store.recorder import open_recorder
+
+SMALL, LARGE = 60_000, 600_000
+ROUNDS = 3
+MEMORY = 512 * 1024 * 1024
+FLOOR = "floor"
+TABLES = {
+    "content_type": "SELECT * FROM content_type",
+    "entry_count": "SELECT * FROM entry_count",
+    "entry": "SELECT * FROM entry",
+}
+"""All that have rows."""
+
+
+async def measure(url: str, other: str) -> str:
+    rows = [await measured(url, SMALL, ROUNDS)]
+    rows.append(await measured(other, LARGE, 1))
+    (small, *_), (large, *_) = rows
+    shown = [shown_row(*row) for row in rows]
+    shown.append(
+        Row(
+            "time of the large one by that of the small one",
+            f"{large / small:.1f}×",
+            "",
+            None,
+            "≤ 12×",
+        )
+    )
+    return table("Rebuild", shown, "COPY into the same indexed tables")
+
+
+async def measured(url: str, entries: int, rounds: int) -> tuple[float, float, int, int]:
+    """Seconds of a rebuild and of the floor, events, and the most memory of all its processes."""
+    await make(url)
+    async with open_recorder(url) as recorder:
+        repository = Repository(recorder, EventMapper())
+        await append_entries(repository, await prepare(repository), entries)
+        events = await recorder.head()
+    settings = BuildSettings(event_store_url=url, read_model_url=url, memory=MEMORY)
+    await rebuild(settings, accept_differences=False, tell=lambda _: None)
+    seconds, floors, peak = [], [], 0
+    for _ in range(rounds):
+        watching = Watching()
+        started = time.perf_counter()
+        done = await rebuild(settings, accept_differences=False, tell=watching.tell)
+        seconds.append(time.perf_counter() - started)
+        assert (done.found, done.not_compared) == ([], None)
+        peak = max(peak, watching.peak)
+        floors.append(await floor(url))
+    return median(seconds), median(floors), events, peak
+
+
+def shown_row(seconds: float, floor: float, events: int, peak: int) -> Row:
+    return Row(
+        f"{events:,} events, compared; its processes took {peak / 2**20:,.0f} MiB at most",
+        f"{events / seconds:,.0f} events/s ({seconds:.1f} s)",
+        f"{events / floor:,.0f} events/s ({floor:.1f} s)",
+        floor / seconds,
+        "≥ 20,000 events/s",
+    )
+
+
+async def make(url: str) -> None:
+    """The second database is empty so far."""
+    from write_side.store.migrations import migrate
+
+    connection = await asyncpg.connect(url)
+    await migrate(connection)
+    await schema.create(connection)
+    await connection.close()
+
+
+class Watching:
+    """The memory of this process's children and of itself, as the kernel counts it."""
+
+    def __init__(self) -> None:
+        self.peak = 0
+        self._own = resident(os.getpid())
+
+    def tell(self, _progress: Progress) -> None:
+        children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+        mine = resident(os.getpid()) - self._own
+        self.peak = max(self.peak, mine + sum(resident(int(pid)) for pid in children))
+
+
+def resident(pid: int) -> int:
+    """Bytes; 0 where it has gone."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0
+    found = re.search(r"VmRSS:\s+(\d+) kB", status)
+    return int(found[1]) * 1024 if found else 0
+
+
+async def floor(url: str) -> float:
+    """Seconds to COPY the live rows, kept in files, into empty tables that have their indexes."""
+    live = await connect_model(url, schema.LIVE, patience=None)
+    model = await connect_model(url, FLOOR, patience=None)
+    with tempfile.TemporaryDirectory(prefix="cl-") as folder:
+        for name, rows in TABLES.items():
+            await live.copy_from_query(rows, output=Path(folder) / name, format="binary")
+        await drop(model, FLOOR)
+        await model.execute(f"CREATE SCHEMA {FLOOR}")
+        await schema.create_tables(model, 0)
+        await schema.create_indexes(model)
+        started = time.perf_counter()
+        for name in TABLES:
+            await model.copy_to_table(name, source=Path(folder) / name, format="binary")
+        seconds = time.perf_counter() - started
+        await drop(model, FLOOR)
+    await asyncio.gather(live.close(), model.close())
+    return seconds
