@@ -53,6 +53,9 @@ async def received(call: Call) -> bytes:
         return await _read(request, settings)
     except web.RequestPayloadError:
         raise BadRequest("Request body cannot be read: its encoding is damaged") from None
+    except ConnectionError:
+        # Nobody is left to read this; it is no fault of ours, though.
+        raise BadRequest("The client has gone before its request was whole") from None
     except TimeoutError:
         raise SlowClient from None
 

@@ -17,8 +17,8 @@ from yarl import URL
 
 from tests.contract import Contract
 from tests.integration.api.serving import Server, serving
-from tests.integration.api.test_connections import Streams, connected
-from tests.integration.api.wild import PATHS, QUERIES, Sent, bodies, requests
+from tests.integration.api.test_connections import Streams, answered, connected
+from tests.integration.api.wild import KEY, PATHS, QUERIES, Sent, bodies, requests
 from tests.integration.projector.given import raws
 from write_side.domain.definition import Field
 from write_side.repository import Repository
@@ -94,6 +94,22 @@ async def test_any_body(server: Server, several: list[bytes]) -> None:
         answer = await client.post(body)
         assert answer.status in (200, 400, 404, 409), body
         CONTRACT.check("POST", "/v1/content", answer.status, answer.headers, answer.text)
+
+
+async def test_who_goes_away_is_no_fault(server: Server) -> None:
+    """At any byte of a create; those that were read whole are carried out nevertheless."""
+    new = json.encode({"contentTypeSlug": "posts", "title": "Gone", "fields": {"body": "x" * 999}})
+    head = b"POST /v1/content HTTP/1.1\r\nHost: x\r\nAuthorization: " + KEY
+    whole = b"%b\r\nContent-Length: %d\r\n\r\n%b" % (head, len(new), new)
+    for end in range(0, len(whole) + 1, 25):
+        async with connected(server) as streams:
+            streams[1].write(whole[:end])
+            await asyncio.sleep(0)
+    async with connected(server) as streams:
+        streams[1].write(whole)
+        async with asyncio.timeout(ENOUGH):
+            status, _, body = await answered(streams, b"")
+    assert (status, list(body)) in ((200, ["data", "message"]), (409, ["error"]))
 
 
 async def answered_well(server: Server, sent: Sent) -> None:
