@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 from openapi_spec_validator import validate
 
+import api
 from api.errors import STATUS
+from api.idempotency import HEADER as IDEMPOTENCY
 from api.openapi import examples
 from api.openapi.document import document
 from api.openapi.headers import ALWAYS
 from api.openapi.refusals import REFUSALS
+from api.positions import HEADER as POSITION
 
 DOCUMENT = document()
 COMPONENTS = DOCUMENT["components"]
@@ -37,6 +42,8 @@ SAME_WORDS = {
 }
 # Only GraphQL and the command line meet these: REST neither updates nor defines anything.
 ELSEWHERE = {"InvalidDefinition", "VersionConflict", "ContentTypeInUse"}
+OF_THE_KEY = {"Authorization", "X-API-Key"}
+OF_PROXIES = {"X-Forwarded-For"}  # clients send none; the README tells operators
 WITH_EXAMPLES = ("parameters", "headers")
 
 
@@ -92,6 +99,17 @@ def test_what_says_when_to_come_again_has_the_header() -> None:
         for status in ("429", "503"):
             if status in operation["responses"] and not name.startswith("isReady"):
                 assert "Retry-After" in operation["responses"][status]["headers"], name
+
+
+def test_every_header_that_the_code_reads_or_writes_is_described() -> None:
+    source = "\n".join(path.read_text() for path in Path(api.__path__[0]).rglob("*.py"))
+    read = set(re.findall(r'\bheaders\.get(?:all)?\("([\w-]+)"', source))
+    written = set(re.findall(r'\bheaders(?:\.setdefault\(|\[)"([\w-]+)"(?:,|\] = )', source))
+    assert len(read) >= 6
+    assert len(written) >= 12
+    parameters = {part["name"] for part in COMPONENTS["parameters"].values()}
+    assert read | {IDEMPOTENCY, POSITION} <= parameters | OF_THE_KEY | OF_PROXIES
+    assert written | {POSITION} <= COMPONENTS["headers"].keys()
 
 
 def test_a_way_to_give_the_key_has_an_example() -> None:
