@@ -11,7 +11,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from api.context import Service
-from read_side.status import ReadModelStatus, read_status
+from read_side.status import ReadModelStatus, WorkStatus, read_status
 from write_side.store.lag import Lag, lag
 
 PATIENCE = 3.0
@@ -75,6 +75,9 @@ class Gauges(Collector):
         for name, meaning, value in self._values():
             if value is not None:
                 yield GaugeMetricFamily(f"contentlog_{name}", meaning, value)
+        if self._figures.model:
+            yield _projectors(self._figures.model)
+            yield from _work(self._figures.model.work)
 
     def _values(self) -> Iterator[tuple[str, str, float | None]]:
         figures = self._figures
@@ -83,7 +86,34 @@ class Gauges(Collector):
             halted = float(figures.halted is not None)
             yield "checkpoint_position", "Last projected position", figures.model.position
             yield "projector_halted", "1 where a projector has halted", halted
+            beats = [one.heartbeat_age for one in figures.model.projectors if one.role == "active"]
+            meaning = "Seconds since the active projector was heard of"
+            yield "projector_heartbeat_seconds", meaning, min(beats, default=None)
         if figures.behind:
             oldest = figures.behind.seconds
             yield "lag_events", "Events that are not projected yet", figures.behind.events
             yield "lag_seconds", "Age of the oldest event not projected yet", oldest
+
+
+def _projectors(model: ReadModelStatus) -> GaugeMetricFamily:
+    """0 says that there is none, where a series that is missing would say nothing."""
+    meaning = "Projectors that were heard of in the last ten seconds"
+    family = GaugeMetricFamily("contentlog_projectors", meaning, labels=["role"])
+    for role in ("active", "standby"):
+        family.add_metric([role], sum(one.role == role for one in model.projectors))
+    return family
+
+
+def _work(work: WorkStatus | None) -> Iterator[GaugeMetricFamily]:
+    """A rebuild, rollback or verify under way; nothing where there is none."""
+    if work is None:
+        return
+    labels, values = ["work", "phase"], [work.name, work.phase]
+    for name, meaning, value in (
+        ("work_done", "Events or steps of this phase that are done", work.done),
+        ("work_total", "Events or steps that this phase has", work.total),
+        ("work_seconds", "Seconds since it began", work.seconds),
+    ):
+        family = GaugeMetricFamily(f"contentlog_{name}", meaning, labels=labels)
+        family.add_metric(values, value)
+        yield family

@@ -1,0 +1,100 @@
+"""The dashboard and the alerts ask for what `/metrics` has."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import yaml
+from prometheus_client.parser import text_string_to_metric_families
+
+from projector.rebuild.work import at_work
+from tests.integration.api.serving import Server, serving
+from tests.integration.projecting import caught_up, until
+from write_side.repository import Repository
+
+FOLDER = Path(__file__).parents[3] / "deploy" / "monitoring"
+NAME = re.compile(r"contentlog_\w+")
+LABELS = re.compile(r"(contentlog_\w+)\{(\w+)=")
+
+
+@pytest.fixture
+async def server(database_url: str, repository: Repository) -> AsyncIterator[Server]:
+    async with serving(database_url, repository) as server:
+        await server.workspace()
+        await caught_up(database_url)
+        yield server
+
+
+def expressions(file: str) -> list[str]:
+    text = (FOLDER / file).read_text("utf-8")
+    if file.endswith(".json"):
+        return [
+            target["expr"] for panel in json.loads(text)["panels"] for target in panel["targets"]
+        ]
+    return [rule["expr"] for group in yaml.safe_load(text)["groups"] for rule in group["rules"]]
+
+
+async def shown(server: Server) -> dict[str, set[str]]:
+    """The names of all samples, each with its labels."""
+    text = (await server.client(None).get("/metrics")).text
+    found: dict[str, set[str]] = {}
+    for family in text_string_to_metric_families(text):
+        # One that has labels shows nothing before it has counted something.
+        found.setdefault(f"{family.name}_total", set())
+        for sample in family.samples:
+            found.setdefault(sample.name, set()).update(sample.labels)
+    return found
+
+
+@pytest.mark.parametrize("file", ["dashboard.json", "alerts.yaml"])
+async def test_every_metric_that_is_asked_for_is_there(file: str, server: Server) -> None:
+    async with at_work(server.url, "rebuild", lambda _: None) as work:
+        work.begin("replay", 10)
+        await server.client().get("/v1/content")
+
+        async def told() -> bool:
+            return {"contentlog_work_done", "contentlog_projector_heartbeat_seconds"} <= (
+                await shown(server)
+            ).keys()
+
+        await until(told)
+        names = await shown(server)
+    asked = expressions(file)
+    assert len(asked) > 5
+    for expression in asked:
+        for name in NAME.findall(expression):
+            assert name in names, f"{expression} asks for {name}"
+        for name, label in LABELS.findall(expression):
+            assert label in names[name], f"{expression} asks for {name} by {label}"
+
+
+async def test_projectors_are_counted_where_there_is_none(
+    database_url: str, repository: Repository
+) -> None:
+    async with serving(database_url, repository, projector=False) as server:
+        text = (await server.client(None).get("/metrics")).text
+    assert 'contentlog_projectors{role="active"} 0.0' in text
+    assert "contentlog_projector_heartbeat_seconds" not in text
+    assert "contentlog_work_done" not in text
+
+
+def test_every_alert_says_what_is_wrong_and_what_it_means() -> None:
+    [group] = yaml.safe_load((FOLDER / "alerts.yaml").read_text("utf-8"))["groups"]
+    for rule in group["rules"]:
+        assert rule["labels"]["severity"] in ("warning", "critical")
+        assert {"summary", "description"} == rule["annotations"].keys()
+
+
+def test_panels_do_not_overlap() -> None:
+    panels = json.loads((FOLDER / "dashboard.json").read_text("utf-8"))["panels"]
+    taken: set[tuple[int, int]] = set()
+    for panel in panels:
+        at = panel["gridPos"]
+        cells = {(at["x"] + x, at["y"] + y) for x in range(at["w"]) for y in range(at["h"])}
+        assert not cells & taken
+        assert at["x"] + at["w"] <= 24
+        taken |= cells
