@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
@@ -65,6 +66,6 @@ def build_settings(found: Databases, settings: Settings) -> BuildSettings:
     return BuildSettings(
         event_store_url=found.event_store_url,
         read_model_url=found.read_model_url,
-        workers=settings.rebuild_workers or BuildSettings.workers,
+        workers=settings.rebuild_workers or os.cpu_count() or 1,
         memory=settings.rebuild_memory,
     )

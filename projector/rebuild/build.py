@@ -136,7 +136,6 @@ class Build:
         # The visibility map too: deep pages are skipped by index-only scans.
         await self._model.execute("VACUUM (ANALYZE) entry, entry_locale")
         await self._model.execute("ANALYZE content_type, entry_count, media, api_key")
-        self._work.go_on(1)
 
     async def _begin(self, through: int) -> Checkpoint:
         checkpoint = await Log(self._store, EventMapper()).checkpoint_at(through)

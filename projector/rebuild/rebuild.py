@@ -103,16 +103,15 @@ async def compare(
     """At the position where a snapshot of the live one stands, for as long as that takes."""
     if live.not_comparable is not None:
         return [], checkpoint
-    work.begin("follow", 1)
+    work.begin("follow")
     head = await log.head()
     # Most of what came meanwhile, before there is a snapshot that vacuum must respect.
     checkpoint = await follow(log, writer, checkpoint, min(head, await _position(settings)))
-    work.begin("compare", 1)
+    work.begin("compare")
     async with snapshot(settings.read_model_url) as connection:
         through = await connection.fetchval(_SNAPSHOT)
         checkpoint = await follow(log, writer, checkpoint, through)
         found = await differences(connection, writer.connection)
-    work.go_on(1)
     return found, checkpoint
 
 
@@ -130,13 +129,11 @@ def _decide(live: Live, found: list[Difference], accept: bool) -> None:
 async def _switch(
     model: Connection, log: Log, writer: Writer, checkpoint: Checkpoint, work: Work
 ) -> Checkpoint:
-    work.begin("switch", 1)
+    work.begin("switch")
     while (head := await log.head()) - checkpoint.position > CLOSE:
         checkpoint = await follow(log, writer, checkpoint, head)
     checkpoint = await follow(log, writer, checkpoint, head)
-    checkpoint = await switch(model, log, writer, checkpoint, NEW_FOR_LIVE)
-    work.go_on(1)
-    return checkpoint
+    return await switch(model, log, writer, checkpoint, NEW_FOR_LIVE)
 
 
 async def _position(settings: BuildSettings) -> int:

@@ -52,7 +52,6 @@ async def rollback(settings: BuildSettings, tell: Tell) -> int:
         work.begin("follow", head - checkpoint.position)
         writer = Writer(model, row["epoch"])
         checkpoint = await follow(log, writer, checkpoint, head)
-        work.begin("switch", 1)
+        work.begin("switch")
         checkpoint = await switch(model, log, writer, checkpoint, BACK_TO_PREVIOUS)
-        work.go_on(1)
         return checkpoint.position

@@ -66,6 +66,8 @@ class Work:
         self._began = time.monotonic()
 
     def begin(self, phase: str, total: int = 1) -> None:
+        """The phase before it has ended."""
+        self.end()
         self._phase, self._done, self._total = phase, 0, total
         self._began = time.monotonic()
         self._tell(self.progress())
@@ -73,6 +75,10 @@ class Work:
     def go_on(self, done: int) -> None:
         self._done += done
         self._tell(self.progress())
+
+    def end(self) -> None:
+        if self._done < self._total:
+            self.go_on(self._total - self._done)
 
     def progress(self) -> Progress:
         return Progress(self._phase, self._done, self._total, time.monotonic() - self._began)
@@ -92,6 +98,7 @@ async def at_work(read_model_url: str, name: str, tell: Tell) -> AsyncIterator[W
         work = Work(tell)
         beating = asyncio.create_task(_beat(connection, work))
         yield work
+        work.end()
     finally:
         await _end(connection, beating)
 

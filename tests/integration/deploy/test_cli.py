@@ -11,7 +11,7 @@ import subprocess
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pytest
 
@@ -129,6 +129,56 @@ async def test_a_read_model_of_another_shape_is_to_be_rebuilt(run: Run, database
         assert "another shape" in refused(run("migrate"))
         await connection.execute("DROP SCHEMA read_model CASCADE")
     assert said(run("migrate")) == ["event store: up to date", "read model: created"]
+
+
+def test_rebuild_rollback_and_verify_tell_how_they_go(run: Run, files: Path) -> None:
+    """As JSON lines where nobody looks on; the last one is the result."""
+    assert run("apply", "acme.yaml").returncode == 0
+    assert "only a rebuild leaves one" in refused(run("rollback"))
+    phases, result = told(run("rebuild"))
+    assert phases[:2] == ["replay", "index"]
+    assert phases[-1] == "switch"
+    assert result == {"position": 3, "differences": 0, "notCompared": "it is empty"}
+    assert told(run("rebuild")) == (
+        ["replay", "index", "follow", "compare", "switch"],
+        {"position": 3, "differences": 0, "notCompared": None},
+    )
+    assert told(run("rollback")) == (["follow", "switch"], {"position": 3})
+    phases, result = told(run("verify"))
+    assert phases == ["replay", "index", "follow", "compare", "claims"]
+    assert result == {
+        "position": 3, "readModel": 0, "notCompared": None, "claims": 0, "repaired": 0
+    }  # fmt: skip
+
+
+async def test_what_differs_is_printed_and_ends_with_status_1(
+    run: Run, files: Path, database_url: str
+) -> None:
+    run("apply", "acme.yaml")
+    run("rebuild")
+    async with connected("", database_url) as connection:
+        await connection.execute("UPDATE read_model.workspace SET name = 'Tampered'")
+        await connection.execute("UPDATE write_side.usage SET used = 7 WHERE quota = 'entries'")
+    model = '{"relation":"workspace","key":"[\\"acme\\"]","kind":"different"}'
+    usage = (
+        '{"relation":"usage","key":"[\\"acme\\",\\"production\\",\\"entries\\"]",'
+        '"kind":"different"}'
+    )
+    done = run("rebuild")
+    assert done.stdout.splitlines()[-1] == model
+    assert "nothing was switched: 1 rows are not as they are served" in refused(done)
+    done = run("verify", "--repair")
+    assert done.stdout.splitlines()[-3:-1] == [model, usage]
+    assert "contentlog rebuild --accept-differences makes them so" in refused(done)
+    assert told(run("rebuild", "--accept-differences"))[1]["differences"] == 1
+    assert told(run("verify"))[1]["claims"] == 0
+
+
+def told(done: subprocess.CompletedProcess[str]) -> tuple[list[str], dict[str, Any]]:
+    """The phases that were told of, and the result."""
+    lines = [json.loads(line) for line in said(done)]
+    phases = [line["phase"] for line in lines if "phase" in line]
+    return list(dict.fromkeys(phases)), lines[-1]
 
 
 def test_a_server_that_is_not_there_is_one_line_without_its_password(run: Run) -> None:
