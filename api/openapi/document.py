@@ -19,9 +19,10 @@ Content entries of a workspace, over an event log.
 
 - The workspace comes from the **API key**: `Authorization: Bearer <key>`, or `X-API-Key`.
 - Every error is `{"error": "<message>"}`. Branch on the status, never on the text.
-- **Rate limits** count requests of a key and of an address in windows of 60 seconds. Every
-  response carries `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`; a 429
-  says in `Retry-After` how many seconds to wait. Retry 5xx with exponential delays.
+- **Rate limits** count requests of a key and of an address in windows of 60 seconds (behind a
+  proxy that the service trusts, of the address in `X-Forwarded-For`). Every response carries
+  `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`; a 429 says in `Retry-After`
+  how many seconds to wait. Retry 5xx with exponential delays.
 - Checks come in this order: address limit, key (401), key limit, permission (403), environment
   (400, 402, 404), parameters (400), body (400), what is named (404, 400, 409, 402).
 - Each GET answers **HEAD** too. Reads carry an `ETag`; `If-None-Match` saves the body.

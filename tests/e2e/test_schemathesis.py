@@ -62,7 +62,9 @@ async def api(
 ) -> AsyncIterator[Processes]:
     await _magazine(repository)
     log = tmp_path / "log"
-    with running(database_url, log, CONTENTLOG_LOG_FORMAT="json") as processes:
+    # A slow machine's reads wait rather than answer that it is not visible yet.
+    options = {"CONTENTLOG_LOG_FORMAT": "json", "CONTENTLOG_READ_YOUR_WRITES_MS": "60000"}
+    with running(database_url, log, **options) as processes:
         await processes.caught_up()
         yield processes
     faults = [line for line in log.read_text().splitlines() if '"level":"error"' in line]

@@ -68,7 +68,7 @@ CREATES: list[tuple[Any, dict[str, str], int]] = [
 
 @pytest.fixture
 async def server(database_url: str, repository: Repository) -> AsyncIterator[Server]:
-    async with serving(database_url, repository, client_timeout=1, max_body_bytes=50_000) as server:
+    async with serving(database_url, repository, max_body_bytes=50_000) as server:
         acme = await server.workspace(staging=True)
         await acme.content_type(Field("body", "Body", "text"), Field("views", "Views", "number"))
         await acme.entry("a/b", fields=raws(body="text " * 1000))
@@ -150,16 +150,24 @@ async def test_faults_and_databases_that_are_away(
             await ask(server.client(), "GET", path, status)
 
 
-async def test_what_is_no_http_or_too_slow(server: Server) -> None:
+async def test_what_is_no_http(server: Server) -> None:
     expects = b"GET /v1/content HTTP/1.1\r\nHost: x\r\nExpect: x\r\n\r\n"
-    slow = POST + b"Content-Length: 100\r\n\r\n{"
-    requests = [(request, 400) for request in BROKEN] + [(expects, 417), (slow, 408)]
-    for request, status in requests:
-        async with connected(server) as streams:
-            got, headers, body = await answered(streams, request)
-        assert got == status
-        method, path = ("POST", "/v1/content") if status == 408 else ("GET", "/")
-        CONTRACT.check(method, path, got, CIMultiDict(headers), json.encode(body).decode())
+    for request, status in [*((request, 400) for request in BROKEN), (expects, 417)]:
+        await holds_raw(server, request, status, "GET", "/")
+
+
+async def test_a_body_that_does_not_come(database_url: str, repository: Repository) -> None:
+    async with serving(database_url, repository, client_timeout=0.3) as server:
+        await server.workspace()
+        slow = POST + b"Content-Length: 100\r\n\r\n{"
+        await holds_raw(server, slow, 408, "POST", "/v1/content")
+
+
+async def holds_raw(server: Server, request: bytes, status: int, method: str, path: str) -> None:
+    async with connected(server) as streams:
+        got, headers, body = await answered(streams, request)
+    assert got == status
+    CONTRACT.check(method, path, got, CIMultiDict(headers), json.encode(body).decode())
 
 
 @pytest.mark.parametrize("fault", ["header", "no header", "status", "property", "type"])
