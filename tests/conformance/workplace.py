@@ -12,7 +12,7 @@ from tests.conformance.asking import Asker
 from tests.conformance.cases import Request
 from tests.conformance.magazine import types
 from tests.integration.api.serving import Answer, Server
-from tests.integration.projecting import until
+from tests.integration.projecting import SECONDS, until
 from tests.integration.projector.given import Given
 from write_side.domain.identity import Scope
 
@@ -31,6 +31,7 @@ class Workplace:
         await self.given.workspace(**plan)
         await self._live.key(self.key, self.slug, permissions)
         await types(self.given)
+        await self.settle()
 
     async def ask(self, request: Request) -> Answer:
         """With this workspace's key, whatever key the request has."""
@@ -44,8 +45,14 @@ class Workplace:
 
     async def read(self, target: str) -> Any:
         """The data, once everything written so far can be read."""
-        await self._live.caught_up()
+        await self.settle()
         return (await self.get(target)).data
+
+    async def settle(self) -> None:
+        """Wait until what is in the log by now can be read."""
+        service = self._live.service
+        head = await service.repository.recorder.head()
+        assert await service.checkpoint.wait(head, SECONDS)
 
     async def until(self, target: str, status: int) -> None:
         """Wait until a change of the plan or the key has come to the server."""
