@@ -4,7 +4,7 @@ A look at the store brings what is known up to date. The store's notifications c
 half a second without any. A request looks for itself where the last look is a second old, where it
 is known to be outdated, and before it is refused: a key that was issued a moment ago is good. So
 a key that is missing, empty, unknown or revoked costs the same look, which one takes for all who
-wait, and never more than twenty a second.
+wait, and never more than fifty a second.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CHANNEL = "contentlog_access"
 TRUSTED = 1.0
 """Seconds for which what a look has found is true enough."""
 POLL = 0.5
-PACE = 0.05
+PACE = 0.02
 """Seconds between the beginnings of two looks."""
 RETRY = 0.2
 _log = structlog.get_logger("api.access")

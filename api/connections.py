@@ -101,6 +101,9 @@ class Connection(web.RequestHandler):
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> tuple[web.StreamResponse, bool]:
         """Sends the answer, and a 500 instead where nothing of it could be sent."""
+        if self._close or self._force_close:
+            # Told to stop: the client need not find out with its next request.
+            resp.force_close()
         try:
             return await super().finish_response(request, resp, start_time)
         except Exception as error:

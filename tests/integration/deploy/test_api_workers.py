@@ -156,7 +156,9 @@ async def test_told_to_stop_they_refuse_what_is_new_and_finish_what_is_in_flight
     writer.write(POST)
     answer = await reader.read()
     assert answer.startswith(b"HTTP/1.1 200"), answer
-    assert json.loads(answer.partition(b"\r\n\r\n")[2])["data"]["slug"] == "in-flight"
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert json.loads(body)["data"]["slug"] == "in-flight"
+    assert b"connection: close" in head.lower()
     assert await asyncio.to_thread(workers.parent.wait, PATIENCE) == 0
     assert workers.pids() == [], pids
     for one in (idle[1], writer):
