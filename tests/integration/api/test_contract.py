@@ -170,21 +170,19 @@ async def holds_raw(server: Server, request: bytes, status: int, method: str, pa
     CONTRACT.check(method, path, got, CIMultiDict(headers), json.encode(body).decode())
 
 
-@pytest.mark.parametrize("fault", ["header", "no header", "status", "property", "type"])
-async def test_an_answer_that_is_not_as_declared_is_noticed(fault: str, server: Server) -> None:
+async def test_an_answer_that_is_not_as_declared_is_noticed(server: Server) -> None:
     path = "/v1/content-types"
     answer = await server.client().get(path)
-    headers, status, text = dict(answer.headers), 200, answer.text
-    match fault:
-        case "header":
-            headers["X-Powered-By"] = "pride"
-        case "no header":
-            del headers["Cache-Control"]
-        case "status":
-            status = 409
-        case "property":
-            text = text.replace('"success"', '"secret":1,"success"')
-        case _:
-            text = text.replace('"success":true', '"success":"yes"')
-    with pytest.raises((AssertionError, ValidationError)):
-        CONTRACT.check("GET", path, status, headers, text)
+    had, text = dict(answer.headers), answer.text
+    less = {name: value for name, value in had.items() if name != "Cache-Control"}
+    faults = [
+        (409, had, text),
+        (200, {**had, "X-Powered-By": "pride"}, text),
+        (200, {**had, "ETag": "no tag"}, text),
+        (200, less, text),
+        (200, had, text.replace('"success"', '"secret":1,"success"')),
+        (200, had, text.replace('"success":true', '"success":"yes"')),
+    ]
+    for status, headers, body in faults:
+        with pytest.raises((AssertionError, ValidationError)):
+            CONTRACT.check("GET", path, status, headers, body)
