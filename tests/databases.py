@@ -48,10 +48,7 @@ class Databases:
     async def _make_template(self) -> None:
         await self._execute(f'DROP DATABASE IF EXISTS "{self._template}"')
         await self._execute(f'CREATE DATABASE "{self._template}" TEMPLATE template0')
-        connection = await asyncpg.connect(with_database(self._cluster, self._template))
-        await migrate(connection)
-        await schema.create(connection)
-        await connection.close()
+        await set_up(with_database(self._cluster, self._template))
 
     async def _execute(self, statement: str) -> None:
         connection = await asyncpg.connect(self._cluster)
@@ -59,6 +56,14 @@ class Databases:
             await connection.execute(statement)
         finally:
             await connection.close()
+
+
+async def set_up(url: str) -> None:
+    """The event store and the read model in an empty database."""
+    connection = await asyncpg.connect(url)
+    await migrate(connection)
+    await schema.create(connection)
+    await connection.close()
 
 
 @contextmanager

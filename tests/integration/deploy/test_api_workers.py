@@ -7,12 +7,14 @@ import hashlib
 import json
 import signal
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import aiohttp
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.databases import set_up
 from tests.integration.deploy.processes import children_of, eventually, has_proc, listens, send
 from tests.integration.projector.given import Given
 from tests.processes import Processes
@@ -57,19 +59,21 @@ class Workers:
         return Path(folder.partition(b"=")[2].decode())
 
 
-@pytest.fixture
-def workers(database_url: str, tmp_path: Path) -> Iterator[Workers]:
-    processes = Processes(
-        database_url,
-        tmp_path / "log",
-        CONTENTLOG_WORKERS="2",
-        CONTENTLOG_READ_YOUR_WRITES_MS="0",
-    )
+@contextmanager
+def started(database_url: str, log: Path) -> Iterator[Workers]:
+    settings = {"CONTENTLOG_WORKERS": "2", "CONTENTLOG_READ_YOUR_WRITES_MS": "0"}
+    processes = Processes(database_url, log, **settings)
     try:
         processes.start("api")
         yield Workers(processes)
     finally:
         processes.stop()
+
+
+@pytest.fixture
+def workers(database_url: str, tmp_path: Path) -> Iterator[Workers]:
+    with started(database_url, tmp_path / "log") as workers:
+        yield workers
 
 
 async def health(workers: Workers, times: int) -> None:
@@ -163,6 +167,20 @@ async def test_told_to_stop_they_refuse_what_is_new_and_finish_what_is_in_flight
     assert workers.pids() == [], pids
     for one in (idle[1], writer):
         one.close()
+
+
+async def test_those_that_cannot_serve_are_started_again_later_and_later_until_they_can(
+    empty_database_url: str, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    with started(empty_database_url, log) as workers:
+        for pause in ("0.1", "0.2"):
+            again = f"ended with status 1; starting it again in {pause} s"
+            await eventually(lambda again=again: again in log.read_text(), PATIENCE)  # type: ignore[misc]
+        assert workers.parent.poll() is None
+        await set_up(empty_database_url)
+        await workers.both_listen()
+        await health(workers, 4)
 
 
 async def refused(port: int) -> None:
