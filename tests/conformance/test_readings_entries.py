@@ -22,11 +22,11 @@ from tests.conformance.expectations import (
     slugs,
     values_of,
 )
-from tests.conformance.magazine import FAQ, NOTES, NOTHING, SAVED
+from tests.conformance.magazine import FAQ, NOTES, NOTHING, POSTS, SAVED
 from tests.conformance.workplace import OpenWorkplace, Workplace
 from tests.integration.api.serving import Answer
 from tests.integration.projector.given import STAGES, raws
-from write_side.domain.definition import Field
+from write_side.domain.definition import Field, Stage
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 
@@ -260,6 +260,15 @@ async def test_entries_7_new_entries_start_in_the_first_stage(
 ) -> None:
     place = await open_workplace()
     await drafted(place)
+    assert (await one(place))["stage"] == WRITING
+
+
+async def test_entries_7_and_stay_there_when_another_comes_before_it(
+    open_workplace: OpenWorkplace,
+) -> None:
+    place = await open_workplace()
+    await drafted(place)
+    await place.given.revised(*POSTS, stages=(Stage("idea", "Idea"), *STAGES))
     assert (await one(place))["stage"] == WRITING
 
 
