@@ -119,4 +119,6 @@ class Repair:
         row = expected.usage.get((workspace, environment, quota))
         if row is not None:
             statement = "count_entries" if quota == ENTRIES else "count_content_types"
-            await self._store.execute(STATEMENTS[statement], workspace, environment, quota, row.bound)
+            await self._store.execute(
+                STATEMENTS[statement], workspace, environment, quota, row.bound
+            )

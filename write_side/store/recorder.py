@@ -6,6 +6,7 @@ library's own recorder interface.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
@@ -37,7 +38,10 @@ SELECT notification_id, events, digest
 FROM write_side.command JOIN write_side.event USING (originator_id, originator_version)
 WHERE key = $1 AND (at > now() - interval '24 hours' OR key LIKE 'import/%')"""
 _LARGEST = 2**63 - 1
-READ_TIMEOUT = 30.0
+PATIENCE = 10.0
+"""Seconds for a read. Far more than any takes: it is for a server that no longer says anything."""
+CONNECTING = 5.0
+"""Seconds for a connection of the pool: its turn, and making it where there is none."""
 
 
 @asynccontextmanager
@@ -46,7 +50,7 @@ async def open_recorder(
 ) -> AsyncIterator[Recorder]:
     """A recorder on the event store at a PostgreSQL URL, with a pool and the appender's own."""
     async with asyncpg.create_pool(
-        url, min_size=1, max_size=connections, command_timeout=READ_TIMEOUT
+        url, min_size=1, max_size=connections, command_timeout=PATIENCE
     ) as pool:
         recorder = Recorder(pool, lambda: asyncpg.connect(url), patience=patience)
         try:
@@ -139,18 +143,28 @@ class Recorder:
         Raises StoreUnavailable where that fails too.
         """
         try:
-            return await self._pool.fetch(statement, *parameters)
+            return await self._fetch(statement, *parameters)
         except Exception as error:
             if not passes(error):
                 raise
         # What ended one connection, such as a restart, has mostly ended the idle ones as well.
         await self._pool.expire_connections()
         try:
-            return await self._pool.fetch(statement, *parameters)
+            return await self._fetch(statement, *parameters)
         except Exception as error:
             if not passes(error):
                 raise
             raise StoreUnavailable(f"The event store does not answer: {error!r}") from error
+
+    async def _fetch(self, statement: str, *parameters: Any) -> list[asyncpg.Record]:
+        async with self._pool.acquire(timeout=CONNECTING) as connection:
+            try:
+                return await connection.fetch(statement, *parameters)
+            except (asyncio.CancelledError, TimeoutError):
+                # The pool would ask a server that may be gone to cancel the statement, and wait
+                # for its answer as long again.
+                connection.terminate()
+                raise
 
 
 def _stored(row: asyncpg.Record) -> StoredEvent:
