@@ -36,14 +36,14 @@ class Child:
 async def supervise(
     children: Sequence[Child],
     started: Callable[[], Awaitable[None]] | None = None,
-    ended: Callable[[int], None] | None = None,
+    ended: Callable[[Child], None] | None = None,
 ) -> int:
     """Keeps the children running until SIGINT or SIGTERM, then ends them; returns 0.
 
     A child that ends, with whatever status, is started again after a pause that grows. Ending
     them takes GRACE at most. `started` is awaited beside them, to greet once they answer; it is
     cancelled if we are to stop, and what it raises ends the children and is raised here. `ended`
-    is told the process id of each that has ended, before it is started again.
+    is told each that has ended, before it is started again.
     Call it from the main thread: signals are caught there, and the children live with it.
     """
     stop = asyncio.Event()
@@ -73,7 +73,7 @@ def _caught(stop: asyncio.Event) -> Iterator[None]:
             loop.remove_signal_handler(number)
 
 
-async def _keep(child: Child, stop: asyncio.Event, ended: Callable[[int], None] | None) -> None:
+async def _keep(child: Child, stop: asyncio.Event, ended: Callable[[Child], None] | None) -> None:
     clock, pause = asyncio.get_running_loop().time, SHORTEST_PAUSE
     while not stop.is_set():
         began = clock()
@@ -86,7 +86,7 @@ async def _keep(child: Child, stop: asyncio.Event, ended: Callable[[int], None] 
         pause = min(pause * 2, LONGEST_PAUSE)
 
 
-async def _live(child: Child, stop: asyncio.Event, ended: Callable[[int], None] | None) -> str:
+async def _live(child: Child, stop: asyncio.Event, ended: Callable[[Child], None] | None) -> str:
     """One life of the child. Returns how it ended."""
     try:
         process = await asyncio.create_subprocess_exec(
@@ -99,7 +99,7 @@ async def _live(child: Child, stop: asyncio.Event, ended: Callable[[int], None] 
     finally:
         await _end(process)
     if ended is not None:
-        ended(process.pid)
+        ended(child)
     return f"(process {process.pid}) ended with status {process.returncode}"
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from importlib.util import find_spec
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
@@ -20,9 +19,6 @@ from deploy.settings import PREFIX, Settings, load_settings
 if TYPE_CHECKING:
     from api.settings import ApiSettings
 
-# prometheus_client reads it when it is imported: from then on it counts in files there.
-METRICS = "PROMETHEUS_MULTIPROC_DIR"
-
 
 @click.command(
     short_help="The API processes.",
@@ -31,10 +27,10 @@ METRICS = "PROMETHEUS_MULTIPROC_DIR"
 @click.option("--host", help="The address to listen on (CONTENTLOG_HOST).")
 @click.option("--port", type=click.IntRange(1, 65535), help="The port (CONTENTLOG_PORT).")
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes (CONTENTLOG_WORKERS).")
-@click.option("--reuse-port", is_flag=True, hidden=True, help="One of several on the same port.")
+@click.option("--worker", type=int, hidden=True, help="Which one, of several on the same port.")
 @click.option("--alone", is_flag=True, hidden=True, help="There is no other API process.")
 def command(
-    host: str | None, port: int | None, workers: int | None, reuse_port: bool, alone: bool
+    host: str | None, port: int | None, workers: int | None, worker: int | None, alone: bool
 ) -> None:
     """Serve the API until SIGTERM or Ctrl-C.
 
@@ -48,14 +44,14 @@ def command(
         workers=workers or settings.workers,
     )
     configure_logs(settings)
-    if not reuse_port:
+    if worker is None:
         check_port(settings.host, settings.port)
     _check_redis(settings)
     with databases(settings) as found:
         if settings.workers > 1:
-            _supervise(settings, found)
+            _run_workers(settings, found)
         else:
-            _serve(settings, found, reuse_port=reuse_port, alone=alone)
+            _serve(settings, found, worker=worker, alone=alone)
 
 
 def _check_redis(settings: Settings) -> None:
@@ -63,9 +59,20 @@ def _check_redis(settings: Settings) -> None:
         raise Failed(f"{PREFIX}REDIS_URL needs an extra: pip install 'contentlog[redis]'")
 
 
-def _serve(settings: Settings, found: Databases, *, reuse_port: bool, alone: bool) -> None:
+def _run_workers(settings: Settings, found: Databases) -> None:
+    from deploy.workers import run_workers
+
+    run_workers(settings, found)
+
+
+def _serve(settings: Settings, found: Databases, *, worker: int | None, alone: bool) -> None:
+    from deploy.workers import count_as
+
+    if worker is not None:
+        count_as(worker)
     from api.server import serve
 
+    reuse_port = worker is not None
     asyncio.run(serve(_api_settings(settings, found, reuse_port=reuse_port, alone=alone)))
 
 
@@ -73,6 +80,7 @@ def _api_settings(
     settings: Settings, found: Databases, *, reuse_port: bool, alone: bool
 ) -> ApiSettings:
     from api.settings import ApiSettings
+    from deploy.workers import metrics_folder
 
     return ApiSettings(
         event_store_url=found.event_store_url,
@@ -88,19 +96,5 @@ def _api_settings(
         redis_url=settings.redis_url,
         alone=alone,
         trusted_proxies=settings.trusted_proxies,
-        metrics_folder=os.environ.get(METRICS),
+        metrics_folder=metrics_folder(),
     )
-
-
-def _supervise(settings: Settings, found: Databases) -> None:
-    from prometheus_client.multiprocess import mark_process_dead
-
-    from deploy.children import Child, supervise
-    from deploy.program import contentlog
-
-    where = ("--host", settings.host, "--port", str(settings.port))
-    command = contentlog("api", *where, "--workers", "1", "--reuse-port")
-    names = (f"api worker {number}" for number in range(1, settings.workers + 1))
-    with TemporaryDirectory(prefix="contentlog-metrics-") as folder:
-        os.environ.update({**found.environment(), METRICS: folder})
-        asyncio.run(supervise([Child(name, command) for name in names], ended=mark_process_dead))
