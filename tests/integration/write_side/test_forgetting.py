@@ -40,5 +40,5 @@ async def test_two_that_forget_at_once_share_the_work(
 
 
 async def test_it_can_be_told_to_stop(recorder: Recorder) -> None:
-    async with asyncio.timeout(5), forgetting(recorder):
+    async with asyncio.timeout(30), forgetting(recorder):
         await asyncio.sleep(0)
