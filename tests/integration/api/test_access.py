@@ -17,6 +17,7 @@ from api.key_claims import KeyClaims
 from api.keys import Keys
 from tests.integration.projecting import until
 from tests.integration.projector.given import Given
+from tests.proxy import proxy_to
 from write_side import commands as c
 from write_side.repository import Repository
 from write_side.store.conflicts import StoreUnavailable
@@ -252,6 +253,18 @@ class TestStoreAway:
 
             await until(listens_again)
             await settled(known)
+            assert await known.caller(SECRET) is None
+
+    async def test_a_connection_that_is_dead_without_a_word_keeps_no_revoked_key_alive(
+        self, given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(access, "POLL", FOR_EVER)
+        monkeypatch.setattr(access, "TRUSTED", 0.0)
+        async with proxy_to(database_url) as proxy, Access(proxy.url, given.repository) as known:
+            await settled(known)
+            monkeypatch.setattr(access, "PATIENCE", 1.0)
+            proxy.go_dumb("answer")
+            await revoked(given)
             assert await known.caller(SECRET) is None
 
     async def test_a_service_does_not_start_without_its_keys(
