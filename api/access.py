@@ -130,11 +130,15 @@ class Access:
                 _log.error("keys cannot be loaded", exc_info=error)
 
     async def _listen_for_ever(self) -> None:
+        told = False
         while True:
             try:
                 await self._listen()
+                told = False
             except Exception as error:
-                _log.warning("the event store cannot be listened to", fault=repr(error))
+                if not told:
+                    _log.warning("the event store cannot be listened to", fault=repr(error))
+                told = True
             await asyncio.sleep(RETRY)
 
     async def _listen(self) -> None:
