@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 import socket
+import time
 from typing import TypeAlias
 
 import asyncpg
@@ -25,8 +26,11 @@ Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 # Seconds.
 LOOK_AGAIN = 5
-STORE_PATIENCE = 30.0
-MODEL_PATIENCE = 60.0
+CONNECTING = 10.0
+PATIENCE = 10.0
+MOST_PATIENCE = 160.0
+LONG_LIFE = 300.0
+SHORTEST_PAUSE = 0.05
 _log = structlog.get_logger("projector")
 
 
@@ -50,32 +54,53 @@ async def run(settings: ProjectorSettings) -> None:
         await working
 
 
+class _NextLife:
+    """How it begins: after which pause, and how many seconds a statement may take in it.
+
+    A statement that is not answered in time tells of a server that is gone without a word, or of
+    one that is slow. So that the slow one is done some time, it is given twice as long.
+    """
+
+    def __init__(self) -> None:
+        self.pause = SHORTEST_PAUSE
+        self.patience = PATIENCE
+
+    def after(self, error: Exception | None, lasted: float) -> None:
+        self.pause = SHORTEST_PAUSE if lasted > 10 else min(self.pause * 2, 1.0)
+        if lasted > LONG_LIFE:
+            self.patience = PATIENCE
+        elif isinstance(error, TimeoutError):
+            self.patience = min(self.patience * 2, MOST_PATIENCE)
+
+
 async def live(settings: ProjectorSettings) -> None:
     """Begin again after whatever passes; stay halted, and say so, at what does not."""
     projector_id = f"{socket.gethostname()}/{os.getpid()}/{new_id()[-6:]}"
-    pause = 0.05
+    following = _NextLife()
     while True:
-        started = asyncio.get_running_loop().time()
+        began, fault = time.monotonic(), None
         try:
-            await _one_life(settings, projector_id)
+            await _one_life(settings, projector_id, following.patience)
         except Exception as error:
             if not passes(error):
                 raise
             _log.warning("begins again", fault=repr(error))
-        if asyncio.get_running_loop().time() - started > 10:
-            pause = 0.05
-        await asyncio.sleep(pause)
-        pause = min(pause * 2, 1.0)
+            fault = error
+        following.after(fault, time.monotonic() - began)
+        await asyncio.sleep(following.pause)
 
 
-async def _one_life(settings: ProjectorSettings, projector_id: str) -> None:
+async def _one_life(settings: ProjectorSettings, projector_id: str, patience: float) -> None:
     async with contextlib.AsyncExitStack() as stack:
-        store = await asyncpg.connect(
-            settings.event_store_url, timeout=10, command_timeout=STORE_PATIENCE
-        )
-        stack.push_async_callback(_close, store)
-        model = await connect_model(settings.read_model_url)
-        stack.push_async_callback(_close, model)
+        try:
+            store = await asyncpg.connect(
+                settings.event_store_url, timeout=CONNECTING, command_timeout=patience
+            )
+            stack.push_async_callback(_close, store)
+            model = await connect_model(settings.read_model_url, patience=patience)
+            stack.push_async_callback(_close, model)
+        except TimeoutError as error:
+            raise ConnectionError("a database does not answer") from error
         presence = Presence(model, projector_id)
         try:
             await _follow(store, model, presence)
@@ -98,7 +123,7 @@ async def _follow(store: Connection, model: Connection, presence: Presence) -> N
 
 
 async def connect_model(
-    url: str, schema: str = LIVE, patience: float | None = MODEL_PATIENCE
+    url: str, schema: str = LIVE, patience: float | None = PATIENCE
 ) -> Connection:
     """A connection that writes a read model. A statement may take ``patience`` seconds.
 
@@ -107,7 +132,7 @@ async def connect_model(
     """
     return await asyncpg.connect(
         url,
-        timeout=10,
+        timeout=CONNECTING,
         command_timeout=patience,
         server_settings={
             "search_path": schema,

@@ -20,7 +20,10 @@ from read_side.refusals import ReadModelUnavailable
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 SIZE = 10
-PATIENCE = 30.0
+PATIENCE = 10.0
+"""Seconds for a read. Far more than any takes: it is for a server that no longer says anything."""
+CONNECTING = 5.0
+"""Seconds for a connection: its turn, and making it where there is none."""
 PASSING = (
     OSError,
     asyncio.TimeoutError,
@@ -28,8 +31,12 @@ PASSING = (
     asyncpg.OperatorInterventionError,
     asyncpg.InsufficientResourcesError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    asyncpg.TransactionRollbackError,
+    asyncpg.LockNotAvailableError,
 )
-"""Faults of the moment: lost connections, restarts. The same read may well succeed."""
+"""Faults of the moment: lost connections, restarts, what a replica cancels to keep up, an
+operator's lock_timeout. The same read may well succeed."""
 
 
 class Pool:
@@ -49,7 +56,7 @@ class Pool:
 
     async def fetch(self, statement: str, *parameters: Any) -> list[asyncpg.Record]:
         """All rows. Raises what the connection raises."""
-        connection = await self._take()
+        connection = await self._taken()
         try:
             rows = await connection.fetch(statement, *parameters)
         except BaseException as error:
@@ -61,7 +68,7 @@ class Pool:
     @asynccontextmanager
     async def acquire(self) -> AsyncIterator[Connection]:
         """A connection for several statements."""
-        connection = await self._take()
+        connection = await self._taken()
         usable = False
         try:
             yield connection
@@ -77,6 +84,11 @@ class Pool:
     def close(self) -> None:
         for connection in self._open:
             connection.terminate()
+
+    async def _taken(self) -> Connection:
+        # Where none can be made, those who wait for a turn must not become ever more.
+        async with asyncio.timeout(CONNECTING):
+            return await self._take()
 
     async def _take(self) -> Connection:
         while self._idle:
@@ -105,7 +117,7 @@ class Pool:
         try:
             connection = await asyncpg.connect(
                 self._url,
-                timeout=PATIENCE,
+                timeout=CONNECTING,
                 command_timeout=PATIENCE,
                 server_settings={"plan_cache_mode": "force_generic_plan"},
             )

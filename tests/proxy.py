@@ -17,7 +17,8 @@ class Proxy:
 
     ``passed`` counts the bytes that went each way since ``cut_after`` or ``count``; ``cuts`` how
     often a connection was cut. New connections are dropped while ``admits`` is false, and taken
-    but never answered while ``answers`` is.
+    but never answered while ``answers`` is. A dumb connection does not tell the server of the
+    client's end either.
     """
 
     def __init__(self, url: str) -> None:
@@ -28,6 +29,8 @@ class Proxy:
         self._pumps: set[asyncio.Task[None]] = set()
         self._budget: dict[Side, int] = {}
         self._dumb: set[asyncio.Task[None]] = set()
+        self._serving: set[asyncio.Task[None]] = set()
+        self._closing = asyncio.Event()
         self.admits = True
         self.answers = True
         self.passed: dict[Side, int] = {"request": 0, "answer": 0}
@@ -58,6 +61,13 @@ class Proxy:
         """Swallow what one side of the open connections says from now on; they stay open."""
         self._dumb |= {pump for pump in self._pumps if pump.get_name() == side}
 
+    def be_a_black_hole(self) -> None:
+        """Nothing is heard any more, nor refused. What is open by now stays so for ever; new
+        connections are answered again when ``answers`` is true again."""
+        self.answers = False
+        self.go_dumb("request")
+        self.go_dumb("answer")
+
     async def shut(self) -> None:
         """Refuse connections, and cut those there are."""
         assert self._server is not None
@@ -70,14 +80,19 @@ class Proxy:
 
     async def close(self) -> None:
         await self.shut()
+        self._closing.set()
         for pump in self._pumps:
             pump.cancel()
-        await asyncio.gather(*self._pumps, return_exceptions=True)
+        await asyncio.gather(*self._pumps, *self._serving, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, client: asyncio.StreamWriter) -> None:
         if not self.admits:
             client.transport.abort()
             return
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
         answers, server = await self._connect()
         self._open |= {client, server}
         pumps = {
@@ -117,6 +132,8 @@ class Proxy:
                     self.cuts += 1
                     return
                 await self._pass(side, heard, writer)
+        if side == "request" and asyncio.current_task() in self._dumb:
+            await self._closing.wait()
 
     async def _pass(self, side: Side, heard: bytes, writer: asyncio.StreamWriter) -> None:
         self.passed[side] += len(heard)

@@ -10,9 +10,10 @@ from tests.integration.write_side import given
 from tests.integration.write_side.given import check_log, check_store, magazine, plain
 from tests.integration.write_side.holding import held, until_true
 from tests.integration.write_side.lossy import Lossy, lossy
-from tests.proxy import Side
+from tests.proxy import Side, proxy_to
 from write_side.dispatch import execute
 from write_side.domain.refusals import CommandKeyReused, UnknownEntry
+from write_side.store import recorder as recorder_module
 from write_side.store.conflicts import StoreUnavailable
 from write_side.store.recorder import Recorder, open_recorder
 
@@ -80,6 +81,32 @@ async def test_server_that_accepts_and_says_nothing_does_not_hold_an_append_for_
         async with asyncio.timeout(5):
             with pytest.raises(StoreUnavailable):
                 await lost.recorder.append(plain("test/a"))
+
+
+async def test_reads_of_a_server_gone_dumb_end(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder_module, "PATIENCE", 0.5)
+    async with proxy_to(database_url) as proxy, open_recorder(proxy.url) as recorder:
+        proxy.be_a_black_hole()
+        async with asyncio.timeout(20):
+            with pytest.raises(StoreUnavailable):
+                await recorder.head()
+        proxy.answers = True
+        assert await recorder.head() == 0
+
+
+async def test_who_gives_up_a_read_of_a_server_gone_dumb_need_not_wait_for_it(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pool's own way is to ask the server to cancel, and to wait until it has."""
+    monkeypatch.setattr(recorder_module, "PATIENCE", 60.0)
+    async with proxy_to(database_url) as proxy, open_recorder(proxy.url) as recorder:
+        proxy.be_a_black_hole()
+        async with asyncio.timeout(20):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.1):
+                    await recorder.head()
 
 
 # Commands that are sent again

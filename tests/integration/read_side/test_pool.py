@@ -1,0 +1,87 @@
+"""Reads from a database that is away, silent, or slow to be reached."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from read_side import pool as module
+from read_side.pool import Pool, fetch, open_pool
+from read_side.refusals import ReadModelUnavailable
+from tests.integration.projecting import connected
+from tests.proxy import Proxy, proxy_to
+
+ONE = "SELECT 1 AS one"
+LONG = "SELECT pg_sleep(0.3)"
+CUT = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid()"""
+
+
+@pytest.fixture
+async def proxy(database_url: str) -> AsyncIterator[Proxy]:
+    async with proxy_to(database_url) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PATIENCE", 0.3)
+    monkeypatch.setattr(module, "CONNECTING", 0.3)
+
+
+async def use_all(pool: Pool, size: int) -> None:
+    """Every connection has been made."""
+    await asyncio.gather(*(fetch(pool, LONG) for _ in range(size)))
+
+
+async def test_connections_that_were_ended_are_replaced(database_url: str) -> None:
+    async with open_pool(database_url) as pool:
+        await use_all(pool, 3)
+        async with connected(database_url) as killer:
+            await killer.execute(CUT)
+        for _ in range(3):
+            assert [row["one"] for row in await fetch(pool, ONE)] == [1]
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_database_that_falls_silent_is_unavailable_until_it_speaks_again(
+    proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with asyncio.timeout(30), open_pool(proxy.url) as pool:
+        proxy.be_a_black_hole()
+        for _ in range(2):
+            with pytest.raises(ReadModelUnavailable):
+                await fetch(pool, ONE)
+        proxy.answers = True
+        monkeypatch.setattr(module, "CONNECTING", 20)
+        assert [row["one"] for row in await fetch(pool, ONE)] == [1]
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_who_waits_for_a_turn_that_does_not_come_is_told_so(proxy: Proxy) -> None:
+    async with asyncio.timeout(30), open_pool(proxy.url) as pool:
+        proxy.be_a_black_hole()
+        asked = (fetch(pool, ONE) for _ in range(50))
+        outcomes = await asyncio.gather(*asked, return_exceptions=True)
+        assert {type(outcome) for outcome in outcomes} == {ReadModelUnavailable}
+        proxy.answers = True
+        async with asyncio.timeout(20):
+            while True:
+                try:
+                    await asyncio.gather(*(pool.fetch(ONE) for _ in range(20)))
+                except TimeoutError:
+                    continue
+                break
+
+
+async def test_what_a_lock_timeout_cancels_is_a_fault_of_the_moment(database_url: str) -> None:
+    async with connected(database_url) as holder, connected(database_url) as operator:
+        name = await operator.fetchval("SELECT current_database()")
+        await operator.execute(f'ALTER DATABASE "{name}" SET lock_timeout = 1')
+        async with open_pool(database_url) as pool, holder.transaction():
+            await holder.execute("LOCK TABLE read_model.workspace")
+            with pytest.raises(ReadModelUnavailable):
+                await fetch(pool, "SELECT FROM read_model.workspace")
