@@ -1,0 +1,170 @@
+"""Projector and API as processes on two databases, each behind a proxy, under load."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import itertools
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from tests.integration.projecting import connected, dump, project_all, until
+from tests.integration.projector.given import Given
+from tests.processes import Processes
+from write_side import commands as c
+from write_side.repository import Repository
+from write_side.store.mapper import EventMapper
+from write_side.store.recorder import open_recorder
+
+SECRET = "a-secret-of-the-fault-tests"
+# Seconds. What a process waits for a database that is silent adds up to some twenty.
+PATIENCE = 90.0
+PACE = 0.1
+_ENTRIES = "SELECT substr(originator_id, 7) FROM write_side.event WHERE topic = 'entry.created.v1'"
+
+
+class Load:
+    """Creates and reads, one after another, and what came of them."""
+
+    def __init__(self, session: aiohttp.ClientSession) -> None:
+        self._session = session
+        self.created: set[str] = set()
+        self.creates: list[int] = []
+        self.reads: list[int] = []
+
+    async def create_for_ever(self) -> None:
+        for n in itertools.count():
+            body = {"contentTypeSlug": "posts", "title": f"Post {n}"}
+            async with self._session.post("/v1/content", json=body) as response:
+                if response.status == 200:
+                    self.created.add((await response.json())["data"]["id"])
+                self.creates.append(response.status)
+            await asyncio.sleep(PACE)
+
+    async def read_for_ever(self) -> None:
+        while True:
+            async with self._session.get("/v1/content/posts?status=draft") as response:
+                self.reads.append(response.status)
+            await asyncio.sleep(PACE)
+
+    async def creates_get(self, status: int) -> None:
+        """Wait until one that is asked for from now on is answered so."""
+        await _answered(self.creates, status)
+
+    async def reads_get(self, status: int) -> None:
+        await _answered(self.reads, status)
+
+
+async def _answered(answers: list[int], status: int) -> None:
+    # The next one may have been asked for before.
+    since = len(answers) + 1
+
+    async def answered() -> bool:
+        return status in answers[since:]
+
+    await until(answered, PATIENCE)
+
+
+class Service:
+    """The two processes. ``store_url`` and ``model_url`` lead past the proxies."""
+
+    def __init__(self, store_url: str, model_url: str, processes: Processes) -> None:
+        self.store_url = store_url
+        self.model_url = model_url
+        self.processes = processes
+        self.session: aiohttp.ClientSession
+        self.load: Load
+
+    async def readiness(self) -> tuple[int, Any]:
+        await asyncio.sleep(PACE)
+        async with self.session.get("/readyz") as response:
+            return response.status, await response.json()
+
+    async def until_ready(self) -> None:
+        async def ready() -> bool:
+            return (await self.readiness())[0] == 200
+
+        await until(ready, PATIENCE)
+
+    async def until_away(self) -> None:
+        """Wait until readiness says that a database does not answer."""
+
+        async def not_ready() -> bool:
+            status, body = await self.readiness()
+            return status == 503 and "a database does not answer" in body["reason"]
+
+        await until(not_ready, PATIENCE)
+
+    async def check(self, fresh_model_url: str) -> None:
+        """What was answered is in the log, and all of the log is in the read model, once."""
+        async with connected(self.store_url) as connection:
+            rows = await connection.fetch(_ENTRIES)
+        assert self.load.created <= {row[0] for row in rows}
+        assert {*self.load.creates, *self.load.reads} <= {200, 503}
+        await self.until_level()
+        await project_all(self.store_url, fresh_model_url)
+        assert await dump(self.model_url) == await dump(fresh_model_url)
+
+    async def until_level(self) -> None:
+        async def level() -> bool:
+            status, body = await self.readiness()
+            return status == 200 and body["head"] == body["checkpoint"]
+
+        await until(level, PATIENCE)
+
+
+@asynccontextmanager
+async def under_load(service: Service) -> AsyncIterator[Load]:
+    """Clients that create and read until the end; whatever they meet but an answer is raised."""
+    load = service.load = Load(service.session)
+    tasks = [asyncio.create_task(work()) for work in (load.create_for_ever, load.read_for_ever)]
+    try:
+        await load.creates_get(200)
+        await load.reads_get(200)
+        yield load
+    finally:
+        for task in tasks:
+            task.cancel()
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+    assert all(isinstance(one, asyncio.CancelledError) for one in ended), ended
+
+
+@asynccontextmanager
+async def serving(
+    store_url: str, model_url: str, log: Path, *, through: Callable[[str], str] = str
+) -> AsyncIterator[Service]:
+    """``through``: the URL by which the processes reach a database."""
+    await prepare(store_url)
+    processes = Processes(through(store_url), log, CONTENTLOG_READ_MODEL_URL=through(model_url))
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(asyncio.to_thread, processes.stop)
+        service = Service(store_url, model_url, processes)
+        for name in ("projector", "api"):
+            processes.start(name)
+        service.session = await stack.enter_async_context(
+            aiohttp.ClientSession(
+                processes.url,
+                headers={"Authorization": f"Bearer {SECRET}"},
+                timeout=aiohttp.ClientTimeout(total=60),
+            )
+        )
+        await processes.caught_up()
+        yield service
+
+
+async def prepare(store_url: str) -> None:
+    """A workspace with a content type and a key."""
+    async with open_recorder(store_url) as recorder:
+        given = Given(Repository(recorder, EventMapper()))
+        await given.magazine()
+        await given.does(
+            c.IssueKey,
+            workspace="acme",
+            name="load",
+            permissions=("content.view", "content.edit"),
+            secret_hash=hashlib.sha256(SECRET.encode()).hexdigest(),
+        )

@@ -1,0 +1,196 @@
+"""Faults of PostgreSQL under load: a database that is away, and one that does not say so.
+
+Projector and API come back by themselves, readiness tells the truth meanwhile, what was answered
+is in the log, and the read model is what a projection from the beginning comes to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from tests.databases import Databases
+from tests.e2e.faulty import PATIENCE, Load, Service, serving, under_load
+from tests.e2e.postgres import Postgres, postgres
+from tests.integration.projecting import connected, until
+from tests.proxy import Proxy, proxy_to
+
+AWAY = 2.0
+CONNECTIONS = 40
+_TERMINATE = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
+"""
+_IMPATIENT = """DO $$ BEGIN EXECUTE format(
+    'ALTER DATABASE %I SET statement_timeout = ''50ms''', current_database()); END $$"""
+_PATIENT = """DO $$ BEGIN EXECUTE format(
+    'ALTER DATABASE %I RESET statement_timeout', current_database()); END $$"""
+_HOLD_LOG = "SELECT FROM write_side.head FOR UPDATE"
+_HOLD_MODEL = "SELECT FROM read_model.checkpoint FOR UPDATE"
+
+
+@pytest.fixture
+def fresh_url(databases: Databases) -> Iterator[str]:
+    """For the projection that all is compared with."""
+    with databases.new() as url:
+        yield url
+
+
+class TestOneOfTwoDatabases:
+    @pytest.fixture
+    def model_url(self, databases: Databases) -> Iterator[str]:
+        with databases.new() as url:
+            yield url
+
+    @pytest.fixture
+    async def proxies(self, database_url: str, model_url: str) -> AsyncIterator[dict[str, Proxy]]:
+        async with proxy_to(database_url) as store, proxy_to(model_url) as model:
+            yield {database_url: store, model_url: model}
+
+    @pytest.fixture
+    async def service(
+        self, database_url: str, model_url: str, proxies: dict[str, Proxy], tmp_path: Path
+    ) -> AsyncIterator[Service]:
+        urls = {url: proxy.url for url, proxy in proxies.items()}
+        log = tmp_path / "processes.log"
+        async with serving(database_url, model_url, log, through=urls.__getitem__) as service:
+            yield service
+
+    async def test_while_the_event_store_is_away_reads_go_on(
+        self, service: Service, proxies: dict[str, Proxy], fresh_url: str
+    ) -> None:
+        proxy = proxies[service.store_url]
+        async with under_load(service) as load:
+            await terminate_sessions(service.store_url)
+            await proxy.shut()
+            await service.until_away()
+            await load.creates_get(503)
+            await load.reads_get(200)
+            await asyncio.sleep(AWAY)
+            await proxy.open()
+            await load.creates_get(200)
+            await service.until_ready()
+
+            proxy.be_a_black_hole()
+            await service.until_away()
+            await load.creates_get(503)
+            await load.reads_get(200)
+            proxy.answers = True
+            await load.creates_get(200)
+            await service.until_ready()
+        await service.check(fresh_url)
+
+    async def test_while_the_read_model_is_away_creates_go_on(
+        self, service: Service, proxies: dict[str, Proxy], fresh_url: str
+    ) -> None:
+        proxy = proxies[service.model_url]
+        async with under_load(service) as load:
+            await terminate_sessions(service.model_url)
+            await proxy.shut()
+            await service.until_away()
+            await load.reads_get(503)
+            await load.creates_get(200)
+            await asyncio.sleep(AWAY)
+            await proxy.open()
+            await load.reads_get(200)
+            await service.until_ready()
+
+            proxy.be_a_black_hole()
+            await service.until_away()
+            await load.reads_get(503)
+            await load.creates_get(200)
+            proxy.answers = True
+            await load.reads_get(200)
+            await service.until_ready()
+        await service.check(fresh_url)
+
+    async def test_who_is_told_to_stop_while_both_are_silent_ends_in_good_order(
+        self, service: Service, proxies: dict[str, Proxy]
+    ) -> None:
+        for proxy in proxies.values():
+            proxy.be_a_black_hole()
+        await service.until_away()
+        for process in service.processes.running.values():
+            process.send_signal(signal.SIGTERM)
+        for process in service.processes.running.values():
+            assert await asyncio.to_thread(process.wait, PATIENCE) == 0
+
+
+class TestAServerOfItsOwn:
+    @pytest.fixture
+    def server(self, data: Path) -> Iterator[Postgres]:
+        with postgres(data, f"max_connections={CONNECTIONS}") as server:
+            yield server
+
+    @pytest.fixture
+    def url(self, server: Postgres, tmp_path: Path) -> Iterator[str]:
+        with Databases(server.url(), tmp_path).new() as url:
+            yield url
+
+    async def test_what_an_operator_does_to_it_passes(
+        self, server: Postgres, url: str, fresh_url: str, tmp_path: Path
+    ) -> None:
+        async with serving(url, url, tmp_path / "processes.log") as service:
+            async with under_load(service) as load:
+                for fault in (restart, fill, cut_short):
+                    await fault(server, service, load)
+                    await load.creates_get(200)
+                    await load.reads_get(200)
+                    await service.until_ready()
+            await service.check(fresh_url)
+
+
+async def restart(server: Postgres, service: Service, _load: Load) -> None:
+    await asyncio.to_thread(server.stop)
+    await service.until_away()
+    await asyncio.to_thread(server.start)
+
+
+async def fill(server: Postgres, service: Service, load: Load) -> None:
+    """All connections are taken by others, those of the service included."""
+    async with AsyncExitStack() as taken:
+        killer = await taken.enter_async_context(connected(service.store_url))
+        await killer.execute(_TERMINATE)
+
+        async def full() -> bool:
+            with contextlib.suppress(asyncpg.TooManyConnectionsError):
+                await taken.enter_async_context(connected(server.url()))
+                return False
+            # Full of ours: the service has not been quicker.
+            return not await killer.fetch(_TERMINATE)
+
+        await until(full, PATIENCE)
+        await service.until_away()
+        await load.creates_get(503)
+        await load.reads_get(503)
+
+
+async def cut_short(_server: Postgres, service: Service, load: Load) -> None:
+    """Statements may take 50 ms, while rows that they need are held for longer."""
+    url = service.store_url
+    async with connected(url) as operator:
+        await operator.execute(_IMPATIENT)
+        await operator.execute(_TERMINATE)
+        async with held(url, _HOLD_LOG), held(url, _HOLD_MODEL):
+            await load.creates_get(503)
+        await operator.execute(_PATIENT)
+        await operator.execute(_TERMINATE)
+
+
+@asynccontextmanager
+async def held(url: str, sql: str) -> AsyncIterator[None]:
+    async with connected(url) as connection, connection.transaction():
+        await connection.execute(sql)
+        yield
+
+
+async def terminate_sessions(url: str) -> None:
+    async with connected(url) as connection:
+        await connection.execute(_TERMINATE)
