@@ -1,0 +1,201 @@
+"""A second read model, in a database of its own, beside the first: one more projector fills it
+from position 0, and an API on it serves the same."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from msgspec import Struct
+
+from read_side.schema import LIVE, PREVIOUS
+from tests.databases import Databases
+from tests.e2e.commands import Commands
+from tests.integration.projecting import caught_up, connected, dump, rendered
+from tests.integration.projector.given import Given
+from tests.integration.projector.rebuilding import schemas
+from tests.integration.projector.story import Story
+from tests.processes import Processes, running
+from write_side import commands as c
+from write_side.repository import Repository
+
+SECRETS = {"acme": "a-secret-of-acme-for-both", "other": "a-secret-of-other-for-both"}
+OF_ONE_ANSWER = {"date", "x-request-id"}
+OF_ITS_RATE = "x-ratelimit-"
+ENVIRONMENTS = ("", "staging")
+STATUSES = ("published", "draft", "archived")
+_IDENTITY = """
+SELECT checkpoint.*, 'read_model'::regnamespace::oid FROM read_model.checkpoint"""
+_DAMAGE = """
+UPDATE read_model.entry SET title = 'Damaged'
+WHERE id = (SELECT id FROM read_model.entry ORDER BY id LIMIT 1)"""
+
+
+class Place(Struct):
+    """A read model, the processes on it, and the commands that are run for it."""
+
+    url: str
+    processes: Processes
+    commands: Commands
+
+    @property
+    def api(self) -> str:
+        return self.processes.url
+
+
+@pytest.fixture
+def elsewhere(databases: Databases) -> Iterator[str]:
+    """An empty database, as an operator has just created it."""
+    with databases.new(empty=True) as url:
+        yield url
+
+
+@pytest.fixture
+async def log(repository: Repository) -> Repository:
+    await Story(repository, 20).tell(120)
+    given = Given(repository)
+    for workspace, secret in SECRETS.items():
+        await given.does(
+            c.IssueKey,
+            workspace=workspace,
+            name="reader",
+            permissions=("content.view", "content.edit"),
+            secret_hash=hashlib.sha256(secret.encode()).hexdigest(),
+        )
+    return repository
+
+
+@asynccontextmanager
+async def place(store_url: str, model_url: str, log: Path) -> AsyncIterator[Place]:
+    commands = Commands(store_url, model_url, log.parent)
+    await commands.run("migrate")
+    with running(store_url, log, CONTENTLOG_READ_MODEL_URL=model_url) as processes:
+        await processes.caught_up()
+        yield Place(model_url, processes, commands)
+
+
+@pytest.fixture
+async def first(database_url: str, log: Repository, tmp_path: Path) -> AsyncIterator[Place]:
+    async with place(database_url, database_url, tmp_path / "first.log") as found:
+        yield found
+
+
+@pytest.fixture
+async def second(
+    database_url: str, first: Place, elsewhere: str, tmp_path: Path
+) -> AsyncIterator[Place]:
+    """Begun when the first has long been at work."""
+    async with place(database_url, elsewhere, tmp_path / "second.log") as found:
+        yield found
+
+
+async def test_it_serves_the_same_and_is_rebuilt_without_a_touch_to_the_first(
+    first: Place, second: Place, database_url: str
+) -> None:
+    assert await compare_answers(first, second) > 50
+    await what_one_api_creates_is_read_at_the_other(first, second)
+    await caught_up(database_url, second.url)
+    before, dumped = await identity(first.url), await dump(first.url)
+    await second_is_damaged_and_mended(first, second)
+    assert await identity(first.url) == before
+    assert await schemas(first.url) == [LIVE]
+    assert await schemas(second.url) == [LIVE, PREVIOUS]
+    await rendered(second.url)
+    assert await dump(first.url) == await dump(second.url) == dumped
+
+
+async def second_is_damaged_and_mended(first: Place, second: Place) -> None:
+    async with connected(second.url) as connection:
+        await connection.execute(_DAMAGE)
+    refused = await second.commands.refused("verify")
+    assert refused.result["readModel"] == 1
+    seen = await first.commands.run("verify")
+    assert (seen.result["readModel"], seen.result["claims"]) == (0, 0)
+    await second.commands.refused("rebuild")
+    done = await second.commands.run("rebuild", "--accept-differences")
+    assert done.result["differences"] == 1
+    await second.commands.run("rollback")
+    await second.commands.refused("verify")
+    await second.commands.run("rollback")
+    await second.commands.run("verify")
+
+
+async def identity(url: str) -> tuple[Any, ...]:
+    """What a rebuild, a rollback or another projector would change."""
+    async with connected(url) as connection:
+        row = await connection.fetchrow(_IDENTITY)
+    assert row is not None
+    return tuple(row)
+
+
+async def what_one_api_creates_is_read_at_the_other(first: Place, second: Place) -> None:
+    """The position that one of them tells is understood by the other, which waits for it."""
+    body = {"contentTypeSlug": "type-0", "title": "New", "slug": "of-both", "status": "published"}
+    headers = {"Authorization": f"Bearer {SECRETS['acme']}"}
+    async with aiohttp.ClientSession(headers=headers) as session:
+        types = await session.get(f"{first.api}/v1/content-types")
+        body["contentTypeSlug"] = (await types.json())["data"][0]["slug"]
+        for writing, reading in ((first, second), (second, first)):
+            body["slug"] = f"by-{writing.processes.port}"
+            async with session.post(f"{writing.api}/v1/content", json=body) as created:
+                assert (created.status, created.headers["X-Content-Visible"]) == (200, "true")
+                token = {"X-Content-Position": created.headers["X-Content-Position"]}
+            path = f"/v1/content/{body['contentTypeSlug']}/{body['slug']}"
+            async with session.get(f"{reading.api}{path}", headers=token) as read:
+                assert read.status == 200
+
+
+async def compare_answers(first: Place, second: Place) -> int:
+    """Everything there is to read, asked of both; returns how many answers were the same."""
+    compared = 0
+    async with aiohttp.ClientSession() as session:
+        for workspace in SECRETS:
+            for environment in ENVIRONMENTS:
+                asked = paths(session, first, workspace, environment)
+                async for path in asked:
+                    answers = [
+                        await answer(session, one, workspace, environment, path)
+                        for one in (first, second)
+                    ]
+                    assert answers[0] == answers[1], path
+                    compared += 1
+    return compared
+
+
+async def paths(
+    session: aiohttp.ClientSession, first: Place, workspace: str, environment: str
+) -> AsyncIterator[str]:
+    for path in ("/v1/content-types", "/v1/content", "/v1/content/none-such"):
+        yield path
+    _, _, body = await answer(session, first, workspace, environment, "/v1/content-types")
+    for slug in [found["slug"] for found in body["data"]]:
+        yield f"/v1/content-types/{slug}"
+        for status in STATUSES:
+            for query in (f"status={status}", f"status={status}&locale=fr-FR&limit=3"):
+                yield f"/v1/content/{slug}?{query}"
+            path = f"/v1/content/{slug}?limit=5&status={status}"
+            _, _, page = await answer(session, first, workspace, environment, path)
+            for entry in page["data"]:
+                for locale in ("en-US", "de-DE"):
+                    yield f"/v1/content/{slug}/{entry['slug']}?status={status}&locale={locale}"
+
+
+async def answer(
+    session: aiohttp.ClientSession, place: Place, workspace: str, environment: str, path: str
+) -> tuple[int, list[tuple[str, str]], Any]:
+    """The status, the headers but those of one answer, and the very text with what it says."""
+    headers = {"Authorization": f"Bearer {SECRETS[workspace]}"}
+    if environment:
+        headers["X-Environment"] = environment
+    async with session.get(f"{place.api}{path}", headers=headers) as response:
+        of_all = [
+            (name, value)
+            for name, value in response.headers.items()
+            if name.lower() not in OF_ONE_ANSWER and not name.lower().startswith(OF_ITS_RATE)
+        ]
+        return response.status, [*of_all, ("", await response.text())], await response.json()
