@@ -1,0 +1,225 @@
+"""What hypothesis draws to tell a log: little of each kind, so that things meet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tests.integration.projector.naive import Place
+
+WORKSPACES = ("acme", "other")
+ENVIRONMENTS = ("production", "staging")
+PLACES: list[Place] = [(one, other) for one in WORKSPACES for other in ENVIRONMENTS]
+TYPES = ("posts", "pages", "people")
+LANGUAGES = ("en-US", "sv-SE")
+LOCALES = ("en-US", "sv-SE", "fr-FR", "zh-TW")
+STATUSES = ("draft", "published", "archived")
+MEDIA = ("logo", "photo")
+TITLES = ("Hello, World!", "Ünï ✓ ½", "Title", "title")
+SLUGS = ("one", "two", "three", "a/b ü", "title")
+Deed = tuple[str, dict[str, Any]]
+"""Which, and with what."""
+NEW = "new"
+"""A slug that no other entry has."""
+Beginning = tuple[Place, dict[str, Any], list[dict[str, Any]]]
+ELSEWHERE = 12
+"""From this number on, an entry is one of any workspace and environment, living or not."""
+
+_INNER = {"slug": "q", "type": "text"}
+_RANK = {"slug": "rank", "type": "number"}
+_NOTES = {"slug": "notes", "type": "repeater", "fields": [{"slug": "note", "type": "rich_text"}]}
+_FIELDS: list[dict[str, Any]] = [
+    {"slug": "body", "type": "text"},
+    {"slug": "body", "type": "text", "required": True},
+    {"slug": "lead", "type": "rich_text"},
+    {"slug": "views", "type": "number"},
+    {"slug": "open", "type": "boolean"},
+    {"slug": "when", "type": "datetime"},
+    {"slug": "any", "type": "json"},
+    {"slug": "mood", "type": "select", "options": ["good", "bad"]},
+    {"slug": "mood", "type": "select", "options": ["good", "odd"]},
+    {"slug": "moods", "type": "select", "multiple": True, "options": ["good", "bad"]},
+    {"slug": "cover", "type": "media"},
+    {"slug": "author", "type": "reference", "to": ["posts", "people"]},
+    {"slug": "related", "type": "reference", "multiple": True},
+    {"slug": "faq", "type": "repeater", "fields": [_INNER, _RANK]},
+    {"slug": "faq", "type": "repeater", "fields": [_NOTES, _INNER]},
+    {"slug": "faq", "type": "repeater", "fields": [{**_INNER, "required": True}]},
+    {"slug": "layout", "type": "section"},
+    {"slug": "lead", "type": "number"},
+    {"slug": "related", "type": "reference"},
+]
+_STAGES: tuple[list[str], ...] = ([], ["writing"], ["writing", "review"], ["review", "writing"])
+
+_texts = st.sampled_from(["Text", "More text", "Ünï ✓", "", None])
+_numbers = st.sampled_from(range(ELSEWHERE + 2))
+_living = st.sampled_from(range(ELSEWHERE))
+_workspaces = st.sampled_from(WORKSPACES)
+_media = st.sampled_from(MEDIA)
+_titles = st.sampled_from(TITLES)
+_slugs = st.sampled_from(SLUGS)
+_statuses = st.sampled_from(STATUSES)
+locales = st.sampled_from(LOCALES)
+places = st.sampled_from(PLACES)
+
+_definitions = st.fixed_dictionaries(
+    {
+        "name": st.sampled_from(["Posts", "Renamed"]),
+        "fields": st.lists(
+            st.sampled_from(_FIELDS), min_size=3, max_size=9, unique_by=lambda one: one["slug"]
+        ),
+        "stages": st.sampled_from(_STAGES),
+    }
+)
+_elements = st.fixed_dictionaries(
+    {},
+    optional={
+        "q": _texts,
+        "rank": st.sampled_from([1, 2.5, None]),
+        "notes": st.lists(st.fixed_dictionaries({}, optional={"note": _texts}), max_size=2)
+        | st.none(),
+    },
+)
+# A reference is drawn as the number of an entry.
+_values = st.fixed_dictionaries(
+    {},
+    optional={
+        "body": _texts,
+        "lead": _texts,
+        "views": st.sampled_from([0, 1, 1.0, -2.5, None]),
+        "open": st.booleans(),
+        "when": st.sampled_from(["2026-01-31", "2026-01-31T09:30:00+02:00"]),
+        "any": st.sampled_from([{"b": 1, "a": [None]}, "", [], 7, None]),
+        "mood": st.just("good"),
+        "moods": st.lists(st.just("bad"), max_size=2),
+        "author": _living,
+        "related": st.lists(_living, max_size=2),
+        "faq": st.lists(_elements, max_size=2),
+    },
+)
+# Of the wrong kind for most fields of the slug, or refused by some versions of a type.
+_odd_values = st.sampled_from(
+    [
+        {"body": 7},
+        {"body": None},
+        {"views": "7"},
+        {"views": True},
+        {"open": "true"},
+        {"mood": "bad"},
+        {"mood": "odd"},
+        {"moods": "bad"},
+        {"cover": "logo"},
+        {"cover": "photo"},
+        {"faq": {"q": "no list"}},
+        {"faq": [{"q": 7}]},
+        {"faq": [{"q": "Text", "notes": [{"note": 7}]}]},
+        {"related": "no id"},
+        {"related": [ELSEWHERE]},
+        {"author": ELSEWHERE + 3},
+        {"unknown": 7},
+    ]
+)
+_translation = st.fixed_dictionaries(
+    {
+        "title": st.sampled_from([None, "", "Titre", "Rubrik"]),
+        "fields": st.fixed_dictionaries(
+            {},
+            optional={
+                "body": _texts,
+                "lead": _texts,
+                "faq": st.lists(_elements, max_size=2),
+                "views": st.just(7),
+            },
+        ),
+    }
+)
+_translations = st.dictionaries(st.sampled_from(LOCALES[1:]), _translation, max_size=2)
+_entries = st.fixed_dictionaries(
+    {
+        "title": _titles,
+        "slug": st.sampled_from([*[NEW] * 9, None, "", *SLUGS]),
+        "language": st.sampled_from(("en-US", "en-US", "sv-SE")),
+        "status": _statuses,
+        "fields": _values,
+        "texts": _translations,
+    }
+)
+_several = st.lists(_entries, min_size=2, max_size=4)
+_changes = st.fixed_dictionaries(
+    {"fields": _values},
+    optional={
+        "title": _titles,
+        "slug": _slugs,
+        "status": _statuses,
+        "stage": st.sampled_from(["writing", "review"]),
+        "texts": _translations,
+    },
+)
+_plans = st.fixed_dictionaries(
+    {
+        "entries": st.sampled_from([None, 0, 3, 6]),
+        "content_types": st.sampled_from([None, None, 2]),
+        "staging": st.sampled_from([True, True, False]),
+    }
+)
+
+
+def _deed(name: str, **given: st.SearchStrategy[Any]) -> st.SearchStrategy[Deed]:
+    return st.tuples(st.just(name), st.fixed_dictionaries(given))
+
+
+def _only(**given: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """A change of nothing else."""
+    return st.fixed_dictionaries({"fields": st.just({}), **given})
+
+
+_CREATE = _deed("create_entry", place=places, number=_numbers, new=_entries)
+_UPDATE = _deed("update_entry", place=places, number=_numbers, changes=_changes)
+_DEEDS = (
+    *[_CREATE] * 5,
+    *[_UPDATE] * 4,
+    _deed("create_oddly", place=places, number=_numbers, new=_entries, values=_odd_values),
+    _deed(
+        "import_entries",
+        place=places,
+        number=_numbers,
+        rows=_several,
+    ),
+    _deed(
+        "update_entry",
+        place=places,
+        number=_numbers,
+        changes=st.fixed_dictionaries({"fields": _odd_values}),
+    ),
+    *[
+        _deed("update_entry", place=places, number=_numbers, changes=_only(**{what: strategy}))
+        for what, strategy in (
+            ("status", _statuses),
+            ("stage", st.sampled_from(["writing", "review"])),
+            ("texts", st.dictionaries(locales, _translation, min_size=1, max_size=1)),
+        )
+    ],
+    _deed("slugs_change_hands", place=places, number=_living),
+    *[_deed("delete_entry", place=places, number=_numbers)] * 2,
+    _deed("create_type", place=places, slug=st.sampled_from(TYPES), definition=_definitions),
+    *[_deed("revise_type", place=places, number=_numbers, definition=_definitions)] * 2,
+    _deed("remove_type", place=places, number=_numbers, emptied=st.booleans()),
+    _deed("change_plan", workspace=_workspaces, plan=_plans),
+    _deed("put_media", workspace=_workspaces, media_id=_media),
+    _deed("remove_media", workspace=_workspaces, media_id=_media),
+    *[_deed("time_passes", seconds=st.sampled_from([0.001, 60, -0.002]))] * 2,
+)
+batches = st.lists(st.integers(1, 9), min_size=1, max_size=3)
+renderings = st.integers(0, 3)
+
+
+@st.composite
+def beginnings(draw: st.DrawFn) -> list[Beginning]:
+    """For each place a type, and entries of it."""
+    return [(place, draw(_definitions), draw(_several)) for place in PLACES]
+
+
+@st.composite
+def deeds(draw: st.DrawFn) -> list[Deed]:
+    return draw(st.lists(st.one_of(_DEEDS), min_size=6, max_size=15))

@@ -1,0 +1,134 @@
+"""Everything a reader can see of one environment, held against what the specification says."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+
+from read_side import entries
+from read_side.content_types import content_types
+from read_side.entries import EntryRow, Page
+from read_side.pool import Pool
+from read_side.refusals import EntryNotFound, TypeNotFound
+from tests.integration.projector.drawing import LANGUAGES, SLUGS, STATUSES, TYPES
+from tests.integration.projector.naive import Naive, Place
+from tests.integration.projector.naive_values import No
+
+Paged = Callable[..., Awaitable[Page]]
+
+
+class Looking:
+    """``limit``: of every page; ``locale``: the texts asked for."""
+
+    def __init__(self, pool: Pool, naive: Naive, place: Place, limit: int, locale: str) -> None:
+        self._pool = pool
+        self._naive = naive
+        self._place = place
+        self._limit = limit
+        self._locale = locale
+
+    async def everywhere(self) -> None:
+        await self.at_types()
+        await self.across(None)
+        for slug in TYPES:
+            await self.across(slug)
+            await self.at_type(slug)
+            await self.at_each(slug)
+
+    async def at_types(self) -> None:
+        found = await content_types(self._pool, *self._place)
+        said = self._naive.types.get(self._place, {})
+        assert [(one.slug, one.name) for one in found] == [
+            (slug, said[slug]["name"]) for slug in sorted(said)
+        ]
+
+    async def at_type(self, type_slug: str) -> None:
+        for status in STATUSES:
+            for language in LANGUAGES:
+                where = (type_slug, status, language, self._locale)
+                await self._pages(
+                    _answer(self._naive.list_of_type, self._place, *where),
+                    entries.list_of_type,
+                    type_slug=type_slug,
+                    status=status,
+                    language=language,
+                )
+
+    async def across(self, type_slug: str | None) -> None:
+        said = _answer(self._naive.list_across_types, self._place, type_slug, self._locale)
+        await self._pages(said, entries.list_across_types, type_slug=type_slug)
+
+    async def _pages(self, said: list[Any] | None, paged: Paged, **where: Any) -> None:
+        """Each page is that part of the whole: so all of them have each entry once, in order."""
+        length = 0 if said is None else len(said)
+        for offset in range(0, length + self._limit, self._limit):
+            try:
+                page = await paged(
+                    self._pool,
+                    *self._place,
+                    locale=self._locale,
+                    limit=self._limit,
+                    offset=offset,
+                    **where,
+                )
+            except TypeNotFound:
+                assert said is None, f"{self._place} has {where}"
+                return
+            assert said is not None, f"{self._place} has no {where}"
+            assert page.total == length, (self._place, where)
+            expected = said[offset : offset + self._limit]
+            assert [seen(row) for row in page.rows] == [as_seen(one) for one in expected]
+
+    async def at_each(self, type_slug: str) -> None:
+        """Single entries, by every slug there is or could be."""
+        slugs = {*SLUGS, *(entry["slug"] for entry in self._naive.of(self._place, type_slug))}
+        for slug in sorted(slugs):
+            for language in LANGUAGES:
+                where = (type_slug, slug, language, self._locale)
+                said = _answer(self._naive.one, self._place, *where)
+                found = await self._one(type_slug, slug, language)
+                assert found == (said and as_seen(said)), (self._place, where)
+
+    async def _one(self, type_slug: str, slug: str, language: str) -> Any:
+        try:
+            row = await entries.one(
+                self._pool,
+                *self._place,
+                type_slug=type_slug,
+                slug=slug,
+                language=language,
+                locale=self._locale,
+            )
+        except (TypeNotFound, EntryNotFound):
+            return None
+        return seen(row)
+
+
+def _answer(ask: Callable[..., Any], *where: Any) -> Any:
+    try:
+        return ask(*where)
+    except No:
+        return None
+
+
+def seen(row: EntryRow) -> dict[str, Any]:
+    """A row in the words of the naive model; values as JSON, where 1, 1.0 and true are three."""
+    return {
+        "id": row.id,
+        "title": row.title,
+        "slug": row.slug,
+        "status": row.status,
+        "stage": None if row.stage is None else msgspec.json.decode(row.stage)["id"],
+        "language": row.language,
+        "published": row.published_at,
+        "created": row.created_at,
+        "updated": row.updated_at,
+        "type": (row.type_name, row.type_slug),
+        "fields": bytes(row.fields).decode(),
+    }
+
+
+def as_seen(said: dict[str, Any]) -> dict[str, Any]:
+    return {**said, "fields": msgspec.json.encode(dict(said["fields"])).decode()}

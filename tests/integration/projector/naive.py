@@ -1,0 +1,282 @@
+"""The service in plain dicts and loops, as specification.md and readings.md have it.
+
+Slow, and short enough to be held true by reading it beside those two pages. It has no code in
+common with what it is held against. Where something is refused it raises ``No``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from tests.integration.projector.naive_entries import (
+    Entry,
+    Type,
+    lacks,
+    newest_first,
+    published,
+    saying,
+    slug_of,
+    stage_of,
+    translate,
+)
+from tests.integration.projector.naive_values import (
+    Field,
+    No,
+    Values,
+    accepted,
+    kinds,
+    shown,
+    targets,
+    translatable,
+    translated,
+)
+
+Place = tuple[str, str]
+"""Workspace and environment."""
+
+
+class Naive:
+    def __init__(self) -> None:
+        self.workspaces: dict[str, dict[str, Any]] = {}
+        self.types: dict[Place, dict[str, Type]] = {}
+        self.entries: list[Entry] = []
+        """In the order of the log."""
+
+    # Workspaces (readings, «Plans»)
+
+    def create_workspace(self, workspace: str, plan: dict[str, Any]) -> None:
+        self.workspaces[workspace] = {"plan": plan, "media": set()}
+        self.types[workspace, "production"] = {}
+
+    def change_plan(self, workspace: str, plan: dict[str, Any]) -> None:
+        self.workspaces[workspace]["plan"] = plan
+
+    def add_environment(self, place: Place) -> None:
+        if place in self.types:
+            return
+        if not self.workspaces[place[0]]["plan"]["staging"]:
+            raise No(402)
+        self.types[place] = {}
+
+    def put_media(self, workspace: str, media_id: str) -> None:
+        self.workspaces[workspace]["media"].add(media_id)
+
+    def remove_media(self, workspace: str, media_id: str) -> None:
+        self.workspaces[workspace]["media"].discard(media_id)
+
+    def _check_room(self, place: Place, what: str, used: int) -> None:
+        limit = self.workspaces[place[0]]["plan"][what]
+        if limit is not None and used > limit:
+            raise No(402)
+
+    # Content types
+
+    def create_type(
+        self, place: Place, slug: str, name: str, fields: list[Field], stages: list[str]
+    ) -> None:
+        if place[1] == "staging" and not self.workspaces[place[0]]["plan"]["staging"]:
+            raise No(402)
+        if place not in self.types:
+            raise No(404)
+        if slug in self.types[place]:
+            raise No(409)
+        self._check_room(place, "content_types", len(self.types[place]) + 1)
+        self.types[place][slug] = {
+            "name": name,
+            "fields": fields,
+            "stages": stages,
+            "kinds": kinds(fields),
+        }
+
+    def revise_type(
+        self, place: Place, slug: str, name: str, fields: list[Field], stages: list[str]
+    ) -> None:
+        known = self.type(place, slug)
+        for path, kind in kinds(fields).items():
+            if known["kinds"].get(path, kind) != kind:
+                raise No(400)
+        known.update(name=name, fields=fields, stages=stages)
+        known["kinds"] |= kinds(fields)
+
+    def remove_type(self, place: Place, slug: str) -> None:
+        self.type(place, slug)
+        if any(self.of(place, slug)):
+            raise No(409)
+        del self.types[place][slug]
+
+    def type(self, place: Place, slug: str) -> Type:
+        if slug not in self.types.get(place, {}):
+            raise No(404)
+        return self.types[place][slug]
+
+    # Entries (readings, «Entries», «Slugs», «Values of fields»)
+
+    def create_entry(self, at: datetime, place: Place, type_slug: str, new: Entry) -> None:
+        self._create(at, place, type_slug, [new], coming=[])
+
+    def import_entries(self, at: datetime, place: Place, type_slug: str, new: list[Entry]) -> None:
+        """All of them or none; they may refer to one another."""
+        self._create(at, place, type_slug, new, coming=new)
+
+    def _create(
+        self, at: datetime, place: Place, type_slug: str, new: list[Entry], coming: list[Entry]
+    ) -> None:
+        """What is refused first: values, then slugs, then the plan."""
+        type_ = self.type(place, type_slug)
+        made = [self._made(at, place, type_slug, type_, one) for one in new]
+        types = {one["id"]: type_slug for one in coming}
+        for entry in made:
+            self._check_targets(place, type_, entry["fields"], coming=types)
+        before = list(self.entries)
+        for entry in made:
+            if self._taken(entry, entry["slug"], before):
+                raise No(409)
+            before.append(entry)
+        self._check_room(place, "entries", sum(entry["place"] == place for entry in before))
+        self.entries = before
+
+    def _made(self, at: datetime, place: Place, type_slug: str, type_: Type, new: Entry) -> Entry:
+        fields = accepted(type_["fields"], new["fields"])
+        entry = {
+            "id": new["id"],
+            "place": place,
+            "type": type_slug,
+            "title": new["title"],
+            "slug": new["slug"] or slug_of(new["title"]),
+            "language": new["language"],
+            "status": new["status"],
+            "stage": type_["stages"][0] if type_["stages"] else None,
+            "fields": fields,
+            "texts": {},
+            "created": at,
+            "updated": at,
+            "published": at if new["status"] == "published" else None,
+        }
+        for locale, texts in new["texts"].items():
+            translate(entry, type_, locale, texts)
+        if not entry["title"] or (entry["status"] == "published" and lacks(type_, fields)):
+            raise No(400)
+        return entry
+
+    def update_entry(self, at: datetime, place: Place, entry_id: str, changes: Entry) -> None:
+        """Changes what is given: title, slug, status, stage, fields, texts by locale."""
+        entry = self.entry(place, entry_id)
+        type_ = self.type(place, entry["type"])
+        before = saying(entry)
+        after = {**entry, "texts": {code: dict(of) for code, of in entry["texts"].items()}}
+        after["fields"] = {**entry["fields"], **accepted(type_["fields"], changes["fields"])}
+        self._check_targets(place, type_, accepted(type_["fields"], changes["fields"]), entry)
+        for what in ("title", "slug", "status", "stage"):
+            after[what] = changes.get(what, entry[what])
+        for locale, texts in changes.get("texts", {}).items():
+            translate(after, type_, locale, texts)
+        if not after["title"] or not after["slug"]:
+            raise No(400)
+        if changes.get("stage") is not None and changes["stage"] not in type_["stages"]:
+            raise No(400)
+        if after["status"] == "published":
+            lacked = lacks(type_, entry["fields"]) if entry["status"] == "published" else []
+            if set(lacks(type_, after["fields"])) - set(lacked):
+                raise No(400)
+        if self._taken(entry, after["slug"], self.entries):
+            raise No(409)
+        if saying(after) == before:
+            return
+        after["updated"] = max(at, entry["updated"])
+        after["published"] = published(entry, after["status"], after["updated"])
+        entry.update(after)
+
+    def delete_entry(self, place: Place, entry_id: str) -> None:
+        self.entries.remove(self.entry(place, entry_id))
+
+    def entry(self, place: Place, entry_id: str) -> Entry:
+        for entry in self.entries:
+            if (entry["place"], entry["id"]) == (place, entry_id):
+                return entry
+        raise No(404)
+
+    def _taken(self, by: Entry, slug: str, entries: list[Entry]) -> bool:
+        """Unique within workspace, environment, content type and language."""
+        return any(
+            (other["place"], other["type"], other["language"], other["slug"])
+            == (by["place"], by["type"], by["language"], slug)
+            and other["id"] != by["id"]
+            for other in entries
+        )
+
+    def _check_targets(
+        self,
+        place: Place,
+        type_: Type,
+        fields: Values,
+        holder: Entry | None = None,
+        coming: dict[str, str] | None = None,
+    ) -> None:
+        """What the entry refers to already is accepted, though it may be gone."""
+        held = [found[1:] for found in targets(type_["fields"], holder["fields"] if holder else {})]
+        living = {one["id"]: one["type"] for one in self.entries if one["place"] == place}
+        living |= coming or {}
+        for field, path, target in targets(type_["fields"], fields):
+            if (path, target) in held:
+                continue
+            if field["type"] == "media":
+                if target not in self.workspaces[place[0]]["media"]:
+                    raise No(400)
+            elif target not in living or living[target] not in field.get("to", [living[target]]):
+                raise No(400)
+
+    # What readers see
+
+    def of(self, place: Place, type_slug: str | None = None) -> Iterator[Entry]:
+        return (
+            entry
+            for entry in self.entries
+            if entry["place"] == place and type_slug in (None, entry["type"])
+        )
+
+    def list_of_type(
+        self, place: Place, type_slug: str, status: str, language: str, locale: str
+    ) -> list[Entry]:
+        """§4.1, without its page."""
+        self.type(place, type_slug)
+        matching = [
+            entry
+            for entry in self.of(place, type_slug)
+            if (entry["status"], entry["language"]) == (status, language)
+        ]
+        return [self._seen(entry, locale) for entry in newest_first(matching)]
+
+    def list_across_types(self, place: Place, type_slug: str | None, locale: str) -> list[Entry]:
+        """§4.3, without its page."""
+        if type_slug is not None:
+            self.type(place, type_slug)
+        matching = list(self.of(place, type_slug))
+        return [self._seen(entry, locale, typed=True) for entry in newest_first(matching)]
+
+    def one(self, place: Place, type_slug: str, slug: str, language: str, locale: str) -> Entry:
+        """§4.2."""
+        self.type(place, type_slug)
+        for entry in self.of(place, type_slug):
+            if (entry["slug"], entry["language"]) == (slug, language):
+                return self._seen(entry, locale, typed=True)
+        raise No(404)
+
+    def _seen(self, entry: Entry, locale: str, *, typed: bool = False) -> Entry:
+        type_ = self.types[entry["place"]][entry["type"]]
+        texts = entry["texts"].get(locale, {"title": None, "fields": {}})
+        fields = translated(translatable(type_["fields"]), entry["fields"], texts["fields"])
+        return {
+            "id": entry["id"],
+            "title": texts["title"] or entry["title"],
+            "slug": entry["slug"],
+            "status": entry["status"],
+            "stage": stage_of(entry, type_),
+            "language": entry["language"],
+            "published": entry["published"],
+            "created": entry["created"],
+            "updated": entry["updated"],
+            "type": (type_["name"], entry["type"]) if typed else (None, None),
+            "fields": shown(type_["fields"], fields),
+        }

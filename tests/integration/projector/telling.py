@@ -1,0 +1,282 @@
+"""Tells commands twice: to the service, and to the naive model of what it must do."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, tzinfo
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from api.errors import status_of
+from tests.integration.projector import drawing as d
+from tests.integration.projector.given import raws
+from tests.integration.projector.naive import Naive, Place
+from tests.integration.projector.naive_values import No
+from write_side import commands as c
+from write_side.dispatch import Executed, execute
+from write_side.domain.definition import Field, Option, Stage
+from write_side.domain.events import Plan, Translation
+from write_side.domain.identity import Actor, Scope
+from write_side.domain.refusals import Refused
+from write_side.repository import Repository
+
+ACTOR = Actor("operator", "laws")
+BEGINNING = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
+
+
+class Clock:
+    """Stands still until it is moved, and may be moved back."""
+
+    time = BEGINNING
+
+    @classmethod
+    def now(cls, _zone: tzinfo) -> datetime:
+        return cls.time
+
+
+class Twice:
+    """``told``: the naive model as of each position of the log that a command ended at."""
+
+    def __init__(self, repository: Repository) -> None:
+        self.naive = Naive()
+        self.told = {0: Naive()}
+        self._repository = repository
+        self._numbers = itertools.count(1)
+
+    async def begin(self, beginnings: list[d.Beginning]) -> None:
+        Clock.time = BEGINNING
+        plan = Plan(staging=True)
+        for workspace in d.WORKSPACES:
+            await self.both(
+                partial(self.naive.create_workspace, workspace, msgspec.structs.asdict(plan)),
+                c.CreateWorkspace(actor=ACTOR, workspace=workspace, name="W", plan=plan),
+            )
+            await self.add_environment((workspace, "staging"))
+            await self.put_media(workspace, d.MEDIA[0])
+        for place, definition, new in beginnings:
+            await self.create_type(place, d.TYPES[0], definition)
+            for one in new:
+                await self.create_entry(place, 0, one)
+
+    async def tell(self, deeds: list[d.Deed]) -> None:
+        for name, given in deeds:
+            await getattr(self, name)(**given)
+
+    async def time_passes(self, seconds: float) -> None:
+        Clock.time += timedelta(seconds=seconds)
+
+    async def create_entry(self, place: Place, number: int, new: dict[str, Any]) -> None:
+        type_slug, drawn = self._type(place, number), self._new(place, new)
+        await self.both(
+            partial(self.naive.create_entry, Clock.time, place, type_slug, drawn),
+            created(place, type_slug, drawn),
+        )
+
+    async def create_oddly(
+        self, place: Place, number: int, new: dict[str, Any], values: dict[str, Any]
+    ) -> None:
+        await self.create_entry(place, number, {**new, "fields": {**new["fields"], **values}})
+
+    async def import_entries(self, place: Place, number: int, rows: list[dict[str, Any]]) -> None:
+        type_slug, drawn = self._type(place, number), [self._new(place, row) for row in rows]
+        await self.both(
+            partial(self.naive.import_entries, Clock.time, place, type_slug, drawn),
+            c.ImportEntries(
+                actor=ACTOR,
+                scope=Scope(*place),
+                content_type_slug=type_slug,
+                import_id=entry_id(next(self._numbers)),
+                file_name="rows.csv",
+                entries=[created(place, type_slug, row) for row in drawn],
+            ),
+        )
+
+    async def update_entry(self, place: Place, number: int, changes: dict[str, Any]) -> None:
+        await self._update(place, self._which(place, number), self._resolved(place, changes))
+
+    async def slugs_change_hands(self, place: Place, number: int) -> None:
+        one, other = self._which(place, number), self._which(place, number + 1)
+        for entry, slug in ((one, "aside"), (other, "one"), (one, "two"), (one, "one")):
+            await self._update(place, entry, {"fields": {}, "slug": slug})
+
+    async def _update(self, place: Place, one: str, drawn: dict[str, Any]) -> None:
+        await self.both(
+            partial(self.naive.update_entry, Clock.time, place, one, drawn),
+            updated(place, one, drawn),
+        )
+
+    async def delete_entry(self, place: Place, number: int) -> None:
+        await self._delete(place, self._which(place, number))
+
+    async def _delete(self, place: Place, one: str) -> None:
+        await self.both(
+            partial(self.naive.delete_entry, place, one),
+            c.DeleteEntry(actor=ACTOR, scope=Scope(*place), entry_id=one),
+        )
+
+    async def create_type(self, place: Place, slug: str, definition: dict[str, Any]) -> None:
+        await self.both(
+            partial(self.naive.create_type, place, slug, **definition),
+            c.CreateContentType(actor=ACTOR, scope=Scope(*place), slug=slug, **defined(definition)),
+        )
+
+    async def revise_type(self, place: Place, number: int, definition: dict[str, Any]) -> None:
+        slug = self._type(place, number)
+        await self.both(
+            partial(self.naive.revise_type, place, slug, **definition),
+            c.ReviseContentType(actor=ACTOR, scope=Scope(*place), slug=slug, **defined(definition)),
+        )
+
+    async def remove_type(self, place: Place, number: int, emptied: bool) -> None:
+        slug = self._type(place, number)
+        for one in [entry["id"] for entry in self.naive.of(place, slug)] if emptied else []:
+            await self._delete(place, one)
+        await self.both(
+            partial(self.naive.remove_type, place, slug),
+            c.RemoveContentType(actor=ACTOR, scope=Scope(*place), slug=slug),
+        )
+
+    async def change_plan(self, workspace: str, plan: dict[str, Any]) -> None:
+        await self.both(
+            partial(self.naive.change_plan, workspace, plan),
+            c.ChangePlan(actor=ACTOR, workspace=workspace, plan=Plan(**plan)),
+        )
+
+    async def add_environment(self, place: Place) -> None:
+        await self.both(
+            partial(self.naive.add_environment, place),
+            c.AddEnvironment(actor=ACTOR, scope=Scope(*place)),
+        )
+
+    async def put_media(self, workspace: str, media_id: str) -> None:
+        await self.both(
+            partial(self.naive.put_media, workspace, media_id),
+            c.PutMedia(
+                actor=ACTOR,
+                workspace=workspace,
+                media_id=media_id,
+                url="https://cdn.example/1",
+                name=f"{Clock.time:%M}",
+                content_type="image/png",
+            ),
+        )
+
+    async def remove_media(self, workspace: str, media_id: str) -> None:
+        await self.both(
+            partial(self.naive.remove_media, workspace, media_id),
+            c.RemoveMedia(actor=ACTOR, workspace=workspace, media_id=media_id),
+        )
+
+    async def both(self, foreseen: Callable[[], None], command: c.Command) -> None:
+        """To both: either carries it out, or refuses it with the same status."""
+        status = 200
+        try:
+            foreseen()
+        except No as no:
+            status = no.status
+        executed = await self._execute(command)
+        if isinstance(executed, Executed):
+            assert status == 200, command
+            if executed.events:
+                self.told[executed.position] = copy.deepcopy(self.naive)
+        else:
+            assert status_of(executed) == status, (executed, command)
+
+    async def _execute(self, command: c.Command) -> Executed | Refused:
+        try:
+            return await execute(command, self._repository)
+        except Refused as refusal:
+            return refusal
+
+    def _new(self, place: Place, drawn: dict[str, Any]) -> dict[str, Any]:
+        number = next(self._numbers)
+        slug = f"new-{number}" if drawn["slug"] == d.NEW else drawn["slug"]
+        return {**self._resolved(place, drawn), "id": entry_id(number), "slug": slug}
+
+    def _resolved(self, place: Place, drawn: dict[str, Any]) -> dict[str, Any]:
+        """Numbers of entries as ids, wherever values refer to them."""
+        fields = dict(drawn["fields"])
+        if isinstance(fields.get("author"), int):
+            fields["author"] = self._which(place, fields["author"])
+        if isinstance(fields.get("related"), list):
+            fields["related"] = [self._which(place, number) for number in fields["related"]]
+        return {**drawn, "fields": fields}
+
+    def _type(self, place: Place, number: int) -> str:
+        here = sorted(self.naive.types.get(place, ()))
+        if number < d.ELSEWHERE and here:
+            return here[number % len(here)]
+        return d.TYPES[number % len(d.TYPES)]
+
+    def _which(self, place: Place, number: int) -> str:
+        here = [entry["id"] for entry in self.naive.of(place)]
+        if number < d.ELSEWHERE and here:
+            return str(here[number % len(here)])
+        return entry_id(number % d.ELSEWHERE + 1)
+
+
+def entry_id(number: int) -> str:
+    return f"00000000-0000-7000-8000-{number:012d}"
+
+
+def created(place: Place, type_slug: str, drawn: dict[str, Any]) -> c.CreateEntry:
+    return c.CreateEntry(
+        actor=ACTOR,
+        scope=Scope(*place),
+        content_type_slug=type_slug,
+        entry_id=drawn["id"],
+        title=drawn["title"],
+        slug=drawn["slug"],
+        language=drawn["language"],
+        status=drawn["status"],
+        fields=raws(**drawn["fields"]),
+        translations=translated(drawn["texts"]),
+    )
+
+
+def updated(place: Place, one: str, drawn: dict[str, Any]) -> c.UpdateEntry:
+    given: dict[str, Any] = {
+        what: drawn[what] for what in ("title", "slug", "status") if what in drawn
+    }
+    if "stage" in drawn:
+        given["stage_id"] = drawn["stage"]
+    return c.UpdateEntry(
+        actor=ACTOR,
+        scope=Scope(*place),
+        entry_id=one,
+        fields=raws(**drawn["fields"]),
+        translations=translated(drawn.get("texts", {})),
+        **given,
+    )
+
+
+def translated(drawn: dict[str, Any]) -> dict[str, Translation]:
+    return {
+        locale: Translation(texts["title"], raws(**texts["fields"]))
+        for locale, texts in drawn.items()
+    }
+
+
+def defined(definition: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "name": definition["name"],
+        "fields": tuple(map(field, definition["fields"])),
+        "stages": tuple(Stage(stage, stage.title()) for stage in definition["stages"]),
+    }
+
+
+def field(drawn: dict[str, Any]) -> Field:
+    return Field(
+        slug=drawn["slug"],
+        name=drawn["slug"].title(),
+        type=drawn["type"],
+        required=drawn.get("required", False),
+        multiple=drawn.get("multiple", False),
+        options=tuple(Option(one, one.title()) for one in drawn.get("options", ())),
+        to=tuple(drawn.get("to", ())),
+        fields=tuple(map(field, drawn.get("fields", ()))),
+    )

@@ -1,0 +1,244 @@
+"""The laws, for any commands in any order: what the log comes to, what is served, what a rebuild
+makes of it and what the specification says are the same; whatever is killed, rebuilt or rolled
+back meanwhile, and in whatever batches.
+
+Told by hypothesis, to the service and to a naive model of the specification at once. A time of
+its own, so that entries are created in one millisecond and clocks go back; bounds so small that
+what is meant for large logs happens in small ones.
+
+CONTENTLOG_TEST_LAWS=500 tells five hundred long stories, others each time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, ClassVar, TypeVar
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    rule,
+    run_state_machine_as_test,
+)
+
+from projector import columns, known, rendering, writer
+from projector.rebuild import rebuild as rebuilding
+from projector.rebuild import replay, streams
+from projector.rebuild.claims import claims_that_differ
+from projector.rebuild.rollback import NothingToGoBackTo
+from projector.rebuild.work import AtWork, Work
+from read_side import entries as queries
+from read_side.pool import open_pool
+from read_side.schema import PREVIOUS
+from tests.databases import Databases
+from tests.integration.projecting import (
+    checkpoint_of,
+    connected,
+    dump,
+    head_of,
+    project_all,
+    until,
+)
+from tests.integration.projector import drawing as d
+from tests.integration.projector.aborting import LOST, aborting
+from tests.integration.projector.looking import Looking
+from tests.integration.projector.naive import Place
+from tests.integration.projector.rebuilding import rebuild, rollback, schemas, silent
+from tests.integration.projector.telling import Clock, Twice
+from write_side import decision, repository
+from write_side.repository import Repository
+from write_side.store.mapper import EventMapper
+from write_side.store.recorder import open_recorder
+
+T = TypeVar("T")
+
+MANY = int(os.environ.get("CONTENTLOG_TEST_LAWS", "0"))
+IN_THE_SUITE = settings(
+    max_examples=10,
+    stateful_step_count=12,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+AT_LENGTH = settings(
+    IN_THE_SUITE,
+    max_examples=MANY or 1,
+    stateful_step_count=20,
+    derandomize=False,
+    phases=[Phase.generate, Phase.shrink],
+    print_blob=True,
+)
+COUNTS = """
+SELECT workspace, environment, content_type_id, status, language, n FROM read_model.entry_count
+EXCEPT ALL
+SELECT workspace, environment, content_type_id, status, language, count(*)
+FROM read_model.entry GROUP BY 1, 2, 3, 4, 5"""
+KINDS = """
+SELECT count(DISTINCT (workspace, environment, content_type_id, status, language))
+     = (SELECT count(*) FROM read_model.entry_count) FROM read_model.entry"""
+
+
+@pytest.fixture(autouse=True)
+def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, name, bound in (
+        (writer, "COPY_FROM", 3),
+        (columns, "PORTION", 300),
+        (known, "FEW", 1),
+        (known, "KNOWN_BYTES", 300),
+        (rendering, "CHUNK", 2),
+        (queries, "DEEP", 3),
+        (streams, "EVENTS_IN_A_RANGE", 9),
+        (streams, "PAGE", 4),
+        (replay, "TYPES_KEPT", 1),
+        (rebuilding, "CLOSE", 2),
+        (repository, "CACHED_TYPES", 2),
+    ):
+        monkeypatch.setattr(module, name, bound)
+
+
+def test_the_laws_hold(databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decision, "datetime", Clock)
+    monkeypatch.setattr(Laws, "databases", databases, raising=False)
+    run_state_machine_as_test(Laws, settings=AT_LENGTH if MANY else IN_THE_SUITE)
+
+
+class Laws(RuleBasedStateMachine):
+    """Tells everything twice, and looks."""
+
+    databases: ClassVar[Databases]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached = 0
+        self.sound = True
+        self.stack = contextlib.ExitStack()
+        self.url = self.stack.enter_context(self.databases.new())
+        self.runner = self.stack.enter_context(asyncio.Runner())
+        self.pool = self._opened(open_pool(self.url))
+        self.twice = Twice(Repository(self._opened(open_recorder(self.url)), EventMapper()))
+
+    def _opened(self, context: contextlib.AbstractAsyncContextManager[T]) -> T:
+        opened = self.runner.run(context.__aenter__())
+        self.stack.callback(lambda: self.runner.run(context.__aexit__(None, None, None)))
+        return opened
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        try:
+            return self.runner.run(work)
+        except BaseException:
+            self.sound = False
+            raise
+
+    def teardown(self) -> None:
+        with self.stack:
+            if self.sound:
+                self.run(self._at_last())
+
+    # What is told
+
+    @initialize(beginnings=d.beginnings())
+    def begin(self, beginnings: list[d.Beginning]) -> None:
+        self.run(self.twice.begin(beginnings))
+
+    @rule(deeds=d.deeds())
+    def tell(self, deeds: list[d.Deed]) -> None:
+        self.run(self.twice.tell(deeds))
+
+    @rule(deeds=d.deeds())
+    def tell_more(self, deeds: list[d.Deed]) -> None:
+        self.tell(deeds)
+
+    # What becomes of it
+
+    @rule(batches=d.batches, renderings=d.renderings)
+    def project(self, batches: list[int], renderings: int) -> None:
+        self.run(project_all(self.url, self.url, batches, renderings))
+        assert self.run(self._position()) == self.run(head_of(self.url))
+
+    @rule(batch=st.integers(1, 9), statement=st.integers(1, 40), renderings=d.renderings)
+    def project_and_die(self, batch: int, statement: int, renderings: int) -> None:
+        self._dying(statement, lambda: project_all(self.url, self.url, [batch], renderings))
+
+    @rule(work=st.sampled_from([rebuild, rollback]), statement=st.none() | st.integers(1, 120))
+    def switch(
+        self, work: Callable[[str], Coroutine[Any, Any, object]], statement: int | None
+    ) -> None:
+        """To another read model; or die at it."""
+        if work is rollback and PREVIOUS not in self.run(schemas(self.url)):
+            work = nothing_to_go_back_to
+        if statement is None:
+            self.run(self._alone(lambda: work(self.url)))
+            self.run(self._position())
+        else:
+            self._dying(statement, lambda: work(self.url))
+
+    def _dying(self, statement: int, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        async def dying() -> None:
+            with contextlib.suppress(AtWork, *LOST), aborting(statement):
+                await work()
+
+        self.run(dying())
+        self.run(self._position())
+
+    async def _alone(self, work: Callable[[], Awaitable[object]]) -> None:
+        """Once whoever died at it is known to be dead."""
+
+        async def done() -> bool:
+            try:
+                await work()
+            except AtWork:
+                return False
+            return True
+
+        await until(done)
+
+    async def _position(self) -> int:
+        """Which never goes back."""
+        position = await checkpoint_of(self.url)
+        assert position >= self.reached
+        self.reached = position
+        return position
+
+    # What is seen of it
+
+    @rule(place=d.places, limit=st.integers(1, 4), locale=d.locales)
+    def look(self, place: Place, limit: int, locale: str) -> None:
+        self.run(self._look(place, limit, locale))
+
+    async def _look(self, place: Place, limit: int, locale: str) -> None:
+        """However far the log is projected; but for the midst of a command that is several events,
+        of which the naive model knows nothing."""
+        then = self.twice.told.get(await self._position())
+        if then is not None:
+            await Looking(self.pool, then, place, limit, locale).everywhere()
+
+    async def _at_last(self) -> None:
+        await project_all(self.url, self.url)
+        assert await self._position() in self.twice.told
+        for place, locale in zip(d.PLACES, d.LOCALES, strict=True):
+            await self._look(place, 3, locale)
+        await self._check_counts_and_claims()
+        expected = await dump(self.url)
+        for work in (rebuild, rollback):
+            await self._alone(lambda work=work: work(self.url))  # type: ignore[misc]
+            found = await dump(self.url)
+            assert found == expected
+
+    async def _check_counts_and_claims(self) -> None:
+        async with connected(self.url) as connection:
+            assert await connection.fetch(COUNTS) == []
+            assert await connection.fetchval(KINDS)
+            assert await claims_that_differ(connection, Work(silent)) == []
+
+
+async def nothing_to_go_back_to(url: str) -> None:
+    with pytest.raises(NothingToGoBackTo):
+        await rollback(url)
