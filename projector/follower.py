@@ -96,7 +96,10 @@ class Follower:
         row = await self._model.fetchrow(statement("begin_epoch"))
         assert row is not None
         if row["shape"] != SHAPE:
-            raise Halted("the read model has another shape than this code writes; rebuild it")
+            raise Halted(
+                "the read model has another shape than this code writes: rebuild it, or start the "
+                "version that made it"
+            )
         checkpoint = Checkpoint(row["position"], row["originator_id"], row["originator_version"])
         _log.info("active", epoch=row["epoch"], position=checkpoint.position)
         return row["epoch"], checkpoint

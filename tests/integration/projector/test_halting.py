@@ -210,5 +210,5 @@ async def test_a_read_model_of_another_shape_is_not_written(
     await given.magazine()
     await execute(database_url, ("UPDATE read_model.checkpoint SET shape = 'older'",))
     async with projecting(database_url):
-        await until_halted(database_url, "another shape than this code writes; rebuild it")
+        await until_halted(database_url, "another shape than this code writes: rebuild it")
     assert await checkpoint_of(database_url) == 0

@@ -1,0 +1,151 @@
+"""Events that the projector's version does not know: it says so wherever one looks, reads go on,
+and the next version resumes there. A read model of a newer version is left alone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from msgspec import json
+
+from tests.databases import Databases
+from tests.e2e.commands import Commands
+from tests.e2e.faulty import Service, serving
+from tests.e2e.newer_projector import TOPIC
+from tests.integration.projecting import checkpoint_of, connected, dump, project_all, until
+from write_side.domain.events import TOPICS, MediaAdded
+
+APPEND = """
+WITH at AS (UPDATE write_side.head SET position = position + 1 RETURNING position)
+INSERT INTO write_side.event
+SELECT position, 'media/acme/hero', 1, $1, $2 FROM at RETURNING notification_id"""
+STATE = """
+{"workspace": "acme", "actor": {"kind": "operator", "id": "test"}, "at": "2026-01-31T12:00:00Z",
+ "media_id": "hero", "url": "https://example.com/hero.png", "name": "Hero",
+ "content_type": "image/png"}"""
+NEWER = "UPDATE read_model.checkpoint SET shape = 'of a newer version'"
+NEW = {"contentTypeSlug": "posts", "title": "One"}
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "processes.log"
+
+
+@pytest.fixture
+async def service(database_url: str, log: Path) -> AsyncIterator[Service]:
+    async with serving(database_url, database_url, log) as service:
+        yield service
+
+
+@pytest.fixture
+def commands(database_url: str, tmp_path: Path) -> Commands:
+    return Commands(database_url, database_url, tmp_path)
+
+
+@pytest.fixture
+def fresh_url(databases: Databases) -> Iterator[str]:
+    with databases.new() as url:
+        yield url
+
+
+async def test_an_unknown_event_is_told_of_everywhere_and_the_next_version_resumes_there(
+    service: Service,
+    commands: Commands,
+    log: Path,
+    fresh_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    url = service.store_url
+    await create(service, "before")
+    async with connected(url) as connection:
+        position = await connection.fetchval(APPEND, TOPIC, STATE)
+    await create(service, "after", is_visible=False)
+
+    told = f"at position {position}, stream media/acme/hero"
+    await until_halted(service, told)
+    assert reasons_logged(log)[0].startswith(told)
+    assert TOPIC in reasons_logged(log)[0]
+    assert f"HALTED: {told}" in (await commands.run("status")).printed
+    status = (await commands.run("status", "--json")).result
+    assert status["projectors"][0]["halted"].startswith(told)
+    assert (status["checkpoint"], status["head"]) == (position - 1, position + 1)
+    assert await metric(service, "contentlog_projector_halted") == 1
+    assert await titles(service) == ["before"]
+
+    service.processes.running["projector"].terminate()
+    service.processes.running["projector"].wait(30)
+    with newer_projector(url, log):
+        await service.until_level()
+        assert await titles(service) == ["after", "before"]
+        assert await metric(service, "contentlog_projector_halted") == 0
+    monkeypatch.setitem(TOPICS, TOPIC, MediaAdded)
+    await project_all(url, fresh_url)
+    assert await dump(url) == await dump(fresh_url)
+
+
+async def test_a_read_model_of_a_newer_version_is_not_written_while_reads_go_on(
+    service: Service, commands: Commands, log: Path
+) -> None:
+    await create(service, "before")
+    async with connected(service.model_url) as connection:
+        await connection.execute(NEWER)
+    service.processes.kill("projector")
+    service.processes.start("projector")
+    checkpoint = await checkpoint_of(service.model_url)
+    await create(service, "after", is_visible=False)
+    await until_halted(service, "another shape")
+    assert "another shape" in reasons_logged(log)[0]
+    assert "another shape" in (await commands.run("status")).printed
+    assert await metric(service, "contentlog_projector_halted") == 1
+    assert await titles(service) == ["before"]
+    assert await checkpoint_of(service.model_url) == checkpoint
+
+
+async def create(service: Service, title: str, *, is_visible: bool = True) -> None:
+    body = {**NEW, "title": title}
+    async with service.session.post("/v1/content", json=body) as response:
+        visible = response.headers["X-Content-Visible"]
+        assert (response.status, visible) == (200, str(is_visible).lower())
+
+
+async def titles(service: Service) -> list[str]:
+    async with service.session.get("/v1/content/posts?status=draft") as response:
+        assert response.status == 200
+        return [entry["title"] for entry in (await response.json())["data"]]
+
+
+async def until_halted(service: Service, saying: str) -> None:
+    async def halted() -> bool:
+        status, body = await service.readiness()
+        told = body.get("reason") or ""
+        return status == 503 and told.startswith("the projector has halted") and saying in told
+
+    await until(halted, 60)
+
+
+def reasons_logged(log: Path) -> list[str]:
+    lines = [json.decode(line) for line in log.read_bytes().splitlines()]
+    return [line["reason"] for line in lines if line["event"] == "halted"]
+
+
+async def metric(service: Service, name: str) -> float:
+    async with service.session.get("/metrics") as response:
+        lines = (await response.text()).splitlines()
+    return next(float(line.split()[-1]) for line in lines if line.startswith(f"{name} "))
+
+
+@contextmanager
+def newer_projector(url: str, log: Path) -> Iterator[None]:
+    command = [sys.executable, "-m", "tests.e2e.newer_projector", url, url]
+    with log.open("ab") as lines:
+        process = subprocess.Popen(command, stdout=lines, stderr=lines)
+        try:
+            yield
+        finally:
+            process.terminate()
+            process.wait(30)
