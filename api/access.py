@@ -69,13 +69,17 @@ class Access:
     async def caller(self, secret: str) -> Caller | None:
         """Whose key it is; None for one that is missing, unknown or revoked."""
         came = time.monotonic()
-        digest = hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
+        digest = _digest(secret)
         await self._looked_since(max(came - TRUSTED, self._told))
         caller = self._claims.keys.caller(digest)
         if caller is None or not secret:
             await self._looked_since(came)
             caller = self._claims.keys.caller(digest)
         return caller if secret else None
+
+    def known(self, secret: str) -> Caller | None:
+        """Whose key it is as far as is known, for what is shown and refuses nobody."""
+        return self._claims.keys.caller(_digest(secret)) if secret else None
 
     async def _looked_since(self, moment: float) -> None:
         if self._looked < moment and not self._away:
@@ -165,3 +169,7 @@ class Access:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()

@@ -12,6 +12,7 @@ from aiohttp import web
 from api import parameters
 from api.context import SERVICE, Call
 from api.errors import BadRequest, Forbidden, NotVisibleYet, Unauthorized
+from api.keys import secret_of
 from api.limits.responses import check_address_limit, check_key_limit
 from api.positions import HEADER
 from write_side.domain.workspace import check_environment
@@ -21,8 +22,8 @@ Handler = Callable[[Call], Awaitable[web.Response]]
 
 
 async def check_key(call: Call) -> None:
-    """401. ``Authorization: Bearer`` wins; ``X-API-Key`` serves where it is absent."""
-    call.caller = await call.service.access.caller(_secret(call.request))
+    """401."""
+    call.caller = await call.service.access.caller(secret_of(call.request.headers))
     if call.caller is None:
         raise Unauthorized
 
@@ -85,11 +86,3 @@ def checked(permission: str, handler: Handler) -> Callable[[web.Request], Awaita
         return await handler(call)
 
     return handle
-
-
-def _secret(request: web.Request) -> str:
-    authorization = request.headers.get("Authorization")
-    if authorization is None:
-        return request.headers.get("X-API-Key", "")
-    scheme, _, secret = authorization.partition(" ")
-    return secret.strip() if scheme.lower() == "bearer" else ""

@@ -114,6 +114,8 @@ def error_response(error: Exception) -> web.Response:
     response = envelope(status, message)
     if status == 503:
         response.headers["Retry-After"] = RETRY_AFTER
+    if status == 401:
+        response.headers["WWW-Authenticate"] = "Bearer"  # RFC 9110, 15.5.2
     if isinstance(error, RateLimited):
         response.headers["Retry-After"] = str(error.wait)
     return response

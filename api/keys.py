@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from msgspec import Struct
@@ -21,6 +21,15 @@ class Caller(Struct, frozen=True):
     permissions: frozenset[str]
     plan: Plan
     environments: tuple[str, ...]
+
+
+def secret_of(headers: Mapping[str, str]) -> str:
+    """``Authorization: Bearer`` wins; ``X-API-Key`` serves where it is absent (readings)."""
+    authorization = headers.get("Authorization")
+    if authorization is None:
+        return headers.get("X-API-Key", "")
+    scheme, _, secret = authorization.partition(" ")
+    return secret.strip() if scheme.lower() == "bearer" else ""
 
 
 class HeldKey(Struct, frozen=True, gc=False):

@@ -40,18 +40,25 @@ class Limits:
 
     async def count_key(self, caller: Caller) -> Standing:
         """The plan's limit, or the setting where the plan has none."""
-        limit = caller.plan.requests_per_minute
-        if limit is None:
-            limit = self._key_limit
+        limit = self._limit_of(caller)
         if limit == 0:
             return self._unlimited()
         return self._noted("key", await self._leases.count(f"key:{caller.key_id}", limit))
+
+    def look_at_key(self, caller: Caller) -> Standing:
+        """The key's standing, without counting the request."""
+        limit = self._limit_of(caller)
+        return self._leases.look(f"key:{caller.key_id}", limit) if limit else self._unlimited()
 
     def look(self, request: web.Request) -> Standing:
         """The address's standing, without counting the request."""
         if self._address_limit == 0:
             return self._unlimited()
         return self._leases.look(self._bucket_of(request), self._address_limit)
+
+    def _limit_of(self, caller: Caller) -> int:
+        limit = caller.plan.requests_per_minute
+        return self._key_limit if limit is None else limit
 
     def _bucket_of(self, request: web.Request) -> str:
         forwarded = request.headers.getall("X-Forwarded-For", ()) if self._trusted else ()

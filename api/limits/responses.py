@@ -6,6 +6,7 @@ from aiohttp import web
 
 from api.context import SERVICE, Call
 from api.errors import RateLimited
+from api.keys import secret_of
 from api.limits.bucket import Standing
 
 STANDING = web.RequestKey("rate_limit", Standing)
@@ -23,14 +24,23 @@ async def check_key_limit(call: Call) -> None:
 
 
 async def show_limits(request: web.Request, response: web.StreamResponse) -> None:
-    """``on_response_prepare``: what was not counted shows how its address stands."""
-    standing = request.get(STANDING)
-    if standing is None:
-        standing = request.app[SERVICE].limits.look(request)
+    """``on_response_prepare``, for what was not counted too."""
+    standing = request.get(STANDING) or _uncounted(request)
     headers = response.headers
     headers["X-RateLimit-Limit"] = str(standing.limit)
     headers["X-RateLimit-Remaining"] = str(standing.remaining)
     headers["X-RateLimit-Reset"] = str(standing.reset)
+
+
+def _uncounted(request: web.Request) -> Standing:
+    """What the router answers, and a preflight, describe the bucket of a valid key that was given
+    (readings, «Rate limits»); health and documentation take no key."""
+    service = request.app[SERVICE]
+    if request.match_info.http_exception is not None or request.method == "OPTIONS":
+        caller = service.access.known(secret_of(request.headers))
+        if caller is not None:
+            return service.limits.look_at_key(caller)
+    return service.limits.look(request)
 
 
 def _show(call: Call, standing: Standing) -> None:

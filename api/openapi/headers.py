@@ -31,6 +31,9 @@ HEADERS: dict[str, Any] = {
         "Requests left in the window; may understate by what other processes hold.", _WHOLE, 587
     ),
     "X-RateLimit-Reset": _header("When the window resets, in Unix seconds.", _WHOLE, 1769851860),
+    "WWW-Authenticate": _header(
+        "How a key is sent.", {"type": "string", "const": "Bearer"}, "Bearer"
+    ),
     "Retry-After": _header("Seconds to wait.", {"type": "integer", "minimum": 1}, 17),
     "ETag": _header(
         "Names this very answer, for If-None-Match.",

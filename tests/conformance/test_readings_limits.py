@@ -160,6 +160,29 @@ async def test_limits_2_and_4_each_answer_describes_its_bucket(
     assert shown == [(401, 3, 2), (200, 1, 0), (429, 1, 0), (429, 3, 0)]
 
 
+async def test_limits_4_the_router_describes_the_keys_bucket_and_counts_nothing(
+    open_workplace: OpenWorkplace,
+) -> None:
+    async def around() -> list[Answer]:
+        place = await open_workplace(requests_per_minute=7)
+        asked = [
+            get("/v1/content"),
+            get("/nothing"),
+            ask("DELETE", "/v1/content"),
+            ask("OPTIONS", "/v1/content/posts"),
+            ask("OPTIONS", "/v1/content/posts", headers={"Authorization": "Bearer nobody"}),
+            get("/v1/content"),
+        ]
+        return [await place.ask(request) for request in asked]
+
+    answers = await within_a_window(around)
+    assert [answer.status for answer in answers] == [200, 404, 405, 204, 204, 200]
+    *of_key, of_address, last = ((limit(answer), remaining(answer)) for answer in answers)
+    assert of_key == [(7, 6)] * 4
+    assert of_address[0] != 7
+    assert last == (7, 5)
+
+
 async def test_limits_5_remaining_is_never_below_0(open_workplace: OpenWorkplace) -> None:
     async def far_too_often() -> list[Answer]:
         place = await open_workplace(requests_per_minute=2)

@@ -13,6 +13,7 @@ from tests.conformance.expectations import (
     carries_all_headers,
     envelope,
     error,
+    header,
     no_header,
     open_to_any_origin,
     says,
@@ -44,6 +45,7 @@ NOT_SET_UP_YET = error("This team has no staging environment yet")
 TYPE_NOT_FOUND = error("Content type not found")
 ENTRY_NOT_FOUND = error("Content entry not found")
 FAULT = error("Internal server error")
+NO_KEY = (UNAUTHORIZED, header("WWW-Authenticate", "Bearer"))
 OPEN = (carries_all_headers, open_to_any_origin)
 """What an error of a path carries that pages of any origin may ask."""
 CLOSED = (carries_all_headers, without_cors)
@@ -95,10 +97,10 @@ CLOSED = (carries_all_headers, without_cors)
     Case("7.7 non-string slug", create("A", slug=7), 400, says("slug"), *CLOSED),
     Case("7.8 non-object fields", create("A", fields=[1]), 400, says("fields"), *CLOSED),
     Case("7.9 bad reference", create("A", fields={"author": NOBODY}), 400, says(NOBODY), *CLOSED),
-    Case("7.10 no key", get("/v1/content/posts", key=None), 401, UNAUTHORIZED, *OPEN),
-    Case("7.10 no key across types", get("/v1/content", key=None), 401, UNAUTHORIZED, *CLOSED),
-    Case("7.10 invalid key", get("/v1/content/posts", key="x"), 401, UNAUTHORIZED, *OPEN),
-    Case("7.10 invalid key on a create", create("A", key="x"), 401, UNAUTHORIZED, *CLOSED),
+    Case("7.10 no key", get("/v1/content/posts", key=None), 401, *NO_KEY, *OPEN),
+    Case("7.10 no key across types", get("/v1/content", key=None), 401, *NO_KEY, *CLOSED),
+    Case("7.10 invalid key", get("/v1/content/posts", key="x"), 401, *NO_KEY, *OPEN),
+    Case("7.10 invalid key on a create", create("A", key="x"), 401, *NO_KEY, *CLOSED),
     Case(
         "7.11 key lacks permission",
         create("A", key=VIEWER),
