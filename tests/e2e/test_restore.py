@@ -1,0 +1,218 @@
+"""The log lost and restored, with PostgreSQL's own programs as deploy/runbook.md has them; the read
+models come of the log."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from deploy.program import contentlog
+from tests.databases import Databases
+from tests.e2e.commands import Commands
+from tests.e2e.postgres import Postgres, postgres
+from tests.integration.projecting import (
+    caught_up,
+    checkpoint_of,
+    connected,
+    dump,
+    head_of,
+    project_all,
+    rendered,
+    until,
+    until_halted,
+)
+from tests.integration.projector.given import Given
+from tests.integration.projector.story import Story
+from write_side.domain.identity import Scope
+from write_side.repository import Repository
+from write_side.store.mapper import EventMapper
+from write_side.store.recorder import open_recorder
+
+AGREE = {"readModel": 0, "notCompared": None, "claims": 0}
+_ARCHIVED = "SELECT last_archived_wal >= $1 FROM pg_stat_archiver"
+_RECOVERED = "SELECT NOT pg_is_in_recovery()"
+
+
+@pytest.fixture
+def archive(data: Path) -> Path:
+    """Where the log's server puts its WAL: beside the data, writable for its user."""
+    folder = data.parent / "archive"
+    folder.mkdir(mode=0o777)
+    folder.chmod(0o777)
+    return folder
+
+
+@pytest.fixture
+def server(data: Path, archive: Path) -> Iterator[Postgres]:
+    """The event store's, which archives its WAL."""
+    archiving = f"test ! -f {archive}/%f && cp %p {archive}/%f"
+    with postgres(data, "archive_mode=on", f"archive_command='{archiving}'") as server:
+        yield server
+
+
+@pytest.fixture
+def model_url(databases: Databases) -> Iterator[str]:
+    """The read model, on another server."""
+    with databases.new(empty=True) as url:
+        yield url
+
+
+@pytest.fixture
+def fresh_url(databases: Databases) -> Iterator[str]:
+    with databases.new() as url:
+        yield url
+
+
+@pytest.fixture
+async def commands(server: Postgres, model_url: str, tmp_path: Path) -> Commands:
+    """On a new event store, and the read model."""
+    server.run("createdb", "store")
+    commands = Commands(server.url("store"), model_url, tmp_path)
+    await commands.run("migrate")
+    return commands
+
+
+@contextmanager
+def projector(store_url: str, model_url: str, log: Path) -> Iterator[None]:
+    urls = {"CONTENTLOG_EVENT_STORE_URL": store_url, "CONTENTLOG_READ_MODEL_URL": model_url}
+    with log.open("ab") as lines:
+        process = subprocess.Popen(
+            contentlog("projector"), env={**os.environ, **urls}, stdout=lines, stderr=lines
+        )
+        try:
+            yield
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+async def tell(store_url: str, seed: int, steps: int) -> None:
+    async with open_recorder(store_url) as recorder:
+        await Story(Repository(recorder, EventMapper()), seed).tell(steps)
+
+
+async def add_entries(store_url: str, *slugs: str) -> None:
+    """In a workspace of their own, made with the first."""
+    async with open_recorder(store_url) as recorder:
+        given = Given(Repository(recorder, EventMapper()), Scope("accident", "production"))
+        if slugs[0] == "first":
+            await given.magazine()
+        for slug in slugs:
+            await given.entry(slug)
+
+
+async def test_a_dump_of_the_log_brings_back_all_there_was(
+    server: Postgres,
+    commands: Commands,
+    model_url: str,
+    archive: Path,
+    tmp_path: Path,
+) -> None:
+    """Into a new database, beside a read model that is new too."""
+    await tell(server.url("store"), 31, 80)
+    await project_all(server.url("store"), model_url)
+    dumped, head = await dump(model_url), await head_of(server.url("store"))
+
+    file = str(archive / "log.dump")
+    server.run("pg_dump", "--format=custom", "--schema=write_side", f"--file={file}", "store")
+    server.run("createdb", "restored")
+    server.run("pg_restore", "--exit-on-error", "--dbname=restored", file)
+
+    server.run("createdb", "new_model")
+    restored, new_model = server.url("restored"), server.url("new_model")
+    anew = Commands(restored, new_model, tmp_path)
+    await anew.run("migrate")
+    assert (await anew.run("rebuild")).result["position"] == head
+    assert await dump(new_model) == dumped
+    assert AGREE.items() <= (await anew.run("verify")).result.items()
+    await add_entries(restored, "first")
+    assert await head_of(restored) == head + 3
+
+
+async def test_a_restore_to_an_earlier_point_halts_the_projector_and_a_rebuild_mends_it(
+    server: Postgres,
+    commands: Commands,
+    model_url: str,
+    fresh_url: str,
+    archive: Path,
+    tmp_path: Path,
+) -> None:
+    """Positions are used again then, for other events than the read model has projected."""
+    store_url = server.url("store")
+    await tell(store_url, 32, 40)
+    backup = archive / "base"
+    server.run("pg_basebackup", "-D", str(backup), "--checkpoint=fast", "--wal-method=none")
+    with projector(store_url, model_url, tmp_path / "projector.log"):
+        await add_entries(store_url, "first", "kept")
+        async with connected(store_url) as connection:
+            moment = str(await connection.fetchval("SELECT clock_timestamp()"))
+        kept = await head_of(store_url)
+        await add_entries(store_url, "lost-1", "lost-2")
+        await caught_up(store_url, model_url)
+
+        await archived(store_url)
+        await asyncio.to_thread(restore, server, backup, archive, moment)
+        await until_recovered(store_url)
+        assert await head_of(store_url) == kept
+        await until_halted(model_url, f"at {kept + 2}, beyond the log's head {kept}")
+
+        await add_entries(store_url, "new-1", "new-2", "new-3")
+        await until_halted(model_url, "rebuild the read model")
+        await until_halted(model_url, f"position {kept + 2} holds")
+        assert await checkpoint_of(model_url) == kept + 2, "it touches nothing"
+        assert "HALTED" in (await commands.run("status")).printed
+        refused = await commands.refused("verify")
+        assert "the log was restored to an earlier point" in refused.complained
+        refused = await commands.refused("rebuild")
+        assert "--accept-differences" in refused.complained
+
+        done = await commands.run("rebuild", "--accept-differences")
+        assert done.result["position"] == kept + 3
+        await add_entries(store_url, "newer")
+        await caught_up(store_url, model_url)
+        refused = await commands.refused("rollback")
+        assert "is not of this log" in refused.complained
+        assert AGREE.items() <= (await commands.run("verify")).result.items()
+    await rendered(model_url)
+    await project_all(store_url, fresh_url)
+    assert await dump(model_url) == await dump(fresh_url)
+
+
+async def archived(url: str) -> None:
+    """Wait until all of the WAL so far is in the archive."""
+    async with connected(url) as connection:
+        last = await connection.fetchval("SELECT pg_walfile_name(pg_switch_wal())")
+
+        async def is_archived() -> bool:
+            return bool(await connection.fetchval(_ARCHIVED, last))
+
+        await until(is_archived, 60)
+
+
+def restore(server: Postgres, backup: Path, archive: Path, moment: str) -> None:
+    """The base backup in the place of the data folder, and the WAL up to the moment."""
+    server.stop()
+    server.folder.rename(server.folder.with_name("lost"))
+    backup.rename(server.folder)
+    server.configure(
+        f"restore_command='cp {archive}/%f %p'",
+        f"recovery_target_time='{moment}'",
+        "recovery_target_action=promote",
+    )
+    (server.folder / "recovery.signal").touch()
+    server.start()
+
+
+async def until_recovered(url: str) -> None:
+    async with connected(url) as connection:
+
+        async def recovered() -> bool:
+            return bool(await connection.fetchval(_RECOVERED))
+
+        await until(recovered, 60)
