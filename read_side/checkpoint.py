@@ -68,10 +68,15 @@ class CheckpointWatch:
         connection = await asyncpg.connect(self._url, timeout=5)
         try:
             await connection.add_listener(CHANNEL, self._on_notification)
-            # A rebuild never takes it back, but a restored database may: then we are here anew.
+            # A restored database may stand at an earlier position: then we are here anew.
             self.position = 0
             while True:
-                self._passed(await connection.fetchval(_POSITION, timeout=5))
+                known = self.position
+                position = await connection.fetchval(_POSITION, timeout=5)
+                if position < known:
+                    # So may a read model that was rebuilt from a log that was restored.
+                    self.position = position
+                self._passed(position)
                 await self._pause()
         finally:
             connection.terminate()

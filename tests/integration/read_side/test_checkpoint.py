@@ -67,6 +67,23 @@ async def test_after_a_lost_connection_it_is_what_the_database_says(database_url
         await until(back)
 
 
+async def test_after_a_rebuild_from_a_restored_log_it_is_what_the_read_model_says(
+    database_url: str,
+) -> None:
+    """Else who writes at a position that is used again would be told that it can be read."""
+    await execute(database_url, MOVE, 9)
+    async with CheckpointWatch(database_url) as watch:
+        assert await watch.wait(9, 10)
+        await execute(database_url, MOVE, 3)
+
+        async def back() -> bool:
+            return watch.position == 3
+
+        await until(back)
+        await execute(database_url, MOVE, 4)
+        assert await watch.wait(4, 10)
+
+
 async def test_it_ends_though_it_is_woken_at_the_same_moment(database_url: str) -> None:
     """asyncio.wait_for would swallow the cancellation, and the watch would run for ever."""
     async with asyncio.timeout(10):
