@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TypeAlias
 
 import asyncpg
@@ -17,11 +18,20 @@ class Fenced(Exception):
 
 
 class Checkpoint(Struct, frozen=True):
-    """The last projected position, and the event that stands there (none at 0)."""
+    """The last projected position, and the event that stands there (none at 0): its stream, its
+    version there, and when it happened."""
 
     position: int
     stream: str | None = None
     version: int | None = None
+    at: datetime | None = None
+
+    @classmethod
+    def of(cls, row: asyncpg.Record) -> Checkpoint:
+        """As the read model keeps it."""
+        return cls(
+            row["position"], row["originator_id"], row["originator_version"], row["happened_at"]
+        )
 
 
 async def hold(connection: Connection, epoch: int) -> None:
@@ -32,8 +42,7 @@ async def hold(connection: Connection, epoch: int) -> None:
 
 async def move(connection: Connection, epoch: int, old: Checkpoint, new: Checkpoint) -> None:
     """Compare and set. Raises Fenced."""
-    moved = await connection.fetchrow(
-        statement("move_checkpoint"), new.position, new.stream, new.version, old.position, epoch
-    )
+    event = (new.position, new.stream, new.version, new.at)
+    moved = await connection.fetchrow(statement("move_checkpoint"), *event, old.position, epoch)
     if moved is None:
         raise Fenced

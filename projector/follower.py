@@ -68,7 +68,7 @@ class Follower:
 
     async def _follow(self) -> None:
         epoch, checkpoint = await self._begin_epoch()
-        await self._log.check(checkpoint.position, checkpoint.stream, checkpoint.version)
+        await self._log.check(checkpoint)
         writer = Writer(self._model, epoch)
         while True:
             self._arrived.clear()
@@ -100,7 +100,7 @@ class Follower:
                 "the read model has another shape than this code writes: rebuild it, or start the "
                 "version that made it"
             )
-        checkpoint = Checkpoint(row["position"], row["originator_id"], row["originator_version"])
+        checkpoint = Checkpoint.of(row)
         _log.info("active", epoch=row["epoch"], position=checkpoint.position)
         return row["epoch"], checkpoint
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Iterable
+from typing import Any, TypeAlias
 
 import asyncpg
 
@@ -27,7 +28,8 @@ SELECT notification_id, originator_id, originator_version, topic, state FROM (
 ) AS sized WHERE bytes_before < $3 ORDER BY notification_id"""
 _HEAD = "SELECT position FROM write_side.head"
 _AT = """
-SELECT (SELECT position FROM write_side.head) AS head, originator_id, originator_version
+SELECT (SELECT position FROM write_side.head) AS head, originator_id, originator_version,
+       topic, state
 FROM (SELECT 1) AS one LEFT JOIN write_side.event ON notification_id = $1"""
 
 
@@ -73,30 +75,40 @@ class Log:
 
     async def checkpoint_at(self, position: int) -> Checkpoint:
         """The checkpoint of who has projected just so far."""
-        row = await self._connection.fetchrow(_AT, position)
-        assert row is not None
-        return Checkpoint(position, row["originator_id"], row["originator_version"])
+        return (await self._at(position))[1]
 
-    async def check(self, position: int, stream: str | None, version: int | None) -> None:
+    async def check(self, projected: Checkpoint) -> None:
         """Raises Halted where the checkpoint is not of this log: it was restored to an earlier
         point, and positions are used again."""
-        row = await self._connection.fetchrow(_AT, position)
-        assert row is not None
-        if position > row["head"]:
+        head, found = await self._at(projected.position)
+        if projected.position > head:
             raise Halted(
-                f"the checkpoint is at {position}, beyond the log's head {row['head']}: the log "
+                f"the checkpoint is at {projected.position}, beyond the log's head {head}: the log "
                 "was restored to an earlier point; rebuild the read model"
             )
-        if position and (row["originator_id"], row["originator_version"]) != (stream, version):
+        if projected.position and found != projected:
             raise Halted(
-                f"position {position} holds {row['originator_id']} version "
-                f"{row['originator_version']}, where the read model has projected {stream} "
-                f"version {version}: the log was restored to an earlier point; "
+                f"position {projected.position} holds {_told(found)}, where the read model has "
+                f"projected {_told(projected)}: the log was restored to an earlier point; "
                 "rebuild the read model"
             )
 
+    async def _at(self, position: int) -> tuple[int, Checkpoint]:
+        """The head, and who has projected just so far. Raises Halted at an unreadable event."""
+        row = await self._connection.fetchrow(_AT, position)
+        assert row is not None
+        head, *event = row
+        if event[0] is None:
+            return head, Checkpoint(position)
+        recorded = decoded(self._mapper, (position, *event))
+        return head, Checkpoint(position, recorded.stream, recorded.version, recorded.event.at)
 
-def decoded(mapper: EventMapper, row: asyncpg.Record) -> Recorded:
+
+def _told(checkpoint: Checkpoint) -> str:
+    return f"{checkpoint.stream} version {checkpoint.version} of {checkpoint.at}"
+
+
+def decoded(mapper: EventMapper, row: Iterable[Any]) -> Recorded:
     """The event of a row: its position, stream, version, topic and state. Raises Halted."""
     position, stream, version, topic, state = row
     try:

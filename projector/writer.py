@@ -56,7 +56,7 @@ class Writer:
         after = project(batch, before)
         await self._partitions.ensure(after.entries.values())
         last = batch[-1]
-        moved = Checkpoint(last.position, last.stream, last.version)
+        moved = Checkpoint(last.position, last.stream, last.version, last.event.at)
         async with self.connection.transaction():
             await self.write_rows(before, after)
             await move(self.connection, self.epoch, checkpoint, moved)

@@ -10,6 +10,7 @@ CREATE TABLE checkpoint (
     epoch              bigint      NOT NULL,
     originator_id      text,
     originator_version bigint,
+    happened_at        timestamptz,
     shape              text        NOT NULL,
     moved_at           timestamptz NOT NULL DEFAULT now()
 ) WITH (fillfactor = 10);

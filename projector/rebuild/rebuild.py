@@ -24,7 +24,7 @@ Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 CLOSE = 1_000
 """Events behind the live read model from which on the rest is done within the switch."""
-_LIVE = "SELECT position, originator_id, originator_version, shape FROM checkpoint"
+_LIVE = "SELECT * FROM checkpoint"
 _SNAPSHOT = "SELECT position FROM checkpoint"
 
 
@@ -86,7 +86,7 @@ class Live(Struct, frozen=True):
         if row["shape"] != SHAPE:
             return cls(await log.head(), "it has another shape")
         try:
-            await log.check(row["position"], row["originator_id"], row["originator_version"])
+            await log.check(Checkpoint.of(row))
         except Halted as restored:
             return cls(await log.head(), str(restored))
         return cls(row["position"])

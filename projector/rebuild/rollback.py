@@ -41,9 +41,9 @@ async def rollback(settings: BuildSettings, tell: Tell) -> int:
                 "roll back with the version that it was made by"
             )
         log = Log(store, EventMapper())
-        checkpoint = Checkpoint(row["position"], row["originator_id"], row["originator_version"])
+        checkpoint = Checkpoint.of(row)
         try:
-            await log.check(checkpoint.position, checkpoint.stream, checkpoint.version)
+            await log.check(checkpoint)
         except Halted as restored:
             raise NothingToGoBackTo(
                 f"the previous read model is not of this log: {restored}"

@@ -1,8 +1,9 @@
--- $1 new position, $2 stream, $3 version, $4 old position, $5 epoch
+-- $1 new position, $2 stream, $3 version, $4 time of the event, $5 old position, $6 epoch
 WITH moved AS (
     UPDATE checkpoint
-    SET position = $1, originator_id = $2, originator_version = $3, moved_at = now()
-    WHERE position = $4 AND epoch = $5
+    SET position = $1, originator_id = $2, originator_version = $3, happened_at = $4,
+        moved_at = now()
+    WHERE position = $5 AND epoch = $6
     RETURNING position
 )
 -- Readers wait for the live read model: one that is being rebuilt beside it says nothing.

@@ -108,9 +108,7 @@ async def until_halted(model_url: str, saying: str) -> None:
 async def begin_epoch(model: Connection) -> tuple[int, Checkpoint]:
     row = await model.fetchrow(statement("begin_epoch"))
     assert row is not None
-    return row["epoch"], Checkpoint(
-        row["position"], row["originator_id"], row["originator_version"]
-    )
+    return row["epoch"], Checkpoint.of(row)
 
 
 async def project_all(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
+from projector.checkpoint import Checkpoint
 from projector.log import Halted, Log
 from projector.presence import Presence
 from projector.process import LOOK_AGAIN
@@ -167,13 +169,30 @@ class TestRestoredLog:
         await given.magazine()
         async with connected(database_url) as connection:
             log = Log(connection, EventMapper())
-            await log.check(1, "workspace/acme", 1)
+            projected = await log.checkpoint_at(1)
+            await log.check(projected)
             with pytest.raises(Halted):
-                await log.check(1, "workspace/acme", 2)
+                await log.check(replace(projected, version=2))
+
+    async def test_the_same_version_of_a_stream_made_anew_is_told_apart(
+        self, given: Given, database_url: str
+    ) -> None:
+        """An entry is edited, the log restored to before that, and the entry edited again."""
+        await given.magazine()
+        entry_id = await given.entry("one")
+        await given.update(entry_id, title="Lost")
+        await project_all(database_url, database_url)
+        await execute(database_url, (RESTORE, 3), (HEAD, 3))
+        await asyncio.sleep(0.002)  # events have their milliseconds
+        await given.update(entry_id, title="New")
+        async with projecting(database_url):
+            await until_halted(database_url, f"position 4 holds {entry_stream(entry_id)} version 2")
+            await until_halted(database_url, "rebuild the read model")
+        assert await rows(database_url, "SELECT title FROM entry") == [("Lost",)]
 
     async def test_the_very_beginning_is_of_any_log(self, database_url: str) -> None:
         async with connected(database_url) as connection:
-            await Log(connection, EventMapper()).check(0, None, None)
+            await Log(connection, EventMapper()).check(Checkpoint(0))
 
 
 async def test_an_event_that_does_not_fit_the_read_model_halts_it(
@@ -208,7 +227,11 @@ async def test_a_read_model_of_another_shape_is_not_written(
     given: Given, database_url: str
 ) -> None:
     await given.magazine()
-    await execute(database_url, ("UPDATE read_model.checkpoint SET shape = 'older'",))
+    await execute(
+        database_url,
+        ("UPDATE read_model.checkpoint SET shape = 'older'",),
+        ("ALTER TABLE read_model.checkpoint DROP COLUMN happened_at",),
+    )
     async with projecting(database_url):
         await until_halted(database_url, "another shape than this code writes: rebuild it")
     assert await checkpoint_of(database_url) == 0
