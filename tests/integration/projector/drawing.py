@@ -60,6 +60,7 @@ _media = st.sampled_from(MEDIA)
 _titles = st.sampled_from(TITLES)
 _slugs = st.sampled_from(SLUGS)
 _statuses = st.sampled_from(STATUSES)
+_histories = st.lists(_statuses, min_size=3, max_size=5)
 locales = st.sampled_from(LOCALES)
 places = st.sampled_from(PLACES)
 
@@ -95,7 +96,7 @@ _values = st.fixed_dictionaries(
         "moods": st.lists(st.just("bad"), max_size=2),
         "author": _living,
         "related": st.lists(_living, max_size=2),
-        "faq": st.lists(_elements, max_size=2),
+        "faq": st.lists(_elements, min_size=1, max_size=2),
     },
 )
 # Of the wrong kind for most fields of the slug, or refused by some versions of a type.
@@ -128,7 +129,7 @@ _translation = st.fixed_dictionaries(
             optional={
                 "body": _texts,
                 "lead": _texts,
-                "faq": st.lists(_elements, max_size=2),
+                "faq": st.lists(_elements, min_size=1, max_size=2),
                 "views": st.just(7),
             },
         ),
@@ -200,6 +201,7 @@ _DEEDS = (
             ("texts", st.dictionaries(locales, _translation, min_size=1, max_size=1)),
         )
     ],
+    _deed("status_changes", place=places, number=_living, statuses=_histories),
     _deed("slugs_change_hands", place=places, number=_living),
     *[_deed("delete_entry", place=places, number=_numbers)] * 2,
     _deed("create_type", place=places, slug=st.sampled_from(TYPES), definition=_definitions),
@@ -212,12 +214,22 @@ _DEEDS = (
 )
 batches = st.lists(st.integers(1, 9), min_size=1, max_size=3)
 renderings = st.integers(0, 3)
+statements = st.sampled_from(range(6, 40))
 
 
 @st.composite
 def beginnings(draw: st.DrawFn) -> list[Beginning]:
     """For each place a type, and entries of it."""
     return [(place, draw(_definitions), draw(_several)) for place in PLACES]
+
+
+@st.composite
+def revisions(draw: st.DrawFn) -> list[Deed]:
+    """Of the first type of each place."""
+    return [
+        ("revise_type", {"place": place, "number": 0, "definition": draw(_definitions)})
+        for place in PLACES
+    ]
 
 
 @st.composite

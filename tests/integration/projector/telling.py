@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
@@ -98,6 +99,12 @@ class Twice:
     async def update_entry(self, place: Place, number: int, changes: dict[str, Any]) -> None:
         await self._update(place, self._which(place, number), self._resolved(place, changes))
 
+    async def status_changes(self, place: Place, number: int, statuses: list[str]) -> None:
+        one = self._which(place, number)
+        for status in statuses:
+            Clock.time += timedelta(milliseconds=1)
+            await self._update(place, one, {"fields": {}, "status": status})
+
     async def slugs_change_hands(self, place: Place, number: int) -> None:
         one, other = self._which(place, number), self._which(place, number + 1)
         for entry, slug in ((one, "aside"), (other, "one"), (one, "two"), (one, "one")):
@@ -110,7 +117,13 @@ class Twice:
         )
 
     async def delete_entry(self, place: Place, number: int) -> None:
-        await self._delete(place, self._which(place, number))
+        """Those who referred to it are sent back as they are, under another title."""
+        gone = self._which(place, number)
+        await self._delete(place, gone)
+        for entry in list(self.naive.of(place)):
+            if gone in json.dumps(entry["fields"]):
+                drawn = {"fields": entry["fields"], "title": f"{entry['title']} again"}
+                await self._update(place, entry["id"], drawn)
 
     async def _delete(self, place: Place, one: str) -> None:
         await self.both(

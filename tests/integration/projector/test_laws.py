@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import os
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, ClassVar, TypeVar
@@ -118,6 +119,8 @@ class Laws(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.reached = 0
+        self.revisions: list[d.Deed] = []
+        self.more: list[d.Deed] = []
         self.sound = True
         self.stack = contextlib.ExitStack()
         self.url = self.stack.enter_context(self.databases.new())
@@ -144,17 +147,16 @@ class Laws(RuleBasedStateMachine):
 
     # What is told
 
-    @initialize(beginnings=d.beginnings())
-    def begin(self, beginnings: list[d.Beginning]) -> None:
+    @initialize(beginnings=d.beginnings(), revisions=d.revisions(), more=d.deeds())
+    def begin(
+        self, beginnings: list[d.Beginning], revisions: list[d.Deed], more: list[d.Deed]
+    ) -> None:
+        self.revisions, self.more = revisions, more
         self.run(self.twice.begin(beginnings))
 
     @rule(deeds=d.deeds())
     def tell(self, deeds: list[d.Deed]) -> None:
         self.run(self.twice.tell(deeds))
-
-    @rule(deeds=d.deeds())
-    def tell_more(self, deeds: list[d.Deed]) -> None:
-        self.tell(deeds)
 
     # What becomes of it
 
@@ -163,8 +165,11 @@ class Laws(RuleBasedStateMachine):
         self.run(project_all(self.url, self.url, batches, renderings))
         assert self.run(self._position()) == self.run(head_of(self.url))
 
-    @rule(batch=st.integers(1, 9), statement=st.integers(1, 40), renderings=d.renderings)
-    def project_and_die(self, batch: int, statement: int, renderings: int) -> None:
+    @rule(deeds=d.deeds(), batch=st.integers(1, 9), statement=d.statements, renderings=d.renderings)
+    def project_and_die(
+        self, deeds: list[d.Deed], batch: int, statement: int, renderings: int
+    ) -> None:
+        self.run(self.twice.tell(deeds))
         self._dying(statement, lambda: project_all(self.url, self.url, [batch], renderings))
 
     @rule(work=st.sampled_from([rebuild, rollback]), statement=st.none() | st.integers(1, 120))
@@ -176,7 +181,7 @@ class Laws(RuleBasedStateMachine):
             work = nothing_to_go_back_to
         if statement is None:
             self.run(self._alone(lambda: work(self.url)))
-            self.run(self._position())
+            self.run(self._glance())
         else:
             self._dying(statement, lambda: work(self.url))
 
@@ -186,7 +191,7 @@ class Laws(RuleBasedStateMachine):
                 await work()
 
         self.run(dying())
-        self.run(self._position())
+        self.run(self._glance())
 
     async def _alone(self, work: Callable[[], Awaitable[object]]) -> None:
         """Once whoever died at it is known to be dead."""
@@ -220,17 +225,36 @@ class Laws(RuleBasedStateMachine):
         if then is not None:
             await Looking(self.pool, then, place, limit, locale).everywhere()
 
+    async def _glance(self) -> None:
+        then = self.twice.told.get(await self._position())
+        if then is not None:
+            for place, locale in itertools.product(d.PLACES, d.LOCALES):
+                await Looking(self.pool, then, place, 9, locale).across(None)
+
     async def _at_last(self) -> None:
-        await project_all(self.url, self.url)
-        assert await self._position() in self.twice.told
+        """Before and after entries are rendered anew; in the read model that was followed, in one
+        made anew, and in the first again, which has missed something meanwhile."""
+        await self.twice.tell(self.revisions)
+        await project_all(self.url, self.url, renderings=0)
         for place, locale in zip(d.PLACES, d.LOCALES, strict=True):
             await self._look(place, 3, locale)
+        await self._all_projected()
+        followed = await dump(self.url)
+        await self._alone(lambda: rebuild(self.url))
+        assert await dump(self.url) == followed
+        await self.twice.tell(self.more)
+        await self._all_projected()
+        made_anew = await dump(self.url)
+        await self._alone(lambda: rollback(self.url))
+        await self._glance()
+        await self._all_projected()
+        assert await dump(self.url) == made_anew
+
+    async def _all_projected(self) -> None:
+        await project_all(self.url, self.url)
+        assert await self._position() == await head_of(self.url)
+        await self._glance()
         await self._check_counts_and_claims()
-        expected = await dump(self.url)
-        for work in (rebuild, rollback):
-            await self._alone(lambda work=work: work(self.url))  # type: ignore[misc]
-            found = await dump(self.url)
-            assert found == expected
 
     async def _check_counts_and_claims(self) -> None:
         async with connected(self.url) as connection:
