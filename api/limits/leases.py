@@ -166,11 +166,19 @@ class Leases:
             try:
                 if batch:
                     await self._lease(batch)
-                if self._expiring:
-                    async with asyncio.timeout(PATIENCE):
-                        self._expiring = await self._counter.expire(self._window)
             except Exception as error:
                 self._give_up(batch, error)
+            if self._expiring:
+                await self._expire()
+
+    async def _expire(self) -> None:
+        """That it fails says nothing of the counter: the next window's first tries again."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                self._expiring = await self._counter.expire(self._window)
+        except Exception as error:
+            self._expiring = False
+            _log.info("expired rate limits are not forgotten yet", fault=repr(error))
 
     async def _lease(self, batch: list[Bucket]) -> None:
         for bucket in batch:

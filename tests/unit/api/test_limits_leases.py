@@ -253,6 +253,22 @@ class TestCounterAway:
         assert module.AWAY._value.get() == 0
         assert [s.passed for s in await counted(leases, 3, 2)] == [True, True, False]
 
+    async def test_a_clean_up_that_fails_is_not_the_counter_being_away(
+        self, leases: Leases, counter: FakeCounter, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """As where the connection is lost in the middle of it."""
+
+        async def fails(_window: int) -> bool:
+            raise ConnectionResetError
+
+        with monkeypatch.context() as patch:
+            patch.setattr(counter, "expire", fails)
+            assert [s.passed for s in await counted(leases, 3, 2)] == [True, True, False]
+        assert module.AWAY._value.get() == 0
+        clock.now = WINDOW
+        assert [s.passed for s in await counted(leases, 3, 2)] == [True, True, False]
+        assert counter.expired == [NOON + WINDOW], "whoever comes first in a window tries again"
+
     async def test_what_may_have_been_given_back_is_not_given_back_again(
         self, leases: Leases, counter: FakeCounter
     ) -> None:
