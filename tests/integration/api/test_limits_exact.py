@@ -17,12 +17,14 @@ from redis.asyncio import Redis
 from api.limits.in_redis import PREFIX
 from tests.integration.api.redis_server import redis_server
 from tests.integration.api.serving import Answer, Server, serving
-from tests.integration.api.test_limits import PATH, room
+from tests.integration.api.test_limits import PATH, patient, room
 from tests.integration.deploy.processes import children_of, eventually, listens
 from tests.integration.projector.given import Given
 from tests.processes import Processes
 from write_side import commands as c
 from write_side.repository import Repository
+
+__all__ = ["patient"]  # a fixture
 
 
 @pytest.mark.parametrize("workers", [(1, 1), (2,)])
