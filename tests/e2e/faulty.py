@@ -113,6 +113,8 @@ class Service:
         assert await dump(self.model_url) == await dump(fresh_model_url)
 
     async def until_level(self) -> None:
+        """Wait until the read model has all of the log, if only for a moment."""
+
         async def level() -> bool:
             status, body = await self.readiness()
             return status == 200 and body["head"] == body["checkpoint"]

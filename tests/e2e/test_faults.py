@@ -74,9 +74,10 @@ class TestOneOfTwoDatabases:
             await load.creates_get(503)
             await load.reads_get(200)
             await asyncio.sleep(AWAY)
+            await service.until_away()
             await proxy.open()
             await load.creates_get(200)
-            await service.until_ready()
+            await service.until_level()  # its projector is at work again
 
             proxy.be_a_black_hole()
             await service.until_away()
@@ -98,9 +99,10 @@ class TestOneOfTwoDatabases:
             await load.reads_get(503)
             await load.creates_get(200)
             await asyncio.sleep(AWAY)
+            await service.until_away()
             await proxy.open()
             await load.reads_get(200)
-            await service.until_ready()
+            await service.until_level()  # its projector is at work again
 
             proxy.be_a_black_hole()
             await service.until_away()
