@@ -13,6 +13,8 @@ Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 CHANNEL = "contentlog_projected"
 POLL = 1.0
+# Seconds until a database that says nothing is given up for a new connection.
+PATIENCE = 5.0
 # While somebody waits and notifications fail, this often.
 POLL_WAITING = 0.05
 _POSITION = "SELECT position FROM read_model.checkpoint"
@@ -65,14 +67,14 @@ class CheckpointWatch:
                 await asyncio.sleep(0.2)
 
     async def _listen(self) -> None:
-        connection = await asyncpg.connect(self._url, timeout=5)
+        connection = await asyncpg.connect(self._url, timeout=PATIENCE, command_timeout=PATIENCE)
         try:
             await connection.add_listener(CHANNEL, self._on_notification)
             # A restored database may stand at an earlier position: then we are here anew.
             self.position = 0
             while True:
                 known = self.position
-                position = await connection.fetchval(_POSITION, timeout=5)
+                position = await connection.fetchval(_POSITION)
                 if position < known:
                     # So may a read model that was rebuilt from a log that was restored.
                     self.position = position

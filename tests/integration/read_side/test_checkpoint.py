@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
+import asyncpg
 import pytest
 
+from read_side import checkpoint as module
 from read_side.checkpoint import CheckpointWatch, wait_until_visible
 from tests.integration.projecting import connected, until
+from tests.proxy import proxy_to
 
 MOVE = "UPDATE read_model.checkpoint SET position = $1"
 TELL = "SELECT pg_notify('contentlog_projected', $1)"
@@ -65,6 +69,32 @@ async def test_after_a_lost_connection_it_is_what_the_database_says(database_url
             return watch.position == 3
 
         await until(back)
+
+
+async def test_it_comes_back_whenever_the_database_falls_silent(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between connecting and listening too."""
+    monkeypatch.setattr(module, "PATIENCE", 1.0)
+    connect, connections = asyncpg.connect, []
+
+    async def connect_and_lose(*args: Any, **options: Any) -> Any:
+        connections.append(await connect(*args, **options))
+        if len(connections) == 1:
+            proxy.be_a_black_hole()
+            proxy.answers = True
+        return connections[-1]
+
+    monkeypatch.setattr(asyncpg, "connect", connect_and_lose)
+    async with proxy_to(database_url) as proxy, CheckpointWatch(proxy.url) as watch:
+        assert not await watch.wait(9, 0.1)
+        monkeypatch.setattr(asyncpg, "connect", connect)
+        await execute(database_url, MOVE, 9)
+        assert await watch.wait(9, 20)
+        proxy.be_a_black_hole()
+        proxy.answers = True
+        await execute(database_url, MOVE, 10)
+        assert await watch.wait(10, 20)
 
 
 async def test_after_a_rebuild_from_a_restored_log_it_is_what_the_read_model_says(
