@@ -147,7 +147,7 @@ class Access:
 
     async def _listen(self) -> None:
         """Until the connection ends."""
-        connection = await asyncpg.connect(self._url, timeout=5)
+        connection = await asyncpg.connect(self._url, timeout=5, command_timeout=5)
         try:
             ended = asyncio.Event()
             connection.add_termination_listener(lambda *_: ended.set())
