@@ -137,6 +137,8 @@ async def connect_model(
         server_settings={
             "search_path": schema,
             "synchronous_commit": "off",
+            # What an installation sets for its applications is not for building an index.
+            "statement_timeout": "0",
             "application_name": "contentlog projector",
         },
     )

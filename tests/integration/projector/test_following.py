@@ -10,6 +10,7 @@ import pytest
 
 from projector import follower
 from projector.log import Log
+from projector.process import connect_model
 from read_side.checkpoint import CheckpointWatch
 from tests.databases import with_database
 from tests.integration.projecting import (
@@ -109,6 +110,16 @@ async def cut(url: str) -> int:
         for pid in pids:
             await connection.execute("SELECT pg_terminate_backend($1)", pid)
     return len(pids)
+
+
+async def test_how_long_a_statement_may_take_is_its_own_to_say(database_url: str) -> None:
+    """A rebuild's take minutes, where an installation may allow seconds."""
+    async with connected(database_url) as operator:
+        name = await operator.fetchval("SELECT current_database()")
+        await operator.execute(f"ALTER DATABASE \"{name}\" SET statement_timeout = '7s'")
+        model = await connect_model(database_url, patience=None)
+        assert await model.fetchval("SHOW statement_timeout") == "0"
+        await model.close()
 
 
 async def test_the_checkpoint_names_its_event(given: Given, database_url: str) -> None:
