@@ -159,7 +159,7 @@ async def serving(
                 timeout=aiohttp.ClientTimeout(total=60),
             )
         )
-        await processes.caught_up()
+        await processes.caught_up(PATIENCE)
         yield service
 
 

@@ -154,7 +154,7 @@ async def test_a_restore_to_an_earlier_point_halts_the_projector_and_a_rebuild_m
             moment = str(await connection.fetchval("SELECT clock_timestamp()"))
         kept = await head_of(store_url)
         await add_entries(store_url, "lost-1", "lost-2")
-        await caught_up(store_url, model_url)
+        await caught_up(store_url, model_url, 60)
 
         await archived(store_url)
         await asyncio.to_thread(restore, server, backup, archive, moment)
@@ -175,7 +175,7 @@ async def test_a_restore_to_an_earlier_point_halts_the_projector_and_a_rebuild_m
         done = await commands.run("rebuild", "--accept-differences")
         assert done.result["position"] == kept + 3
         await add_entries(store_url, "newer")
-        await caught_up(store_url, model_url)
+        await caught_up(store_url, model_url, 60)
         refused = await commands.refused("rollback")
         assert "is not of this log" in refused.complained
         assert AGREE.items() <= (await commands.run("verify")).result.items()

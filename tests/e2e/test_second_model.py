@@ -76,7 +76,7 @@ async def place(store_url: str, model_url: str, log: Path) -> AsyncIterator[Plac
     commands = Commands(store_url, model_url, log.parent)
     await commands.run("migrate")
     with running(store_url, log, CONTENTLOG_READ_MODEL_URL=model_url) as processes:
-        await processes.caught_up()
+        await processes.caught_up(60)
         yield Place(model_url, processes, commands)
 
 
@@ -100,7 +100,7 @@ async def test_it_serves_the_same_and_is_rebuilt_without_a_touch_to_the_first(
 ) -> None:
     assert await compare_answers(first, second) > 50
     await what_one_api_creates_is_read_at_the_other(first, second)
-    await caught_up(database_url, second.url)
+    await caught_up(database_url, second.url, 60)
     before, dumped = await identity(first.url), await dump(first.url)
     await second_is_damaged_and_mended(first, second)
     assert await identity(first.url) == before
