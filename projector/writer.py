@@ -51,6 +51,14 @@ class Writer:
             raise Inconsistent(
                 f"a batch from {batch[0].position} on does not follow {checkpoint.position}"
             )
+        try:
+            return await self._write(batch, checkpoint)
+        except (Inconsistent, asyncpg.IntegrityConstraintViolationError):
+            # What another wrote or switched to may stand further already: then nothing is wrong.
+            await hold(self.connection, self.epoch)
+            raise
+
+    async def _write(self, batch: list[Recorded], checkpoint: Checkpoint) -> Checkpoint:
         batch = await affordable(self.connection, batch)
         before = await known_rows(self.connection, batch, self._types)
         after = project(batch, before)

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from projector import writer as writer_module
 from projector.checkpoint import Checkpoint, Fenced
 from projector.log import Log
 from projector.process import connect_model
@@ -26,6 +27,7 @@ from tests.integration.projecting import (
     until,
 )
 from tests.integration.projector.given import LEAD, Given, rows
+from tests.integration.projector.rebuilding import rebuild
 from write_side.domain.events import Translation
 from write_side.store.mapper import EventMapper
 
@@ -89,6 +91,35 @@ async def test_of_two_at_the_same_moment_one_writes(
     )
     assert sum(isinstance(outcome, Checkpoint) for outcome in outcomes) == 1
     assert await rows(database_url, "SELECT n FROM entry_count") == [(1,)]
+
+
+@pytest.mark.parametrize("deed", ["create", "update", "delete"])
+async def test_one_that_was_behind_at_a_switch_is_fenced_off_and_not_halted(
+    deed: str,
+    given: Given,
+    database_url: str,
+    models: tuple[Connection, Connection],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A rebuild follows the log further than it, so what it builds on is later than its batch."""
+    monkeypatch.setattr(writer_module, "COPY_FROM", 1)
+    await given.magazine()
+    one = await given.entry("one")
+    await project_all(database_url, database_url)
+    epoch, checkpoint = await begin_epoch(models[0])
+    if deed == "create":
+        await given.entry("two")
+    elif deed == "update":
+        await given.update(one, title="Two")
+    else:
+        await given.delete(one)
+    async with connected(database_url) as store:
+        batch = await Log(store, EventMapper()).read(checkpoint.position)
+    await rebuild(database_url)
+    before = await dump(database_url)
+    with pytest.raises(Fenced):
+        await Writer(models[0], epoch).write(batch, checkpoint)
+    assert await dump(database_url) == before
 
 
 async def test_renderings_are_fenced_too(
