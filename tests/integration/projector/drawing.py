@@ -28,6 +28,7 @@ ELSEWHERE = 12
 
 _INNER = {"slug": "q", "type": "text"}
 _RANK = {"slug": "rank", "type": "number"}
+_WHO = {"slug": "who", "type": "reference", "required": True}
 _NOTES = {"slug": "notes", "type": "repeater", "fields": [{"slug": "note", "type": "rich_text"}]}
 _FIELDS: list[dict[str, Any]] = [
     {"slug": "body", "type": "text"},
@@ -36,6 +37,7 @@ _FIELDS: list[dict[str, Any]] = [
     {"slug": "views", "type": "number"},
     {"slug": "open", "type": "boolean"},
     {"slug": "when", "type": "datetime"},
+    {"slug": "span", "type": "datetime", "range": True},
     {"slug": "any", "type": "json"},
     {"slug": "mood", "type": "select", "options": ["good", "bad"]},
     {"slug": "mood", "type": "select", "options": ["good", "odd"]},
@@ -44,7 +46,7 @@ _FIELDS: list[dict[str, Any]] = [
     {"slug": "author", "type": "reference", "to": ["posts", "people"]},
     {"slug": "related", "type": "reference", "multiple": True},
     {"slug": "faq", "type": "repeater", "fields": [_INNER, _RANK]},
-    {"slug": "faq", "type": "repeater", "fields": [_NOTES, _INNER]},
+    {"slug": "faq", "type": "repeater", "fields": [_NOTES, _INNER, _WHO]},
     {"slug": "faq", "type": "repeater", "fields": [{**_INNER, "required": True}]},
     {"slug": "layout", "type": "section"},
     {"slug": "lead", "type": "number"},
@@ -78,6 +80,7 @@ _elements = st.fixed_dictionaries(
     optional={
         "q": _texts,
         "rank": st.sampled_from([1, 2.5, None]),
+        "who": _living,
         "notes": st.lists(st.fixed_dictionaries({}, optional={"note": _texts}), max_size=2)
         | st.none(),
     },
@@ -91,6 +94,7 @@ _values = st.fixed_dictionaries(
         "views": st.sampled_from([0, 1, 1.0, -2.5, None]),
         "open": st.booleans(),
         "when": st.sampled_from(["2026-01-31", "2026-01-31T09:30:00+02:00"]),
+        "span": st.just({"from": "2026-01-31", "to": "2026-02-01T00:00:00Z"}),
         "any": st.sampled_from([{"b": 1, "a": [None]}, "", [], 7, None]),
         "mood": st.just("good"),
         "moods": st.lists(st.just("bad"), max_size=2),
@@ -107,6 +111,8 @@ _odd_values = st.sampled_from(
         {"views": "7"},
         {"views": True},
         {"open": "true"},
+        {"span": "2026-01-31"},
+        {"faq": [{"who": ELSEWHERE + 3}]},
         {"mood": "bad"},
         {"mood": "odd"},
         {"moods": "bad"},
@@ -204,6 +210,7 @@ _DEEDS = (
     _deed("status_changes", place=places, number=_living, statuses=_histories),
     _deed("slugs_change_hands", place=places, number=_living),
     *[_deed("delete_entry", place=places, number=_numbers)] * 2,
+    _deed("replace_entry", place=places, number=_living, new=_entries),
     _deed("create_type", place=places, slug=st.sampled_from(TYPES), definition=_definitions),
     *[_deed("revise_type", place=places, number=_numbers, definition=_definitions)] * 2,
     _deed("remove_type", place=places, number=_numbers, emptied=st.booleans()),

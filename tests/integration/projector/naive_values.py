@@ -1,8 +1,8 @@
 """Values of fields as readings.md has them, in plain dicts and loops: what is accepted, what is
 lacking, what is shown. It has no code in common with what it is held against.
 
-A field is a dict: ``slug``, ``type``, and where it has them ``required``, ``multiple``, ``options``
-(values), ``to`` (slugs of types) and ``fields`` (a repeater's own).
+A field is a dict: ``slug``, ``type``, and where it has them ``required``, ``multiple``, ``range``,
+``options`` (values), ``to`` (slugs of types) and ``fields`` (a repeater's own).
 """
 
 from __future__ import annotations
@@ -58,6 +58,8 @@ def _fits(field: Field, value: Any) -> bool:
             return isinstance(value, bool)
         case "select":
             return value in field["options"]
+        case "datetime" if field.get("range"):
+            return isinstance(value, dict) and set(value) == {"from", "to"}
     return isinstance(value, str)
 
 
@@ -154,7 +156,7 @@ def kinds(fields: list[Field], within: str = "") -> dict[str, tuple[Any, ...]]:
     found: dict[str, tuple[Any, ...]] = {}
     for field in fields:
         path = f"{within}/{field['slug']}"
-        found[path] = (field["type"], field.get("multiple", False))
+        found[path] = (field["type"], field.get("multiple", False), field.get("range", False))
         found |= kinds(field.get("fields", []), path)
     return found
 

@@ -71,7 +71,10 @@ class Twice:
         Clock.time += timedelta(seconds=seconds)
 
     async def create_entry(self, place: Place, number: int, new: dict[str, Any]) -> None:
-        type_slug, drawn = self._type(place, number), self._new(place, new)
+        await self._create(place, self._type(place, number), new)
+
+    async def _create(self, place: Place, type_slug: str, new: dict[str, Any]) -> None:
+        drawn = self._new(place, new)
         await self.both(
             partial(self.naive.create_entry, Clock.time, place, type_slug, drawn),
             created(place, type_slug, drawn),
@@ -124,6 +127,14 @@ class Twice:
             if gone in json.dumps(entry["fields"]):
                 drawn = {"fields": entry["fields"], "title": f"{entry['title']} again"}
                 await self._update(place, entry["id"], drawn)
+
+    async def replace_entry(self, place: Place, number: int, new: dict[str, Any]) -> None:
+        """Its slug is free at once."""
+        one = self._which(place, number)
+        for entry in [entry for entry in self.naive.of(place) if entry["id"] == one]:
+            await self._delete(place, one)
+            same = {what: entry[what] for what in ("slug", "language")}
+            await self._create(place, entry["type"], {**new, **same})
 
     async def _delete(self, place: Place, one: str) -> None:
         await self.both(
@@ -217,6 +228,11 @@ class Twice:
             fields["author"] = self._which(place, fields["author"])
         if isinstance(fields.get("related"), list):
             fields["related"] = [self._which(place, number) for number in fields["related"]]
+        if isinstance(fields.get("faq"), list):
+            fields["faq"] = [
+                {**one, "who": self._which(place, one["who"])} if "who" in one else one
+                for one in fields["faq"]
+            ]
         return {**drawn, "fields": fields}
 
     def _type(self, place: Place, number: int) -> str:
@@ -289,6 +305,7 @@ def field(drawn: dict[str, Any]) -> Field:
         type=drawn["type"],
         required=drawn.get("required", False),
         multiple=drawn.get("multiple", False),
+        range=drawn.get("range", False),
         options=tuple(Option(one, one.title()) for one in drawn.get("options", ())),
         to=tuple(drawn.get("to", ())),
         fields=tuple(map(field, drawn.get("fields", ()))),

@@ -29,6 +29,7 @@ from hypothesis.stateful import (
 )
 
 from projector import columns, known, rendering, writer
+from projector.checkpoint import Fenced
 from projector.rebuild import rebuild as rebuilding
 from projector.rebuild import replay, streams
 from projector.rebuild.claims import claims_that_differ
@@ -51,6 +52,7 @@ from tests.integration.projector.aborting import LOST, aborting
 from tests.integration.projector.looking import Looking
 from tests.integration.projector.naive import Place
 from tests.integration.projector.rebuilding import rebuild, rollback, schemas, silent
+from tests.integration.projector.stepping import Stepping
 from tests.integration.projector.telling import Clock, Twice
 from write_side import decision, repository
 from write_side.repository import Repository
@@ -118,6 +120,7 @@ class Laws(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
+        self.projector: Stepping | None = None
         self.reached = 0
         self.revisions: list[d.Deed] = []
         self.more: list[d.Deed] = []
@@ -125,6 +128,7 @@ class Laws(RuleBasedStateMachine):
         self.stack = contextlib.ExitStack()
         self.url = self.stack.enter_context(self.databases.new())
         self.runner = self.stack.enter_context(asyncio.Runner())
+        self.stack.callback(self._close_projector)
         self.pool = self._opened(open_pool(self.url))
         self.twice = Twice(Repository(self._opened(open_recorder(self.url)), EventMapper()))
 
@@ -162,8 +166,23 @@ class Laws(RuleBasedStateMachine):
 
     @rule(batches=d.batches, renderings=d.renderings)
     def project(self, batches: list[int], renderings: int) -> None:
-        self.run(project_all(self.url, self.url, batches, renderings))
-        assert self.run(self._position()) == self.run(head_of(self.url))
+        self.run(self._project(batches, renderings))
+
+    async def _project(self, batches: list[int], renderings: int) -> None:
+        """By one that goes on for as long as nobody took its turn."""
+        if self.projector is None:
+            self.projector = await Stepping.begin(self.url)
+        try:
+            await self.projector.project(batches, renderings)
+        except Fenced:
+            self._close_projector()
+            await self._project(batches, renderings)
+        assert await self._position() == await head_of(self.url)
+
+    def _close_projector(self) -> None:
+        if self.projector is not None:
+            self.projector.close()
+        self.projector = None
 
     @rule(deeds=d.deeds(), batch=st.integers(1, 9), statement=d.statements, renderings=d.renderings)
     def project_and_die(

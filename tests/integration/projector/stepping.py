@@ -1,0 +1,48 @@
+"""A projector that takes a step when it is told to, and remembers between steps what one does."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import asyncpg
+
+from projector.checkpoint import Checkpoint
+from projector.log import Log
+from projector.process import connect_model
+from projector.rendering import render_some
+from projector.writer import Writer
+from tests.integration.projecting import Connection, begin_epoch
+from write_side.store.mapper import EventMapper
+
+
+class Stepping:
+    """Lives until it is fenced off or closed, whatever is switched meanwhile."""
+
+    def __init__(
+        self, store: Connection, model: Connection, epoch: int, checkpoint: Checkpoint
+    ) -> None:
+        self._connections = (store, model)
+        self._log = Log(store, EventMapper())
+        self._writer = Writer(model, epoch)
+        self._checkpoint = checkpoint
+
+    @classmethod
+    async def begin(cls, url: str) -> Stepping:
+        store, model = await asyncpg.connect(url), await connect_model(url)
+        return cls(store, model, *await begin_epoch(model))
+
+    async def project(self, limits: Sequence[int], renderings: int) -> None:
+        """All there is, in batches of these limits in turn, and after each so many chunks of
+        entries rendered anew. Raises Fenced."""
+        for limit in itertools.cycle(limits):
+            batch = await self._log.read(self._checkpoint.position, limit)
+            if not batch:
+                return
+            self._checkpoint = await self._writer.write(batch, self._checkpoint)
+            for _ in range(renderings):
+                await render_some(self._writer.connection, self._writer.epoch)
+
+    def close(self) -> None:
+        for connection in self._connections:
+            connection.terminate()
