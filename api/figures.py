@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Iterator
 from typing import TypeVar
 
+from aiohttp import web
 from msgspec import Struct
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
@@ -15,6 +17,7 @@ from read_side.status import ReadModelStatus, WorkStatus, read_status
 from write_side.store.lag import Lag, lag
 
 PATIENCE = 3.0
+KEPT = 0.25
 T = TypeVar("T")
 
 
@@ -33,7 +36,28 @@ class Figures(Struct, frozen=True):
         return next((one.halted for one in projectors if one.halted), None)
 
 
-async def figures(service: Service) -> Figures:
+class Watched:
+    """The figures for whoever asks, with or without a key: however many they are, the databases
+    are asked four times a second at most."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._asking = asyncio.Lock()
+        self._asked = float("-inf")
+        self._latest = Figures()
+
+    async def figures(self) -> Figures:
+        async with self._asking:
+            if time.monotonic() - self._asked > KEPT:
+                self._latest = await _figures(self._service)
+                self._asked = time.monotonic()
+            return self._latest
+
+
+WATCHED = web.AppKey("watched", Watched)
+
+
+async def _figures(service: Service) -> Figures:
     """Asks both databases at once; each has ``PATIENCE`` seconds."""
     faults: list[str] = []
 

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from api.context import SERVICE, Service
-from api.figures import Gauges, figures
+from api.figures import WATCHED, Figures, Gauges
 from api.wire import encode
 
 
@@ -39,7 +39,8 @@ async def healthz(_request: web.Request) -> web.Response:
 
 async def readyz(request: web.Request) -> web.Response:
     """200 where both databases answer and the read model is close enough to the log, else 503."""
-    readiness = await _readiness(request.app[SERVICE])
+    found = await request.app[WATCHED].figures()
+    readiness = _readiness(found, request.app[SERVICE])
     return web.Response(
         status=200 if readiness.ready else 503,
         body=encode(readiness),
@@ -51,7 +52,7 @@ async def metrics(request: web.Request) -> web.Response:
     """Prometheus' text format: the counts of all workers of this command, and the figures."""
     service = request.app[SERVICE]
     gauges = CollectorRegistry()
-    gauges.register(Gauges(await figures(service)))
+    gauges.register(Gauges(await request.app[WATCHED].figures()))
     counts = await _counts(service.settings.metrics_folder)
     return web.Response(
         body=counts + generate_latest(gauges),
@@ -68,8 +69,7 @@ async def _counts(folder: str | None) -> bytes:
     return await asyncio.to_thread(generate_latest, registry)
 
 
-async def _readiness(service: Service) -> Readiness:
-    found = await figures(service)
+def _readiness(found: Figures, service: Service) -> Readiness:
     if found.model is None or found.behind is None:
         return Readiness(ready=False, reason=f"a database does not answer: {found.fault}")
     reason = None

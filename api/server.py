@@ -14,6 +14,7 @@ from api.access import Access
 from api.connections import Runner
 from api.context import SERVICE, Service
 from api.cors import add_preflights
+from api.figures import WATCHED, Watched
 from api.limits.limits import open_limits
 from api.observing import observed
 from api.positions import load_positions
@@ -55,6 +56,7 @@ def application(service: Service) -> web.Application:
         middlewares=[observed, represented], client_max_size=service.settings.max_body_bytes
     )
     app[SERVICE] = service
+    app[WATCHED] = Watched(service)
     app.on_response_prepare.append(add_promised_headers)
     app.add_routes(content.routes())
     app.add_routes(content_types.routes())

@@ -44,12 +44,11 @@ class ProjectorStatus(Struct, frozen=True):
 
 
 class ReadModelStatus(Struct, frozen=True):
-    """``size`` in bytes; projectors that were heard of in the last ten seconds."""
+    """Projectors are those that were heard of in the last ten seconds."""
 
     position: int
     epoch: int
     moved_at: datetime
-    size: int
     projectors: list[ProjectorStatus]
     work: WorkStatus | None = None
 
@@ -63,9 +62,13 @@ async def read_status(connection: Connection) -> ReadModelStatus:
         position=checkpoint["position"],
         epoch=checkpoint["epoch"],
         moved_at=checkpoint["moved_at"],
-        size=await connection.fetchval(_SIZE),
         projectors=[
             ProjectorStatus(row["id"], row["role"], row["age"], row["halted"]) for row in projectors
         ],
         work=WorkStatus(**work) if work else None,
     )
+
+
+async def read_size(connection: Connection) -> int:
+    """Bytes of the live read model, indexes included."""
+    return int(await connection.fetchval(_SIZE))

@@ -25,22 +25,30 @@ async def check_key_limit(call: Call) -> None:
 
 async def show_limits(request: web.Request, response: web.StreamResponse) -> None:
     """``on_response_prepare``, for what was not counted too."""
-    standing = request.get(STANDING) or _uncounted(request)
+    standing = request.get(STANDING) or await _uncounted(request)
     headers = response.headers
     headers["X-RateLimit-Limit"] = str(standing.limit)
     headers["X-RateLimit-Remaining"] = str(standing.remaining)
     headers["X-RateLimit-Reset"] = str(standing.reset)
 
 
-def _uncounted(request: web.Request) -> Standing:
+async def _uncounted(request: web.Request) -> Standing:
     """What the router answers, and a preflight, describe the bucket of a valid key that was given
-    (readings, «Rate limits»); health and documentation take no key."""
+    (readings, «Rate limits»); health and documentation take no key.
+
+    A bad key counts against the address, and where that has nothing left, none is looked at: who
+    tries keys learns no more here than from a 401.
+    """
     service = request.app[SERVICE]
-    if request.match_info.http_exception is not None or request.method == "OPTIONS":
-        caller = service.access.known(secret_of(request.headers))
-        if caller is not None:
-            return service.limits.look_at_key(caller)
-    return service.limits.look(request)
+    of_address = service.limits.look(request)
+    secret = secret_of(request.headers)
+    takes_a_key = request.match_info.http_exception is not None or request.method == "OPTIONS"
+    if not takes_a_key or not secret or of_address.remaining == 0:
+        return of_address
+    caller = service.access.known(secret)
+    if caller is None:
+        return await service.limits.count_address(request)
+    return service.limits.look_at_key(caller)
 
 
 def _show(call: Call, standing: Standing) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from deploy.children import Child
 
 PATIENCE = 60.0  # seconds until the API and the demo must be there
-_LOCK = 0x636C_6F67_0004
+_LOCK = 0x636C_6F67_0005
 
 
 @click.command(

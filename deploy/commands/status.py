@@ -35,10 +35,10 @@ def command(as_json: bool) -> None:
 
 async def read(found: Databases) -> dict[str, Any]:
     """Lag is measured against the store: events, and the age of the oldest one not projected."""
-    from read_side.status import read_status
+    from read_side.status import read_size, read_status
 
     async with connected("CONTENTLOG_READ_MODEL_URL", found.read_model_url) as connection:
-        model = await read_status(connection)
+        model, size = await read_status(connection), await read_size(connection)
     async with connected("CONTENTLOG_EVENT_STORE_URL", found.event_store_url) as connection:
         store = await connection.fetchrow(_STORE, model.position)
     assert store is not None
@@ -50,7 +50,7 @@ async def read(found: Databases) -> dict[str, Any]:
         "epoch": model.epoch,
         "projectors": msgspec.to_builtins(model.projectors),
         "rebuild": msgspec.to_builtins(model.work),
-        "bytes": {"event_store": store["size"], "read_model": model.size},
+        "bytes": {"event_store": store["size"], "read_model": size},
     }
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import TypeAlias
 
 import asyncpg
@@ -22,6 +23,9 @@ from write_side.store.mapper import EventMapper
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
+SWITCH = 30.0
+"""Seconds for a switch. The live projector waits for it, so it must not itself wait for a database
+that has fallen silent."""
 CLOSE = 1_000
 """Events behind the live read model from which on the rest is done within the switch."""
 _LIVE = "SELECT * FROM checkpoint"
@@ -64,7 +68,7 @@ async def rebuild(settings: BuildSettings, *, accept_differences: bool, tell: Te
         writer, checkpoint = await Build(settings, NEXT, store, model, work).make(live.through)
         found, checkpoint = await compare(settings, live, log, writer, checkpoint, work)
         _decide(live, found, accept_differences)
-        checkpoint = await _switch(model, log, writer, checkpoint, work)
+        checkpoint = await _switch(store, model, log, writer, checkpoint, work)
         await drop(model, DISCARDED)
         return Rebuilt(checkpoint.position, found, live.not_comparable)
 
@@ -127,13 +131,34 @@ def _decide(live: Live, found: list[Difference], accept: bool) -> None:
 
 
 async def _switch(
-    model: Connection, log: Log, writer: Writer, checkpoint: Checkpoint, work: Work
+    store: Connection,
+    model: Connection,
+    log: Log,
+    writer: Writer,
+    checkpoint: Checkpoint,
+    work: Work,
 ) -> Checkpoint:
     work.begin("switch")
     while (head := await log.head()) - checkpoint.position > CLOSE:
         checkpoint = await follow(log, writer, checkpoint, head)
     checkpoint = await follow(log, writer, checkpoint, head)
-    return await switch(model, log, writer, checkpoint, NEW_FOR_LIVE)
+    with ended_after(SWITCH, model, store):
+        return await switch(model, log, writer, checkpoint, NEW_FOR_LIVE)
+
+
+@contextmanager
+def ended_after(seconds: float, *connections: Connection) -> Iterator[None]:
+    """The connections, and with them all that is done over them, end where it takes longer."""
+
+    def end() -> None:
+        for connection in connections:
+            connection.terminate()
+
+    ending = asyncio.get_running_loop().call_later(seconds, end)
+    try:
+        yield
+    finally:
+        ending.cancel()
 
 
 async def _position(settings: BuildSettings) -> int:

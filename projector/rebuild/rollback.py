@@ -5,7 +5,7 @@ from __future__ import annotations
 from projector.checkpoint import Checkpoint
 from projector.log import Halted, Log
 from projector.rebuild.build import BuildSettings, drop
-from projector.rebuild.rebuild import connections
+from projector.rebuild.rebuild import SWITCH, connections, ended_after
 from projector.rebuild.switch import BACK_TO_PREVIOUS, follow, switch
 from projector.rebuild.work import Tell, at_work
 from projector.statements import statement
@@ -53,5 +53,6 @@ async def rollback(settings: BuildSettings, tell: Tell) -> int:
         writer = Writer(model, row["epoch"])
         checkpoint = await follow(log, writer, checkpoint, head)
         work.begin("switch")
-        checkpoint = await switch(model, log, writer, checkpoint, BACK_TO_PREVIOUS)
+        with ended_after(SWITCH, model, store):
+            checkpoint = await switch(model, log, writer, checkpoint, BACK_TO_PREVIOUS)
         return checkpoint.position

@@ -39,7 +39,8 @@ async def verify(settings: BuildSettings, tell: Tell) -> Verified:
         found, checkpoint = await compare(settings, live, log, writer, checkpoint, work)
         await drop(model, SCRATCH)
         claims = await claims_that_differ(store, work)
-        not_compared = None if live.is_empty else live.not_comparable
+        nothing_to_compare = live.is_empty and live.through == 0
+        not_compared = None if nothing_to_compare else live.not_comparable
         return Verified(checkpoint.position, found, not_compared, claims)
 
 

@@ -50,8 +50,8 @@ async def _work(asked: asyncio.Queue[bytes]) -> None:
         await _replay(job(await asked.get()), asked)
     except (Halted, Inconsistent, Fenced, OSError, asyncpg.PostgresError) as error:
         _say(Failed(type(error).__name__, str(error)))
-    except asyncpg.InterfaceError as error:
-        _say(Failed(type(error).__name__, str(error)))
+    except Exception as error:
+        _say(Failed(type(error).__name__, repr(error)))
 
 
 async def _replay(told: Job, asked: asyncio.Queue[bytes]) -> None:

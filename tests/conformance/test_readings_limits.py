@@ -183,6 +183,19 @@ async def test_limits_4_the_router_describes_the_keys_bucket_and_counts_nothing(
     assert last == (7, 5)
 
 
+async def test_limits_4_bad_keys_are_tried_in_vain_on_the_router_too(
+    strict: Asker, address: NewAddress, open_workplace: OpenWorkplace
+) -> None:
+    async def try_keys() -> list[Answer]:
+        place, headers = await open_workplace(requests_per_minute=7), address()
+        keys = ["nobody's", "no-one's", "nothing's", place.key]
+        return [await strict.ask(get("/nothing", key=key, headers=headers)) for key in keys]
+
+    answers = await within_a_window(try_keys)
+    shown = [(answer.status, limit(answer), remaining(answer)) for answer in answers]
+    assert shown == [(404, 3, 2), (404, 3, 1), (404, 3, 0), (404, 3, 0)]
+
+
 async def test_limits_5_remaining_is_never_below_0(open_workplace: OpenWorkplace) -> None:
     async def far_too_often() -> list[Answer]:
         place = await open_workplace(requests_per_minute=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable
 from typing import Any
@@ -10,6 +11,9 @@ import msgspec
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from api import figures as api_figures
+from api.context import Service
+from api.figures import Figures
 from tests.integration.api.serving import Client, Server, serving
 from tests.integration.projecting import connected, until
 from tests.integration.projector.given import Given
@@ -218,6 +222,8 @@ class TestMetrics:
     ) -> None:
         """Not repeated from when it last did."""
 
+        monkeypatch.setattr(api_figures, "KEPT", 0)
+
         def away(*_: object, **__: object) -> None:
             raise ConnectionRefusedError
 
@@ -300,3 +306,21 @@ class TestVisibility:
             )
         answer = await client.post(POST)
         assert (answer.status, answer.headers["X-Content-Visible"]) == (200, "true")
+
+    async def test_many_who_ask_at_once_ask_the_databases_once(
+        self, server: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked = 0
+        figures = api_figures._figures
+
+        async def counted(service: Service) -> Figures:
+            nonlocal asked
+            asked += 1
+            return await figures(service)
+
+        monkeypatch.setattr(api_figures, "_figures", counted)
+        monkeypatch.setattr(api_figures, "KEPT", 60)
+        client = server.client(None)
+        answers = await asyncio.gather(*(client.get(path) for path in ("/readyz", "/metrics") * 20))
+        assert {answer.status for answer in answers} == {200}
+        assert asked == 1

@@ -7,6 +7,7 @@ import contextlib
 import itertools
 from collections.abc import AsyncIterator
 
+import asyncpg
 import pytest
 
 from projector.checkpoint import Fenced
@@ -44,6 +45,7 @@ from tests.integration.projector.rebuilding import (
 from write_side.store.mapper import EventMapper
 
 ROUNDS = 3
+LOST = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
 COUNT = "SELECT count(*) FROM read_model.entry"
 POSITION = "SELECT position FROM read_model.checkpoint"
 
@@ -147,6 +149,29 @@ async def test_a_batch_that_waits_for_the_switch_is_fenced_off_and_not_told_of(
     assert await checkpoint_of(database_url) == checkpoint.position
     assert await rows(database_url, "SELECT FROM entry") == []
     assert await rows(database_url, "SELECT FROM read_model_previous.entry") == []
+
+
+class Silent(Log):
+    """Asked for the head in the midst of a switch, it does not answer any more."""
+
+    async def head(self) -> int:
+        return int(await self._connection.fetchval("SELECT pg_sleep(600)::text"))
+
+
+async def test_a_switch_that_waits_for_a_silent_store_is_given_up_and_holds_nobody(
+    given: Given, database_url: str
+) -> None:
+    await given.magazine()
+    await project_all(database_url, database_url)
+    settings = build_settings(database_url)
+    async with module.connections(settings, NEXT) as (store, model):
+        made = await Build(settings, NEXT, store, model, Work(silent)).make(2)
+        with pytest.raises(LOST), module.ended_after(0.2, model, store):
+            await switch(model, Silent(store, EventMapper()), *made, NEW_FOR_LIVE)
+    await given.entry("one")
+    await project_all(database_url, database_url)
+    assert await rows(database_url, "SELECT slug FROM entry") == [("one",)]
+    assert await schemas(database_url) == [LIVE, NEXT]
 
 
 async def blocked(connection: Connection) -> bool:

@@ -156,6 +156,14 @@ async def test_appends_wait_while_claims_are_repaired(given: Given, database_url
     assert (seen.read_model, seen.claims) == ([], [])
 
 
+async def test_a_read_model_that_nobody_filled_does_not_agree(
+    given: Given, database_url: str
+) -> None:
+    assert (await verify(database_url)).not_compared is None, "nor has the log anything"
+    await given.magazine()
+    assert (await verify(database_url)).not_compared == "it is empty"
+
+
 async def test_a_read_model_that_is_wrong_is_named(given: Given, database_url: str) -> None:
     await given.magazine()
     entry_id = await given.entry("one")
