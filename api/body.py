@@ -10,6 +10,7 @@ from msgspec import Raw
 
 from api.context import REQUEST_ID, Call
 from api.errors import BadRequest, SlowClient
+from api.packed import ENCODINGS, NOT_UNPACKED, Damaged, Unpacking
 from api.settings import ApiSettings
 from write_side.commands import CreateEntry
 from write_side.domain.identity import Actor
@@ -20,6 +21,8 @@ _STRING = msgspec.json.Decoder(str)
 
 SLOWEST = 8 * 1024  # bytes a second that a body must come with, after the patience there is
 MISSING = "Missing required fields: contentTypeSlug and title"
+DAMAGED = "Request body cannot be read: its encoding is damaged"
+NOT_OURS = "Request body cannot be read: Content-Encoding may be gzip or deflate"
 
 
 def create_command(call: Call, sent: bytes) -> CreateEntry:
@@ -50,9 +53,9 @@ async def received(call: Call) -> bytes:
     if (request.content_length or 0) > settings.max_body_bytes:
         raise _too_large(settings)
     try:
-        return await _read(request, settings)
-    except web.RequestPayloadError:
-        raise BadRequest("Request body cannot be read: its encoding is damaged") from None
+        return await _read(request, settings, _unpacking(request))
+    except (web.RequestPayloadError, Damaged):
+        raise BadRequest(DAMAGED) from None
     except ConnectionError:
         # Nobody is left to read this; it is no fault of ours, though.
         raise BadRequest("The client has gone before its request was whole") from None
@@ -60,19 +63,30 @@ async def received(call: Call) -> bytes:
         raise SlowClient from None
 
 
-async def _read(request: web.Request, settings: ApiSettings) -> bytes:
-    """Who sends steadily may take longer than ``client_timeout``, but not for ever."""
-    body = bytearray()
+def _unpacking(request: web.Request) -> Unpacking | None:
+    """None where the body is read as it comes: also under an encoding that nobody knows."""
+    encoding = ",".join(request.headers.getall("Content-Encoding", ())).strip().lower()
+    if encoding in NOT_UNPACKED:
+        raise BadRequest(NOT_OURS)
+    return Unpacking(encoding) if encoding in ENCODINGS else None
+
+
+async def _read(request: web.Request, settings: ApiSettings, unpacking: Unpacking | None) -> bytes:
+    """Who sends steadily may take longer than ``client_timeout``, but not for ever. The limit
+    holds for what is sent and for what that unpacks to."""
+    body, sent, limit = bytearray(), 0, settings.max_body_bytes
     began = asyncio.get_running_loop().time()
     patience = settings.client_timeout or None
-    request.content.set_read_chunk_size(settings.max_body_bytes)
     async with asyncio.timeout(patience) as deadline:
         while chunk := await request.content.readany():
-            body += chunk
-            if len(body) > settings.max_body_bytes:
+            sent += len(chunk)
+            body += unpacking.unpacked(chunk, limit + 1 - len(body)) if unpacking else chunk
+            if max(sent, len(body)) > limit:
                 raise _too_large(settings)
             if patience:
-                deadline.reschedule(began + patience + len(body) / SLOWEST)
+                deadline.reschedule(began + patience + sent / SLOWEST)
+    if unpacking:
+        unpacking.end()
     return bytes(body)
 
 

@@ -19,6 +19,9 @@ from api.observing import log_fault, record, request_id
 
 # Longer than the usual proxy in front keeps a connection, so that it is the one who closes.
 KEEP_ALIVE = 75.0
+# For what is still to come of a body that nobody reads: closed at once, the client may not get to
+# see its answer.
+LINGERING = 2.0
 # Bytes a second; who takes less for long is let go.
 SLOWEST = 1024
 NO_HTTP = "Bad request: this is not HTTP, or a line of it is too long"
@@ -164,7 +167,7 @@ class Server(web.Server):
             response: web.StreamResponse = await self._inner(request)
         except web.HTTPException as refusal:
             response = router_response(refusal)
-        # After a damaged body nobody knows where the next request begins.
+        # Where the framing of a body is damaged nobody knows where the next request begins.
         if request.content.exception() is not None:
             response.force_close()
         return response
@@ -184,6 +187,8 @@ class Runner(web.AppRunner):
             handle_signals=False,
             keepalive_timeout=KEEP_ALIVE,
             shutdown_timeout=grace,
+            lingering_time=LINGERING,
+            auto_decompress=False,  # see api/packed.py
         )
 
     async def _make_server(self) -> web.Server:

@@ -44,6 +44,7 @@ CREATE = (
     "idempotencyKey",
     "notJSON",
     "damaged",
+    "encoding",
     "missing",
     "slug",
     "fields",

@@ -13,7 +13,7 @@ import msgspec
 from aiohttp import web
 
 from api import errors, parameters
-from api.body import MISSING
+from api.body import DAMAGED, MISSING, NOT_OURS
 from api.connections import NO_HTTP
 from api.idempotency import command_key
 from api.positions import HEADER as POSITION
@@ -42,7 +42,8 @@ REFUSALS: dict[str, Exception] = {
     "positionBeyondTheLog": errors.BadRequest(f"{POSITION} is beyond the log"),
     "missing": errors.BadRequest(MISSING),
     "notJSON": NotJSON(),
-    "damaged": errors.BadRequest("Request body cannot be read: its encoding is damaged"),
+    "damaged": errors.BadRequest(DAMAGED),
+    "encoding": errors.BadRequest(NOT_OURS),
     "slug": errors.BadRequest("slug must be a string"),
     "fields": errors.BadRequest("fields must be an object"),
     "value": r.InvalidField("views", "a finite number"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import re
+import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -23,6 +24,7 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 KEY = b"Authorization: Bearer secret-of-acme\r\n"
 POST = b"POST /v1/content HTTP/1.1\r\nHost: x\r\n" + KEY
+NEW = {"contentTypeSlug": "posts", "title": "T"}
 ENOUGH = 60  # seconds, for the slowest machine
 BROKEN = [
     b"nonsense\r\n\r\n",
@@ -67,6 +69,33 @@ async def answered(streams: Streams, request: bytes) -> tuple[int, dict[str, str
         headers = dict(re.findall(r"([\w-]+): (.*)\r\n", head.lower()))
         body = await reader.readexactly(int(headers["content-length"]))
     return int(head.split()[1]), headers, json.decode(body)
+
+
+def packed(head: bytes, body: bytes) -> bytes:
+    """A request whose body says that it is gzip."""
+    length = b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body)
+    return head + length + body
+
+
+@pytest.fixture
+def unpacked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How much was unpacked at each time, by whomever."""
+    sizes: list[int] = []
+    made = zlib.decompressobj
+
+    class Watched:
+        def __init__(self, *args: Any, **options: Any) -> None:
+            self._made = made(*args, **options)
+
+        def decompress(self, *args: Any, **options: Any) -> bytes:
+            sizes.append(len(body := self._made.decompress(*args, **options)))
+            return body
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._made, name)
+
+    monkeypatch.setattr(zlib, "decompressobj", Watched)
+    return sizes
 
 
 async def is_closed(streams: Streams) -> bool:
@@ -199,7 +228,7 @@ class TestBodies:
             for _ in range(times):
                 yield b" " * size
 
-        async def packed() -> AsyncIterator[bytes]:
+        async def bomb() -> AsyncIterator[bytes]:
             yield gzip.compress(b" " * 50_001)
 
         close = {"Connection": "close"}
@@ -207,7 +236,7 @@ class TestBodies:
             body = chunks(1000, n)
             refused(await client.ask("POST", "/v1/content", data=body, headers=close), 413)
         headers = {"Content-Encoding": "gzip", **close}
-        refused(await client.ask("POST", "/v1/content", data=packed(), headers=headers), 413)
+        refused(await client.ask("POST", "/v1/content", data=bomb(), headers=headers), 413)
         answer = await client.ask("POST", "/v1/content", data=chunks(1000, 50), headers=close)
         refused(answer, 400, "valid JSON")
 
@@ -219,19 +248,70 @@ class TestBodies:
             status, _, body = await answered(streams, request)
             assert (status, list(body)) == (413, ["error"])
 
-    async def test_after_a_damaged_one_the_connection_is_closed(
+    async def test_a_damaged_one_is_a_400_and_no_fault(
         self, impatient: Server, logged: Logged
     ) -> None:
         read = logged("json")
-        packed = POST + b"Content-Encoding: gzip\r\nContent-Length: 7\r\n\r\nno gzip"
-        chunked = POST + b"Transfer-Encoding: chunked\r\n\r\nno length\r\n"
-        for request in (packed, chunked):
+        whole = gzip.compress(b'{"contentTypeSlug": "posts", "title": "T"}')
+        for damaged in (b"no gzip", whole[:-1], whole + b"x"):
             async with connected(impatient) as streams:
-                status, headers, body = await answered(streams, request)
-                assert (status, list(body)) == (400, ["error"])
-                assert headers.get("connection") in ("close", None)  # None: HTTP 1.0
-                assert await is_closed(streams)
+                answer = await answered(streams, packed(POST, damaged))
+                assert answer[0] == 400, damaged
+                assert "its encoding is damaged" in answer[2]["error"]
+                assert (await answered(streams, packed(POST, whole)))[0] in (200, 409)
         assert {json.decode(line)["level"] for line in read().splitlines()} == {"info"}
+
+    async def test_after_damaged_chunks_the_connection_is_closed(
+        self, impatient: Server, logged: Logged
+    ) -> None:
+        read = logged("json")
+        async with connected(impatient) as streams:
+            request = POST + b"Transfer-Encoding: chunked\r\n\r\nno length\r\n"
+            status, headers, body = await answered(streams, request)
+            assert (status, list(body)) == (400, ["error"])
+            assert headers.get("connection") in ("close", None)  # None: HTTP 1.0
+            assert await is_closed(streams)
+        assert {json.decode(line)["level"] for line in read().splitlines()} == {"info"}
+
+    async def test_one_packed_otherwise_is_a_400_and_says_how_it_may_be(
+        self, impatient: Server
+    ) -> None:
+        for encoding in ("br", "zstd"):
+            answer = await impatient.client().post(NEW, headers={"Content-Encoding": encoding})
+            refused(answer, 400, "gzip or deflate")
+
+    async def test_one_that_nobody_reads_is_never_unpacked(
+        self, impatient: Server, unpacked: list[int]
+    ) -> None:
+        """The second request is answered when the first one's body is off the connection."""
+        bomb = gzip.compress(bytes(5_000_000))
+        assert len(bomb) < impatient.service.settings.max_body_bytes
+        nobody = POST.replace(b"secret", b"no-secret")
+        unread = [
+            (401, packed(nobody, bomb)),
+            (404, packed(POST.replace(b"/v1/content", b"/nothing"), bomb)),
+            (405, packed(POST.replace(b"POST", b"DELETE"), bomb)),
+            (200, packed(POST.replace(b"POST", b"GET"), bomb)),
+            (413, packed(POST, gzip.compress(bytes(5_000_000), 0)[:50_001])),
+        ]
+        for status, request in unread:
+            async with connected(impatient) as streams:
+                assert (await answered(streams, request))[0] == status
+                assert (await answered(streams, packed(nobody, b"")))[0] == 401
+        assert unpacked == []
+
+    async def test_one_that_unpacks_without_end_is_unpacked_up_to_the_limit(
+        self, impatient: Server, unpacked: list[int]
+    ) -> None:
+        bomb = gzip.compress(bytes(5_000_000))
+        chunk = b"%x\r\n%b\r\n" % (len(bomb), bomb)
+        chunked = POST + b"Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
+        for request in (packed(POST, bomb), chunked + 5 * chunk + b"0\r\n\r\n"):
+            async with connected(impatient) as streams:
+                assert (await answered(streams, request))[0] == 413
+                assert (await answered(streams, packed(POST, b"")))[0] == 400
+            assert sum(unpacked) == impatient.service.settings.max_body_bytes + 1
+            unpacked.clear()
 
     async def test_json_is_read_whatever_it_is_called(self, impatient: Server) -> None:
         client = impatient.client()
