@@ -67,7 +67,10 @@ class Access:
         await asyncio.gather(*ending, return_exceptions=True)
 
     async def caller(self, secret: str) -> Caller | None:
-        """Whose key it is; None for one that is missing, unknown or revoked."""
+        """Whose key it is; None for one that is missing, unknown or revoked.
+
+        Raises StoreUnavailable for one that is not known while the store is away.
+        """
         came = time.monotonic()
         digest = _digest(secret)
         await self._looked_since(max(came - TRUSTED, self._told))
@@ -75,6 +78,9 @@ class Access:
         if caller is None or not secret:
             await self._looked_since(came)
             caller = self._claims.keys.caller(digest)
+        if secret and caller is None and self._away:
+            # It may have been issued a moment ago: the store will tell when it is back.
+            raise StoreUnavailable("keys cannot be looked for")
         return caller if secret else None
 
     def known(self, secret: str) -> Caller | None:

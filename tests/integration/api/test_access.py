@@ -218,7 +218,9 @@ class TestStoreAway:
             with counted_looks(monkeypatch) as looks:
                 for _ in range(20):
                     assert all(await asyncio.gather(*(known.caller(SECRET) for _ in range(10))))
-                    assert await known.caller("unknown") is None
+                    assert await known.caller("") is None
+                    with pytest.raises(StoreUnavailable):
+                        await known.caller("unknown, or issued a moment ago")
                 assert len(looks) == 1
 
     async def test_when_it_is_back_what_was_revoked_is_refused(
