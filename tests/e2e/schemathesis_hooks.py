@@ -70,8 +70,8 @@ CONTRADICTIONS = (
     ),
     Contradiction(
         "ST202",
-        "a body that Content-Encoding calls packed must be: this one is sent plain",
-        _is_refused(400, "its encoding is damaged"),
+        "a body that Content-Encoding calls packed must be so that we can unpack it",
+        _is_refused(400, "Request body cannot be read"),
     ),
     Contradiction(
         "ST202",
