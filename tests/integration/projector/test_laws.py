@@ -251,17 +251,16 @@ class Laws(RuleBasedStateMachine):
                 await Looking(self.pool, then, place, 9, locale).across(None)
 
     async def _at_last(self) -> None:
-        """Before and after entries are rendered anew; in the read model that was followed, in one
-        made anew, and in the first again, which has missed something meanwhile."""
-        await self.twice.tell(self.revisions)
-        await project_all(self.url, self.url, renderings=0)
-        for place, locale in zip(d.PLACES, d.LOCALES, strict=True):
-            await self._look(place, 3, locale)
+        """In the read model that was followed, and in one made anew; before and after all entries
+        are rendered anew; and in the first again, which has missed something meanwhile."""
         await self._all_projected()
         followed = await dump(self.url)
         await self._alone(lambda: rebuild(self.url))
         assert await dump(self.url) == followed
-        await self.twice.tell(self.more)
+        await self.twice.tell([*self.more, *self.revisions])
+        await project_all(self.url, self.url, renderings=0)
+        for place, locale in zip(d.PLACES, d.LOCALES, strict=True):
+            await self._look(place, 3, locale)
         await self._all_projected()
         made_anew = await dump(self.url)
         await self._alone(lambda: rollback(self.url))
