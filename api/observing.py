@@ -13,7 +13,7 @@ from aiohttp.hdrs import METH_ALL
 from prometheus_client import Counter, Histogram
 
 from api.context import REQUEST_ID
-from api.errors import error_response, router_response
+from api.errors import error_response, router_response, status_of
 from write_side.domain.identity import new_id
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -69,8 +69,12 @@ def request_id(request: web.BaseRequest) -> str:
 
 
 def log_fault(request: web.BaseRequest, fault: BaseException | None) -> None:
-    """The traceback, under the id that the client is told."""
-    _log.error("failed", request_id=request_id(request), exc_info=fault)
+    """The traceback, under the id that the client is told. A database that is away fails every
+    request: of that a line each is enough."""
+    if isinstance(fault, Exception) and status_of(fault) == 503:
+        _log.warning("unavailable", request_id=request_id(request), fault=repr(fault))
+    else:
+        _log.error("failed", request_id=request_id(request), exc_info=fault)
 
 
 def record(request: web.Request, response: web.StreamResponse) -> None:
