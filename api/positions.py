@@ -35,6 +35,8 @@ class Positions:
             decoded = urlsafe_b64decode(token.encode("ascii"))
         except (UnicodeEncodeError, binascii.Error):
             return None
+        if len(decoded) != _TAG + _POSITION:
+            return None
         said = self._hidden(decoded[:_TAG], decoded[_TAG:])
         position = int.from_bytes(said, "big")
         # The whole token is compared: one position is not to have several, as base64 would have it.

@@ -94,8 +94,7 @@ def logs_as_in_production(logged: Logged) -> Iterator[None]:
     read = logged("json")
     yield
     for line in map(json.decode, read().splitlines()):
-        # What is no HTTP is refused by aiohttp itself, and logged as an error.
-        assert line["level"] in ("info", "warning") or line["logger"] == "aiohttp.server"
+        assert line["level"] in ("info", "warning"), line
 
 
 async def test_any_path_is_answered(client: Client, acme: Given) -> None:

@@ -66,8 +66,9 @@ async def test_what_is_no_position_of_the_workspace_is_refused(behind: Server) -
     theirs = await written(behind.client("secret-of-globex"))
     head = await behind.repository.recorder.head()
     beyond = {"X-Content-Position": behind.service.positions.token("acme", head + 1)}
-    for position in (theirs, {"X-Content-Position": "x"}, {"X-Content-Position": "ä" * 32}):
-        refused(await client.get("/v1/content", headers=position), 400, "X-Content-Position")
+    for token in (*theirs.values(), "x", "ä" * 32, "A" * 36, "A" * 400):
+        headers = {"X-Content-Position": token}
+        refused(await client.get("/v1/content", headers=headers), 400, "X-Content-Position")
     refused(await client.get("/v1/content", headers=beyond), 400, "beyond the log")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from collections.abc import Iterable
 from urllib.parse import quote
 
@@ -141,13 +142,15 @@ TARGETS = st.one_of(
         [b"*", b"", b"//x", b"http://globex/v1/content", b"globex:80", b"/v1/../x", b"/%"]
     ),
 )
-VISIBLE = st.lists(st.integers(0x20, 0xFF).filter(lambda byte: byte != 0x7F), max_size=30).map(
+VISIBLE = st.lists(st.integers(0x20, 0xFF).filter(lambda byte: byte != 0x7F), max_size=300).map(
     bytes
 )
+TOKENS = st.binary(min_size=16, max_size=220).map(urlsafe_b64encode)
 HEADERS = st.lists(
     st.one_of(
         SMUGGLED,
         st.builds(lambda name, wild: name + b": " + wild, OWN_NAMES, VISIBLE | VISIBLE | BYTES),
+        TOKENS.map(lambda token: b"X-Content-Position: " + token),
         st.builds(lambda wild: b"X-" + wild, BYTES),
     ),
     max_size=2,

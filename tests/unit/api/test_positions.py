@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,6 +37,12 @@ def test_a_token_under_another_key_is_none(workspace: str, position: int) -> Non
 @given(st.text(max_size=40) | st.from_regex(r"[\w-]{32}", fullmatch=True))
 def test_any_other_text_is_none(text: str) -> None:
     assert POSITIONS.position("acme", text) is None
+
+
+@given(st.binary(max_size=200))
+def test_any_other_bytes_are_none(decoded: bytes) -> None:
+    """As long as they like: what is hidden in them may be more than a position can be."""
+    assert POSITIONS.position("acme", urlsafe_b64encode(decoded).decode()) is None
 
 
 @given(st.integers(0, 31), st.sampled_from("AQgw-_=+/ é"))
