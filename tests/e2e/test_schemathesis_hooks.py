@@ -12,9 +12,15 @@ from tests.e2e.schemathesis_hooks import FIELDS, filter_failure, map_body
 POSITION = {"X-Content-Position": "A" * 32}
 
 
-def case(*wrong: str, **parts: Any) -> Any:
-    """A request with some parameters against the document."""
-    mutations = tuple(Made(parameter=name) for name in wrong)
+def case(*wrong: str, unknown: tuple[str, ...] = (), **parts: Any) -> Any:
+    """A request with some parameters against the document, and something unknown in places."""
+    mutations = [
+        *(Made(parameter=name, parameter_location="header", keywords=("enum",)) for name in wrong),
+        *(
+            Made(parameter=None, parameter_location=place, keywords=("additionalProperties",))
+            for place in unknown
+        ),
+    ]
     data = Made(parameter=wrong[0] if len(wrong) == 1 else None, mutations=mutations)
     parts = {"method": "GET", "query": {}, "headers": {}, **parts}
     return Made(**parts, meta=Made(phase=Made(data=data)))
@@ -41,6 +47,8 @@ def test_the_header_s_environment_may_be_wrong_beside_the_query_s_and_nothing_el
     assert not forgiven("ST201", case("status", **twice), 200)
     assert not forgiven("ST201", case("X-Environment", "status", **twice), 200)
     assert not forgiven("ST202", case("X-Environment", **twice), 400)
+    assert forgiven("ST201", case("X-Environment", unknown=("query", "header"), **twice), 200)
+    assert not forgiven("ST201", case("X-Environment", unknown=("body",), **twice), 200)
 
 
 def test_most_unknown_slugs_become_fields_but_some_are_sent() -> None:
