@@ -41,6 +41,7 @@ def _speaking() -> tuple[type[Exception], ...]:
     from deploy.databases import Unreachable
     from deploy.embedded.errors import EmbeddedPostgresError
     from deploy.settings import SettingsError
+    from projector.checkpoint import Fenced
     from projector.log import Halted
     from projector.projection import Inconsistent
     from projector.rebuild.crew import WorkerDied
@@ -67,6 +68,7 @@ def _speaking() -> tuple[type[Exception], ...]:
         MigrationError,
         AnotherShape,
         AtWork,
+        Fenced,
         Halted,
         Inconsistent,
         NothingToGoBackTo,

@@ -16,6 +16,9 @@ Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 class Fenced(Exception):
     """Somebody else moved the checkpoint or began a new epoch: this projector's turn is over."""
 
+    def __init__(self) -> None:
+        super().__init__("somebody else has begun to write this read model")
+
 
 class Checkpoint(Struct, frozen=True):
     """The last projected position, and the event that stands there (none at 0): its stream, its

@@ -14,6 +14,8 @@ ON CONFLICT (id) DO UPDATE SET role = $2, heartbeat_at = now()"""
 _SAY = """
 INSERT INTO projector.process (id, role, halted) VALUES ($1, 'active', $2)
 ON CONFLICT (id) DO UPDATE SET role = 'active', halted = $2, heartbeat_at = now()"""
+# Projectors that halted in turn said so too: what kept them from going on is gone for all.
+_NOBODY_HALTED = "UPDATE projector.process SET halted = NULL WHERE halted IS NOT NULL"
 _LEAVE = "DELETE FROM projector.process WHERE id = $1"
 # Those that were killed could not take their leave.
 _FORGET = "DELETE FROM projector.process WHERE heartbeat_at < now() - interval '1 minute'"
@@ -33,6 +35,7 @@ class Presence:
 
     async def go_on(self) -> None:
         await self._connection.execute(_SAY, self._id, None)
+        await self._connection.execute(_NOBODY_HALTED)
 
     async def halt(self, reason: str) -> None:
         await self._connection.execute(_SAY, self._id, reason)

@@ -46,9 +46,12 @@ async def create(connection: Connection) -> bool:
 
     Raises AnotherShape.
     """
+    # Apart: it is there for a read model of another shape too, and for who replaces that.
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
         await connection.execute(_PROJECTORS)
+    async with connection.transaction():
+        await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
         if await connection.fetchval(_EXISTS):
             if await connection.fetchval(_SHAPE) != SHAPE:
                 raise AnotherShape

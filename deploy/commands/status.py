@@ -10,12 +10,10 @@ import msgspec
 from deploy.databases import Databases, connected
 from deploy.work import run
 
-# The age of the first event after $1, which is the oldest that is not projected.
+# With the first event after $1, which is the oldest that is not projected; it may be damaged.
 _STORE = """
 SELECT head.position AS head,
-       coalesce(extract(epoch FROM now() - (
-           SELECT (e.state::json ->> 'at')::timestamptz FROM write_side.event e
-           WHERE e.notification_id = $1 + 1)), 0)::float8 AS age,
+       (SELECT e.state FROM write_side.event e WHERE e.notification_id = $1 + 1) AS state,
        (SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c
         JOIN pg_namespace n ON n.oid = c.relnamespace
         WHERE n.nspname = 'write_side' AND c.relkind = 'r') AS size
@@ -36,6 +34,7 @@ def command(as_json: bool) -> None:
 async def read(found: Databases) -> dict[str, Any]:
     """Lag is measured against the store: events, and the age of the oldest one not projected."""
     from read_side.status import read_size, read_status
+    from write_side.store.lag import age
 
     async with connected("CONTENTLOG_READ_MODEL_URL", found.read_model_url) as connection:
         model, size = await read_status(connection), await read_size(connection)
@@ -46,7 +45,7 @@ async def read(found: Databases) -> dict[str, Any]:
     return {
         "head": store["head"],
         "checkpoint": model.position,
-        "lag": {"events": events, "seconds": max(0.0, store["age"]) if events > 0 else 0.0},
+        "lag": {"events": events, "seconds": age(store["state"]) if events > 0 else 0.0},
         "epoch": model.epoch,
         "projectors": msgspec.to_builtins(model.projectors),
         "rebuild": msgspec.to_builtins(model.work),

@@ -14,7 +14,7 @@ from projector.rebuild.replay import Replayed
 from projector.rebuild.streams import Range
 
 LONGEST_LINE = 256 * 1024 * 1024
-_COMMAND = (sys.executable, "-m", "projector.rebuild.worker")
+_COMMAND = (sys.executable, "-P", "-m", "projector.rebuild.worker")
 
 
 class WorkerDied(Exception):

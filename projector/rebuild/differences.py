@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from typing import Any, Literal, TypeAlias
 
 import asyncpg
@@ -12,6 +13,9 @@ Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 Kind = Literal["missing", "unknown", "different"]
 
+Bucket: TypeAlias = tuple[str, int]
+
+AT_ONCE = 20_000
 _BUCKETS = """
 SELECT relation, bucket, count(*) AS rows, sum(hash) AS sum FROM digest GROUP BY relation, bucket"""
 _ROWS = """
@@ -34,18 +38,40 @@ class Difference(Struct, frozen=True, order=True):
 async def differences(live: Connection, log: Connection) -> list[Difference]:
     """Over two connections whose search_paths name the two read models, ``log`` the one made anew.
 
-    Bounded by the number of differences, not of rows.
+    What is held in memory is the differences, and AT_ONCE rows of each to find them.
     """
     of_live, of_log = await asyncio.gather(_buckets(live), _buckets(log))
-    buckets = [key for key in of_live.keys() | of_log.keys() if of_live.get(key) != of_log.get(key)]
-    if not buckets:
-        return []
-    rows_of_live, rows_of_log = await asyncio.gather(_rows(live, buckets), _rows(log, buckets))
-    return sorted(
+    buckets = sorted(k for k in of_live.keys() | of_log.keys() if of_live.get(k) != of_log.get(k))
+    sizes = [max(found.get(key, (0, 0))[0] for found in (of_live, of_log)) for key in buckets]
+    found: list[Difference] = []
+    for some in _slices(buckets, sizes):
+        rows_of_live, rows_of_log = await asyncio.gather(_rows(live, some), _rows(log, some))
+        found += _differing(rows_of_live, rows_of_log)
+    return sorted(found)
+
+
+def _slices(buckets: list[Bucket], sizes: list[int]) -> Iterator[list[Bucket]]:
+    """Buckets of about AT_ONCE rows together."""
+    some: list[Bucket] = []
+    rows = 0
+    for bucket, size in zip(buckets, sizes, strict=True):
+        some.append(bucket)
+        rows += size
+        if rows >= AT_ONCE:
+            yield some
+            some, rows = [], 0
+    if some:
+        yield some
+
+
+def _differing(
+    rows_of_live: dict[tuple[str, str], int], rows_of_log: dict[tuple[str, str], int]
+) -> list[Difference]:
+    return [
         Difference(key[0], key[1], kind_of(rows_of_live.get(key), rows_of_log.get(key)))
         for key in rows_of_live.keys() | rows_of_log.keys()
         if rows_of_live.get(key) != rows_of_log.get(key)
-    )
+    ]
 
 
 async def _buckets(connection: Connection) -> dict[tuple[str, int], tuple[int, Any]]:

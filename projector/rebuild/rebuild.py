@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import TypeAlias
 
@@ -30,10 +30,6 @@ CLOSE = 1_000
 """Events behind the live read model from which on the rest is done within the switch."""
 _LIVE = "SELECT * FROM checkpoint"
 _SNAPSHOT = "SELECT position FROM checkpoint"
-
-
-class CannotCompare(Exception):
-    """The live read model cannot be held against the log; the text says why."""
 
 
 class Differs(Exception):
@@ -68,7 +64,7 @@ async def rebuild(settings: BuildSettings, *, accept_differences: bool, tell: Te
         writer, checkpoint = await Build(settings, NEXT, store, model, work).make(live.through)
         found, checkpoint = await compare(settings, live, log, writer, checkpoint, work)
         _decide(live, found, accept_differences)
-        checkpoint = await _switch(store, model, log, writer, checkpoint, work)
+        checkpoint = await put_in_place(store, model, log, writer, checkpoint, work, NEW_FOR_LIVE)
         await drop(model, DISCARDED)
         return Rebuilt(checkpoint.position, found, live.not_comparable)
 
@@ -107,10 +103,10 @@ async def compare(
     """At the position where a snapshot of the live one stands, for as long as that takes."""
     if live.not_comparable is not None:
         return [], checkpoint
-    work.begin("follow")
-    head = await log.head()
     # Most of what came meanwhile, before there is a snapshot that vacuum must respect.
-    checkpoint = await follow(log, writer, checkpoint, min(head, await _position(settings)))
+    through = min(await log.head(), await _position(settings))
+    work.begin("follow", through - checkpoint.position)
+    checkpoint = await follow(log, writer, checkpoint, through, work.go_on)
     work.begin("compare")
     async with snapshot(settings.read_model_url) as connection:
         through = await connection.fetchval(_SNAPSHOT)
@@ -130,20 +126,23 @@ def _decide(live: Live, found: list[Difference], accept: bool) -> None:
         raise Differs(found, f"{len(found)} rows are not as they are served: {advice}")
 
 
-async def _switch(
+async def put_in_place(
     store: Connection,
     model: Connection,
     log: Log,
     writer: Writer,
     checkpoint: Checkpoint,
     work: Work,
+    renamings: Sequence[tuple[str, str]],
 ) -> Checkpoint:
-    work.begin("switch")
+    """Follow the log until little is left, then switch. Raises Halted, Fenced."""
     while (head := await log.head()) - checkpoint.position > CLOSE:
-        checkpoint = await follow(log, writer, checkpoint, head)
+        work.begin("follow", head - checkpoint.position)
+        checkpoint = await follow(log, writer, checkpoint, head, work.go_on)
+    work.begin("switch")
     checkpoint = await follow(log, writer, checkpoint, head)
     with ended_after(SWITCH, model, store):
-        return await switch(model, log, writer, checkpoint, NEW_FOR_LIVE)
+        return await switch(model, log, writer, checkpoint, renamings)
 
 
 @contextmanager
@@ -172,7 +171,8 @@ async def snapshot(url: str) -> AsyncIterator[Connection]:
     connection = await connect_model(url, LIVE, patience=None)
     try:
         async with connection.transaction(isolation="repeatable_read", readonly=True):
-            await connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+            # Idle while the other one follows, but not for ever: vacuum waits for it.
+            await connection.execute("SET LOCAL idle_in_transaction_session_timeout = '10min'")
             yield connection
     finally:
         connection.terminate()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from projector.checkpoint import Checkpoint
 from projector.log import Halted, Log
 from projector.rebuild.build import BuildSettings, drop
-from projector.rebuild.rebuild import SWITCH, connections, ended_after
-from projector.rebuild.switch import BACK_TO_PREVIOUS, follow, switch
+from projector.rebuild.rebuild import connections, put_in_place
+from projector.rebuild.switch import BACK_TO_PREVIOUS, follow
 from projector.rebuild.work import Tell, at_work
 from projector.statements import statement
 from projector.writer import Writer
@@ -48,11 +48,10 @@ async def rollback(settings: BuildSettings, tell: Tell) -> int:
             raise NothingToGoBackTo(
                 f"the previous read model is not of this log: {restored}"
             ) from restored
-        head = await log.head()
-        work.begin("follow", head - checkpoint.position)
         writer = Writer(model, row["epoch"])
-        checkpoint = await follow(log, writer, checkpoint, head)
-        work.begin("switch")
-        with ended_after(SWITCH, model, store):
-            checkpoint = await switch(model, log, writer, checkpoint, BACK_TO_PREVIOUS)
+        work.begin("follow", await log.head() - checkpoint.position)
+        checkpoint = await follow(log, writer, checkpoint, await log.head(), work.go_on)
+        checkpoint = await put_in_place(
+            store, model, log, writer, checkpoint, work, BACK_TO_PREVIOUS
+        )
         return checkpoint.position

@@ -6,7 +6,7 @@ one, which stands at least as far.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import asyncpg
@@ -24,6 +24,8 @@ BACK_TO_PREVIOUS = ((LIVE, DISCARDED), (PREVIOUS, LIVE), (DISCARDED, PREVIOUS))
 """Renamings, in order; those of schemas that there are not are left out."""
 
 _DURABLE = "SET LOCAL synchronous_commit = on"
+# Whoever waits for us must not wait for ever where we are paused, or our machine is gone.
+_IMPATIENT = "SET LOCAL idle_in_transaction_session_timeout = '30s'"
 # Whoever projects into the live read model waits here until the end, and is then fenced off.
 _STOP_LIVE = "UPDATE read_model.checkpoint SET epoch = epoch + 1 RETURNING position, epoch"
 _TAKE_OVER = "UPDATE checkpoint SET epoch = $2 + 1 WHERE epoch = $1 RETURNING position"
@@ -43,6 +45,7 @@ async def switch(
     the live one was. Raises Fenced, Halted."""
     async with model.transaction():
         await model.execute(_DURABLE)
+        await model.execute(_IMPATIENT)
         live = await model.fetchrow(_STOP_LIVE)
         assert live is not None
         # Not beyond the log's head, where the log itself was restored to an earlier point.
@@ -57,10 +60,21 @@ async def switch(
     return checkpoint
 
 
-async def follow(log: Log, writer: Writer, checkpoint: Checkpoint, through: int) -> Checkpoint:
-    """Project on, up to exactly this position of the log. Raises Halted, Fenced."""
+async def follow(
+    log: Log,
+    writer: Writer,
+    checkpoint: Checkpoint,
+    through: int,
+    projected: Callable[[int], None] = lambda _: None,
+) -> Checkpoint:
+    """Project on, up to exactly this position of the log; ``projected`` is told of so many events.
+
+    Raises Halted, Fenced.
+    """
     while checkpoint.position < through:
         batch = await log.read(checkpoint.position)
         batch = [recorded for recorded in batch if recorded.position <= through]
+        before = checkpoint.position
         checkpoint = await writer.write(batch, checkpoint)
+        projected(checkpoint.position - before)
     return checkpoint

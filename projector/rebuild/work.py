@@ -18,6 +18,13 @@ Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 LOCK = 0x636C_6F67_0004
 BEAT = 0.5
+# Of the server's side: the lock of a machine that is gone is free again after half a minute.
+_KEPT_ALIVE = {
+    "tcp_keepalives_idle": "10",
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "4",
+    "application_name": "contentlog at work",
+}
 _TRY_LOCK = "SELECT pg_try_advisory_lock($1)"
 _BEGIN = """
 INSERT INTO projector.work (name, phase, done, total) VALUES ($1, '', 0, 0)
@@ -87,7 +94,7 @@ class Work:
 @asynccontextmanager
 async def at_work(read_model_url: str, name: str, tell: Tell) -> AsyncIterator[Work]:
     """The work of this name, alone, its progress kept where ``status`` finds it. Raises AtWork."""
-    connection = await asyncpg.connect(read_model_url, timeout=20)
+    connection = await asyncpg.connect(read_model_url, timeout=20, server_settings=_KEPT_ALIVE)
     beating: asyncio.Task[None] | None = None
     try:
         with contextlib.suppress(schema.AnotherShape):

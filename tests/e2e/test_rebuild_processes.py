@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import random
@@ -12,14 +13,18 @@ import sys
 from functools import partial
 from pathlib import Path
 
+import aiohttp
+
 from deploy.program import contentlog
 from read_side.schema import LIVE, PREVIOUS
-from tests.benchmarks.workload import append_entries, prepare
+from tests.benchmarks.workload import SECRET, append_entries, prepare
 from tests.integration.deploy.processes import until
 from tests.integration.projecting import dump, project_all
+from tests.integration.projecting import until as eventually
 from tests.integration.projector.conftest import model_url  # noqa: F401 - a fixture
 from tests.integration.projector.rebuilding import schemas
 from tests.integration.projector.story import Story
+from tests.processes import running
 from write_side.repository import Repository
 
 ROUNDS = 2
@@ -78,10 +83,64 @@ async def test_a_rebuild_of_several_processes_can_be_killed_and_run_again(
     assert await schemas(database_url) == [LIVE, PREVIOUS]
 
 
+async def test_who_reads_over_http_notices_nothing_of_rebuilds_and_a_rollback(
+    repository: Repository, database_url: str, tmp_path: Path
+) -> None:
+    """No answer but 200, none with less than one before, while others create."""
+    await append_entries(repository, await prepare(repository), 500)
+    key = {"Authorization": f"Bearer {SECRET}"}
+    reads = 0
+
+    async def read(session: aiohttp.ClientSession, path: str) -> None:
+        nonlocal reads
+        seen = 500
+        while True:
+            async with session.get(path) as answer:
+                assert answer.status == 200, await answer.text()
+                body = await answer.json()
+            assert body["pagination"]["total"] >= seen
+            assert len(body["data"]) == 10
+            seen, reads = body["pagination"]["total"], reads + 1
+
+    async def create(session: aiohttp.ClientSession) -> None:
+        for number in itertools.count():
+            post = {"contentTypeSlug": "posts", "title": f"Meanwhile {number}"}
+            async with session.post("/v1/content", json=post) as answer:
+                assert answer.status == 200, await answer.text()
+                assert answer.headers["X-Content-Visible"] == "true"
+
+    with running(database_url, tmp_path / "log", CONTENTLOG_READ_YOUR_WRITES_MS="30000") as both:
+        await both.caught_up()
+        async with aiohttp.ClientSession(both.url, headers=key) as session:
+            tasks = [
+                asyncio.create_task(read(session, "/v1/content/posts")),
+                asyncio.create_task(read(session, "/v1/content?limit=10&locale=fr-FR")),
+                asyncio.create_task(create(session)),
+            ]
+            for command in ("rebuild", "rebuild", "rollback"):
+                before = reads
+                done = start(command, database_url, tmp_path)
+                said, complained = await asyncio.to_thread(done.communicate)
+                assert done.returncode == 0, (said, complained)
+
+                async def went_on(before: int = before) -> bool:
+                    return reads > before + 20 or any(task.done() for task in tasks)
+
+                await eventually(went_on, 60)
+            for task in tasks:
+                assert not task.done(), task.exception()
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
 def start_rebuild(url: str, folder: Path) -> subprocess.Popen[str]:
+    return start("rebuild", url, folder)
+
+
+def start(command: str, url: str, folder: Path) -> subprocess.Popen[str]:
     urls = {f"CONTENTLOG_{name}_URL": url for name in ("EVENT_STORE", "READ_MODEL")}
     return subprocess.Popen(
-        contentlog("rebuild"),
+        contentlog(command),
         env={**os.environ, **urls, "CONTENTLOG_REBUILD_WORKERS": "2"},
         cwd=folder,
         stdout=subprocess.PIPE,

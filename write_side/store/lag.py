@@ -29,11 +29,12 @@ class _Dated(Struct):
 async def lag(recorder: Recorder, position: int) -> Lag:
     """The lag of a reader that has read up to the position."""
     [row] = await recorder.fetch(_LAG, position)
-    return Lag(row["head"], max(0, row["head"] - position), _age(row["state"]))
+    return Lag(row["head"], max(0, row["head"] - position), age(row["state"]))
 
 
-def _age(state: str | None) -> float:
-    """0 where there is no event, or where it is damaged: that halts a reader, who says so."""
+def age(state: str | None) -> float:
+    """Seconds since the event of this state; 0 where there is no event, or where it is damaged:
+    that halts a reader, who says so."""
     try:
         oldest = None if state is None else msgspec.json.decode(state, type=_Dated).at
     except msgspec.DecodeError:

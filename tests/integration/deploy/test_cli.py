@@ -151,6 +151,33 @@ def test_rebuild_rollback_and_verify_tell_how_they_go(run: Run, files: Path) -> 
     }  # fmt: skip
 
 
+async def test_an_older_installation_is_rebuilt_though_it_knows_nothing_of_rebuilds(
+    run: Run, files: Path, database_url: str
+) -> None:
+    run("apply", "acme.yaml")
+    async with connected("", database_url) as connection:
+        await connection.execute("DROP TABLE projector.work")
+        await connection.execute("UPDATE read_model.checkpoint SET shape = 'older', position = 1")
+    assert "rebuild --accept-differences" in refused(run("migrate"))
+    assert told(run("rebuild", "--accept-differences"))[1]["position"] == 3
+    assert run("status").returncode == 0
+
+
+async def test_status_tells_of_an_event_that_cannot_be_read(run: Run, database_url: str) -> None:
+    async with connected("", database_url) as connection:
+        for position, state in ((1, "not json"), (2, '{"at": 7}')):
+            await connection.execute("UPDATE write_side.head SET position = $1", position)
+            await connection.execute(
+                "INSERT INTO write_side.event VALUES ($1, $2, 1, 'entry.created.v1', $3)",
+                position,
+                f"entry/{position}",
+                state,
+            )
+            status = json.loads(run("status", "--json").stdout)
+            assert status["lag"] == {"events": position, "seconds": 0.0}
+            await connection.execute("UPDATE read_model.checkpoint SET position = 0")
+
+
 async def test_what_differs_is_printed_and_ends_with_status_1(
     run: Run, files: Path, database_url: str
 ) -> None:

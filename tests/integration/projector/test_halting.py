@@ -11,6 +11,7 @@ from projector.checkpoint import Checkpoint
 from projector.log import Halted, Log
 from projector.presence import Presence
 from projector.process import LOOK_AGAIN
+from read_side.schema import SHAPE
 from tests.integration.projecting import (
     caught_up,
     checkpoint_of,
@@ -235,3 +236,26 @@ async def test_a_read_model_of_another_shape_is_not_written(
     async with projecting(database_url):
         await until_halted(database_url, "another shape than this code writes: rebuild it")
     assert await checkpoint_of(database_url) == 0
+
+
+async def test_when_one_goes_on_none_is_said_to_have_halted(
+    given: Given, database_url: str
+) -> None:
+    """Two that halt hand the lock to one another, and each says why."""
+    await given.magazine()
+    await execute(database_url, ("UPDATE read_model.checkpoint SET shape = 'older'",))
+    async with projecting(database_url), projecting(database_url):
+
+        async def both_halted() -> bool:
+            return [bool(p.halted) for p in (await status_of(database_url)).projectors] == [
+                True
+            ] * 2
+
+        await until(both_halted)
+        await execute(database_url, ("UPDATE read_model.checkpoint SET shape = $1", SHAPE))
+        await caught_up(database_url)
+
+        async def none_is() -> bool:
+            return not any(p.halted for p in (await status_of(database_url)).projectors)
+
+        await until(none_is)
