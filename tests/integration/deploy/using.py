@@ -6,7 +6,6 @@ the other user may not be able to read the interpreter's files.
 """
 
 import os
-import signal
 import sys
 from pathlib import Path
 
@@ -33,8 +32,6 @@ def main(data: Path) -> None:
 
 
 if __name__ == "__main__":
-    # A suite run in a script's background ignores Ctrl-C, and so would what it starts.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     if len(sys.argv) > 2:
         become(sys.argv[2])
     try:
