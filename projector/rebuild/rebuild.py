@@ -41,7 +41,7 @@ class Differs(Exception):
 
 
 class Rebuilt(Struct, frozen=True):
-    """``compared``: why the live read model was not compared, or None where it was."""
+    """``not_compared``: why the live read model was not, or None where it was."""
 
     position: int
     found: list[Difference]
@@ -59,8 +59,8 @@ async def rebuild(settings: BuildSettings, *, accept_differences: bool, tell: Te
         connections(settings, NEXT) as (store, model),
     ):
         await drop(model, DISCARDED)
-        live = await Live.look(settings, Log(store, EventMapper()))
         log = Log(store, EventMapper())
+        live = await Live.look(settings, log)
         writer, checkpoint = await Build(settings, NEXT, store, model, work).make(live.through)
         found, checkpoint = await compare(settings, live, log, writer, checkpoint, work)
         _decide(live, found, accept_differences)
@@ -136,11 +136,13 @@ async def put_in_place(
     renamings: Sequence[tuple[str, str]],
 ) -> Checkpoint:
     """Follow the log until little is left, then switch. Raises Halted, Fenced."""
-    while (head := await log.head()) - checkpoint.position > CLOSE:
+    is_close = False
+    while not is_close:
+        head = await log.head()
         work.begin("follow", head - checkpoint.position)
         checkpoint = await follow(log, writer, checkpoint, head, work.go_on)
+        is_close = await log.head() - checkpoint.position <= CLOSE
     work.begin("switch")
-    checkpoint = await follow(log, writer, checkpoint, head)
     with ended_after(SWITCH, model, store):
         return await switch(model, log, writer, checkpoint, renamings)
 

@@ -6,7 +6,7 @@ from projector.checkpoint import Checkpoint
 from projector.log import Halted, Log
 from projector.rebuild.build import BuildSettings, drop
 from projector.rebuild.rebuild import connections, put_in_place
-from projector.rebuild.switch import BACK_TO_PREVIOUS, follow
+from projector.rebuild.switch import BACK_TO_PREVIOUS
 from projector.rebuild.work import Tell, at_work
 from projector.statements import statement
 from projector.writer import Writer
@@ -49,8 +49,6 @@ async def rollback(settings: BuildSettings, tell: Tell) -> int:
                 f"the previous read model is not of this log: {restored}"
             ) from restored
         writer = Writer(model, row["epoch"])
-        work.begin("follow", await log.head() - checkpoint.position)
-        checkpoint = await follow(log, writer, checkpoint, await log.head(), work.go_on)
         checkpoint = await put_in_place(
             store, model, log, writer, checkpoint, work, BACK_TO_PREVIOUS
         )

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import asyncpg
 
 from projector.checkpoint import Checkpoint, Fenced
-from projector.log import Log
+from projector.log import BATCH, Log
 from projector.writer import Writer
 from read_side.checkpoint import CHANNEL
 from read_side.schema import DISCARDED, LIVE, NEXT, PREVIOUS
@@ -72,8 +72,7 @@ async def follow(
     Raises Halted, Fenced.
     """
     while checkpoint.position < through:
-        batch = await log.read(checkpoint.position)
-        batch = [recorded for recorded in batch if recorded.position <= through]
+        batch = await log.read(checkpoint.position, min(BATCH, through - checkpoint.position))
         before = checkpoint.position
         checkpoint = await writer.write(batch, checkpoint)
         projected(checkpoint.position - before)

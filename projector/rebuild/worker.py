@@ -14,10 +14,7 @@ from contextlib import AsyncExitStack
 
 import asyncpg
 
-from projector.checkpoint import Fenced
-from projector.log import Halted
 from projector.process import connect_model
-from projector.projection import Inconsistent
 from projector.rebuild.messages import Failed, Job, Message, Read, encode, job, range_of
 from projector.rebuild.replay import Replay
 
@@ -48,10 +45,8 @@ async def _read(lines: asyncio.StreamReader, asked: asyncio.Queue[bytes]) -> Non
 async def _work(asked: asyncio.Queue[bytes]) -> None:
     try:
         await _replay(job(await asked.get()), asked)
-    except (Halted, Inconsistent, Fenced, OSError, asyncpg.PostgresError) as error:
-        _say(Failed(type(error).__name__, str(error)))
     except Exception as error:
-        _say(Failed(type(error).__name__, repr(error)))
+        _say(Failed(type(error).__name__, str(error)))
 
 
 async def _replay(told: Job, asked: asyncio.Queue[bytes]) -> None:
