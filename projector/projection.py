@@ -192,6 +192,10 @@ def _import(_r: Recorded, event: e.ImportRecorded, _b: Rows, after: Rows) -> Non
     )
 
 
+def _pass_by(_r: Recorded, _event: Any, _b: Rows, _after: Rows) -> None:
+    """What is read from the log alone."""
+
+
 _STEPS: dict[type[e.Event], Callable[[Recorded, Any, Rows, Rows], None]] = {
     e.WorkspaceCreated: _workspace_created,
     e.WorkspaceRenamed: _workspace_changed,
@@ -210,6 +214,8 @@ _STEPS: dict[type[e.Event], Callable[[Recorded, Any, Rows, Rows], None]] = {
     e.MediaChanged: _media,
     e.MediaRemoved: _media,
     e.ImportRecorded: _import,
+    e.ImportReverted: _pass_by,
+    e.ImportMappingSaved: _pass_by,
 }
 
 

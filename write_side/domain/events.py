@@ -14,7 +14,7 @@ from typing import Literal
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from write_side.domain.definition import Field, Stage
-from write_side.domain.identity import Actor
+from write_side.domain.identity import BASE_LANGUAGE, Actor
 
 Status = Literal["draft", "published", "archived"]
 
@@ -158,16 +158,70 @@ class MediaRemoved(Event, frozen=True, kw_only=True):
     media_id: str
 
 
+Outcome = Literal["new", "updated", "unchanged", "skipped", "error"]
+
+
+class ImportedRow(Struct, frozen=True, array_like=True):
+    """What became of a row of the file, counted as a spreadsheet does; ``note`` says why not."""
+
+    number: int
+    outcome: Outcome
+    entry_id: str | None = None
+    slug: str = ""
+    note: str = ""
+
+
 class ImportRecorded(Event, frozen=True, kw_only=True):
     """One import, and in the log right after it the events of its rows: ``created`` and
-    ``updated`` count them."""
+    ``updated`` count them. ``by``: who asked for it; those of before version 2 do not say, nor
+    what became of each row."""
 
     import_id: str
     content_type_id: str
     file_name: str
+    language: str = BASE_LANGUAGE
+    by: Actor | None = None
     created: int
     updated: int = 0
+    unchanged: int = 0
     skipped: int = 0
+    failed: int = 0
+    rows: tuple[ImportedRow, ...] = ()
+
+
+class RevertedEntry(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What a revert made of an entry. Where it was changed since or is gone: when and by whom."""
+
+    entry_id: str
+    slug: str
+    outcome: Literal["deleted", "restored", "changed", "gone"]
+    at: datetime | None = None
+    by: Actor | None = None
+
+
+class ImportReverted(Event, frozen=True, kw_only=True):
+    """An import taken back, and in the log right after it the events that do so: ``deleted`` and
+    ``restored`` count them. Entries that were changed since, or are gone, are left alone."""
+
+    import_id: str
+    content_type_id: str
+    deleted: int = 0
+    restored: int = 0
+    entries: tuple[RevertedEntry, ...] = ()
+
+
+class MappedColumn(Struct, frozen=True, array_like=True):
+    """``target``: Title, Slug, Status, a field's slug, or nothing."""
+
+    heading: str
+    target: str
+
+
+class ImportMappingSaved(Event, frozen=True, kw_only=True):
+    """How the columns of files are mapped for a content type, from now on."""
+
+    content_type_id: str
+    columns: tuple[MappedColumn, ...]
 
 
 EntryEvent = EntryCreated | EntryUpdated | EntryDeleted
@@ -193,6 +247,8 @@ TOPICS: dict[str, type[Event]] = {
     "media.added.v1": MediaAdded,
     "media.changed.v1": MediaChanged,
     "media.removed.v1": MediaRemoved,
-    "import.recorded.v1": ImportRecorded,
+    "import.recorded.v2": ImportRecorded,
+    "import.reverted.v1": ImportReverted,
+    "import.mapping_saved.v1": ImportMappingSaved,
 }
 """The current version of every topic."""

@@ -89,3 +89,7 @@ def media_stream(workspace: str, media_id: str) -> str:
 
 def import_stream(import_id: str) -> str:
     return f"import/{import_id}"
+
+
+def import_mapping_stream(content_type_id: str) -> str:
+    return f"import-mapping/{content_type_id}"

@@ -19,7 +19,9 @@ from write_side.domain.definition import Field
 from write_side.domain.events import (
     TOPICS,
     Event,
+    ImportMappingSaved,
     ImportRecorded,
+    ImportReverted,
     MediaAdded,
     MediaChanged,
     MediaRemoved,
@@ -30,7 +32,15 @@ from write_side.domain.identity import Scope
 from write_side.domain.refusals import Refused
 from write_side.repository import Repository
 
-CLAIMLESS = {WorkspaceRenamed, ImportRecorded, MediaAdded, MediaChanged, MediaRemoved}
+CLAIMLESS = {
+    WorkspaceRenamed,
+    ImportRecorded,
+    ImportReverted,
+    ImportMappingSaved,
+    MediaAdded,
+    MediaChanged,
+    MediaRemoved,
+}
 
 
 class Anyone:

@@ -17,6 +17,7 @@ OPERATOR = Actor("operator", "ann")
 REQUEST = "req-1"
 POSTS = "018f0000-0000-7000-8000-0000000000aa"
 ENTRY = "018f0000-0000-7000-8000-000000000001"
+OTHER_ENTRY, THIRD_ENTRY, FOURTH_ENTRY = (f"{ENTRY[:-1]}{n}" for n in (2, 3, 4))
 SECRET_HASH = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
 FIELDS = (
@@ -220,5 +221,55 @@ EXPECTED: dict[str, e.Event] = {
         created=12,
         updated=3,
         skipped=1,
+    ),
+    "import.recorded.v2": e.ImportRecorded(
+        workspace="acme",
+        environment="production",
+        actor=IMPORT,
+        at=AT,
+        request_id=REQUEST,
+        import_id="spring",
+        content_type_id=POSTS,
+        file_name="Frühling.csv",
+        language="fr-FR",
+        by=KEY,
+        created=1,
+        updated=1,
+        unchanged=1,
+        skipped=1,
+        failed=1,
+        rows=(
+            e.ImportedRow(2, "new", ENTRY, "été"),
+            e.ImportedRow(3, "updated", OTHER_ENTRY, "b"),
+            e.ImportedRow(4, "unchanged", ENTRY, "été"),
+            e.ImportedRow(6, "skipped", OTHER_ENTRY, "b"),
+            e.ImportedRow(7, "error", None, "c", "Views: 'many' takes a number"),
+        ),
+    ),
+    "import.reverted.v1": e.ImportReverted(
+        workspace="acme",
+        environment="production",
+        actor=KEY,
+        at=AT,
+        request_id=REQUEST,
+        import_id="spring",
+        content_type_id=POSTS,
+        deleted=1,
+        restored=1,
+        entries=(
+            e.RevertedEntry(ENTRY, "été", "deleted"),
+            e.RevertedEntry(OTHER_ENTRY, "b", "restored"),
+            e.RevertedEntry(THIRD_ENTRY, "c", "changed", AT, OPERATOR),
+            e.RevertedEntry(FOURTH_ENTRY, "d", "gone", AT, KEY),
+        ),
+    ),
+    "import.mapping_saved.v1": e.ImportMappingSaved(
+        workspace="acme",
+        environment="production",
+        actor=KEY,
+        at=AT,
+        request_id=REQUEST,
+        content_type_id=POSTS,
+        columns=(e.MappedColumn("Titre", "Title"), e.MappedColumn("Prix", "")),
     ),
 }
