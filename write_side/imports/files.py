@@ -1,20 +1,75 @@
-"""A file as a table of text: what is read of it, and what is refused before it is read."""
+"""A file as a table of text: what is read of it, and what may be chosen and bounded in reading."""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 from msgspec import Struct
 
-MAX_BYTES = 16 * 1024 * 1024
-MAX_ROWS = 2000
+DELIMITERS = (",", ";", "\t", "|")
+ENCODINGS = (
+    "utf-8",
+    "utf-16",
+    "cp1252",
+    "iso8859-15",
+    "mac-roman",
+    "cp437",
+    "cp850",
+    "cp1250",
+    "cp1251",
+    "cp1253",
+    "cp1254",
+    "cp1255",
+    "cp1256",
+    "cp1257",
+    "koi8-r",
+    "shift_jis",
+    "euc-jp",
+    "gb18030",
+    "big5",
+    "euc-kr",
+)
+"""Of a CSV file that is neither in UTF-8 nor what western spreadsheets write, cp1252."""
+
+Epoch = Literal[1900, 1904]
+"""The year from which a workbook counts the days of its dates."""
 
 
 class FileRefused(Exception):
     """The file as a whole cannot be imported; the text is one line that says why."""
+
+
+class Choice(Struct, frozen=True):
+    """What a person has chosen. None is found out from the file."""
+
+    sheet: str | None = None
+    encoding: str | None = None
+    delimiter: str | None = None
+
+
+class Limits(Struct, frozen=True):
+    """What reading a file may take. ``memory_bytes`` is address space, not what is resident."""
+
+    upload_bytes: int = 16 * 1024**2
+    unpacked_bytes: int = 128 * 1024**2
+    directory_bytes: int = 1024**2
+    parts: int = 2_000
+    ratio: int = 100
+    ratio_from_bytes: int = 16 * 1024**2
+    rows: int = 2_000
+    row_number: int = 100_000
+    columns: int = 500
+    cell_characters: int = 1_000_000
+    workbook_cell_characters: int = 32_767
+    text_bytes: int = 16 * 1024**2
+    memory_bytes: int = 512 * 1024**2
+    cpu_seconds: int = 10
+    seconds: float = 20.0
+
+
+LIMITS = Limits()
+MAX_BYTES = LIMITS.upload_bytes
 
 
 class Row(Struct, frozen=True):
@@ -24,12 +79,33 @@ class Row(Struct, frozen=True):
     cells: tuple[str, ...]
 
 
+class Trouble(Struct, frozen=True):
+    """A cell that holds no data, such as an error: ``reason`` reads on after its heading.
+
+    ``column`` is an index into the row's cells.
+    """
+
+    row: int
+    column: int
+    reason: str
+
+
 class Table(Struct, frozen=True):
-    """A file's headings and its rows that are not blank, each as wide as the headings."""
+    """A file's headings and its rows that are not blank, each as wide as the headings.
+
+    ``sheets`` to ``sheet`` and ``epoch`` are a workbook's, ``encoding`` and ``delimiter`` those
+    that a CSV file was read with.
+    """
 
     name: str
     headings: tuple[str, ...]
     rows: tuple[Row, ...]
+    sheets: tuple[str, ...] = ()
+    sheet: str | None = None
+    encoding: str | None = None
+    delimiter: str | None = None
+    epoch: Epoch | None = None
+    troubles: tuple[Trouble, ...] = ()
 
 
 def read_table(path: Path) -> Table:
@@ -47,40 +123,10 @@ def read_table(path: Path) -> Table:
 
 
 def csv_table(document: bytes, name: str) -> Table:
-    """The table of a CSV document in UTF-8, with or without BOM. Raises FileRefused."""
+    """The table of a CSV document. Raises FileRefused."""
+    from write_side.imports.delimited import delimited_table
+
     try:
-        text = document.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise FileRefused(
-            f"{name} is not in UTF-8 (byte {error.start + 1}): save it as «CSV UTF-8»"
-        ) from None
-    records = _records(text, name)
-    headings = next(records, None)
-    if headings is None or not any(map(str.strip, headings)):
-        raise FileRefused(f"{name} has no headings: its first row names the columns")
-    return Table(name, tuple(headings), tuple(_rows(records, headings, name)))
-
-
-def _records(text: str, name: str) -> Iterator[list[str]]:
-    csv.field_size_limit(MAX_BYTES)
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    try:
-        yield from reader
-    except csv.Error as error:
-        raise FileRefused(f"{name} is no CSV in line {reader.line_num}: {error}") from None
-
-
-def _rows(records: Iterator[list[str]], headings: list[str], name: str) -> Iterator[Row]:
-    found = 0
-    for number, record in enumerate(records, 2):
-        cells = [*record, *[""] * (len(headings) - len(record))]
-        if not any(map(str.strip, cells)):
-            continue
-        found += 1
-        if found > MAX_ROWS:
-            raise FileRefused(
-                f"{name} has more than {MAX_ROWS:,} rows; split it into several files"
-            )
-        if any(map(str.strip, cells[len(headings) :])):
-            raise FileRefused(f"{name}, row {number}: it has more cells than there are headings")
-        yield Row(number, tuple(cells[: len(headings)]))
+        return delimited_table(document, name, Choice(), LIMITS)
+    except FileRefused as refused:
+        raise FileRefused(f"{name} {refused}") from None

@@ -48,9 +48,9 @@ def test_two_thousand_rows_and_no_more() -> None:
     [
         (b"", "has no headings"),
         (b" , \na,b\n", "has no headings"),
-        (b"Title\n\xe9t\xe9\n", "is not in UTF-8 .byte 7.: save it as"),
+        (b"Title\n\x81\n", "is not in CP1252 .line 2, byte 7.: save it as"),
         (b'Title\n"open\n', "is no CSV in line 2"),
-        (b"Title\na,b\n", "row 2: it has more cells than there are headings"),
+        (b"Title\na,b\n", "has more cells in row 2 than there are headings"),
     ],
 )
 def test_a_file_that_cannot_be_read_says_why(document: bytes, said: str) -> None:
