@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from projector.rows import EntryState, TypeRow
+from projector.rows import EntryState, PastSlug, TypeRow
 from read_side.rendering import Renderer
 from write_side.domain.entry import Entry
 
@@ -36,6 +36,7 @@ ENTRY_COLUMNS = (
     "content_type_id",
     "slug",
     "slug_hash",
+    "slug_since",
     "title",
     "status",
     "language",
@@ -101,7 +102,8 @@ def _entry_row(state: EntryState, type_: TypeRow, renderers: Renderers) -> tuple
         entry.id,
         entry.content_type_id,
         entry.slug,
-        hashlib.sha256(entry.slug.encode()).digest(),
+        _hash(entry.slug),
+        state.slug_since,
         entry.title,
         entry.status,
         entry.language,
@@ -142,3 +144,38 @@ def _locale_rows(entry: Entry, renderer: Renderer) -> Iterator[tuple[Any, ...]]:
             translation.title or entry.title,
             renderer.render(merged).decode(),
         )
+
+
+PAST_SLUG_COLUMNS = (
+    "workspace",
+    "environment",
+    "position",
+    "content_type_id",
+    "language",
+    "slug_hash",
+    "id",
+    "since",
+    "until",
+)
+"""The columns of ``past_slug``, as ``past_slug_rows`` and the parameters of ``put_past_slugs``."""
+
+
+def past_slug_rows(past: Iterable[PastSlug]) -> Iterator[tuple[Any, ...]]:
+    return (
+        (
+            row.workspace,
+            row.environment,
+            row.position,
+            row.content_type_id,
+            row.language,
+            _hash(row.slug),
+            row.id,
+            row.since,
+            row.until,
+        )
+        for row in past
+    )
+
+
+def _hash(slug: str) -> bytes:
+    return hashlib.sha256(slug.encode()).digest()

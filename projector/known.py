@@ -110,7 +110,7 @@ def entry_state(row: Any) -> EntryState:
         updated_at=row["updated_at"],
         version=row["version"],
     )
-    return EntryState(entry, row["position"])
+    return EntryState(entry, row["position"], row["slug_since"])
 
 
 def type_row(row: Any) -> TypeRow:

@@ -9,15 +9,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from projector.rows import (
-    EntryState,
     ImportRow,
     KeyRow,
     MediaRow,
+    PastType,
     Rows,
     TypeRow,
     WorkspaceRow,
+    evolved,
+    given_up,
 )
-from write_side.domain import entry as entries
 from write_side.domain import events as e
 from write_side.domain.identity import PRODUCTION
 
@@ -77,17 +78,19 @@ def _entry(recorded: Recorded, event: Any, before: Rows, after: Rows) -> None:
     known = _known(after.entries, before.entries, event.entry_id)
     if isinstance(event, e.EntryCreated):
         _must(_known(after.types, before.types, event.content_type_id), recorded)
-        state = EntryState(entries.evolve(None, event), recorded.position)
+        known = None
     elif known is None:
         raise Inconsistent(f"{recorded.stream} at position {recorded.position} was never created")
-    else:
-        state = EntryState(entries.evolve(known.entry, event), known.position)
+    state = evolved(known, event, recorded.position)
     if state.entry.version != recorded.version:
         raise Inconsistent(
             f"{recorded.stream} has version {recorded.version} at position {recorded.position}, "
             f"where {state.entry.version} was due"
         )
     after.entries[event.entry_id] = None if state.entry.deleted else state
+    past = given_up(known, state, recorded.position)
+    if past is not None:
+        after.past_slugs.append(past)
 
 
 def _type_created(recorded: Recorded, event: e.ContentTypeCreated, _: Rows, after: Rows) -> None:
@@ -119,8 +122,22 @@ def _type_revised(
     )
 
 
-def _type_removed(_r: Recorded, event: e.ContentTypeRemoved, _b: Rows, after: Rows) -> None:
+def _type_removed(
+    recorded: Recorded, event: e.ContentTypeRemoved, before: Rows, after: Rows
+) -> None:
+    known = _must(_known(after.types, before.types, event.content_type_id), recorded)
     after.types[event.content_type_id] = None
+    after.past_types.append(
+        PastType(
+            workspace=known.workspace,
+            environment=known.environment,
+            slug=known.slug,
+            position=recorded.position,
+            id=known.id,
+            since=known.created_at,
+            until=event.at,
+        )
+    )
 
 
 def _workspace_created(_r: Recorded, event: e.WorkspaceCreated, _b: Rows, after: Rows) -> None:

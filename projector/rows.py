@@ -11,8 +11,8 @@ from msgspec import Struct
 from read_side.rendering import Renderer, Shape, Stage
 from write_side.domain.definition import Field
 from write_side.domain.definition import Stage as StageDefinition
-from write_side.domain.entry import Entry
-from write_side.domain.events import Plan
+from write_side.domain.entry import Entry, evolve
+from write_side.domain.events import EntryEvent, Plan
 
 _SHAPES = tuple[Shape, ...]
 _STAGES = tuple[Stage, ...]
@@ -40,10 +40,65 @@ class TypeRow(Struct, frozen=True, kw_only=True):
 
 
 class EntryState(Struct, frozen=True):
-    """An entry and the position at which it was created, which orders the lists."""
+    """An entry, the position at which it was created, which orders the lists, and since when it
+    has the slug that it has."""
 
     entry: Entry
     position: int
+    slug_since: datetime
+
+
+class PastSlug(Struct, frozen=True, kw_only=True):
+    """A slug that an entry had; ``position``: of the event by which it gave it up."""
+
+    workspace: str
+    environment: str
+    position: int
+    content_type_id: str
+    language: str
+    slug: str
+    id: str
+    since: datetime
+    until: datetime
+
+
+class PastType(Struct, frozen=True, kw_only=True):
+    """A content type that was removed; ``position``: of the event by which it was."""
+
+    workspace: str
+    environment: str
+    slug: str
+    position: int
+    id: str
+    since: datetime
+    until: datetime
+
+
+def evolved(known: EntryState | None, event: EntryEvent, position: int) -> EntryState:
+    """The entry after its next event."""
+    if known is None:
+        return EntryState(evolve(None, event), position, event.at)
+    entry = evolve(known.entry, event)
+    since = known.slug_since if entry.slug == known.entry.slug else event.at
+    return EntryState(entry, known.position, since)
+
+
+def given_up(before: EntryState | None, after: EntryState, position: int) -> PastSlug | None:
+    """The slug that the entry had before, where it has it no longer: renamed or deleted."""
+    if before is None or (after.entry.slug == before.entry.slug and not after.entry.deleted):
+        return None
+    entry = before.entry
+    return PastSlug(
+        workspace=entry.workspace,
+        environment=entry.environment,
+        position=position,
+        content_type_id=entry.content_type_id,
+        language=entry.language,
+        slug=entry.slug,
+        id=entry.id,
+        since=before.slug_since,
+        until=after.entry.updated_at,
+    )
 
 
 class WorkspaceRow(Struct, frozen=True, kw_only=True):
@@ -100,6 +155,8 @@ class Rows(Struct):
     imports: dict[str, ImportRow] = {}
     types: dict[str, TypeRow | None] = {}
     entries: dict[str, EntryState | None] = {}
+    past_slugs: list[PastSlug] = []
+    past_types: list[PastType] = []
 
     def changed(self) -> bool:
         return any((self.workspaces, self.keys, self.media, self.imports, self.types, self.entries))

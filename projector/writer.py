@@ -14,6 +14,7 @@ from projector.columns import (
     columns,
     entry_rows,
     locale_rows,
+    past_slug_rows,
     portions,
 )
 from projector.known import affordable, known_rows
@@ -92,6 +93,7 @@ class Writer:
             before, after, {i: row for i, row in types.items() if row is not None}
         )
         await self._add_counts(before, after)
+        await self._execute("put_past_slugs", columns(past_slug_rows(after.past_slugs)))
         await self._write_others(after)
 
     def _remember(self, after: Rows) -> None:
@@ -168,6 +170,7 @@ class Writer:
             )
         await self._put_each("put_keys", after.keys.values())
         await self._put_each("put_imports", after.imports.values())
+        await self._put_each("put_past_types", after.past_types)
         await self._put_each("put_media", [row for row in after.media.values() if row])
         for key in [key for key, row in after.media.items() if row is None]:
             await self.connection.execute(statement("drop_media"), *key)

@@ -6,8 +6,8 @@ SELECT 'entry' AS relation,
        jsonb_build_array(workspace, environment, id)::text AS key,
        abs(hash_record_extended(ROW(workspace, environment, id), 0) % 4096) AS bucket,
        hash_record_extended(ROW(
-           workspace, environment, id, content_type_id, slug, slug_hash, title, status, language,
-           stage_id, published_at, created_at, updated_at, position, version, stored::text,
+           workspace, environment, id, content_type_id, slug, slug_hash, slug_since, title, status,
+           language, stage_id, published_at, created_at, updated_at, position, version, stored::text,
            translations::text), 0) AS hash
 FROM entry
 UNION ALL
@@ -22,6 +22,20 @@ SELECT 'entry_count',
        0,
        hash_record_extended(ROW(workspace, environment, content_type_id, status, language, n), 0)
 FROM entry_count
+UNION ALL
+SELECT 'past_slug',
+       jsonb_build_array(workspace, environment, position)::text,
+       abs(hash_record_extended(ROW(workspace, environment, position), 0) % 4096),
+       hash_record_extended(ROW(
+           workspace, environment, position, content_type_id, language, slug_hash, id, since,
+           until), 0)
+FROM past_slug
+UNION ALL
+SELECT 'past_type',
+       jsonb_build_array(workspace, environment, slug, position)::text,
+       0,
+       hash_record_extended(ROW(workspace, environment, slug, position, id, since, until), 0)
+FROM past_type
 UNION ALL
 SELECT 'content_type',
        jsonb_build_array(workspace, environment, slug)::text,

@@ -13,3 +13,9 @@ CREATE INDEX entry_of_any_status ON entry
 CREATE INDEX entry_newest ON entry (workspace, created_at DESC, position DESC) INCLUDE (id, environment);
 
 ALTER TABLE entry_locale ADD PRIMARY KEY (workspace, environment, locale, id);
+
+ALTER TABLE past_slug ADD PRIMARY KEY (workspace, environment, position);
+-- Whoever had it at a time gave it up later: a slug that is used again and again is not searched
+-- from its first use on.
+CREATE INDEX past_slug_held ON past_slug
+    (workspace, content_type_id, language, slug_hash, until) INCLUDE (since, position, id);

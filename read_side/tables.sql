@@ -79,6 +79,7 @@ CREATE TABLE entry (
     content_type_id uuid        NOT NULL,
     slug            text        NOT NULL,
     slug_hash       bytea       NOT NULL,
+    slug_since      timestamptz NOT NULL,
     title           text        NOT NULL,
     status          text        NOT NULL,
     language        text        NOT NULL,
@@ -110,6 +111,32 @@ CREATE TABLE entry_locale_production PARTITION OF entry_locale
     FOR VALUES IN ('production') PARTITION BY LIST (locale);
 CREATE TABLE entry_locale_staging PARTITION OF entry_locale
     FOR VALUES IN ('staging') PARTITION BY LIST (locale);
+
+-- Who had a slug before: a row for each that was given up, by a rename or a delete, and none for
+-- those that entries have now. The position is that of the event by which it was given up.
+CREATE TABLE past_slug (
+    workspace       text        NOT NULL,
+    environment     text        NOT NULL,
+    position        bigint      NOT NULL,
+    content_type_id uuid        NOT NULL,
+    language        text        NOT NULL,
+    slug_hash       bytea       NOT NULL,
+    id              uuid        NOT NULL,
+    since           timestamptz NOT NULL,
+    until           timestamptz NOT NULL
+);
+
+-- Content types that were removed: another may have their slug by now.
+CREATE TABLE past_type (
+    workspace   text        NOT NULL,
+    environment text        NOT NULL,
+    slug        text        NOT NULL,
+    position    bigint      NOT NULL,
+    id          uuid        NOT NULL,
+    since       timestamptz NOT NULL,
+    until       timestamptz NOT NULL,
+    PRIMARY KEY (workspace, environment, slug, position)
+);
 
 -- Totals are kept, never counted.
 CREATE TABLE entry_count (

@@ -134,7 +134,7 @@ class Build:
         async with self._model.transaction():
             await schema.create_indexes(self._model)
         # The visibility map too: deep pages are skipped by index-only scans.
-        await self._model.execute("VACUUM (ANALYZE) entry, entry_locale")
+        await self._model.execute("VACUUM (ANALYZE) entry, entry_locale, past_slug")
         await self._model.execute("ANALYZE content_type, entry_count, media, api_key")
 
     async def _begin(self, through: int) -> Checkpoint:

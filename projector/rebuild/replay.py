@@ -13,16 +13,17 @@ from projector.checkpoint import hold
 from projector.columns import (
     ENTRY_COLUMNS,
     LOCALE_COLUMNS,
+    PAST_SLUG_COLUMNS,
     Renderers,
     entry_rows,
     locale_rows,
+    past_slug_rows,
 )
 from projector.known import types_by_id
 from projector.partitions import Partitions
 from projector.projection import Inconsistent, Recorded
 from projector.rebuild.streams import Range, pages
-from projector.rows import CountKey, EntryState, TypeRow, count_key
-from write_side.domain import entry as entries
+from projector.rows import CountKey, EntryState, PastSlug, TypeRow, count_key, evolved, given_up
 from write_side.domain.events import EntryCreated
 from write_side.store.mapper import EventMapper
 
@@ -69,6 +70,7 @@ class Replay:
             events += len(page)
             read(len(page))
             await self._write(folding.living(page), counts)
+            await self._write_past(folding.given_up)
         await self._write(folding.last(), counts)
         return Replayed(events, sorted(counts.items()))
 
@@ -84,6 +86,15 @@ class Replay:
             await hold(self._model, self._epoch)
             await self._copy(states)
         counts.update(count_key(state.entry) for state in states)
+
+    async def _write_past(self, slugs: list[PastSlug]) -> None:
+        if not slugs:
+            return
+        async with self._model.transaction():
+            await hold(self._model, self._epoch)
+            await self._model.copy_records_to_table(
+                "past_slug", records=past_slug_rows(slugs), columns=PAST_SLUG_COLUMNS
+            )
 
     async def _copy(self, states: list[EntryState]) -> None:
         await self._model.copy_records_to_table(
@@ -114,20 +125,28 @@ class Replay:
 
 
 class Folding:
-    """Folds streams that come one after another; one may go on in the next page."""
+    """Folds streams that come one after another; one may go on in the next page.
+
+    ``given_up``: the slugs that entries gave up in the page that was folded last.
+    """
 
     def __init__(self) -> None:
+        self.given_up: list[PastSlug] = []
         self._stream = ""
         self._state: EntryState | None = None
 
     def living(self, page: Iterable[Recorded]) -> list[EntryState]:
         """The entries whose streams ended before the page did, but those that were deleted."""
         ended: list[EntryState] = []
+        self.given_up = []
         for recorded in page:
             if recorded.stream != self._stream:
                 ended += self.last()
                 self._stream = recorded.stream
-            self._state = evolved(self._state, recorded)
+            before, self._state = self._state, following(self._state, recorded)
+            past = given_up(before, self._state, recorded.position)
+            if past is not None:
+                self.given_up.append(past)
         return ended
 
     def last(self) -> list[EntryState]:
@@ -135,16 +154,15 @@ class Folding:
         return [] if state is None or state.entry.deleted else [state]
 
 
-def evolved(state: EntryState | None, recorded: Recorded) -> EntryState:
+def following(state: EntryState | None, recorded: Recorded) -> EntryState:
     """The entry after its next event. Raises Inconsistent where that is not its next."""
     event = recorded.event
-    is_created = isinstance(event, EntryCreated)
-    if is_created != (state is None):
+    if isinstance(event, EntryCreated) != (state is None):
         raise Inconsistent(f"{recorded.stream} does not begin with its creation, or is made twice")
-    entry = entries.evolve(state.entry if state else None, event)  # type: ignore[arg-type]
-    if entry.version != recorded.version:
+    state = evolved(state, event, recorded.position)  # type: ignore[arg-type]
+    if state.entry.version != recorded.version:
         raise Inconsistent(
             f"{recorded.stream} has version {recorded.version} at position {recorded.position}, "
-            f"where {entry.version} was due"
+            f"where {state.entry.version} was due"
         )
-    return EntryState(entry, state.position if state else recorded.position)
+    return state

@@ -1,7 +1,7 @@
 -- $1 workspace, $2 environment, $3 content type id, $4 seen at, $5 seen, $6 limit, $7 bytes
 SELECT e.id::text, e.workspace, e.environment, e.content_type_id::text, e.slug, e.title, e.status,
        e.language, e.stage_id, e.published_at, e.created_at, e.updated_at, e.position, e.version,
-       e.stored, e.translations
+       e.slug_since, e.stored, e.translations
 FROM (
     SELECT *, sum(bytes) OVER (ORDER BY created_at DESC, position DESC ROWS UNBOUNDED PRECEDING)
               - bytes AS bytes_before

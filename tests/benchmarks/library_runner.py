@@ -26,8 +26,8 @@ TYPE = "00000000-0000-0000-0000-000000000001"
 
 WRITTEN = SQL(
     "INSERT INTO read_model.entry (workspace, environment, id, content_type_id, slug, slug_hash,"
-    " title, status, language, created_at, updated_at, position, version, type_version,"
-    " stored, fields) VALUES ('bench', 'production', %s, %s, %s, %s, %s, 'published', 'en-US',"
+    " slug_since, title, status, language, created_at, updated_at, position, version, type_version,"
+    " stored, fields) VALUES ('bench', 'production', %s, %s, %s, %s, %s, %s, 'published', 'en-US',"
     " %s, %s, %s, 1, 1, %s, %s)"
 )
 COUNTED = SQL(
@@ -68,7 +68,7 @@ class PostView(PostgresTrackingRecorder):
         fields = msgspec.json.encode(post.fields).decode()
         digest = hashlib.sha256(post.slug.encode()).digest()
         at, position = post.timestamp, tracking.notification_id
-        row = (post.originator_id, TYPE, post.slug, digest, post.slug, at, at, position)
+        row = (post.originator_id, TYPE, post.slug, digest, at, post.slug, at, at, position)
         with self.datastore.transaction(commit=True) as cursor:
             self._insert_tracking(cursor, tracking)
             cursor.execute(WRITTEN, (*row, fields, fields))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
+import pytest
 
 from tests.integration.projecting import connected, dump, project_all
 from tests.integration.projector.given import (
@@ -20,7 +21,9 @@ from tests.integration.projector.given import (
     row_of,
     rows,
 )
+from tests.integration.projector.telling import Clock
 from write_side import commands as c
+from write_side import decision
 from write_side.domain.events import Plan, Translation
 from write_side.domain.identity import Scope
 
@@ -120,7 +123,9 @@ async def test_an_entry_with_all_its_columns(given: Given, database_url: str) ->
     async with connected(database_url) as connection:
         row = await row_of(connection, entry_id)
     assert row is not None
-    times = {name: row.pop(name) for name in ("created_at", "updated_at", "published_at")}
+    times = {
+        name: row.pop(name) for name in ("created_at", "updated_at", "published_at", "slug_since")
+    }
     assert {name: str(value) for name, value in row.items()} == {
         "workspace": "acme",
         "environment": "production",
@@ -141,11 +146,12 @@ async def test_an_entry_with_all_its_columns(given: Given, database_url: str) ->
         "fields": '{"body":null,"lead":"L"}',
     }
     assert times["published_at"] == times["created_at"] <= times["updated_at"]
+    assert times["slug_since"] == times["created_at"]
     assert abs((times["created_at"] - before).total_seconds()) < 10
     assert times["created_at"].microsecond % 1000 == 0
 
 
-async def test_a_deleted_entry_leaves_nothing_behind(given: Given, database_url: str) -> None:
+async def test_a_deleted_entry_leaves_its_past_slug_behind(given: Given, database_url: str) -> None:
     await given.magazine()
     await project_all(database_url, database_url)
     before = await dump(database_url)
@@ -153,7 +159,49 @@ async def test_a_deleted_entry_leaves_nothing_behind(given: Given, database_url:
     await project_all(database_url, database_url)
     await given.delete(entry_id)
     await project_all(database_url, database_url)
-    assert await dump(database_url) == before
+    after = await dump(database_url)
+    assert len(after.pop("past_slug")) == 1
+    assert before.pop("past_slug") == []
+    assert after == before
+
+
+PAST_SLUGS = """
+SELECT id::text, position, content_type_id::text, language, slug_hash, since, until
+FROM past_slug ORDER BY position"""
+
+
+@pytest.mark.parametrize("limits", [[100], [1]])
+async def test_slugs_that_were_given_up(
+    limits: list[int], given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decision, "datetime", Clock)
+    type_id = await given.magazine()
+    entry_id = await given.entry("one", language="sv-SE")
+    made, changes = Clock.time, ({"slug": "two"}, {"title": "Two"}, {"slug": "one"})
+    for change in changes:
+        Clock.time += timedelta(seconds=1)
+        await given.update(entry_id, **change)
+    Clock.time += timedelta(seconds=1)
+    await given.delete(entry_id)
+    await project_all(database_url, database_url, limits)
+    first, second, third, fourth = (made + timedelta(seconds=n) for n in (0, 1, 3, 4))
+    kept = (type_id, "sv-SE")
+    one, two = (hashlib.sha256(slug.encode()).digest() for slug in ("one", "two"))
+    assert await rows(database_url, PAST_SLUGS) == [
+        (entry_id, 4, *kept, one, first, second),
+        (entry_id, 6, *kept, two, second, third),
+        (entry_id, 7, *kept, one, third, fourth),
+    ]
+
+
+async def test_a_type_that_was_removed(given: Given, database_url: str) -> None:
+    gone = await given.magazine()
+    await given.does(c.RemoveContentType, scope=SCOPE, slug="posts")
+    await given.content_type()
+    await project_all(database_url, database_url)
+    assert await rows(
+        database_url, "SELECT slug, id::text, position, since <= until FROM past_type"
+    ) == [("posts", gone, 3, True)]
 
 
 async def test_locale_rows_appear_and_vanish_with_translations(

@@ -20,10 +20,11 @@ from tests.integration.projecting import (
     project_all,
     projecting,
 )
-from tests.integration.projector.given import Given
+from tests.integration.projector.given import SCOPE, Given
 from tests.integration.projector.rebuilding import build_settings, schemas, silent
 from tests.integration.projector.story import Story
 from tests.integration.write_side.given import check_store
+from write_side import commands as c
 from write_side.domain.refusals import PlanLimitReached, SlugTaken
 from write_side.repository import Repository
 
@@ -123,6 +124,38 @@ async def test_claims_that_are_wrong_are_found_and_repaired(
     assert await repair(database_url, seen.claims) == len(seen.claims)
     assert (await verify(database_url)).claims == []
     await check_store(repository)
+
+
+WRONG_PAST = {
+    "a slug that is missing": ("DELETE FROM read_model.past_slug", "past_slug", "missing"),
+    "a slug that was given up later": (
+        "UPDATE read_model.past_slug SET until = until + interval '1 s'", "past_slug", "different"),
+    "a slug that nobody gave up": (
+        "INSERT INTO read_model.past_slug SELECT workspace, environment, position + 100, "
+        "content_type_id, language, slug_hash, id, since, until FROM read_model.past_slug",
+        "past_slug", "unknown"),
+    "since when an entry has its slug": (
+        "UPDATE read_model.entry SET slug_since = now()", "entry", "different"),
+    "a type that is missing": ("DELETE FROM read_model.past_type", "past_type", "missing"),
+    "a type that was removed later": (
+        "UPDATE read_model.past_type SET until = until + interval '1 s'", "past_type",
+        "different"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG_PAST)
+async def test_what_is_wrong_about_the_past_is_found(
+    name: str, given: Given, database_url: str
+) -> None:
+    await given.magazine()
+    await given.content_type(slug="gone")
+    await given.does(c.RemoveContentType, scope=SCOPE, slug="gone")
+    await given.update(await given.entry("one"), slug="two")
+    await project_all(database_url, database_url)
+    change, relation, kind = WRONG_PAST[name]
+    await execute(database_url, change)
+    seen = await verify(database_url)
+    assert {(one.relation, one.kind) for one in seen.read_model} == {(relation, kind)}
 
 
 async def test_what_is_repaired_holds_again(given: Given, database_url: str) -> None:

@@ -28,12 +28,14 @@ TYPE = "018f0000-0000-7000-8000-0000000000aa"
 FILL = [
     """
     INSERT INTO content_type
-    VALUES ($1::uuid, 'acme', 'production', 'posts', 'Posts', '[]', '[]', 1, now(), now())""",
+    VALUES ($1::uuid, 'acme', 'production', 'posts', 'Posts', '[]', '[]', 1,
+            now() - interval '1 day', now())""",
     """
     INSERT INTO entry
     SELECT w, e, gen_random_uuid(), $1::uuid, 'entry-' || n, sha256(('entry-' || n)::bytea),
-           'Title', (ARRAY['published', 'draft', 'archived'])[1 + n % 3], 'en-US', NULL, NULL,
-           NULL, now() - n * interval '1 ms', now(), n, 1, 1, '{}', NULL, to_json(repeat('x', 150))
+           now() - n * interval '1 ms', 'Title',
+           (ARRAY['published', 'draft', 'archived'])[1 + n % 3], 'en-US', NULL, NULL, NULL,
+           now() - n * interval '1 ms', now(), n, 1, 1, '{}', NULL, to_json(repeat('x', 150))
     FROM generate_series(1, 20000) AS n, LATERAL (
         SELECT CASE WHEN n % 20 = 0 THEN 'other' ELSE 'acme' END AS w,
                CASE WHEN n % 10 = 1 THEN 'staging' ELSE 'production' END AS e) AS place""",
@@ -46,6 +48,11 @@ FILL = [
     INSERT INTO entry_locale
     SELECT workspace, environment, 'fr-FR', id, 'Titre', '{}' FROM entry
     WHERE environment = 'production' AND position % 4 = 0""",
+    """
+    INSERT INTO past_slug
+    SELECT workspace, environment, position, content_type_id, language, sha256('again'), id,
+           created_at - interval '1 ms', created_at
+    FROM entry""",
 ]
 MANY_TYPES = """
     INSERT INTO content_type
@@ -78,6 +85,13 @@ TYPES: dict[str, tuple[list[Any], int]] = {
     # statement: its parameters, and how many rows it finds
     "content_types": (["workspace-7", "production"], 20),
     "content_type": (["workspace-7", "production", "type-7"], 1),
+}
+_OF_EXPORT = ["acme", "production", TYPE, "{published,draft,archived}", "en-US"]
+EXPORTS: dict[str, list[Any]] = {
+    "export_page": [*_OF_EXPORT, "", "en-US", "infinity", 0, 500, 4_000_000],
+    "export_total": _OF_EXPORT,
+    "export_total_found": [*_OF_EXPORT, "%Ti%", "fr-FR"],
+    "export_targets": ["acme", "production", f"{{{TYPE}}}", "en-US", "{posts}"],
 }
 PLANS = ["force_custom_plan", "force_generic_plan"]
 
@@ -139,7 +153,7 @@ def test_reads_name_the_read_model_and_writes_leave_it_to_the_search_path() -> N
 
 
 def test_the_plans_below_cover_every_read() -> None:
-    assert {*LISTS, *SINGLES, *TYPES} == set(READ_SIDE)
+    assert {*LISTS, *SINGLES, *TYPES, *EXPORTS, "holder"} == set(READ_SIDE)
 
 
 @pytest.mark.parametrize("mode", PLANS)
@@ -190,6 +204,18 @@ async def test_a_single_entry_is_found_by_its_slugs_index(
 
 
 @pytest.mark.parametrize("mode", PLANS)
+async def test_who_had_a_slug_is_found_by_its_index(mode: str, filled: Connection) -> None:
+    """Also where it was taken and given up again thousands of times."""
+    at = await filled.fetchval("SELECT since FROM past_slug WHERE position = 7")
+    parameters = ["acme", "production", "posts", "en-US", "again", at]
+    plan = await explained(filled, mode, READ_SIDE["holder"], parameters)
+    [scan] = [node for node in scans(plan) if node.get("Index Name") == "past_slug_held"]
+    assert scan["Actual Rows"] == 1
+    assert scan["Rows Removed by Filter"] < 20
+    assert not of_type(plan, "Seq Scan", skip=(*SMALL, "past_type"))
+
+
+@pytest.mark.parametrize("mode", PLANS)
 @pytest.mark.parametrize("name", TYPES)
 async def test_content_types_are_found_by_their_index(
     name: str, mode: str, filled: Connection
@@ -205,6 +231,33 @@ async def test_content_types_are_found_by_their_index(
         await transaction.rollback()
     assert not of_type(plan, "Seq Scan")
     assert {node["Actual Rows"] for node in nodes(plan)} == {found}
+
+
+@pytest.mark.parametrize("mode", PLANS)
+@pytest.mark.parametrize("before", ["infinity", "2000-01-01"])
+async def test_a_page_of_an_export_reads_no_more_of_each_status_than_the_page(
+    before: str, mode: str, filled: Connection
+) -> None:
+    parameters = [*EXPORTS["export_page"]]
+    parameters[7] = before
+    plan = await explained(filled, mode, READ_SIDE["export_page"], parameters)
+    [scan] = scans(plan)
+    assert scan["Node Type"] == "Index Scan"
+    assert "(status = " in scan["Index Cond"]
+    assert "created_at" in scan["Index Cond"], "a later page begins where the last one ended"
+    assert scan["Actual Rows"] * scan["Actual Loops"] == (1500 if before == "infinity" else 0)
+
+
+@pytest.mark.parametrize("mode", PLANS)
+async def test_what_an_export_refers_to_is_found_by_its_keys(mode: str, filled: Connection) -> None:
+    [entry_id] = await filled.fetchrow(
+        "SELECT id FROM entry WHERE workspace = 'acme' AND environment = 'production' LIMIT 1"
+    ) or [None]
+    parameters = [*EXPORTS["export_targets"]]
+    parameters[2] = f"{{{entry_id}}}"
+    plan = await explained(filled, mode, READ_SIDE["export_targets"], parameters)
+    assert plan["Actual Rows"] == 1
+    assert not of_type(plan, "Seq Scan", skip=SMALL)
 
 
 @pytest.mark.parametrize("mode", PLANS)

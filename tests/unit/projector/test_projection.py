@@ -117,6 +117,22 @@ class TestEntries:
         assert rows.entries == {ENTRY: None}
         assert count_changes(before, rows) == {DRAFTS: -1}
 
+    def test_a_slug_that_is_given_up_is_kept_with_its_time(self) -> None:
+        before = known(created(slug="one"))
+        batch = recorded(
+            updated(slug="two", at=LATER), updated(title="Two", at=LATEST), start=90, after=1
+        )
+        rows = project(batch, before)
+        [past] = rows.past_slugs
+        assert (past.slug, past.id, past.position) == ("one", ENTRY, 90)
+        assert (past.since, past.until) == (NOON, LATER)
+        assert entry_of(rows).slug_since == LATER
+
+    def test_a_slug_goes_with_its_entry(self) -> None:
+        rows = project(recorded(created(slug="one"), deleted(at=LATER)), POSTS_TYPE)
+        [past] = rows.past_slugs
+        assert (past.slug, past.position, past.since, past.until) == ("one", 2, NOON, LATER)
+
     def test_entries_that_swap_slugs_in_one_batch_end_with_each_others(self) -> None:
         before = known(created(slug="one"), created(entry_id=AUTHOR, slug="two"))
         batch = recorded(
