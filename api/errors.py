@@ -9,6 +9,7 @@ ApiError
 ├── StillInFlight
 ├── SlowClient
 ├── BadRequest
+├── TooLongForSpreadsheet
 └── RateLimited
 """
 
@@ -39,6 +40,19 @@ class Forbidden(ApiError):
 
 class BadRequest(ApiError):
     """The request itself is wrong, whatever the workspace holds."""
+
+
+class TooLongForSpreadsheet(ApiError):
+    """A text that no cell of a spreadsheet can hold: the file would not be the entries.
+
+    ``length`` and ``longest`` are in UTF-16 units, as spreadsheets count.
+    """
+
+    def __init__(self, slug: str, column: str, length: int, longest: int) -> None:
+        super().__init__(
+            f"The entry '{slug}' has {length:,} characters in '{column}', and a cell of an .xlsx "
+            f"file holds up to {longest:,}: export as CSV, which has no such limit"
+        )
 
 
 class StillInFlight(ApiError):
@@ -82,6 +96,7 @@ STATUS: dict[type[Exception], int] = {
     r.VersionConflict: 409,
     r.ContentTypeInUse: 409,
     r.CommandKeyReused: 422,
+    TooLongForSpreadsheet: 422,
     RateLimited: 429,
     NotVisibleYet: 503,
     ReadModelUnavailable: 503,

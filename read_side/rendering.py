@@ -64,16 +64,19 @@ class Renderer:
 
     def render(self, stored: Mapping[str, Raw]) -> bytes:
         """A JSON object with every field; nothing saved is null, or [] where many would be."""
-        shown = self._nothing.copy()
-        for slug, value in stored.items():
-            if slug in shown:
-                shown[slug] = value
-        for shape in self._repeaters:
-            shown[shape.slug] = _shown(shape, shown[shape.slug])
+        shown = {**self._nothing, **self.shown(stored)}
         for slug in self._many:
             if bytes(shown[slug]) == _NULL:
                 shown[slug] = _NONE
         return _encode(shown)
+
+    def shown(self, stored: Mapping[str, Raw]) -> dict[str, Raw]:
+        """Of the stored values those of the type's fields, and of their repeaters' own."""
+        values = {slug: value for slug, value in stored.items() if slug in self._nothing}
+        for shape in self._repeaters:
+            if shape.slug in values:
+                values[shape.slug] = _shown(shape, values[shape.slug])
+        return values
 
     def stage(self, status: str, stage_id: str | None) -> Raw | None:
         """None without a workflow and in the archive (§2.1). An entry from before the workflow,

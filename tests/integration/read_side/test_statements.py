@@ -93,6 +93,13 @@ EXPORTS: dict[str, list[Any]] = {
     "export_total_found": [*_OF_EXPORT, "%Ti%", "fr-FR"],
     "export_targets": ["acme", "production", f"{{{TYPE}}}", "en-US", "{posts}"],
 }
+_OF_EXPORT = ["acme", "production", TYPE, "{published,draft,archived}", "en-US"]
+EXPORTS: dict[str, list[Any]] = {
+    "export_page": [*_OF_EXPORT, "", "en-US", "infinity", 0, 500, 4_000_000],
+    "export_total": _OF_EXPORT,
+    "export_total_found": [*_OF_EXPORT, "%Ti%", "fr-FR"],
+    "export_targets": ["acme", "production", f"{{{TYPE}}}", "en-US", "{posts}"],
+}
 PLANS = ["force_custom_plan", "force_generic_plan"]
 
 
@@ -231,6 +238,33 @@ async def test_content_types_are_found_by_their_index(
         await transaction.rollback()
     assert not of_type(plan, "Seq Scan")
     assert {node["Actual Rows"] for node in nodes(plan)} == {found}
+
+
+@pytest.mark.parametrize("mode", PLANS)
+@pytest.mark.parametrize("before", ["infinity", "2000-01-01"])
+async def test_a_page_of_an_export_reads_no_more_of_each_status_than_the_page(
+    before: str, mode: str, filled: Connection
+) -> None:
+    parameters = [*EXPORTS["export_page"]]
+    parameters[7] = before
+    plan = await explained(filled, mode, READ_SIDE["export_page"], parameters)
+    [scan] = scans(plan)
+    assert scan["Node Type"] == "Index Scan"
+    assert "(status = " in scan["Index Cond"]
+    assert "created_at" in scan["Index Cond"], "a later page begins where the last one ended"
+    assert scan["Actual Rows"] * scan["Actual Loops"] == (1500 if before == "infinity" else 0)
+
+
+@pytest.mark.parametrize("mode", PLANS)
+async def test_what_an_export_refers_to_is_found_by_its_keys(mode: str, filled: Connection) -> None:
+    [entry_id] = await filled.fetchrow(
+        "SELECT id FROM entry WHERE workspace = 'acme' AND environment = 'production' LIMIT 1"
+    ) or [None]
+    parameters = [*EXPORTS["export_targets"]]
+    parameters[2] = f"{{{entry_id}}}"
+    plan = await explained(filled, mode, READ_SIDE["export_targets"], parameters)
+    assert plan["Actual Rows"] == 1
+    assert not of_type(plan, "Seq Scan", skip=SMALL)
 
 
 @pytest.mark.parametrize("mode", PLANS)

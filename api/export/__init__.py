@@ -1,0 +1,1 @@
+"""Entries out as spreadsheets: the read side's rows in the file formats of imports."""

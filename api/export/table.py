@@ -1,0 +1,93 @@
+"""An export as a table of text: the columns of §2.4, and every entry as a row of cells."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from datetime import datetime
+
+from api.export.cells import Names, cell, is_listable, referred_to
+from api.wire import timestamp
+from read_side.content_types import ContentTypeRow, FieldRow
+from read_side.export import Export, ExportRow, TargetRow
+from write_side.domain.identity import is_id
+
+OWN = ("ID", "Title", "Slug", "Status", "Content type", "Created", "Updated", "Published")
+
+Cells = list[str]
+
+
+def fields_of(content_type: ContentTypeRow) -> tuple[FieldRow, ...]:
+    """Those with a column: sections hold no values."""
+    return tuple(field for field in content_type.fields if field.type != "section")
+
+
+def headings(content_type: ContentTypeRow) -> list[str]:
+    return [*OWN, *(field.name for field in fields_of(content_type))]
+
+
+async def pages(export: Export) -> AsyncIterator[list[Cells]]:
+    """The rows, as many at a time as the read side gives; the loop is left to others meanwhile."""
+    fields = fields_of(export.content_type)
+    references = [field for field in fields if field.type == "reference"]
+    type_name = export.content_type.name
+    async for page in export.pages():
+        names = await _names(export, references, page)
+        yield await asyncio.to_thread(_rows, type_name, fields, page, names)
+
+
+def _rows(
+    type_name: str,
+    fields: Sequence[FieldRow],
+    page: Iterable[ExportRow],
+    names: Mapping[str, Names],
+) -> list[Cells]:
+    named = [(field, names.get(field.slug, {})) for field in fields]
+    return [
+        [
+            entry.id,
+            entry.title,
+            entry.slug,
+            entry.status,
+            type_name,
+            timestamp(entry.created_at),
+            timestamp(entry.updated_at),
+            _moment(entry.published_at),
+            *(cell(field, entry.values.get(field.slug), called) for field, called in named),
+        ]
+        for entry in page
+    ]
+
+
+def _moment(at: datetime | None) -> str:
+    return "" if at is None else timestamp(at)
+
+
+async def _names(
+    export: Export, references: Sequence[FieldRow], page: Sequence[ExportRow]
+) -> dict[str, Names]:
+    """By field: what the entries are called that the page's rows refer to."""
+    ids = {
+        entry_id
+        for entry in page
+        for field in references
+        for entry_id in referred_to(field, entry.values.get(field.slug))
+    }
+    anything = any(not field.to for field in references)
+    types = set() if anything else {slug for field in references for slug in field.to}
+    targets = await export.targets(set(filter(is_id, ids)), types)
+    return {
+        field.slug: {
+            entry_id: target.slug
+            for entry_id, target in targets.items()
+            if _is_named_by_slug(field, target)
+        }
+        for field in references
+    }
+
+
+def _is_named_by_slug(field: FieldRow, target: TargetRow) -> bool:
+    """Whether an import finds this very entry by its slug: it tries ids first, then the slugs of
+    the types that the field takes."""
+    allowed = [slug for slug in target.types_with_slug if not field.to or slug in field.to]
+    return allowed == [target.type_slug] and is_listable(target.slug) and not is_id(target.slug)
