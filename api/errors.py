@@ -90,6 +90,8 @@ STATUS: dict[type[Exception], int] = {
     NotFound: 404,
     r.UnknownContentType: 404,
     r.UnknownEntry: 404,
+    r.UnknownImport: 404,
+    r.UnknownUpload: 404,
     r.EnvironmentNotSetUp: 404,
     StillInFlight: 409,
     r.Taken: 409,

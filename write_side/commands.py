@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from write_side.domain.definition import Field, Stage
-from write_side.domain.events import Plan, Status, Translation
+from write_side.domain.events import ImportedRow, MappedColumn, Plan, Status, Translation
 from write_side.domain.identity import BASE_LANGUAGE, Actor, Scope, new_id
 
 
@@ -162,15 +162,40 @@ class DeleteEntry(Command, frozen=True, kw_only=True):
 
 
 class ImportEntries(Command, frozen=True, kw_only=True):
-    """New entries of one type as one unit: all of them or none, and once for an import id."""
+    """New and changed entries of one type as one unit: all of them or none, and once for an import
+    id. ``rows`` and what follows are recorded as they are; ``by`` is who asked for it."""
 
     scope: Scope
     content_type_slug: str
     import_id: str
     file_name: str
-    entries: Sequence[CreateEntry]
+    entries: Sequence[CreateEntry | UpdateEntry]
+    language: str = BASE_LANGUAGE
+    by: Actor | None = None
+    rows: tuple[ImportedRow, ...] = ()
+    unchanged: int = 0
     skipped: int = 0
+    failed: int = 0
 
     @property
     def key(self) -> str:
         return f"import/{self.import_id}"
+
+
+class RevertImport(Command, frozen=True, kw_only=True):
+    """Deletes what an import made and takes back what it changed, where it is unchanged since."""
+
+    scope: Scope
+    import_id: str
+
+    @property
+    def key(self) -> str:
+        return f"revert/{self.import_id}"
+
+
+class SaveImportMapping(Command, frozen=True, kw_only=True):
+    """How the columns of files are mapped for a content type, to be proposed from now on."""
+
+    scope: Scope
+    content_type_slug: str
+    columns: tuple[MappedColumn, ...]

@@ -18,6 +18,7 @@ class Decision(Struct, frozen=True, kw_only=True):
 
     ``content_type`` is the one that the events were decided under, where there is one.
     ``recorded``: where the log has it already; it is answered from there, and nothing is appended.
+    ``apart``: it is large, and must not keep the other appends of this process waiting.
     """
 
     events: Sequence[StreamEvent] = ()
@@ -27,6 +28,7 @@ class Decision(Struct, frozen=True, kw_only=True):
     changes: dict[str, Any] | None = None
     content_type: ContentType | None = None
     recorded: Appended | None = None
+    apart: bool = False
 
 
 def now(not_before: datetime | None = None) -> datetime:

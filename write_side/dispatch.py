@@ -25,7 +25,16 @@ from write_side.domain.refusals import (
     SlugTaken,
     StaleDecision,
 )
-from write_side.handlers import content_types, entries, imports, keys, media, workspaces
+from write_side.handlers import (
+    content_types,
+    entries,
+    imports,
+    keys,
+    mappings,
+    media,
+    reverts,
+    workspaces,
+)
 from write_side.repository import Repository
 from write_side.store.append import Append, Appended
 from write_side.store.conflicts import (
@@ -62,6 +71,8 @@ HANDLERS: dict[type[Command], Handler] = {
     commands.MoveToStage: entries.move_to_stage,
     commands.DeleteEntry: entries.delete_entry,
     commands.ImportEntries: imports.import_entries,
+    commands.RevertImport: reverts.revert_import,
+    commands.SaveImportMapping: mappings.save_import_mapping,
 }
 
 ATTEMPTS = 60
@@ -159,6 +170,7 @@ def _append(command: Command, decision: Decision, repository: Repository) -> App
         type_checks=decision.type_checks,
         uses=decision.uses,
         changes=decision.changes,
+        apart=decision.apart,
     )
 
 

@@ -16,11 +16,12 @@ from write_side.domain import content_type as content_types
 from write_side.domain import entry as entries
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
-from write_side.domain.events import ImportRecorded
+from write_side.domain.events import ImportMappingSaved, ImportRecorded, ImportReverted
 from write_side.domain.identity import (
     Scope,
     content_type_stream,
     entry_stream,
+    import_mapping_stream,
     import_stream,
     is_id,
     is_slug,
@@ -37,6 +38,7 @@ from write_side.domain.workspace import (
     evolve_media,
     evolve_workspace,
 )
+from write_side.slices import in_slices
 from write_side.store.append import Appended, slug_hash
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import Recorder
@@ -68,6 +70,7 @@ SELECT id FROM write_side.key_claim WHERE workspace = $1 AND name = $2 AND NOT r
 _BEGINNING = """
 SELECT notification_id, topic, state FROM write_side.event
 WHERE originator_id = $1 AND originator_version = 1"""
+_REVERT = _BEGINNING.replace("originator_version = 1", "originator_version = 2")
 _KEYS = "SELECT id FROM write_side.key_claim WHERE workspace = $1 AND NOT revoked ORDER BY name"
 
 
@@ -125,9 +128,20 @@ class Repository:
         entry = entries.fold(await self._stream(entry_stream(entry_id)))
         if entry is None or entry.deleted:
             raise UnknownEntry
-        if (entry.workspace, entry.environment) != (scope.workspace, scope.environment):
+        if _place(entry) != scope:
             raise UnknownEntry
         return entry
+
+    async def entries(self, scope: Scope, entry_ids: Iterable[str]) -> dict[str, Entry]:
+        """Those of the ids that are living entries of the scope, at once."""
+        wanted = [entry_stream(entry_id) for entry_id in entry_ids]
+        streams = await self.recorder.select_streams(wanted) if wanted else {}
+        found: dict[str, Entry] = {}
+        async for events in in_slices(streams.values()):
+            entry = entries.fold([self._decoded(event) for event in events])
+            if entry is not None and not entry.deleted and _place(entry) == scope:
+                found[entry.id] = entry
+        return found
 
     async def workspace(self, slug: str) -> Workspace:
         """Raises UnknownWorkspace."""
@@ -209,12 +223,34 @@ class Repository:
         size = 1 + recorded.created + recorded.updated
         return recorded, Appended(rows[0]["notification_id"], size, replayed=True)
 
+    async def find_revert(self, import_id: str) -> tuple[ImportReverted, Appended] | None:
+        """What was recorded of an import's revert, and where its events stand in the log."""
+        rows = await self.recorder.fetch(_REVERT, import_stream(import_id))
+        if not rows:
+            return None
+        reverted = self.mapper.decode(rows[0]["topic"], rows[0]["state"])
+        assert isinstance(reverted, ImportReverted)
+        size = 1 + reverted.deleted + reverted.restored
+        return reverted, Appended(rows[0]["notification_id"], size, replayed=True)
+
+    async def import_mapping(self, content_type_id: str) -> tuple[int, ImportMappingSaved | None]:
+        """How columns are mapped for a content type since when last saved, and how often it was."""
+        stream = import_mapping_stream(content_type_id)
+        stored = await self.recorder.select_events(stream, desc=True, limit=1)
+        if not stored:
+            return 0, None
+        return stored[0].originator_version, self._decoded(stored[0])
+
     async def _stream(self, stream: str) -> list[Any]:
         stored = await self.recorder.select_events(stream)
         return [self._decoded(event) for event in stored]
 
     def _decoded(self, event: StoredEvent) -> Any:
         return self.mapper.decode(event.topic, event.state)
+
+
+def _place(entry: Entry) -> Scope:
+    return Scope(entry.workspace, entry.environment)
 
 
 def _folded(evolve: Callable[[T | None, Any], T], events: Iterable[Any]) -> T | None:

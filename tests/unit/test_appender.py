@@ -190,7 +190,8 @@ def test_columns_say_which_command_each_row_belongs_to() -> None:
     check = TypeCheck("type", 4)
     appends = [_append("a", n=2), replace(_create("1", "x"), type_checks=[check]), _append("b")]
     found = columns(appends)
-    assert len(found) == 27
+    assert len(found) == 28
+    assert found[26:] == (["{}"] * 4, None)
     assert found[0] is False
     assert found[1] == [append.command_key for append in appends]
     assert found[3:6] == (["a", "entry/1", "b"], [1, 1, 1], [2, 1, 1])

@@ -5,6 +5,7 @@ Refused
 ├── UnknownContentType
 ├── UnknownEntry
 ├── UnknownKey
+├── UnknownImport, UnknownUpload
 ├── StagingNotInPlan
 ├── EnvironmentNotSetUp
 ├── InvalidEntry ── InvalidText, InvalidField, UnknownReference, MissingFields
@@ -44,6 +45,16 @@ class UnknownEntry(Refused):
 class UnknownKey(Refused):
     def __init__(self, name: str) -> None:
         super().__init__(f"There is no API key {name!r} in this workspace")
+
+
+class UnknownImport(Refused):
+    def __init__(self, import_id: str) -> None:
+        super().__init__(f"There is no import {import_id!r}")
+
+
+class UnknownUpload(Refused):
+    def __init__(self) -> None:
+        super().__init__("This upload is no longer kept: upload the file again")
 
 
 class StagingNotInPlan(Refused):

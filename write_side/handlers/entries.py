@@ -21,7 +21,7 @@ from write_side.domain.events import EntryCreated, EntryDeleted, EntryUpdated, T
 from write_side.domain.identity import Scope, entry_stream, is_id, new_id
 from write_side.domain.refusals import InvalidEntry
 from write_side.domain.slugs import slug_from
-from write_side.domain.values import checked, missing, targets
+from write_side.domain.values import Target, checked, missing, targets
 from write_side.handlers.checks import (
     check_locale,
     check_required,
@@ -108,14 +108,17 @@ async def update_entry(command: UpdateEntry, repository: Repository) -> Decision
 async def _updated(
     command: UpdateEntry, entry: Entry, content_type: ContentType, repository: Repository
 ) -> EntryUpdated:
-    fields = checked(content_type.value_fields, command.fields)
-    # What a field refers to already is accepted, though it may be gone by now.
-    held = {target.held_as for target in targets(content_type.value_fields, entry.fields)}
-    found = targets(content_type.value_fields, fields)
-    new = [target for target in found if target.held_as not in held]
+    updated = updated_entry(command, entry, content_type)
+    new = new_targets(updated, entry, content_type)
     await check_targets(command.scope, new, repository)
+    return updated
+
+
+def updated_entry(command: UpdateEntry, entry: Entry, content_type: ContentType) -> EntryUpdated:
+    """The event of an update, all checked but what its values newly refer to."""
+    fields = checked(content_type.value_fields, command.fields)
     if chosen(command.status, entry.status) == "published":
-        check_required(content_type, {**entry.fields, **fields}, _lacking(content_type, entry))
+        check_required(content_type, {**entry.fields, **fields}, lacking(content_type, entry))
     translations = checked_translations(content_type, entry.language, command.translations)
     updated = EntryUpdated(
         workspace=entry.workspace,
@@ -141,7 +144,15 @@ async def _updated(
     return updated
 
 
-def _lacking(content_type: ContentType, entry: Entry) -> list[str]:
+def new_targets(updated: EntryUpdated, entry: Entry, content_type: ContentType) -> list[Target]:
+    """What the update refers to and the entry did not: what a field refers to already is accepted,
+    though it may be gone by now."""
+    held = {target.held_as for target in targets(content_type.value_fields, entry.fields)}
+    found = targets(content_type.value_fields, updated.fields)
+    return [target for target in found if target.held_as not in held]
+
+
+def lacking(content_type: ContentType, entry: Entry) -> list[str]:
     """What a published entry lacks already: a field that became required later stops no other
     change of it."""
     return missing(content_type.value_fields, entry.fields) if entry.status == "published" else []

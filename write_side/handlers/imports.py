@@ -1,24 +1,41 @@
-"""Imports: many new entries of one type, appended as one."""
+"""Imports: many new and changed entries of one type, appended as one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from msgspec import Struct, field
 
-from write_side.commands import ImportEntries
+from write_side.commands import CreateEntry, ImportEntries, UpdateEntry
 from write_side.decision import Decision, check_of, now
 from write_side.domain.content_type import ContentType
-from write_side.domain.events import EntryCreated, ImportRecorded
+from write_side.domain.entry import Entry, changes, evolve
+from write_side.domain.events import EntryCreated, EntryUpdated, ImportRecorded
 from write_side.domain.identity import entry_stream, import_stream
-from write_side.domain.refusals import ImportIdTaken, InvalidEntry
+from write_side.domain.refusals import ImportIdTaken, InvalidEntry, UnknownEntry
 from write_side.domain.text import check_text
-from write_side.domain.values import targets
-from write_side.handlers.checks import check_targets
-from write_side.handlers.entries import claim_of, created_entry
+from write_side.domain.values import Target, targets
+from write_side.handlers.checks import check_targets, check_version
+from write_side.handlers.entries import claim_of, created_entry, new_targets, updated_entry
 from write_side.repository import Repository
+from write_side.slices import in_slices
 from write_side.store.append import ENTRIES, Appended, Use
 from write_side.store.mapper import StreamEvent
 
 LONGEST_ID = 200
+
+
+class _Made(Struct):
+    """What has been decided of the rows so far: their events, and the entries after them."""
+
+    entries: dict[str, Entry]
+    events: list[StreamEvent] = field(default_factory=list)
+    created: list[EntryCreated] = field(default_factory=list)
+    targets: list[Target] = field(default_factory=list)
+
+    def take(self, event: EntryCreated | EntryUpdated) -> None:
+        before = self.entries.get(event.entry_id) if isinstance(event, EntryUpdated) else None
+        after = evolve(before, event)
+        self.entries[after.id] = after
+        self.events.append(StreamEvent(entry_stream(after.id), after.version, event))
 
 
 async def import_entries(command: ImportEntries, repository: Repository) -> Decision:
@@ -29,17 +46,18 @@ async def import_entries(command: ImportEntries, repository: Repository) -> Deci
     recorded = await _recorded(command, content_type, repository)
     if recorded is not None:
         return Decision(recorded=recorded, content_type=content_type)
-    created = [created_entry(entry, content_type) for entry in command.entries]
-    await _check_targets(command, content_type, created, repository)
+    made = await _made(command, content_type, repository)
+    # Rows may refer to one another, in any order and in cycles.
+    coming = {created.entry_id: content_type.slug for created in made.created}
+    await check_targets(command.scope, made.targets, repository, coming)
+    record = _record(command, content_type, len(made.created), len(made.events))
     return Decision(
-        events=[
-            StreamEvent(import_stream(command.import_id), 1, _record(command, content_type)),
-            *(StreamEvent(entry_stream(entry.entry_id), 1, entry) for entry in created),
-        ],
-        claims=[claim_of(command.scope, entry) for entry in created],
+        events=[StreamEvent(import_stream(command.import_id), 1, record), *made.events],
+        claims=[claim_of(command.scope, created) for created in made.created],
         type_checks=[check_of(content_type)],
-        uses=[Use(command.scope, ENTRIES, len(created))],
+        uses=[Use(command.scope, ENTRIES, len(made.created))],
         content_type=content_type,
+        apart=True,
     )
 
 
@@ -48,9 +66,6 @@ def _check(command: ImportEntries) -> None:
     check_text(command.file_name, "The name of the file")
     if not 0 < len(command.import_id) <= LONGEST_ID:
         raise InvalidEntry(f"An import id has 1 to {LONGEST_ID} characters")
-    for entry in command.entries:
-        place = (entry.scope, entry.content_type_slug)
-        assert place == (command.scope, command.content_type_slug), "an import is of one type"
 
 
 async def _recorded(
@@ -67,20 +82,38 @@ async def _recorded(
     return appended
 
 
-async def _check_targets(
-    command: ImportEntries,
-    content_type: ContentType,
-    created: Sequence[EntryCreated],
-    repository: Repository,
-) -> None:
-    """Rows may refer to one another, in any order and in cycles."""
+async def _made(command: ImportEntries, content_type: ContentType, repository: Repository) -> _Made:
+    """Raises VersionConflict where an entry is not what the import was made for."""
+    ids = {row.entry_id for row in command.entries if isinstance(row, UpdateEntry)}
+    made = _Made(await repository.entries(command.scope, ids))
     fields = content_type.value_fields
-    found = [target for entry in created for target in targets(fields, entry.fields)]
-    coming = {entry.entry_id: content_type.slug for entry in created}
-    await check_targets(command.scope, found, repository, coming)
+    async for row in in_slices(command.entries):
+        assert row.scope == command.scope, "an import is of one place"
+        if isinstance(row, CreateEntry):
+            assert row.content_type_slug == command.content_type_slug, "an import is of one type"
+            created = created_entry(row, content_type)
+            made.created.append(created)
+            made.targets.extend(targets(fields, created.fields))
+            made.take(created)
+            continue
+        entry = _of_type(made.entries.get(row.entry_id), content_type)
+        check_version(row.expected_version, entry)
+        updated = updated_entry(row, entry, content_type)
+        if changes(entry, updated):
+            made.targets.extend(new_targets(updated, entry, content_type))
+            made.take(updated)
+    return made
 
 
-def _record(command: ImportEntries, content_type: ContentType) -> ImportRecorded:
+def _of_type(entry: Entry | None, content_type: ContentType) -> Entry:
+    if entry is None or entry.content_type_id != content_type.id:
+        raise UnknownEntry
+    return entry
+
+
+def _record(
+    command: ImportEntries, content_type: ContentType, created: int, events: int
+) -> ImportRecorded:
     return ImportRecorded(
         workspace=command.scope.workspace,
         environment=command.scope.environment,
@@ -90,6 +123,12 @@ def _record(command: ImportEntries, content_type: ContentType) -> ImportRecorded
         import_id=command.import_id,
         content_type_id=content_type.id,
         file_name=command.file_name,
-        created=len(command.entries),
+        language=command.language,
+        by=command.by,
+        created=created,
+        updated=events - created,
+        unchanged=command.unchanged,
         skipped=command.skipped,
+        failed=command.failed,
+        rows=command.rows,
     )

@@ -51,7 +51,8 @@ class Append(Struct, frozen=True, kw_only=True):
 
     ``command_key`` decides whether an append that is sent again has happened; ``digest`` is of the
     request it came from. ``changes`` are rare changes of claims, as
-    ``write_side.change_claims`` documents them.
+    ``write_side.change_claims`` documents them. ``apart``: it is large, and goes over another
+    connection than the others, its events staged beforehand.
     """
 
     events: Sequence[StoredEvent]
@@ -61,6 +62,7 @@ class Append(Struct, frozen=True, kw_only=True):
     type_checks: Sequence[TypeCheck] = ()
     uses: Sequence[Use] = ()
     changes: dict[str, Any] | None = None
+    apart: bool = False
 
     @property
     def size(self) -> int:
@@ -71,7 +73,8 @@ class Append(Struct, frozen=True, kw_only=True):
     def coalescable(self) -> bool:
         """Whether it may share a call: what is refused is then easily given back."""
         return (
-            self.changes is None
+            not self.apart
+            and self.changes is None
             and len(self.claims) <= 1
             and len(self.uses) <= 1
             and len(self.events) <= 50
@@ -110,8 +113,13 @@ def slug_hash(slug: str) -> bytes:
     return hashlib.sha256(slug.encode()).digest()
 
 
-def columns(appends: Sequence[Append], *, thorough: bool = False) -> tuple[Any, ...]:
-    """The parameters of ``write_side.append``, commands numbered from 1."""
+def columns(
+    appends: Sequence[Append], *, thorough: bool = False, batch: str | None = None
+) -> tuple[Any, ...]:
+    """The parameters of ``write_side.append``, commands numbered from 1.
+
+    ``batch``: where the states of the events are staged, which then are left out.
+    """
     numbered = list(enumerate(appends, 1))
     claims = [(n, claim) for n, append in numbered for claim in append.claims]
     checks = [(n, check) for n, append in numbered for check in append.type_checks]
@@ -146,5 +154,6 @@ def columns(appends: Sequence[Append], *, thorough: bool = False) -> tuple[Any, 
         [event.originator_id for _, event in events],
         [event.originator_version for _, event in events],
         [event.topic for _, event in events],
-        [event.state.decode() for _, event in events],
+        [] if batch else [event.state.decode() for _, event in events],
+        batch,
     )

@@ -23,6 +23,7 @@ from write_side.store.conflicts import (
     conflict,
     passes,
 )
+from write_side.store.staging import staged
 
 MAX_COMMANDS = 256
 MAX_BYTES = 4_000_000
@@ -30,7 +31,7 @@ SECONDS_AN_EVENT = 0.01
 
 _APPEND = """SELECT n, outcome, detail FROM write_side.append(
     $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
-    $21, $22, $23, $24, $25, $26, $27)"""
+    $21, $22, $23, $24, $25, $26, $27, $28)"""
 
 Connect = Callable[[], Awaitable["asyncpg.Connection[asyncpg.Record]"]]
 Outcome = Appended | Conflict
@@ -174,8 +175,13 @@ class Appender:
             async with asyncio.timeout(self._patience / 2):
                 self._connection = await self._connect()
         timeout = self._patience / 2 + SECONDS_AN_EVENT * sum(len(a.events) for a in appends)
-        parameters = columns(appends, thorough=thorough)
-        rows = await self._connection.fetch(_APPEND, *parameters, timeout=timeout)
+        if not appends[0].apart:
+            parameters = columns(appends, thorough=thorough)
+            rows = await self._connection.fetch(_APPEND, *parameters, timeout=timeout)
+            return _outcomes(appends, rows)
+        async with staged(self._connection, appends[0].events, timeout) as batch:
+            parameters = columns(appends, thorough=thorough, batch=batch)
+            rows = await self._connection.fetch(_APPEND, *parameters, timeout=timeout)
         return _outcomes(appends, rows)
 
     def _disconnect(self) -> None:

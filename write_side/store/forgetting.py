@@ -1,7 +1,8 @@
-"""Forgets which commands were carried out, when nobody will send them again.
+"""Forgets which commands were carried out, when nobody will send them again; and sweeps up.
 
 Every append leaves a row, so that sending it again is harmless. It counts for 24 hours (the append
 sees to that); twice as old it is deleted, by whichever process comes by. An import's is kept.
+Swept up are uploads of a day ago, and events that were staged by a process that is dead.
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ WITH gone AS (
     RETURNING 1
 )
 SELECT count(*) FROM gone"""
+_SWEEP = (
+    "DELETE FROM write_side.upload WHERE at < now() - interval '24 hours'",
+    "DELETE FROM write_side.staged_event WHERE at < now() - interval '1 hour'",
+)
 _log = structlog.get_logger("write_side.forgetting")
 
 
@@ -40,6 +45,12 @@ async def forget_commands(recorder: Recorder, batch: int = BATCH) -> int:
         forgotten += count
         if count < batch:
             return forgotten
+
+
+async def sweep(recorder: Recorder) -> None:
+    """Remove what was left behind on the way to the log."""
+    for statement in _SWEEP:
+        await recorder.fetch(statement)
 
 
 @asynccontextmanager
@@ -59,6 +70,7 @@ async def _each_hour(recorder: Recorder) -> None:
     while True:
         try:
             _log.info("commands forgotten", commands=await forget_commands(recorder))
+            await sweep(recorder)
         except Exception as error:
             _log.warning("commands are not forgotten", fault=repr(error))
         await asyncio.sleep(EVERY)

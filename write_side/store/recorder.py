@@ -65,6 +65,8 @@ class Recorder:
     def __init__(self, pool: Pool, connect: Connect, *, patience: float = 10.0) -> None:
         self._pool = pool
         self._appender = Appender(connect, patience=patience)
+        # Who appends little never waits here for who appends much.
+        self._apart = Appender(connect, patience=patience)
 
     @property
     def pool(self) -> Pool:
@@ -72,7 +74,7 @@ class Recorder:
 
     async def append(self, append: Append) -> Appended:
         """Append a command's events as a whole. Raises Conflict or StoreUnavailable."""
-        return await self._appender.append(append)
+        return await (self._apart if append.apart else self._appender).append(append)
 
     async def appended(self, command_key: str) -> Appended | None:
         """Where the events of a command stand, if it is in the log by now.
@@ -87,7 +89,7 @@ class Recorder:
 
     async def close(self) -> None:
         """Finish what is under way; what is appended from now on raises StoreUnavailable."""
-        await self._appender.close()
+        await asyncio.gather(self._appender.close(), self._apart.close())
 
     async def select_events(
         self,

@@ -59,6 +59,8 @@ TEXTS: list[tuple[r.Refused, str]] = [
         r.VersionConflict(1, 2),
         "The entry is at version 2, not 1: read it again and repeat the change",
     ),
+    (r.UnknownImport("i-1"), "There is no import 'i-1'"),
+    (r.UnknownUpload(), "This upload is no longer kept: upload the file again"),
     (
         r.CommandKeyReused(),
         "This idempotency key was used for a different request; choose a new one",
