@@ -30,6 +30,7 @@ COMMANDS = {
     "apply": "deploy.commands.apply",
     "key": "deploy.commands.key",
     "import": "deploy.commands.importing",
+    "export": "deploy.commands.exporting",
     "settings": "deploy.commands.settings",
 }
 """Name → module, each with a `command`."""

@@ -16,6 +16,7 @@ from deploy.settings import Settings, without_password
 if TYPE_CHECKING:
     import asyncpg
 
+    from read_side.pool import Pool
     from write_side.repository import Repository
 
     Connection: TypeAlias = asyncpg.Connection[asyncpg.Record]
@@ -71,6 +72,17 @@ async def open_repository(found: Databases) -> AsyncIterator[Repository]:
             opening = open_recorder(found.event_store_url, connections=4)
             recorder = await stack.enter_async_context(opening)
         yield Repository(recorder, EventMapper())
+
+
+@asynccontextmanager
+async def open_read_model(found: Databases) -> AsyncIterator[Pool]:
+    """Connections that read the read model. Raises Unreachable."""
+    from read_side.pool import open_pool
+
+    async with AsyncExitStack() as stack:
+        with _named("CONTENTLOG_READ_MODEL_URL", found.read_model_url):
+            pool = await stack.enter_async_context(open_pool(found.read_model_url))
+        yield pool
 
 
 @asynccontextmanager

@@ -38,6 +38,7 @@ def explained(error: Exception) -> str | None:
 
 def _speaking() -> tuple[type[Exception], ...]:
     """Exceptions whose text is for people."""
+    from api.errors import TooLongForSpreadsheet
     from deploy.databases import Unreachable
     from deploy.embedded.errors import EmbeddedPostgresError
     from deploy.settings import SettingsError
@@ -61,6 +62,7 @@ def _speaking() -> tuple[type[Exception], ...]:
         SettingsError,
         Refused,
         FileRefused,
+        TooLongForSpreadsheet,
         ManifestError,
         StoreError,
         UndecodableEvent,

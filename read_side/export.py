@@ -80,7 +80,10 @@ class TargetRow(Struct, frozen=True):
 
 
 class Export:
-    """What one export writes: the type as it was at its beginning, and how many entries match."""
+    """What one export writes: the type as it was at its beginning, and how many entries match.
+
+    ``written``: how many the pages have given so far.
+    """
 
     def __init__(
         self,
@@ -96,6 +99,7 @@ class Export:
         self.filters = filters
         self.content_type = content_type
         self.total = total
+        self.written = 0
 
     async def pages(self, limit: int = LIMIT) -> AsyncIterator[list[ExportRow]]:
         """The entries, newest first, up to ``limit`` of them; no page is empty."""
@@ -110,6 +114,7 @@ class Export:
             )
             if not records:
                 return
+            self.written += len(records)
             yield [_row(record, renderer) for record in records]
             after = (records[-1]["created_at"], records[-1]["position"])
             left -= len(records)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ParamSpec
 
 from xlsxwriter import Workbook
+from xlsxwriter.exceptions import FileCreateError
 from xlsxwriter.worksheet import Worksheet
 
 from api.errors import TooLongForSpreadsheet
@@ -70,10 +71,13 @@ class XlsxFile:
                     self._write(index, cell, row)
 
     def close(self) -> None:
-        """The file is complete from then on."""
+        """The file is complete from then on. Raises OSError."""
         # Numbers that a spreadsheet could not hold are text, which is no mistake to be marked.
         self._sheet.ignore_errors({"number_stored_as_text": "A1:XFD1048576"})
-        self._book.close()
+        try:
+            self._book.close()
+        except FileCreateError as error:
+            raise OSError(*error.args[0].args) from error
 
     def discard(self) -> None:
         """Let go of what is half written."""
