@@ -48,6 +48,9 @@ class Choice(Struct, frozen=True):
     delimiter: str | None = None
 
 
+NO_CHOICE = Choice()
+
+
 class Limits(Struct, frozen=True):
     """What reading a file may take. ``memory_bytes`` is address space, not what is resident."""
 
@@ -127,6 +130,6 @@ def csv_table(document: bytes, name: str) -> Table:
     from write_side.imports.delimited import delimited_table
 
     try:
-        return delimited_table(document, name, Choice(), LIMITS)
+        return delimited_table(document, name, NO_CHOICE, LIMITS)
     except FileRefused as refused:
         raise FileRefused(f"{name} {refused}") from None

@@ -1,0 +1,76 @@
+"""Days since an epoch, which is how spreadsheets hold dates, as ISO 8601 text."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+
+from write_side.imports.files import Epoch
+
+_MILLISECONDS = 86_400_000
+_DAY_ZERO: dict[Epoch, date] = {1900: date(1899, 12, 30), 1904: date(1904, 1, 1)}
+_NEVER = 60
+"""The 29th of February 1900, which the first spreadsheets had and the calendar has not."""
+
+
+def iso_date_time(serial: str, epoch: Epoch) -> str | None:
+    """``2026-01-31``, or ``2026-01-31T09:30:00`` with milliseconds where there are some.
+
+    None for what is no day between the epoch and the year 9999.
+    """
+    moment = _moment(serial, epoch)
+    if moment is None:
+        return None
+    if moment.time() == datetime.min.time():
+        return moment.date().isoformat()
+    return _text(moment)
+
+
+def iso_with_time(serial: str, epoch: Epoch) -> str | None:
+    """The same, midnight written out."""
+    moment = _moment(serial, epoch)
+    return None if moment is None else _text(moment)
+
+
+def clock_time(serial: str) -> str | None:
+    """``09:30:00``, hours running on beyond a day: ``26:30:00``."""
+    total = _milliseconds(serial)
+    if total is None:
+        return None
+    seconds, thousandths = divmod(abs(total), 1000)
+    text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    return ("-" if total < 0 else "") + text + (f".{thousandths:03}" if thousandths else "")
+
+
+def is_below_a_day(serial: str) -> bool:
+    total = _milliseconds(serial)
+    return total is not None and 0 <= total < _MILLISECONDS
+
+
+def _moment(serial: str, epoch: Epoch) -> datetime | None:
+    total = _milliseconds(serial)
+    if total is None or total < 0:
+        return None
+    days, rest = divmod(total, _MILLISECONDS)
+    if epoch == 1900:
+        if days in (0, _NEVER):
+            return None
+        days += days < _NEVER
+    try:
+        day = _DAY_ZERO[epoch] + timedelta(days)
+    except OverflowError:
+        return None
+    return datetime.combine(day, datetime.min.time()) + timedelta(milliseconds=rest)
+
+
+def _milliseconds(serial: str) -> int | None:
+    """Rounded: a double counts a day of our time to within a microsecond."""
+    try:
+        days = Decimal(serial)
+        return round(days * _MILLISECONDS) if days.adjusted() < 8 else None
+    except (InvalidOperation, ValueError, OverflowError):
+        return None
+
+
+def _text(moment: datetime) -> str:
+    return moment.isoformat(timespec="milliseconds" if moment.microsecond else "seconds")
