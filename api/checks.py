@@ -48,10 +48,16 @@ async def check_locale(call: Call) -> None:
 
 
 async def check_position(call: Call) -> None:
-    """A read that names a position waits until it can be read: 503 where that takes too long, 400
-    for a position that is none of the workspace's, or beyond the log."""
+    """Of a read: see ``wait_for_position``."""
+    if call.request.method in ("GET", "HEAD"):
+        await wait_for_position(call)
+
+
+async def wait_for_position(call: Call) -> None:
+    """What names a position waits until it can be read: 503 where that takes too long, 400 for a
+    position that is none of the workspace's, or beyond the log."""
     given = call.request.headers.get(HEADER)
-    if not given or call.request.method not in ("GET", "HEAD"):
+    if not given:
         return
     service = call.service
     position = service.positions.position(call.scope.workspace, given)
@@ -65,10 +71,10 @@ async def check_position(call: Call) -> None:
         raise NotVisibleYet
 
 
+COUNTED: tuple[Check, ...] = (check_address_limit, check_key, check_key_limit)
+"""Who asks, and how often: the same through every door."""
 CHECKS: tuple[Check, ...] = (
-    check_address_limit,
-    check_key,
-    check_key_limit,
+    *COUNTED,
     check_permission,
     check_the_environment,
     check_locale,

@@ -37,9 +37,9 @@ _POLICY = "; ".join(
 
 def routes() -> list[web.RouteDef]:
     return [
-        web.get("/v1/openapi.json", _counted(openapi)),
-        web.get("/docs", _counted(page)),
-        web.get("/docs/{file:[^/]+}", _counted(file)),
+        web.get("/v1/openapi.json", counted(openapi)),
+        web.get("/docs", counted(page)),
+        web.get("/docs/{file:[^/]+}", counted(file)),
     ]
 
 
@@ -50,7 +50,7 @@ async def openapi(_request: web.Request) -> web.Response:
 async def page(_request: web.Request) -> web.Response:
     response = web.Response(body=_read("index.html"), content_type="text/html", charset="utf-8")
     response.headers["Content-Security-Policy"] = _POLICY
-    return _as_declared(response)
+    return as_declared(response)
 
 
 async def file(request: web.Request) -> web.Response:
@@ -58,10 +58,10 @@ async def file(request: web.Request) -> web.Response:
     name = request.match_info["file"]
     if name not in _TYPES:
         raise web.HTTPNotFound
-    return _as_declared(web.Response(body=_read(name), content_type=_TYPES[name], charset="utf-8"))
+    return as_declared(web.Response(body=_read(name), content_type=_TYPES[name], charset="utf-8"))
 
 
-def _counted(handler: Handler) -> Handler:
+def counted(handler: Handler) -> Handler:
     """Behind the address's limit alone, which counts every request (§8)."""
 
     async def handle(request: web.Request) -> web.Response:
@@ -71,7 +71,7 @@ def _counted(handler: Handler) -> Handler:
     return handle
 
 
-def _as_declared(response: web.Response) -> web.Response:
+def as_declared(response: web.Response) -> web.Response:
     response.headers["X-Content-Type-Options"] = "nosniff"
     response.headers["Cache-Control"] = "public, max-age=3600"
     return response

@@ -5,6 +5,7 @@ Refusals of ``write_side`` and ``read_side`` know nothing of HTTP; these are the
 ApiError
 ├── Unauthorized
 ├── Forbidden
+├── Forged
 ├── NotVisibleYet
 ├── StillInFlight
 ├── SlowClient
@@ -36,6 +37,10 @@ class Unauthorized(ApiError):
 class Forbidden(ApiError):
     def __init__(self, permission: str) -> None:
         super().__init__(f"Forbidden - this API key needs the {permission} permission")
+
+
+class Forged(ApiError):
+    """A form that somebody else's page has sent, or one of another session."""
 
 
 class BadRequest(ApiError):
@@ -86,6 +91,7 @@ STATUS: dict[type[Exception], int] = {
     r.PlanLimitReached: 402,
     r.StagingNotInPlan: 402,
     Forbidden: 403,
+    Forged: 403,
     SlowClient: 408,
     NotFound: 404,
     r.UnknownContentType: 404,
@@ -118,17 +124,22 @@ def status_of(error: Exception) -> int:
     return 500
 
 
-def error_response(error: Exception) -> web.Response:
-    """The error envelope (§7): a 500 and a 503 give no detail away."""
-    status = status_of(error)
-    message = str(error)
+def message_of(error: Exception) -> str:
+    """What is said of it: a 500 and a 503 give no detail away."""
     if isinstance(error, NotJSON):
-        message = "Request body must be valid JSON"
+        return "Request body must be valid JSON"
+    if isinstance(error, web.HTTPException):
+        return _ROUTER.get(error.status, error.reason)
+    status = status_of(error)
     if status == 500:
-        message = "Internal server error"
-    if status == 503:
-        message = "Service temporarily unavailable, please retry"
-    response = envelope(status, message)
+        return "Internal server error"
+    return "Service temporarily unavailable, please retry" if status == 503 else str(error)
+
+
+def error_response(error: Exception) -> web.Response:
+    """The error envelope (§7)."""
+    status = status_of(error)
+    response = envelope(status, message_of(error))
     if status == 503:
         response.headers["Retry-After"] = RETRY_AFTER
     if status == 401:
@@ -140,7 +151,7 @@ def error_response(error: Exception) -> web.Response:
 
 def router_response(error: web.HTTPException) -> web.Response:
     """aiohttp's own refusals, in the error envelope."""
-    response = envelope(error.status, _ROUTER.get(error.status, error.reason))
+    response = envelope(error.status, message_of(error))
     if "Allow" in error.headers:
         response.headers["Allow"] = error.headers["Allow"]
     return response

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 from msgspec import Struct
 
 from api.errors import BadRequest
 from write_side.domain.identity import BASE_LANGUAGE, ENVIRONMENTS, PRODUCTION
 from write_side.domain.locales import supported_locales
+from write_side.domain.values import is_iso_datetime
 
 STATUSES = ("published", "draft", "archived")
 MAX_LIMIT = 100
 # The largest whole number that every JSON reader holds exactly; beyond it is as empty as there.
 MAX_OFFSET = 2**53 - 1
 _NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.[0-9]*)?", re.ASCII)
+_TIME = "use an ISO 8601 time of the past, like 2026-01-31T09:30:00Z or 2026-01-31"
 
 Query = Mapping[str, str]
 
@@ -73,10 +76,38 @@ def findable(text: str) -> str:
 
 
 def locale(query: Query) -> str:
-    given = query.get("locale") or BASE_LANGUAGE
+    return supported(query.get("locale") or BASE_LANGUAGE)
+
+
+def supported(given: str) -> str:
+    """The locale, if it is one."""
     if given not in supported_locales():
         raise BadRequest(f"Unsupported locale '{_shown(given)}': use a code like en-US or fr-FR")
     return given
+
+
+def as_of(query: Query) -> datetime | None:
+    """A time that has passed; None for now."""
+    given = query.get("asOf")
+    return moment(given) if given else None
+
+
+def moment(text: str) -> datetime:
+    """An ISO 8601 date or date-time that has passed, in UTC; one without an offset is UTC."""
+    if not is_iso_datetime(text):
+        raise BadRequest(f"Unknown time '{_shown(text)}' in asOf: {_TIME}")
+    return past(datetime.fromisoformat(text.upper().replace(",", ".")))
+
+
+def past(time: datetime) -> datetime:
+    """The time in UTC, if it has passed."""
+    try:
+        utc = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except OverflowError:  # the first and last day of the calendar, seen from elsewhere
+        raise BadRequest(f"Unknown time '{time.isoformat()}' in asOf: {_TIME}") from None
+    if utc > datetime.now(UTC):
+        raise BadRequest(f"The time '{time.isoformat()}' in asOf has not come yet: {_TIME}")
+    return utc
 
 
 def environment(query: Query, header: str | None) -> str:

@@ -14,7 +14,11 @@ from api.access import Access
 from api.connections import Runner
 from api.context import SERVICE, Service
 from api.cors import add_preflights
+from api.dashboard import routes as dashboard
+from api.dashboard.sessions import Sessions
+from api.dashboard.visit import SESSIONS
 from api.figures import WATCHED, Watched
+from api.graphql import handler as graphql
 from api.limits.limits import open_limits
 from api.observing import observed
 from api.positions import load_positions
@@ -62,6 +66,9 @@ def application(service: Service) -> web.Application:
     app.add_routes(content_types.routes())
     app.add_routes(health.routes())
     app.add_routes(documentation.routes())
+    app.add_routes(graphql.routes())
+    app[SESSIONS] = Sessions(service.repository.recorder)
+    app.add_routes(dashboard.routes())
     add_preflights(app)
     return app
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +16,7 @@ from read_side.statements import statement
 
 _ALL = statement("content_types")
 _ONE = statement("content_type")
+_BY_ID = statement("content_types_by_id")
 
 
 class OptionRow(Struct, frozen=True):
@@ -63,6 +65,14 @@ async def content_type(pool: Pool, workspace: str, environment: str, slug: str) 
     if not records:
         raise TypeNotFound
     return _row(records[0])
+
+
+async def by_ids(
+    pool: Pool, workspace: str, environment: str, ids: Sequence[str]
+) -> dict[str, ContentTypeRow]:
+    """Those of the ids, UUIDs, that are content types, by their ids."""
+    records = await fetch(pool, _BY_ID, workspace, environment, ids)
+    return {record["id"]: _row(record) for record in records}
 
 
 def _row(record: Any) -> ContentTypeRow:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from read_side.pool import Pool, fetch
 from read_side.refusals import EntryNotFound, TypeNotFound
@@ -21,6 +22,7 @@ _ONE = statement("one")
 _ONE_IN_LOCALE = statement("one_in_locale")
 _ACROSS = statement("list_across_types")
 _ACROSS_OF_TYPE = statement("list_across_types_of_type")
+_BY_ID = statement("entries_by_id")
 
 DEEP = 200
 """From this offset on, skipping over narrow keys is worth fetching the page's rows apart."""
@@ -29,7 +31,8 @@ DEEP = 200
 class EntryRow(Struct, frozen=True):
     """An entry ready to serve: texts in the locale asked for, ``fields`` and ``stage`` as JSON.
 
-    ``type_*`` are None in the lists of one type, where they are known.
+    ``type_*`` are None in the lists of one type, where they are known; ``version`` is there where
+    entries were asked for by their ids.
     """
 
     id: str
@@ -45,6 +48,7 @@ class EntryRow(Struct, frozen=True):
     type_id: str | None = None
     type_name: str | None = None
     type_slug: str | None = None
+    version: int | None = None
 
 
 class Page(Struct, frozen=True):
@@ -120,6 +124,14 @@ async def list_across_types(
     if not records:
         raise TypeNotFound
     return _page(records, locale, typed=True)
+
+
+async def by_ids(
+    pool: Pool, workspace: str, environment: str, *, ids: Sequence[str], locale: str
+) -> list[EntryRow]:
+    """Those of the ids, UUIDs in lower case, that are entries; in no order."""
+    records = await fetch(pool, _BY_ID, workspace, environment, ids, locale)
+    return [replace(_row(r, locale, typed=True), version=r["version"]) for r in records]
 
 
 def _page(records: Sequence[Any], locale: str, *, typed: bool = False) -> Page:

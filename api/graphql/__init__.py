@@ -1,0 +1,1 @@
+"""The GraphQL door: the same commands, reads and refusals as REST, asked in another language."""

@@ -1,0 +1,55 @@
+"""What a request is answered with: data, and errors that say which status REST would give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aiohttp import web
+from graphql import GraphQLError
+
+from api.errors import BadRequest, message_of, status_of
+from api.observing import log_fault
+from api.wire import encode
+
+DEEP = "The query is nested too deep to be read"
+
+
+def answer(request: web.Request, data: Any, errors: list[GraphQLError]) -> web.Response:
+    """Always HTTP 200. Numbers and the order of keys in JSON values are as they were stored."""
+    body: dict[str, Any] = {"data": data}
+    if errors:
+        body = {"errors": [_shown(request, error) for error in errors], **body}
+    return web.Response(body=encode(body), content_type="application/json")
+
+
+def refusal(request: web.Request, error: Exception) -> web.Response:
+    """Of the request as a whole."""
+    return answer(request, None, [GraphQLError(str(error), original_error=error)])
+
+
+def _shown(request: web.Request, error: GraphQLError) -> dict[str, Any]:
+    cause = _cause(error)
+    status = 400 if cause is None else _status(cause)
+    if cause is not None and status >= 500:
+        log_fault(request, cause)
+    message = error.message if cause is None else message_of(cause)
+    shown: dict[str, Any] = {"message": message.encode("utf-8", "replace").decode()}
+    if error.locations:
+        shown["locations"] = [{"line": at.line, "column": at.column} for at in error.locations]
+    if error.path:
+        shown["path"] = list(error.path)
+    return {**shown, "extensions": {"status": status}}
+
+
+def _cause(error: GraphQLError) -> Exception | None:
+    """What was raised; None where the query itself is wrong."""
+    cause: BaseException | None = error
+    while isinstance(cause, GraphQLError):
+        cause = cause.original_error
+    if isinstance(cause, RecursionError):
+        return BadRequest(DEEP)
+    return cause if isinstance(cause, Exception) else None
+
+
+def _status(cause: Exception) -> int:
+    return cause.status if isinstance(cause, web.HTTPException) else status_of(cause)

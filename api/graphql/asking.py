@@ -1,0 +1,126 @@
+"""One GraphQL request while it is answered: what it may do, and what it has read and written."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import strawberry
+from msgspec.structs import replace
+from strawberry.dataloader import DataLoader
+
+from api.checks import check_permission, check_the_environment, wait_for_position
+from api.context import Call, Service
+from api.errors import BadRequest
+from api.graphql.limits import LOADED
+from api.graphql.once import Once
+from read_side import content_types, entries
+from read_side.content_types import ContentTypeRow
+from read_side.entries import EntryRow
+from write_side import history
+from write_side.domain.history import Change
+from write_side.domain.identity import Scope
+from write_side.repository import Repository
+
+VIEW = "content.view"
+EDIT = "content.edit"
+
+
+class Asking:
+    """Whatever is looked up goes through a loader: what a level of the answer needs is read by one
+    statement, however many objects ask for it."""
+
+    def __init__(self, call: Call, once: Once) -> None:
+        self.call = call
+        self.once = once
+        self.types: DataLoader[str, ContentTypeRow | None] = DataLoader(self._load_types)
+        self.entries: DataLoader[tuple[str, str], EntryRow | None] = DataLoader(self._load_entries)
+        """By id and locale."""
+        self.changes: DataLoader[history.Asked, tuple[Change, ...]] = DataLoader(self._load_changes)
+        self.written = 0
+        """The position that this request has written up to."""
+        self._visible: bool | None = None
+        self._waited: asyncio.Task[None] | None = None
+        self._referred = 0
+
+    @property
+    def service(self) -> Service:
+        return self.call.service
+
+    @property
+    def repository(self) -> Repository:
+        return self.call.service.repository
+
+    async def viewing(self) -> Scope:
+        """Where to read, once it holds what was asked for to be read: what ``X-Content-Position``
+        names, or what this very request has written.
+
+        Raises Forbidden, BadRequest, NotVisibleYet and the refusals of an environment.
+        """
+        call = replace(self.call, permission=VIEW)
+        scope = await _placed(call)
+        if self.written:
+            await self.visible()
+        elif self._waited is None:
+            self._waited = asyncio.create_task(wait_for_position(call))
+        if self._waited is not None:
+            await asyncio.shield(self._waited)
+        return scope
+
+    async def editing(self) -> Scope:
+        """Where to write. Raises Forbidden and the refusals of an environment."""
+        return await _placed(replace(self.call, permission=EDIT))
+
+    def wrote(self, position: int) -> None:
+        self.written = max(self.written, position)
+        if self._visible:
+            self._visible = None
+
+    async def visible(self) -> bool:
+        """Whether what was written can be read; waits for it, once in vain at most."""
+        if self._visible is None:
+            self._visible = await self.service.checkpoint.wait(
+                self.written, self.service.settings.read_your_writes
+            )
+        return self._visible
+
+    def refer(self, number: int) -> None:
+        """Counts references before they are looked up. Raises BadRequest."""
+        self._referred += number
+        if self._referred > LOADED:
+            raise BadRequest(
+                f"The answer holds more than {LOADED:,} references: ask for smaller pages"
+            )
+
+    async def _load_types(self, ids: list[str]) -> Sequence[ContentTypeRow | None]:
+        scope = await self.viewing()
+        pool = self.service.read_model
+        found = await content_types.by_ids(pool, scope.workspace, scope.environment, ids)
+        return [found.get(type_id) for type_id in ids]
+
+    async def _load_entries(self, keys: list[tuple[str, str]]) -> Sequence[EntryRow | None]:
+        scope = await self.viewing()
+        found: dict[tuple[str, str], EntryRow] = {}
+        for locale in {locale for _, locale in keys}:
+            rows = await entries.by_ids(
+                self.service.read_model,
+                scope.workspace,
+                scope.environment,
+                ids=[entry_id for entry_id, wanted in keys if wanted == locale],
+                locale=locale,
+            )
+            found |= {(row.id, locale): row for row in rows}
+        return [found.get(key) for key in keys]
+
+    async def _load_changes(self, asked: list[history.Asked]) -> Sequence[tuple[Change, ...]]:
+        return await history.histories(self.repository, await self.viewing(), asked)
+
+
+async def _placed(call: Call) -> Scope:
+    await check_permission(call)
+    await check_the_environment(call)
+    return call.scope
+
+
+Info: TypeAlias = strawberry.Info[Asking, None]

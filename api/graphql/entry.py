@@ -1,0 +1,186 @@
+"""An entry as GraphQL shows it, of the read model, of the past, or as a mutation has left it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+import strawberry
+from msgspec import Raw
+
+from api.errors import BadRequest
+from api.graphql.asking import Asking, Info
+from api.graphql.scalars import JSON
+from api.graphql.types import ContentType, Definition, EntryStatus, Field, Stage, shown_type
+from api.parameters import MAX_LIMIT
+from read_side.entries import EntryRow
+from read_side.rendering import Renderer, Shape, Texts
+from read_side.rendering import Stage as RenderedStage
+from write_side.domain import content_type as domain
+from write_side.domain.entry import Entry
+from write_side.domain.history import Change as HistoryChange
+from write_side.history import Asked
+
+_STAGE = msgspec.json.Decoder(RenderedStage)
+_VALUES = msgspec.json.Decoder(dict[str, Raw])
+_IDS = msgspec.json.Decoder(list[str] | str | None)
+
+
+@strawberry.type
+class FieldChange:
+    """``field`` is a path such as ``title``, ``fields.body`` or ``translations.fr-FR.title``."""
+
+    field: str
+    before: JSON | None
+    after: JSON | None
+
+
+@strawberry.type
+class Change:
+    """One event of an entry: when, by whom, and what it changed."""
+
+    version: int
+    at: datetime
+    actor: str
+    action: str
+    fields: list[FieldChange]
+
+
+@strawberry.type
+class ContentEntry:
+    """An entry, its texts in the locale asked for, and in the original where it has none."""
+
+    id: strawberry.ID
+    title: str
+    slug: str
+    status: EntryStatus
+    stage: Stage | None
+    language: str
+    locale: str
+    published_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+    fields: JSON
+    version: int
+    type_id: strawberry.Private[str]
+    definition: strawberry.Private[Definition | None] = None
+    """The type where it is known already: as it was then, or as the log has it."""
+    is_past: strawberry.Private[bool] = False
+
+    @strawberry.field
+    async def content_type(self, info: Info) -> ContentType:
+        return shown_type(await self._definition(info.context))
+
+    @strawberry.field
+    async def references(self, info: Info, field: str) -> list[ContentEntry]:
+        """The living entries that a reference field names, in its order."""
+        asking = info.context
+        await asking.viewing()
+        _check_reference(shown_type(await self._definition(asking)).fields, field)
+        ids = _ids(_VALUES.decode(self.fields).get(field, Raw(b"null")))
+        asking.refer(len(ids))
+        rows = await asking.entries.load_many([(one, self.locale) for one in ids])
+        return [entry_of_row(row, self.locale) for row in rows if row is not None]
+
+    @strawberry.field
+    async def history(
+        self, info: Info, limit: int | None = 20, before: int | None = strawberry.UNSET
+    ) -> list[Change]:
+        """What has happened to the entry, newest first; before a version, where one is given."""
+        await info.context.viewing()
+        # What is shown of the past knows nothing of what came later.
+        known = self.version + 1 if self.is_past else None
+        bound = min((n for n in (before or None, known) if n is not None), default=None)
+        asked = Asked(self.id, min(max(20 if limit is None else limit, 1), MAX_LIMIT), bound)
+        return [_change(change) for change in await info.context.changes.load(asked)]
+
+    async def _definition(self, asking: Asking) -> Definition:
+        if self.definition is not None:
+            return self.definition
+        row = await asking.types.load(self.type_id)
+        assert row is not None, "an entry outlives its type"
+        return row
+
+
+def entry_of_row(
+    row: EntryRow, locale: str, version: int | None = None, definition: Definition | None = None
+) -> ContentEntry:
+    """``version``: where the row does not say it."""
+    number = row.version if version is None else version
+    assert row.type_id is not None
+    assert number is not None
+    stage = None if row.stage is None else _STAGE.decode(row.stage)
+    return ContentEntry(
+        id=strawberry.ID(row.id),
+        title=row.title,
+        slug=row.slug,
+        status=EntryStatus(row.status),
+        stage=None if stage is None else Stage(id=strawberry.ID(stage.id), name=stage.name),
+        language=row.language,
+        locale=locale,
+        published_at=row.published_at,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        fields=JSON(row.fields),
+        version=number,
+        type_id=row.type_id,
+        definition=definition,
+    )
+
+
+def entry_of_log(entry: Entry, content_type: domain.ContentType, locale: str) -> ContentEntry:
+    """As the log has it, whether the read model does or not."""
+    renderer = Renderer(
+        msgspec.convert(content_type.fields, tuple[Shape, ...], from_attributes=True),
+        msgspec.convert(content_type.stages, tuple[RenderedStage, ...], from_attributes=True),
+    )
+    translation = entry.translations.get(locale)
+    texts = Texts() if translation is None else Texts(translation.title, translation.fields)
+    row = EntryRow(
+        id=entry.id,
+        title=texts.title or entry.title,
+        slug=entry.slug,
+        status=entry.status,
+        stage=renderer.stage(entry.status, entry.stage_id),
+        language=entry.language,
+        published_at=entry.published_at,
+        created_at=entry.created_at,
+        updated_at=entry.updated_at,
+        fields=Raw(renderer.render(renderer.translated(entry.fields, texts.fields))),
+        type_id=content_type.id,
+    )
+    return entry_of_row(row, locale, entry.version, content_type)
+
+
+def _check_reference(fields: Sequence[Field], slug: str) -> None:
+    known = [field.slug for field in fields if field.type == "reference"]
+    if slug not in known:
+        raise BadRequest(
+            f"'{slug[:100]}' is no reference field of this content type; "
+            f"it has {', '.join(known) or 'none'}"
+        )
+
+
+def _ids(value: Raw) -> list[str]:
+    ids = _IDS.decode(value)
+    if ids is None:
+        return []
+    return [ids] if isinstance(ids, str) else ids
+
+
+def _change(change: HistoryChange) -> Change:
+    return Change(
+        version=change.version,
+        at=change.at,
+        actor=change.actor,
+        action=change.action,
+        fields=[
+            FieldChange(field=f.field, before=_some(f.before), after=_some(f.after))
+            for f in change.fields
+        ],
+    )
+
+
+def _some(value: Raw) -> JSON | None:
+    return None if bytes(value) == b"null" else JSON(value)

@@ -1,0 +1,122 @@
+"""What mutations are told, and the commands that they become.
+
+Left out is left alone. An explicit null does what it can only mean: it empties a field, takes a
+translation back, puts an entry into its first stage; where it means nothing it is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import strawberry
+from msgspec import UNSET, Raw
+
+from api.body import MISSING
+from api.errors import BadRequest
+from api.graphql.scalars import JSON
+from api.graphql.types import EntryStatus
+from write_side.commands import CreateEntry, UpdateEntry
+from write_side.domain.events import Translation
+from write_side.domain.identity import BASE_LANGUAGE
+from write_side.domain.text import minified
+
+_OBJECT = msgspec.json.Decoder(dict[str, Raw])
+
+
+@strawberry.input
+class TranslationInput:
+    """null or "" takes a text back to the original."""
+
+    locale: str
+    title: str | None = strawberry.UNSET
+    fields: JSON | None = strawberry.UNSET
+
+
+@strawberry.input
+class CreateContentEntryInput:
+    content_type_slug: str
+    title: str
+    slug: str | None = strawberry.UNSET
+    fields: JSON | None = strawberry.UNSET
+    status: EntryStatus | None = EntryStatus.draft
+    language: str | None = strawberry.UNSET
+    stage_id: strawberry.ID | None = strawberry.UNSET
+    translations: list[TranslationInput] | None = strawberry.UNSET
+
+
+@strawberry.input
+class UpdateContentEntryInput:
+    """Changes what is given and nothing else; ``fields`` are merged by slug, null empties one."""
+
+    title: str | None = strawberry.UNSET
+    slug: str | None = strawberry.UNSET
+    fields: JSON | None = strawberry.UNSET
+    status: EntryStatus | None = strawberry.UNSET
+    stage_id: strawberry.ID | None = strawberry.UNSET
+    translations: list[TranslationInput] | None = strawberry.UNSET
+    expected_version: int | None = strawberry.UNSET
+
+
+def create_command(given: CreateContentEntryInput, **command: Any) -> CreateEntry:
+    """Raises BadRequest and InvalidText."""
+    if not given.content_type_slug or not given.title:
+        raise BadRequest(MISSING)
+    return CreateEntry(
+        content_type_slug=given.content_type_slug,
+        title=given.title,
+        slug=given.slug or None,
+        fields=_values(given.fields),
+        status=given.status.value if given.status else "draft",
+        language=given.language or BASE_LANGUAGE,
+        stage_id=given.stage_id or None,
+        translations=_translations(given.translations),
+        **command,
+    )
+
+
+def update_command(given: UpdateContentEntryInput, **command: Any) -> UpdateEntry:
+    """Raises BadRequest and InvalidText."""
+    for name in ("title", "slug", "status"):
+        if getattr(given, name) is None:
+            raise BadRequest(f"{name} cannot be null: leave it out to keep it as it is")
+    return UpdateEntry(
+        title=_or_unset(given.title),
+        slug=_or_unset(given.slug),
+        status=given.status.value if given.status else UNSET,
+        stage_id=_or_unset(given.stage_id),
+        fields=_values(given.fields),
+        translations=_translations(given.translations),
+        expected_version=None
+        if given.expected_version is strawberry.UNSET
+        else given.expected_version,
+        **command,
+    )
+
+
+def _translations(given: Sequence[TranslationInput] | None) -> dict[str, Translation]:
+    translations: dict[str, Translation] = {}
+    for one in given or ():
+        if one.locale in translations:
+            raise BadRequest(f"translations has the locale '{one.locale[:100]}' twice")
+        # The domain's None leaves a title as it is, and "" takes it back.
+        title = None if one.title is strawberry.UNSET else (one.title or "")
+        translations[one.locale] = Translation(title, _values(one.fields))
+    return translations
+
+
+def _values(given: JSON | None) -> dict[str, Raw]:
+    """By field slug, as the body of a create over REST has them: in an object of its own."""
+    if not given:
+        return {}
+    body = _OBJECT.decode(minified(b'{"fields":' + bytes(given) + b"}"))
+    try:
+        return _OBJECT.decode(body["fields"])
+    except msgspec.ValidationError:
+        raise BadRequest("fields must be an object") from None
+
+
+def _or_unset(given: Any) -> Any:
+    """Strawberry's "left out" as ours."""
+    return UNSET if given is strawberry.UNSET else given

@@ -1,0 +1,129 @@
+"""What can be asked."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import strawberry
+
+from api import past
+from api.graphql.asking import Info
+from api.graphql.entry import ContentEntry, entry_of_row
+from api.graphql.types import ContentType, EntryStatus, Pagination, shown_type
+from api.parameters import MAX_LIMIT, MAX_OFFSET, findable, supported
+from read_side import content_types, entry_ids
+from read_side.refusals import EntryNotFound, TypeNotFound
+from write_side.domain.identity import BASE_LANGUAGE, is_id
+from write_side.domain.refusals import UnknownEntry
+
+
+@strawberry.type
+class ContentEntryPage:
+    data: list[ContentEntry]
+    pagination: Pagination
+
+
+@strawberry.type
+class Query:
+    @strawberry.field
+    async def content_entry(
+        self,
+        info: Info,
+        type: str,  # noqa: A002 - the schema's name
+        slug: str,
+        language: str | None = BASE_LANGUAGE,
+        locale: str | None = strawberry.UNSET,
+        as_of: datetime | None = strawberry.UNSET,
+    ) -> ContentEntry | None:
+        """The entry of a slug, whatever its status, as it is or as it was; null where there is
+        none."""
+        asking, scope = info.context, await info.context.viewing()
+        shown_in = supported(locale or BASE_LANGUAGE)
+        named = {
+            "type_slug": findable(type),
+            "slug": findable(slug),
+            "language": findable(language or BASE_LANGUAGE),
+        }
+        if as_of:
+            try:
+                then = await past.entry_of_slug(
+                    asking.service, scope, **named, locale=shown_in, at=as_of
+                )
+            except UnknownEntry:
+                return None
+            entry = entry_of_row(then.row, shown_in, then.entry.version, then.content_type)
+            entry.is_past = True
+            return entry
+        try:
+            found = await entry_ids.of_slug(
+                asking.service.read_model, scope.workspace, scope.environment, **named
+            )
+        except EntryNotFound:
+            return None
+        row = await asking.entries.load((found, shown_in))
+        return None if row is None else entry_of_row(row, shown_in)
+
+    @strawberry.field
+    async def content_entry_by_id(
+        self,
+        info: Info,
+        id: strawberry.ID,  # noqa: A002
+        locale: str | None = strawberry.UNSET,
+    ) -> ContentEntry | None:
+        await info.context.viewing()
+        shown_in = supported(locale or BASE_LANGUAGE)
+        row = await info.context.entries.load((id, shown_in)) if is_id(id) else None
+        return None if row is None else entry_of_row(row, shown_in)
+
+    @strawberry.field
+    async def content_entries(
+        self,
+        info: Info,
+        type: str | None = strawberry.UNSET,  # noqa: A002
+        status: EntryStatus | None = strawberry.UNSET,
+        language: str | None = strawberry.UNSET,
+        locale: str | None = strawberry.UNSET,
+        limit: int | None = 10,
+        offset: int | None = 0,
+    ) -> ContentEntryPage:
+        """Newest first. Without a type, status or language: of any. ``limit`` is clamped to 1 to
+        100."""
+        asking, scope = info.context, await info.context.viewing()
+        shown_in = supported(locale or BASE_LANGUAGE)
+        size = min(max(10 if limit is None else limit, 1), MAX_LIMIT)
+        start = min(max(offset or 0, 0), MAX_OFFSET)
+        page = await entry_ids.page(
+            asking.service.read_model,
+            scope.workspace,
+            scope.environment,
+            type_slug=findable(type) if type else None,
+            status=status.value if status else None,
+            language=findable(language) if language else None,
+            limit=size,
+            offset=start,
+        )
+        rows = await asking.entries.load_many([(one, shown_in) for one in page.ids])
+        return ContentEntryPage(
+            data=[entry_of_row(row, shown_in) for row in rows if row is not None],
+            pagination=Pagination(limit=size, offset=start, total=page.total),
+        )
+
+    @strawberry.field
+    async def content_types(self, info: Info) -> list[ContentType]:
+        """All of the environment's, by slug."""
+        scope = await info.context.viewing()
+        pool = info.context.service.read_model
+        rows = await content_types.content_types(pool, scope.workspace, scope.environment)
+        return [shown_type(row) for row in rows]
+
+    @strawberry.field
+    async def content_type(self, info: Info, slug: str) -> ContentType | None:
+        scope = await info.context.viewing()
+        pool = info.context.service.read_model
+        try:
+            row = await content_types.content_type(
+                pool, scope.workspace, scope.environment, findable(slug)
+            )
+        except TypeNotFound:
+            return None
+        return shown_type(row)

@@ -1,0 +1,74 @@
+"""Asks the GraphQL door as a client would: one POST, its answer, its errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.integration.api.serving import Answer, Client
+
+ENTRY = """
+fragment Entry on ContentEntry {
+  id title slug status stage { id name } language locale publishedAt createdAt updatedAt
+  contentType { slug } fields version
+}
+"""
+_CREATE = ENTRY + """
+mutation ($input: CreateContentEntryInput!) {
+  payload: createContentEntry(input: $input) { success message entry { ...Entry } }
+}"""
+_UPDATE = ENTRY + """
+mutation ($id: ID!, $input: UpdateContentEntryInput!) {
+  payload: updateContentEntry(id: $id, input: $input) { success message entry { ...Entry } }
+}"""
+_DELETE = """
+mutation ($id: ID!) { payload: deleteContentEntry(id: $id) { success message } }"""
+
+
+async def asked(
+    client: Client,
+    document: str,
+    *,
+    path: str = "/graphql",
+    headers: dict[str, str] | None = None,
+    **variables: Any,
+) -> Answer:
+    """Whatever it answers."""
+    body = {"query": document, "variables": variables}
+    return await client.post(body, path, headers=headers)
+
+
+async def data(client: Client, document: str, **variables: Any) -> Any:
+    """What was asked for; there must be no errors."""
+    answer = await asked(client, document, **variables)
+    assert answer.status == 200, answer.text
+    assert "errors" not in answer.body, answer.text
+    return answer.body["data"]
+
+
+async def refused(client: Client, document: str, **variables: Any) -> tuple[int, str]:
+    """Status and message of the one error."""
+    answer = await asked(client, document, **variables)
+    assert answer.status == 200, answer.text
+    [error] = answer.body["errors"]
+    return error["extensions"]["status"], error["message"]
+
+
+async def create(client: Client, environment: str = "production", **given: Any) -> Any:
+    """The payload. Keywords are those of CreateContentEntryInput."""
+    return await _payload(client, environment, _CREATE, input=given)
+
+
+async def update(
+    client: Client, entry_id: str, environment: str = "production", **given: Any
+) -> Any:
+    """The payload. Keywords are those of UpdateContentEntryInput."""
+    return await _payload(client, environment, _UPDATE, id=entry_id, input=given)
+
+
+async def delete(client: Client, entry_id: str, environment: str = "production") -> Any:
+    return await _payload(client, environment, _DELETE, id=entry_id)
+
+
+async def _payload(client: Client, environment: str, document: str, **variables: Any) -> Any:
+    path = f"/graphql?environment={environment}"
+    return (await data(client, document, path=path, **variables))["payload"]
