@@ -5,7 +5,7 @@ from __future__ import annotations
 from aiohttp import web
 from msgspec.structs import replace
 
-from api import parameters, wire
+from api import parameters, past, wire
 from api.body import create_command, received
 from api.checks import checked
 from api.context import Call
@@ -56,16 +56,19 @@ async def list_of_type(call: Call) -> web.Response:
 
 
 async def one(call: Call) -> web.Response:
-    """§4.2: whatever its status."""
-    row = await entries.one(
-        call.service.read_model,
-        call.scope.workspace,
-        call.scope.environment,
-        type_slug=parameters.findable(call.request.match_info["type"]),
-        slug=parameters.findable(call.request.match_info["slug"]),
-        language=parameters.language(call.request.query),
-        locale=call.locale,
-    )
+    """§4.2: whatever its status; with ``asOf``, as it was then."""
+    query, service, scope = call.request.query, call.service, call.scope
+    at = parameters.as_of(query)
+    named = {
+        "type_slug": parameters.findable(call.request.match_info["type"]),
+        "slug": parameters.findable(call.request.match_info["slug"]),
+        "language": parameters.language(query),
+        "locale": call.locale,
+    }
+    if at is None:
+        row = await entries.one(service.read_model, scope.workspace, scope.environment, **named)
+    else:
+        row = (await past.entry_of_slug(service, scope, at=at, **named)).row
     return _json(wire.SingleBody(True, wire.single(row, call.locale)))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 REQUEST_ID = "019a3f2e-5b1c-7d40-9e57-2f8f6f0b6c11"
 SECRET = "clk_a-key-of-your-workspace"  # noqa: S105 - nobody's
 ETAG = 'W/"5d41402abc4b2a76b9719d911017c592"'
+AS_OF = "2026-01-31T09:30:00Z"
 POSITION = "Cqx7R2mZ0u8nq5kE1vJdwVbT3yHsLf9a"
 _ID = "019a3f2e-5a0b-7c3e-8f4d-1b2a3c4d5e6f"
 TYPE = {"id": "019a3f2e-4e2a-7b1d-9c3e-0a1b2c3d4e5f", "name": "Posts", "slug": "posts"}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.openapi.examples import ETAG, POSITION
+from api.openapi.examples import AS_OF, ETAG, POSITION
 from api.parameters import STATUSES
 from write_side.domain.identity import ENVIRONMENTS
 
 Parameter = dict[str, Any]
 _TEXT = {"type": "string"}
+_DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_TIME = "[0-9]{2}:[0-9]{2}(:[0-9]{2}([.,][0-9]{1,9})?)?([Zz]|[+-][0-9]{2}(:?[0-5][0-9])?)?"
 
 
 def _query(name: str, description: str, example: str, schema: Any = _TEXT) -> Parameter:
@@ -79,6 +81,17 @@ PARAMETERS: dict[str, Parameter] = {
         "language-territory code of CLDR.",
         "fr-FR",
         {"type": "string", "pattern": "^([a-z]{2,3}-[0-9A-Z]{2,3})?$", "default": "en-US"},
+    ),
+    "asOf": _left_out(
+        _query(
+            "asOf",
+            "The entry as it was at this time: an ISO 8601 date or date-time of the past, in UTC "
+            "where it names no offset (send its + as %2B). Whatever had the slug then is found, "
+            "renamed or deleted since or not, under the content type of then.",
+            AS_OF,
+            {"type": "string", "pattern": f"^({_DAY}([Tt ]{_TIME})?)?$"},
+        ),
+        "ofThePast",
     ),
     "environment": _query(
         "environment",

@@ -51,12 +51,12 @@ def _single() -> dict[str, Any]:
     return operation(
         "getEntry",
         "Content",
-        "Get one entry, whatever its status",
-        ("type", "slug", "language", *_READ),
+        "Get one entry, whatever its status, as it is or as it was",
+        ("type", "slug", "language", "asOf", *_READ),
         {
             "200": answers.success("The entry", "SingleBody", body, "ETag"),
             **answers.unchanged(),
-            **answers.refused(*answers.READ, "contentType", "entry"),
+            **answers.refused(*answers.READ, "malformedTime", "futureTime", "contentType", "entry"),
         },
     )
 

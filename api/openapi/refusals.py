@@ -38,6 +38,8 @@ REFUSALS: dict[str, Exception] = {
     "unknownEnvironment": _raised(lambda: parameters.environment({"environment": "prod"}, None)),
     "unsupportedLocale": _raised(lambda: parameters.locale({"locale": "en"})),
     "unknownStatus": _raised(lambda: parameters.status({"status": "live"})),
+    "malformedTime": _raised(lambda: parameters.as_of({"asOf": "yesterday"})),
+    "futureTime": _raised(lambda: parameters.as_of({"asOf": "9999-12-31"})),
     "unknownPosition": errors.BadRequest(f"Unknown {POSITION}"),
     "positionBeyondTheLog": errors.BadRequest(f"{POSITION} is beyond the log"),
     "missing": errors.BadRequest(MISSING),

@@ -46,6 +46,11 @@ def _position_is_refused(case: Case, response: Response) -> bool:
     return response.status_code == 400 and bool(said)
 
 
+def _time_is_refused(case: Case, response: Response) -> bool:
+    said = (case.query or {}).get("asOf") if case.method == "HEAD" else "asOf" in response.text
+    return response.status_code == 400 and bool(said)
+
+
 def _environment_is_named_twice(case: Case, _response: Response) -> bool:
     """And nothing else of the request is against the document."""
     wrong = case.meta.phase.data
@@ -69,6 +74,11 @@ CONTRADICTIONS = (
         "ST202",
         "a position is a token that a create of this workspace answered with; any other is 400",
         _position_is_refused,
+    ),
+    Contradiction(
+        "ST202",
+        "the schema declares the form of a time; whether it is one, and has passed, is 400",
+        _time_is_refused,
     ),
     Contradiction(
         "ST202",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta, timezone
+
 import pytest
 from multidict import MultiDict
 
@@ -159,3 +161,56 @@ def test_text_that_postgresql_cannot_hold_finds_nothing(text: str) -> None:
     assert parameters.findable(text) == ""
     assert parameters.language({"language": text}) == ""
     assert parameters.type_slug({"type": text}) == ""
+
+
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+TIMES = [
+    ("2026-01-31T12:00:00Z", NOON),
+    ("2026-01-31t12:00:00.000z", NOON),
+    ("2026-01-31T12:00:00,000", NOON),
+    ("2026-01-31 12:00", NOON),
+    ("2026-01-31T14:00:00+02:00", NOON),
+    ("2026-01-31T06:30-0530", NOON),
+    ("2026-01-31", NOON.replace(hour=0)),
+    ("2026-01-31T12:00:00.123456789Z", NOON.replace(microsecond=123456)),
+    ("0001-01-01", datetime(1, 1, 1, tzinfo=UTC)),
+]
+NO_TIMES = [
+    "yesterday",
+    "2026-02-30",
+    "2026-01-31T25:00Z",
+    "2026-01-31T14:00:00 02:00",
+    "20260131",
+    "1769860800",
+    "2026-01-31T12:00:00Z\n",
+    "\ud800",
+    "٢٠٢٦-٠١-٣١",
+    "0001-01-01T00:00:00+14:00",
+    "x" * 5000,
+]
+
+
+@pytest.mark.parametrize(("given", "expected"), TIMES)
+def test_as_of_is_a_time_or_a_date_in_utc(given: str, expected: datetime) -> None:
+    assert parameters.as_of({"asOf": given}) == expected
+
+
+@pytest.mark.parametrize("query", [{}, {"asOf": ""}])
+def test_as_of_is_now_where_it_is_absent_or_empty(query: dict[str, str]) -> None:
+    assert parameters.as_of(query) is None
+
+
+@pytest.mark.parametrize("given", NO_TIMES)
+def test_what_is_no_time_is_refused_with_what_to_send(given: str) -> None:
+    with pytest.raises(BadRequest, match=r"asOf.*2026-01-31T09:30:00Z") as refused:
+        parameters.as_of({"asOf": given})
+    assert len(str(refused.value)) < 300
+
+
+def test_a_time_that_has_not_come_is_refused() -> None:
+    soon = datetime.now(timezone(timedelta(hours=5))) + timedelta(minutes=1)
+    with pytest.raises(BadRequest, match="has not come yet"):
+        parameters.as_of({"asOf": soon.isoformat()})
+    with pytest.raises(BadRequest, match="has not come yet"):
+        parameters.past(datetime.max)
+    assert parameters.past(soon - timedelta(minutes=2)) < datetime.now(UTC)

@@ -1,0 +1,92 @@
+"""An entry as it was at a time: its stream and its content type's folded up to then."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+from msgspec import Raw, Struct
+
+from api.context import Service
+from read_side.entries import EntryRow
+from read_side.past import holder
+from read_side.rendering import Renderer, Shape, Stage, Texts
+from write_side.domain.content_type import ContentType
+from write_side.domain.entry import Entry
+from write_side.domain.identity import Scope
+from write_side.domain.refusals import UnknownEntry
+from write_side.history import content_type_at, entry_at
+
+
+class PastEntry(Struct, frozen=True):
+    """``row`` is ready to serve, as the read model's are; the rest is what it was made of."""
+
+    row: EntryRow
+    entry: Entry
+    content_type: ContentType
+
+
+async def entry_of_slug(
+    service: Service,
+    scope: Scope,
+    *,
+    type_slug: str,
+    slug: str,
+    language: str,
+    locale: str,
+    at: datetime,
+) -> PastEntry:
+    """What had the slug then, whoever has it now. Raises NotFound, UnknownContentType or
+    UnknownEntry where there was none, ReadModelUnavailable, StoreUnavailable.
+
+    The read model says whose it was, the log what it was: an entry that has been renamed or deleted
+    in the log, and not yet in the read model, was so at a time since then.
+    """
+    held = await holder(
+        service.read_model,
+        scope.workspace,
+        scope.environment,
+        type_slug=type_slug,
+        slug=slug,
+        language=language,
+        at=at,
+    )
+    content_type = await content_type_at(service.repository, scope, held.type_id, at)
+    entry = await entry_at(service.repository, scope, held.entry_id, at)
+    if entry.slug != slug:
+        raise UnknownEntry
+    return PastEntry(rendered(entry, content_type, locale), entry, content_type)
+
+
+async def entry_of_id(
+    service: Service, scope: Scope, *, entry_id: str, locale: str, at: datetime
+) -> PastEntry:
+    """Raises UnknownEntry, UnknownContentType, StoreUnavailable."""
+    entry = await entry_at(service.repository, scope, entry_id, at)
+    content_type = await content_type_at(service.repository, scope, entry.content_type_id, at)
+    return PastEntry(rendered(entry, content_type, locale), entry, content_type)
+
+
+def rendered(entry: Entry, content_type: ContentType, locale: str) -> EntryRow:
+    """An entry of the log as the read model would serve it, under this version of its type."""
+    renderer = Renderer(
+        msgspec.convert(content_type.fields, tuple[Shape, ...], from_attributes=True),
+        msgspec.convert(content_type.stages, tuple[Stage, ...], from_attributes=True),
+    )
+    translation = entry.translations.get(locale)
+    texts = Texts() if translation is None else Texts(translation.title, translation.fields)
+    return EntryRow(
+        id=entry.id,
+        title=texts.title or entry.title,
+        slug=entry.slug,
+        status=entry.status,
+        stage=renderer.stage(entry.status, entry.stage_id),
+        language=entry.language,
+        published_at=entry.published_at,
+        created_at=entry.created_at,
+        updated_at=entry.updated_at,
+        fields=Raw(renderer.render(renderer.translated(entry.fields, texts.fields))),
+        type_id=content_type.id,
+        type_name=content_type.name,
+        type_slug=content_type.slug,
+    )

@@ -1,0 +1,108 @@
+"""What happened to an entry, change by change, in the words of who asks for its history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+import msgspec
+from msgspec import Raw, Struct
+
+from write_side.domain.entry import Entry
+from write_side.domain.events import EntryCreated, EntryDeleted, EntryEvent, EntryUpdated, Status
+from write_side.domain.identity import Actor
+
+NONE = Raw(b"null")
+
+
+class FieldChange(Struct, frozen=True):
+    """``field``: ``title``, ``slug``, ``status``, ``stage``, ``fields.<slug>``,
+    ``translations.<locale>.title`` or ``translations.<locale>.fields.<slug>``.
+
+    Values are JSON exactly as stored; null is none.
+    """
+
+    field: str
+    before: Raw
+    after: Raw
+
+
+class Change(Struct, frozen=True):
+    version: int
+    at: datetime
+    actor: str
+    action: str
+    fields: tuple[FieldChange, ...]
+
+
+def change(before: Entry | None, event: EntryEvent, after: Entry) -> Change:
+    """What an event made of an entry; ``before`` is None where it created it."""
+    return Change(
+        version=after.version,
+        at=event.at,
+        actor=actor_name(event.actor),
+        action=_action(before, event),
+        fields=tuple(_differences(before, after)),
+    )
+
+
+def actor_name(actor: Actor) -> str:
+    """A key goes by its name alone; an import and an operator say that they are one."""
+    name = actor.name or actor.id
+    return name if actor.kind == "key" else f"{actor.kind} {name}"
+
+
+def _action(before: Entry | None, event: EntryEvent) -> str:
+    """The one word that says most of it: a status before texts, texts before a stage."""
+    match event:
+        case EntryCreated():
+            return "created"
+        case EntryDeleted():
+            return "deleted"
+        case EntryUpdated():
+            assert before is not None
+            return _of_update(before.status, event)
+
+
+def _of_update(before: Status, event: EntryUpdated) -> str:
+    if event.status == "published":
+        return "published"
+    if event.status == "archived":
+        return "archived"
+    if event.status == "draft":
+        return "restored" if before == "archived" else "unpublished"
+    if event.title is not msgspec.UNSET or event.slug is not msgspec.UNSET or event.fields:
+        return "updated"
+    if event.translations:
+        return "updated" if event.stage_id is not msgspec.UNSET else "translated"
+    return "moved"
+
+
+def _differences(before: Entry | None, after: Entry) -> Iterator[FieldChange]:
+    old, new = _said(before), _said(after)
+    for field in {**old, **new}:
+        was, is_now = old.get(field, NONE), new.get(field, NONE)
+        if bytes(was) != bytes(is_now):
+            yield FieldChange(field, was, is_now)
+
+
+def _said(entry: Entry | None) -> dict[str, Raw]:
+    """All that an entry says, by what history calls it. One that is deleted says nothing."""
+    if entry is None or entry.deleted:
+        return {}
+    said = {
+        "title": _json(entry.title),
+        "slug": _json(entry.slug),
+        "status": _json(entry.status),
+        "stage": _json(entry.stage_id),
+    }
+    said |= {f"fields.{slug}": value for slug, value in entry.fields.items()}
+    for locale, translation in entry.translations.items():
+        within = f"translations.{locale}"
+        said[f"{within}.title"] = _json(translation.title)
+        said |= {f"{within}.fields.{slug}": value for slug, value in translation.fields.items()}
+    return said
+
+
+def _json(value: str | None) -> Raw:
+    return Raw(msgspec.json.encode(value))

@@ -1,0 +1,117 @@
+"""The history of entries, and what was there at a time: both are folds of the log."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from write_side.domain import content_type as content_types
+from write_side.domain import entry as entries
+from write_side.domain.content_type import ContentType
+from write_side.domain.entry import Entry
+from write_side.domain.events import EntryEvent
+from write_side.domain.history import Change, change
+from write_side.domain.identity import Scope, content_type_stream, entry_stream, is_id
+from write_side.domain.refusals import UnknownContentType, UnknownEntry
+from write_side.repository import Repository
+from write_side.store.streams import LAST, Wanted, pages
+
+MAX_LIMIT = 100
+BYTES = 32 * 1024 * 1024
+"""What all the changes that are asked for at once may take; each history has at least one."""
+
+T = TypeVar("T")
+
+
+class Asked(Struct, frozen=True):
+    """The newest ``limit`` changes of an entry (1 to 100) before a version."""
+
+    entry_id: str
+    limit: int = 20
+    before: int | None = None
+
+
+async def histories(
+    repository: Repository, scope: Scope, asked: Sequence[Asked]
+) -> list[tuple[Change, ...]]:
+    """In the order asked, each newest first; empty for what is no entry of the scope.
+
+    Fewer than asked for where they are large: there are more as long as the last is not version 1.
+    All of an entry's events up to the newest wanted are read, since any may have set what a change
+    then replaced. Raises StoreUnavailable.
+    """
+    windows = [_Window(one.limit, BYTES // len(asked)) for one in asked]
+    wanted = [
+        Wanted(entry_stream(one.entry_id), before=LAST if one.before is None else one.before)
+        for one in asked
+    ]
+    async for page in pages(repository.recorder, wanted):
+        for index, row in page:
+            event = repository.mapper.decode(row["topic"], row["state"])
+            windows[index].take(event, len(row["state"]))  # type: ignore[arg-type]
+    return [window.changes(scope) for window in windows]
+
+
+class _Window:
+    """An entry folded, and its last changes: how many, and how large, is bounded."""
+
+    def __init__(self, limit: int, allowed: int) -> None:
+        self._limit = min(max(limit, 1), MAX_LIMIT)
+        self._allowed = allowed
+        self._entry: Entry | None = None
+        self._held: deque[tuple[Entry | None, EntryEvent, Entry, int]] = deque()
+        self._size = 0
+
+    def take(self, event: EntryEvent, size: int) -> None:
+        before, self._entry = self._entry, entries.evolve(self._entry, event)
+        self._held.append((before, event, self._entry, size))
+        self._size += size
+        while len(self._held) > self._limit or (self._size > self._allowed and len(self._held) > 1):
+            self._size -= self._held.popleft()[-1]
+
+    def changes(self, scope: Scope) -> tuple[Change, ...]:
+        entry = self._entry
+        if entry is None or Scope(entry.workspace, entry.environment) != scope:
+            return ()
+        return tuple(
+            change(before, event, after) for before, event, after, _ in reversed(self._held)
+        )
+
+
+async def entry_at(repository: Repository, scope: Scope, entry_id: str, at: datetime) -> Entry:
+    """The entry of the scope as it was then; raises UnknownEntry, StoreUnavailable."""
+    if not is_id(entry_id):
+        raise UnknownEntry
+    entry = await _folded(repository, entry_stream(entry_id), entries.evolve, at)
+    if entry is None or entry.deleted or Scope(entry.workspace, entry.environment) != scope:
+        raise UnknownEntry
+    return entry
+
+
+async def content_type_at(
+    repository: Repository, scope: Scope, content_type_id: str, at: datetime
+) -> ContentType:
+    """The content type of the scope as it was then; raises UnknownContentType, StoreUnavailable."""
+    stream = content_type_stream(content_type_id)
+    found = await _folded(repository, stream, content_types.evolve, at)
+    if found is None or found.removed or Scope(found.workspace, found.environment) != scope:
+        raise UnknownContentType
+    return found
+
+
+async def _folded(
+    repository: Repository, stream: str, evolve: Callable[[T | None, Any], T], at: datetime
+) -> T | None:
+    """A stream up to a time; within one, time never goes back."""
+    state: T | None = None
+    async for page in pages(repository.recorder, [Wanted(stream)]):
+        for _, row in page:
+            event = repository.mapper.decode(row["topic"], row["state"])
+            if event.at > at:
+                return state
+            state = evolve(state, event)
+    return state

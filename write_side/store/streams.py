@@ -1,0 +1,65 @@
+"""Several streams read at once, from their beginnings, in pages of a bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+
+import asyncpg
+from msgspec import Struct
+
+from write_side.store.recorder import Recorder
+
+ROWS = 2_000
+BYTES = 16 * 1024 * 1024
+LAST = 2**63 - 1
+
+# The first of a page is read whatever its size: before it, there is nothing.
+_PAGE = """
+SELECT o, originator_version, topic, state, bytes FROM (
+    SELECT *, sum(octet_length(state)) OVER (ORDER BY o, originator_version) AS bytes FROM (
+        SELECT wanted.o, event.*
+        FROM unnest($1::text[], $2::bigint[], $3::bigint[]) WITH ORDINALITY
+            AS wanted(stream, after, before, o)
+        CROSS JOIN LATERAL (
+            SELECT originator_version, topic, state FROM write_side.event
+            WHERE originator_id = wanted.stream AND originator_version > wanted.after
+              AND originator_version < wanted.before
+            ORDER BY originator_version LIMIT $4
+        ) AS event
+        ORDER BY wanted.o, originator_version LIMIT $4
+    ) AS coming
+) AS sized WHERE bytes - octet_length(state) < $5 ORDER BY o, originator_version"""
+
+
+class Wanted(Struct, frozen=True):
+    """A stream's events after one version and before another."""
+
+    stream: str
+    after: int = 0
+    before: int = LAST
+
+
+async def pages(
+    recorder: Recorder, wanted: Sequence[Wanted]
+) -> AsyncIterator[list[tuple[int, asyncpg.Record]]]:
+    """Events (originator_version, topic, state), each with the index of what it was wanted for:
+    one after another as they are wanted, each by version. One statement for each page; one page
+    for all where they are few and small. Raises StoreUnavailable."""
+    first = 0
+    left = list(wanted)
+    while left:
+        rows = await recorder.fetch(_PAGE, *_columns(left), ROWS, BYTES)
+        yield [(first + row["o"] - 1, row) for row in rows]
+        if len(rows) < ROWS and (not rows or rows[-1]["bytes"] < BYTES):
+            return
+        done = rows[-1]["o"] - 1
+        first += done
+        left = left[done:]
+        left[0] = Wanted(left[0].stream, rows[-1]["originator_version"], left[0].before)
+
+
+def _columns(wanted: Iterable[Wanted]) -> list[list[object]]:
+    return [
+        list(column)
+        for column in zip(*((w.stream, w.after, w.before) for w in wanted), strict=True)
+    ]
