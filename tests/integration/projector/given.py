@@ -67,8 +67,7 @@ class Given:
             scope=self.scope,
             content_type_slug=type_slug,
             slug=slug,
-            title=slug.title(),
-            **more,
+            **{"title": slug.title(), **more},
         )
         assert isinstance(event, EntryCreated)
         return event.entry_id
