@@ -13,7 +13,7 @@ import asyncio
 import contextlib
 import hashlib
 import time
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeAlias
 
 import asyncpg
@@ -71,17 +71,29 @@ class Access:
 
         Raises StoreUnavailable for one that is not known while the store is away.
         """
-        came = time.monotonic()
         digest = _digest(secret)
-        await self._looked_since(max(came - TRUSTED, self._told))
-        caller = self._claims.keys.caller(digest)
-        if caller is None or not secret:
-            await self._looked_since(came)
-            caller = self._claims.keys.caller(digest)
-        if secret and caller is None and self._away:
+        found = await self._found(lambda: self._claims.keys.caller(digest) if secret else None)
+        if secret and found is None and self._away:
             # It may have been issued a moment ago: the store will tell when it is back.
             raise StoreUnavailable("keys cannot be looked for")
-        return caller if secret else None
+        return found
+
+    async def caller_of_key(self, key_id: str) -> Caller | None:
+        """The same for a key that somebody has signed in with."""
+        found = await self._found(lambda: self._claims.keys.caller_of_key(key_id))
+        if found is None and self._away:
+            raise StoreUnavailable("keys cannot be looked for")
+        return found
+
+    async def _found(self, known: Callable[[], Caller | None]) -> Caller | None:
+        """What is known as of now, and nothing of what is not without a look of its own."""
+        came = time.monotonic()
+        await self._looked_since(max(came - TRUSTED, self._told))
+        found = known()
+        if found is None:
+            await self._looked_since(came)
+            found = known()
+        return found
 
     def known(self, secret: str) -> Caller | None:
         """Whose key it is as far as is known, for what is shown and refuses nobody."""

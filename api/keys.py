@@ -70,6 +70,9 @@ class Keys:
             environments=workspace.environments,
         )
 
+    def caller_of_key(self, key_id: str) -> Caller | None:
+        return self.caller(self._digests.get(key_id, ""))
+
     def has_workspace(self, slug: str) -> bool:
         return slug in self._workspaces
 

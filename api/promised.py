@@ -7,13 +7,20 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 
 from api.cors import add_cors
+from api.dashboard.policy import add_dashboard_policy
 from api.limits.responses import show_limits
 from api.observing import add_request_id
 from api.representation import add_cache_control
 
 Add = Callable[[web.Request, web.StreamResponse], Awaitable[None]]
 
-ADDED: tuple[Add, ...] = (add_request_id, show_limits, add_cors, add_cache_control)
+ADDED: tuple[Add, ...] = (
+    add_request_id,
+    show_limits,
+    add_cors,
+    add_cache_control,
+    add_dashboard_policy,
+)
 _FAILED = web.RequestKey("a_promised_header_failed", bool)
 
 

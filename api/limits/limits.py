@@ -19,6 +19,8 @@ from api.settings import ApiSettings
 
 UNLIMITED = 1_000_000_000
 """What the headers say where a limit is switched off."""
+SIGN_INS = 10
+"""A minute from one address, failed or not."""
 REFUSED = Metric("contentlog_rate_limit_refused", "Requests refused with 429", ["bucket"])
 
 
@@ -44,6 +46,11 @@ class Limits:
         if limit == 0:
             return self._unlimited()
         return self._noted("key", await self._leases.count(f"key:{caller.key_id}", limit))
+
+    async def count_sign_in(self, request: web.Request) -> Standing:
+        """Whatever the limits are set to: nobody types keys faster, and who tries them does."""
+        bucket = "sign-in:" + self._bucket_of(request)
+        return self._noted("sign-in", await self._leases.count(bucket, SIGN_INS))
 
     def look_at_key(self, caller: Caller) -> Standing:
         """The key's standing, without counting the request."""

@@ -23,6 +23,13 @@ async def check_key_limit(call: Call) -> None:
     _show(call, await call.service.limits.count_key(call.known_caller))
 
 
+async def check_sign_in_limit(call: Call) -> None:
+    """429, the stricter one; else the response describes the address's bucket still."""
+    standing = await call.service.limits.count_sign_in(call.request)
+    if not standing.passed:
+        _show(call, standing)
+
+
 async def show_limits(request: web.Request, response: web.StreamResponse) -> None:
     """``on_response_prepare``, for what was not counted too."""
     standing = request.get(STANDING) or await _uncounted(request)

@@ -11,7 +11,7 @@ from deploy.work import operator, run, until_visible
 EXAMPLE = """\b
 Example:
   contentlog key issue --workspace acme --name web --permission content.view"""
-PERMISSIONS = ("content.view", "content.edit")
+PERMISSIONS = ("content.view", "content.edit", "service.view")
 
 _workspace = click.option("--workspace", required=True, metavar="W", help="The workspace's slug.")
 _name = click.option("--name", required=True, metavar="N", help="The key's name.")

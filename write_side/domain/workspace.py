@@ -24,7 +24,8 @@ from write_side.domain.events import (
 from write_side.domain.identity import PRODUCTION, STAGING, Scope
 from write_side.domain.refusals import EnvironmentNotSetUp, InvalidDefinition, StagingNotInPlan
 
-PERMISSIONS = ("content.view", "content.edit")
+PERMISSIONS = ("content.view", "content.edit", "service.view")
+"""``service.view``: how the whole service stands, positions of the log included; for operators."""
 
 
 class Workspace(Struct, frozen=True, kw_only=True):
@@ -124,9 +125,9 @@ def check_environment(plan: Plan, environments: Sequence[str], scope: Scope) -> 
 
 def check_permissions(permissions: Sequence[str]) -> None:
     if not permissions:
-        raise InvalidDefinition(f"A key needs a permission: {' or '.join(PERMISSIONS)}")
+        raise InvalidDefinition(f"A key needs a permission: {', '.join(PERMISSIONS)}")
     for permission in permissions:
         if permission not in PERMISSIONS:
             raise InvalidDefinition(
-                f"There is no permission {permission!r}; there are {' and '.join(PERMISSIONS)}"
+                f"There is no permission {permission!r}; there are {', '.join(PERMISSIONS)}"
             )

@@ -1,0 +1,1 @@
+"""The dashboard: pages for people, rendered here, working without JavaScript where they can."""

@@ -1,0 +1,87 @@
+"""The table of entries, and the files that are made of it."""
+
+from __future__ import annotations
+
+from typing import Literal, cast
+
+from aiohttp import web
+
+from api.dashboard.filters import STATUSES, Chosen, chosen
+from api.dashboard.pages import EDIT, show
+from api.dashboard.paging import ROWS, Paging, page_of
+from api.dashboard.visit import Visit
+from api.export.answer import export_answer
+from read_side import export
+from read_side.browsing import SEARCHED, Browsed, browse
+from read_side.content_types import ContentTypeRow
+from read_side.rendering import Stage
+
+
+async def table(visit: Visit) -> web.StreamResponse:
+    choice = await chosen(visit)
+    page = page_of(visit.request.query.get("page", ""))
+    scope = visit.scope
+    found = await browse(
+        visit.service.read_model,
+        scope.workspace,
+        scope.environment,
+        choice.filters,
+        limit=ROWS,
+        offset=(page - 1) * ROWS,
+    )
+    return await show(
+        visit,
+        "entries.html",
+        choice=choice,
+        statuses=STATUSES,
+        rows=[Row(entry, _type_of(choice, entry)) for entry in found.rows],
+        paging=Paging(page, found.total),
+        searched=found.looked if found.looked >= SEARCHED else 0,
+        exported=export.LIMIT,
+        may_edit=EDIT in visit.known_caller.permissions,
+    )
+
+
+async def exported(visit: Visit) -> web.StreamResponse:
+    """The same filters as a file; without a content type there is no page of that address."""
+    choice = await chosen(visit)
+    kind = visit.request.match_info["kind"]
+    if choice.type is None:
+        raise web.HTTPNotFound
+    filters = export.Filters(
+        type_slug=choice.type.slug,
+        status=choice.filters.status or None,
+        language=choice.exported_language,
+        search=choice.filters.search,
+    )
+    return await export_answer(
+        visit.request,
+        visit.service.read_model,
+        visit.scope,
+        filters,
+        cast("Literal['csv', 'xlsx']", kind),
+    )
+
+
+class Row:
+    """An entry and its content type, for a line of the table."""
+
+    def __init__(self, entry: Browsed, content_type: ContentTypeRow | None) -> None:
+        self.entry = entry
+        self.type = content_type
+
+    @property
+    def stage(self) -> Stage | None:
+        return stage_of(self.type.stages if self.type else (), self.entry)
+
+
+def stage_of(stages: tuple[Stage, ...], entry: Browsed) -> Stage | None:
+    """As the API tells it: none in the archive, the first for a stage that is gone."""
+    if entry.status == "archived" or not stages:
+        return None
+    return next((stage for stage in stages if stage.id == entry.stage_id), stages[0])
+
+
+def _type_of(choice: Chosen, entry: Browsed) -> ContentTypeRow | None:
+    """None for one that was added a moment ago."""
+    return next((one for one in choice.types if one.id == entry.type_id), None)

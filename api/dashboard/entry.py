@@ -1,0 +1,103 @@
+"""One entry: all its fields, its translations, and what has happened to it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from aiohttp import web
+from msgspec import Raw, Struct
+
+from api import parameters
+from api.dashboard.changes import Step, steps
+from api.dashboard.entries import stage_of
+from api.dashboard.pages import show
+from api.dashboard.past import as_it_was
+from api.dashboard.values import Known, Shown, pointed_at, shown
+from api.dashboard.visit import Visit
+from read_side.browsing import Looked, look_at, media_files, titles
+from read_side.content_types import FieldRow, content_type
+from read_side.refusals import TypeNotFound
+from read_side.rendering import Stage
+from write_side.history import Asked, histories
+
+CHANGES = 20
+
+
+class Line(Struct, frozen=True):
+    """A field and its value; a section is a heading among them."""
+
+    field: FieldRow
+    value: Shown | None
+
+
+async def page(visit: Visit) -> web.StreamResponse:
+    """In a locale, and as of a moment, where the address says so."""
+    query = visit.request.query
+    entry_id, locale = visit.request.match_info["id"], query.get("locale", "")
+    locale = parameters.locale(query) if locale else ""
+    at = parameters.as_of({"asOf": query.get("asOf", "")})
+    looked = await _looked(visit, entry_id, locale, at)
+    changes = await _history(visit, looked, query.get("before", ""))
+    return await show(
+        visit,
+        "entry.html",
+        looked=looked,
+        entry=looked.entry,
+        stage=await _stage(visit, looked),
+        lines=await _lines(visit, looked, locale),
+        locale=locale,
+        at=at,
+        history=changes,
+        more=changes[-1].version if len(changes) == CHANGES and changes[-1].version > 1 else 0,
+    )
+
+
+async def _looked(visit: Visit, entry_id: str, locale: str, at: datetime | None) -> Looked:
+    if at is not None:
+        return await as_it_was(visit, entry_id, locale, at)
+    return await look_at(
+        visit.service.read_model,
+        visit.scope.workspace,
+        visit.scope.environment,
+        entry_id=entry_id,
+        locale=locale,
+    )
+
+
+async def _stage(visit: Visit, looked: Looked) -> Stage | None:
+    scope = visit.scope
+    try:
+        found = await content_type(
+            visit.service.read_model, scope.workspace, scope.environment, looked.type_slug
+        )
+    except TypeNotFound:
+        return None
+    return stage_of(found.stages, looked.entry)
+
+
+async def _lines(visit: Visit, looked: Looked, locale: str) -> list[Line]:
+    pool, scope = visit.service.read_model, visit.scope
+    entries = pointed_at(looked.definition, looked.fields, "reference")
+    media = pointed_at(looked.definition, looked.fields, "media")
+    known = Known(
+        entries=await titles(pool, scope.workspace, scope.environment, entries, locale),
+        media=await media_files(pool, scope.workspace, media),
+    )
+    null = Raw(b"null")
+    return [
+        Line(field, None)
+        if field.type == "section"
+        else Line(field, shown(field, looked.fields.get(field.slug, null), known))
+        for field in looked.definition
+    ]
+
+
+async def _history(visit: Visit, looked: Looked, before: str) -> list[Step]:
+    """Of the log, which may be a change ahead of what is shown; in the past, nothing later."""
+    number = int(before) if before.isascii() and before.isdigit() and len(before) < 9 else None
+    if visit.request.query.get("asOf"):
+        latest = looked.version + 1
+        number = latest if number is None else min(number, latest)
+    asked = Asked(looked.entry.id, limit=CHANGES, before=number)
+    [changes] = await histories(visit.service.repository, visit.scope, [asked])
+    return steps(changes, looked.definition)

@@ -1,0 +1,17 @@
+"""Languages and locales by name."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from babel import Locale, UnknownLocaleError
+
+
+@cache
+def named(code: str) -> str:
+    """``French (France), fr-FR``; the code alone where nobody knows it."""
+    try:
+        name = Locale.parse(code, sep="-").get_display_name("en")
+    except (ValueError, UnknownLocaleError):
+        return code
+    return f"{name}, {code}" if name else code

@@ -1,0 +1,106 @@
+// What the pages add where scripts run. Everything is delegated: htmx swaps what is inside.
+(() => {
+  const NAMES = { "": "System", light: "Light", dark: "Dark" };
+  const root = document.documentElement;
+
+  function nameTheme() {
+    for (const button of document.querySelectorAll("[data-theme-switch]")) {
+      const name = NAMES[root.dataset.theme ?? ""];
+      button.querySelector("[data-theme-name]").textContent = name;
+      button.setAttribute("aria-label", `Theme: ${name}. Change`);
+    }
+  }
+
+  function nextTheme() {
+    const names = Object.keys(NAMES);
+    const next = names[(names.indexOf(root.dataset.theme ?? "") + 1) % names.length];
+    if (next) root.dataset.theme = next;
+    else delete root.dataset.theme;
+    try {
+      localStorage.setItem("contentlog-theme", next);
+    } catch {
+      // It holds for this page then.
+    }
+    nameTheme();
+  }
+
+  function announce(text) {
+    const region = document.getElementById("announcer");
+    if (region && text) region.textContent = text;
+  }
+
+  function openDialog(id) {
+    const dialog = document.getElementById(id);
+    if (dialog instanceof HTMLDialogElement && !dialog.open) dialog.showModal();
+  }
+
+  function showFile(zone) {
+    const [file] = zone.querySelector("input[type=file]").files;
+    const told = zone.querySelector("[data-file-name]");
+    if (!file || !told) return;
+    const size = file.size < 1e6 ? `${Math.ceil(file.size / 1e3)} kB` : `${(file.size / 1e6).toFixed(1)} MB`;
+    told.textContent = `${file.name} (${size})`;
+    zone.classList.add("has-file");
+    announce(`${file.name} is chosen`);
+  }
+
+  document.addEventListener("click", (event) => {
+    const target = event.target instanceof Element ? event.target : null;
+    if (target?.closest("[data-theme-switch]")) nextTheme();
+    const opens = target?.closest("[data-opens]");
+    if (opens) openDialog(opens.dataset.opens);
+    if (target?.closest("[data-closes]")) target.closest("dialog")?.close();
+  });
+
+  document.addEventListener("change", (event) => {
+    const zone = event.target.closest?.("[data-drop-zone]");
+    if (zone) showFile(zone);
+  });
+
+  for (const name of ["dragenter", "dragover", "dragleave", "drop"]) {
+    document.addEventListener(name, (event) => {
+      const zone = event.target.closest?.("[data-drop-zone]");
+      if (!zone) return;
+      event.preventDefault();
+      zone.classList.toggle("is-over", name === "dragenter" || name === "dragover");
+      if (name === "drop" && event.dataTransfer.files.length) {
+        const input = zone.querySelector("input[type=file]");
+        input.files = event.dataTransfer.files;
+        input.dispatchEvent(new Event("change", { bubbles: true }));
+      }
+    });
+  }
+
+  // Addresses without what was left open: they are read, sent and kept.
+  document.addEventListener("htmx:configRequest", (event) => {
+    if (event.detail.verb !== "get") return;
+    for (const [name, value] of [...event.detail.formData.entries()]) {
+      if (value === "") event.detail.formData.delete(name);
+    }
+  });
+
+  document.addEventListener("htmx:xhr:progress", (event) => {
+    const bar = event.target.querySelector?.("progress[data-upload]");
+    const { lengthComputable, loaded, total } = event.detail;
+    if (!bar || !lengthComputable) return;
+    bar.hidden = false;
+    bar.max = total;
+    bar.value = loaded;
+  });
+
+  // Who listens is told what is there now; who used a link that was swapped away goes on from the
+  // heading of what replaced it.
+  document.addEventListener("htmx:afterSettle", (event) => {
+    nameTheme();
+    const swapped = document.getElementById(event.detail.target?.id ?? "");
+    if (!swapped) return;
+    announce(swapped.dataset.announce);
+    if (document.activeElement === document.body || document.activeElement === null) {
+      (swapped.querySelector("[data-focus]") ?? swapped).focus({ preventScroll: false });
+    }
+  });
+
+  // What needs no scripts until there are some is a link to the same; nothing else waits for this.
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", nameTheme);
+  else nameTheme();
+})();

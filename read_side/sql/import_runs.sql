@@ -1,0 +1,7 @@
+-- $1 workspace, $2 environment, $3 limit, $4 offset
+SELECT i.id, i.file_name, coalesce(t.name, '') AS type_name, i.created, i.updated, i.skipped,
+       i.imported_at
+FROM read_model.import_run i
+LEFT JOIN read_model.content_type t ON t.id = i.content_type_id
+WHERE i.workspace = $1 AND i.environment = $2
+ORDER BY i.imported_at DESC, i.id LIMIT $3 OFFSET $4

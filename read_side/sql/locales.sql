@@ -1,0 +1,13 @@
+-- $1 workspace, $2 environment
+-- From one to the next by the key of each partition: they are few, their rows many.
+WITH RECURSIVE used AS (
+    (SELECT locale FROM read_model.entry_locale
+     WHERE workspace = $1 AND environment = $2 ORDER BY locale LIMIT 1)
+    UNION ALL
+    SELECT next.locale FROM used, LATERAL (
+        SELECT locale FROM read_model.entry_locale
+        WHERE workspace = $1 AND environment = $2 AND locale > used.locale
+        ORDER BY locale LIMIT 1
+    ) next
+)
+SELECT locale FROM used
