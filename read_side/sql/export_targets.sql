@@ -7,7 +7,7 @@ JOIN LATERAL (
 ) e ON e.language = $4
 JOIN read_model.content_type t ON t.id = e.content_type_id
 CROSS JOIN LATERAL (
-    SELECT array_agg(other.slug) AS types
+    SELECT array_agg(other.slug ORDER BY other.slug) AS types
     FROM read_model.content_type other
     JOIN read_model.entry n
         ON n.workspace = $1 AND n.environment = $2 AND n.content_type_id = other.id

@@ -1,0 +1,179 @@
+"""What an export reads: which entries, in which order, a page at a time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import msgspec
+import pytest
+
+from read_side import export as module
+from read_side.export import LIMIT, Export, ExportRow, Filters, TargetRow, export, total
+from read_side.pool import Pool, open_pool
+from read_side.refusals import TypeNotFound
+from tests.integration.filling import fill
+from tests.integration.projecting import project_all
+from tests.integration.projector.given import BODY, LEAD, Given, raws
+from tests.integration.projector.rebuilding import rebuild
+from write_side.domain.definition import Field
+from write_side.domain.events import Translation
+from write_side.repository import Repository
+
+POSTS = Filters("posts")
+
+
+@pytest.fixture
+def given(repository: Repository) -> Given:
+    return Given(repository)
+
+
+@pytest.fixture
+async def pool(database_url: str) -> AsyncIterator[Pool]:
+    async with open_pool(database_url) as pool:
+        yield pool
+
+
+async def exported(pool: Pool, filters: Filters = POSTS) -> Export:
+    return await export(pool, "acme", "production", filters)
+
+
+async def rows_of(wanted: Export) -> list[ExportRow]:
+    return [row async for page in wanted.pages() for row in page]
+
+
+@pytest.fixture
+async def magazine(given: Given, database_url: str) -> Given:
+    await given.magazine()
+    await given.content_type(slug="authors")
+    await given.entry("one", status="published")
+    await given.entry("two")
+    await given.entry("deux", language="fr-FR")
+    await given.entry("three", status="archived")
+    await given.entry("ann", type_slug="authors")
+    await given.entry("100%_done", status="published")
+    await given.translate(await given.entry("four"), "fr-FR", title="Quatre")
+    await project_all(database_url, database_url)
+    return given
+
+
+FILTERS = [
+    (Filters("posts"), ["four", "100%_done", "three", "two", "one"]),
+    (Filters("posts", status="published"), ["100%_done", "one"]),
+    (Filters("posts", status="draft"), ["four", "two"]),
+    (Filters("posts", status="archived"), ["three"]),
+    (Filters("posts", language="fr-FR"), ["deux"]),
+    (Filters("posts", language="xx"), []),
+    (Filters("authors"), ["ann"]),
+    (Filters("posts", search="T"), ["three", "two"]),
+    (Filters("posts", search="%_"), ["100%_done"]),
+    (Filters("posts", search="\\"), []),
+    (Filters("posts", search="quatre"), []),
+    (Filters("posts", search="quatre", locale="fr-FR"), ["four"]),
+    (Filters("posts", status="published", search="O"), ["100%_done", "one"]),
+]
+
+
+async def test_what_the_filters_match_is_exported_newest_first(magazine: Given, pool: Pool) -> None:
+    for filters, expected in FILTERS:
+        wanted = await exported(pool, filters)
+        found = [row.slug for row in await rows_of(wanted)]
+        assert found == expected, filters
+        assert (wanted.total, wanted.written) == (len(found), len(found)), filters
+        assert await total(pool, "acme", "production", filters) == len(found)
+    for workspace, environment, type_slug in [
+        ("acme", "production", "nothing"),
+        ("acme", "staging", "posts"),
+        ("other", "production", "posts"),
+    ]:
+        with pytest.raises(TypeNotFound):
+            await export(pool, workspace, environment, Filters(type_slug))
+
+
+async def test_texts_are_the_original_whatever_is_translated(
+    magazine: Given, pool: Pool, database_url: str
+) -> None:
+    await magazine.entry(
+        "five",
+        fields=raws(body="Body"),
+        translations={"fr-FR": Translation("Cinq", raws(body="Corps"))},
+    )
+    await project_all(database_url, database_url)
+    row = (await rows_of(await exported(pool)))[0]
+    assert (row.title, msgspec.json.decode(row.values["body"])) == ("Five", "Body")
+
+
+async def test_values_are_those_stored_of_the_fields_there_are(
+    given: Given, pool: Pool, database_url: str
+) -> None:
+    """Removed fields are hidden, in repeaters too; what is stored is not rendered."""
+    await given.workspace()
+    parts = Field("parts", "Parts", "repeater", fields=(BODY, LEAD))
+    await given.content_type(BODY, LEAD, parts)
+    values = raws(body="b", lead="l", parts=[{"body": "x", "lead": "y"}])
+    await given.entry("one", fields=values)
+    await given.revised(BODY, Field("parts", "Parts", "repeater", fields=(BODY,)))
+    await project_all(database_url, database_url)
+    [row] = await rows_of(await exported(pool))
+    assert {slug: bytes(value) for slug, value in row.values.items()} == {
+        "body": b'"b"',
+        "parts": b'[{"body":"x"}]',
+    }
+
+
+async def test_the_newest_5000_are_exported_of_more(
+    magazine: Given, pool: Pool, database_url: str
+) -> None:
+    """Entries of one millisecond, at the ends of pages too, are neither repeated nor skipped."""
+    await fill(database_url, LIMIT + 7)
+    wanted = await exported(pool)
+    found = [row.slug for row in await rows_of(wanted)]
+    assert wanted.total == LIMIT + 7 + 5
+    assert found == [f"entry-{number}" for number in range(1, LIMIT + 1)]
+
+
+async def test_large_entries_make_short_pages(
+    magazine: Given, pool: Pool, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page ends with the entry that passes its bytes, and the next asks for few more."""
+    monkeypatch.setattr(module, "PAGE_BYTES", 100_000)
+    await fill(database_url, 30, stored=f'{{"body": "{"x" * 40_000}"}}')
+    pages = [len(page) async for page in (await exported(pool)).pages()]
+    assert pages[:-1] == [3] * (len(pages) - 1)
+    assert sum(pages) == 35
+
+
+async def test_an_export_goes_on_over_a_switch(
+    magazine: Given, pool: Pool, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It holds nothing that the switch would wait for, and goes on in the new tables."""
+    monkeypatch.setattr(module, "PAGE", 2)
+    wanted = await exported(pool)
+    pages = wanted.pages()
+    found = [row.slug for row in await anext(pages)]
+    await rebuild(database_url)
+    await magazine.entry("newer")
+    await project_all(database_url, database_url)
+    found += [row.slug async for page in pages for row in page]
+    assert found == ["four", "100%_done", "three", "two", "one"]
+
+
+async def test_targets_tell_who_else_has_their_slug(
+    magazine: Given, pool: Pool, database_url: str
+) -> None:
+    ann = await magazine.entry("ann")
+    author = await magazine.entry("bob", type_slug="authors")
+    french = await magazine.entry("ann", type_slug="authors", language="fr-FR")
+    gone = await magazine.entry("gone")
+    await magazine.delete(gone)
+    await project_all(database_url, database_url)
+    wanted = await exported(pool)
+    ids = [ann, author, french, gone]
+    assert await wanted.targets(ids, []) == {
+        ann: TargetRow("ann", "posts", ("authors", "posts")),
+        author: TargetRow("bob", "authors", ("authors",)),
+    }
+    assert await wanted.targets(ids, ["posts"]) == {
+        ann: TargetRow("ann", "posts", ("posts",)),
+        author: TargetRow("bob", "authors", ()),
+    }
+    assert await wanted.targets([], []) == {}
