@@ -17,8 +17,8 @@ _ID = "http://schemas.openxmlformats.org/officeDocument/2006/relationships id"
 _STRICT = "http://purl.oclc.org/ooxml/"
 _SAVE = "save it as «Excel workbook (.xlsx)»"
 _OTHERS = {
-    "macroenabled": f"is a workbook with macros, .xlsm: {_SAVE}",
     "sheet.binary": f"is a binary workbook, .xlsb: {_SAVE}",
+    "macroenabled": f"is a workbook with macros, .xlsm: {_SAVE}",
     "template": f"is a template: {_SAVE}",
     "wordprocessingml": "is a Word document: copy its table into a spreadsheet",
     "presentationml": "is a presentation: copy its table into a spreadsheet",

@@ -1,0 +1,87 @@
+"""Workbooks made by hand: well-formed ones that no library writes, and hostile ones."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Mapping
+
+MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+_PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+
+PARTS = {
+    "[Content_Types].xml": f"""<Types xmlns="{_PACKAGE}/content-types">
+        <Default Extension="xml" ContentType="application/xml"/>
+        <Override PartName="/xl/workbook.xml" ContentType="{_TYPE}.sheet.main+xml"/></Types>""",
+    "_rels/.rels": f"""<Relationships xmlns="{_PACKAGE}/relationships">
+        <Relationship Id="r1" Type="{_OFFICE}/officeDocument" Target="xl/workbook.xml"/>
+        </Relationships>""",
+    "xl/workbook.xml": f"""<workbook xmlns="{MAIN}" xmlns:r="{_OFFICE}"><workbookPr/><sheets>
+        <sheet name="One" sheetId="1" r:id="r1"/></sheets></workbook>""",
+    "xl/_rels/workbook.xml.rels": f"""<Relationships xmlns="{_PACKAGE}/relationships">
+        <Relationship Id="r1" Type="{_OFFICE}/worksheet" Target="worksheets/sheet1.xml"/>
+        <Relationship Id="r2" Type="{_OFFICE}/styles" Target="styles.xml"/>
+        <Relationship Id="r3" Type="{_OFFICE}/sharedStrings" Target="/xl/sharedStrings.xml"/>
+        </Relationships>""",
+    "xl/styles.xml": f"""<styleSheet xmlns="{MAIN}">
+        <numFmts><numFmt numFmtId="164" formatCode="yyyy\\-mm\\-dd\\ hh:mm"/></numFmts>
+        <cellStyleXfs><xf numFmtId="0"/></cellStyleXfs>
+        <cellXfs><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="164"/><xf numFmtId="20"/>
+        <xf numFmtId="46"/></cellXfs></styleSheet>""",
+    "xl/sharedStrings.xml": f'<sst xmlns="{MAIN}"><si><t>Title</t></si></sst>',
+}
+"""A workbook but for its sheet. Styles: 0 general, 1 date, 2 date and time, 3 time, 4 duration."""
+
+SHEET = "xl/worksheets/sheet1.xml"
+HEADINGS = '<row r="1"><c r="A1" t="inlineStr"><is><t>Title</t></is></c></row>'
+
+
+def sheet(rows: str, before: str = "") -> str:
+    return f'<worksheet xmlns="{MAIN}">{before}<sheetData>{rows}</sheetData></worksheet>'
+
+
+def strings(*items: str) -> str:
+    return f'<sst xmlns="{MAIN}">{"".join(f"<si>{item}</si>" for item in items)}</sst>'
+
+
+def workbook(rows: str = HEADINGS, parts: Mapping[str, str | None] | None = None) -> bytes:
+    """With these rows, and with these parts instead of the usual ones; None leaves one out."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, part in {**PARTS, SHEET: sheet(rows), **(parts or {})}.items():
+            if part is not None:
+                archive.writestr(name, part)
+    return file.getvalue()
+
+
+def in_column(*cells: str) -> str:
+    """Rows of one cell below the heading Title; each is what stands in ``<c …>``, r left out."""
+    rows = "".join(f"<row><c{cell}</c></row>" for cell in cells)
+    return f'<row><c t="inlineStr"><is><t>Title</t></is></c></row>{rows}'
+
+
+def bomb(size: int) -> bytes:
+    """A sheet that unpacks to as many bytes of nothing, in one cell."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, part in PARTS.items():
+            archive.writestr(name, part)
+        with archive.open(SHEET, "w") as stream:
+            stream.write(sheet(HEADINGS).encode().partition(b"</sheetData>")[0])
+            stream.write(b'<row><c t="inlineStr"><is><t>')
+            for _ in range(size // 1024**2):
+                stream.write(b"0" * 1024**2)
+    return file.getvalue()
+
+
+def claiming(document: bytes, name: str, size: int) -> bytes:
+    """The same archive, its headers giving another unpacked size for the part."""
+    changed = bytearray(document)
+    for signature, at, name_at in ((b"PK\x03\x04", 22, 30), (b"PK\x01\x02", 24, 46)):
+        start = document.find(signature)
+        while document[start + name_at : start + name_at + len(name)] != name.encode():
+            start = document.index(signature, start + 4)
+        changed[start + at : start + at + 4] = size.to_bytes(4, "little")
+    return bytes(changed)
