@@ -45,15 +45,21 @@ async def histories(
     then replaced. Raises StoreUnavailable.
     """
     windows = [_Window(one.limit, BYTES // len(asked)) for one in asked]
-    wanted = [
-        Wanted(entry_stream(one.entry_id), before=LAST if one.before is None else one.before)
-        for one in asked
-    ]
+    wanted = [Wanted(_stream(one), before=_or_last(one.before)) for one in asked]
     async for page in pages(repository.recorder, wanted):
         for index, row in page:
             event = repository.mapper.decode(row["topic"], row["state"])
             windows[index].take(event, len(row["state"]))  # type: ignore[arg-type]
     return [window.changes(scope) for window in windows]
+
+
+def _stream(asked: Asked) -> str:
+    """Of what is no id of an entry, and may be no text that PostgreSQL can hold, one of nothing."""
+    return entry_stream(asked.entry_id if is_id(asked.entry_id) else "")
+
+
+def _or_last(before: int | None) -> int:
+    return LAST if before is None else before
 
 
 class _Window:

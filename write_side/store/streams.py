@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from write_side.store.recorder import Recorder
 
-ROWS = 2_000
+ROWS = 2_500
 BYTES = 16 * 1024 * 1024
 LAST = 2**63 - 1
 

@@ -1,0 +1,175 @@
+"""The history of many entries at once, whatever their number of versions and their size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.integration.projector.given import BODY, SCOPE, Given, raws
+from write_side import commands as c
+from write_side import history
+from write_side.dispatch import execute
+from write_side.domain.events import Translation
+from write_side.domain.history import Change
+from write_side.domain.identity import Actor, Scope, new_id
+from write_side.history import Asked, histories
+from write_side.repository import Repository
+from write_side.store import streams
+
+
+@pytest.fixture
+def given(repository: Repository) -> Given:
+    return Given(repository)
+
+
+@pytest.fixture
+def statements(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Those that are sent from now on."""
+    sent: list[str] = []
+    fetch = repository.recorder.fetch
+
+    async def counted(statement: str, *parameters: Any) -> Any:
+        sent.append(statement)
+        return await fetch(statement, *parameters)
+
+    monkeypatch.setattr(repository.recorder, "fetch", counted)
+    return sent
+
+
+async def renamed(given: Given, slug: str, times: int) -> str:
+    """An entry with so many changes of its title after its creation."""
+    entry_id = await given.entry(slug)
+    for number in range(times):
+        await given.update(entry_id, title=f"{slug} {number + 2}")
+    return entry_id
+
+
+def versions(changes: tuple[Change, ...]) -> list[int]:
+    return [change.version for change in changes]
+
+
+def titles(changes: tuple[Change, ...]) -> list[tuple[Any, Any]]:
+    return [
+        (msgspec.json.decode(field.before), msgspec.json.decode(field.after))
+        for change in changes
+        for field in change.fields
+        if field.field == "title"
+    ]
+
+
+async def test_who_changed_what_newest_first(given: Given, repository: Repository) -> None:
+    await given.magazine()
+    entry_id = await given.entry("one", fields=raws(body="Hello"))
+    await execute(
+        c.UpdateEntry(
+            actor=Actor("key", "k-1", "website"),
+            scope=SCOPE,
+            entry_id=entry_id,
+            status="published",
+            fields=raws(body="Hello again"),
+            translations={"fr-FR": Translation("Un")},
+        ),
+        repository,
+    )
+    [changes] = await histories(repository, SCOPE, [Asked(entry_id)])
+    assert [(change.version, change.actor, change.action) for change in changes] == [
+        (2, "website", "published"),
+        (1, "operator test", "created"),
+    ]
+    assert [(f.field, bytes(f.before), bytes(f.after)) for f in changes[0].fields] == [
+        ("status", b'"draft"', b'"published"'),
+        ("fields.body", b'"Hello"', b'"Hello again"'),
+        ("translations.fr-FR.title", b"null", b'"Un"'),
+    ]
+    assert changes[0].at >= changes[1].at
+    assert changes[0].at.microsecond % 1000 == 0
+
+
+async def test_many_at_once_each_with_its_own_window_in_one_statement(
+    given: Given, repository: Repository, statements: list[str]
+) -> None:
+    await given.magazine()
+    ids = [await renamed(given, f"entry-{n}", times=n) for n in range(6)]
+    statements.clear()
+    asked = [
+        *(Asked(one) for one in ids),
+        Asked(ids[5], limit=2),
+        Asked(ids[5], limit=2, before=4),
+        Asked(ids[5], before=1),
+        Asked(ids[5], limit=0),
+        Asked(ids[5], limit=-7, before=-7),
+        Asked(ids[5], before=999),
+    ]
+    found = await histories(repository, SCOPE, asked)
+    assert len(statements) == 1
+    assert [versions(changes) for changes in found] == [
+        *(list(range(n + 1, 0, -1)) for n in range(6)),
+        [6, 5],
+        [3, 2],
+        [],
+        [6],
+        [],
+        [6, 5, 4, 3, 2, 1],
+    ]
+    assert titles(found[7]) == [("entry-5 2", "entry-5 3"), ("Entry-5", "entry-5 2")]
+
+
+async def test_a_limit_is_at_most_a_hundred(given: Given, repository: Repository) -> None:
+    await given.magazine()
+    entry_id = await renamed(given, "one", times=104)
+    [changes] = await histories(repository, SCOPE, [Asked(entry_id, limit=1_000_000)])
+    assert versions(changes) == list(range(105, 5, -1))
+
+
+async def test_nobody_sees_the_history_of_others(given: Given, repository: Repository) -> None:
+    await given.magazine()
+    entry_id = await given.entry("one")
+    for scope in (Scope("other", "production"), Scope("acme", "staging")):
+        assert await histories(repository, scope, [Asked(entry_id)]) == [()]
+    asked = [Asked(new_id()), Asked("no \x00"), Asked(entry_id)]
+    assert [len(changes) for changes in await histories(repository, SCOPE, asked)] == [0, 0, 1]
+    assert await histories(repository, SCOPE, []) == []
+
+
+@pytest.mark.parametrize(("rows", "size"), [(1, 10**6), (3, 10**6), (7, 1), (100, 700)])
+async def test_whatever_the_pages_they_are_read_in(
+    rows: int,
+    size: int,
+    given: Given,
+    repository: Repository,
+    statements: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    await given.magazine()
+    ids = [await renamed(given, f"entry-{n}", times=n) for n in (3, 0, 4)]
+    asked = [Asked(one, limit=3) for one in [ids[2], new_id(), *ids]]
+    expected = await histories(repository, SCOPE, asked)
+    assert [versions(changes) for changes in expected] == [
+        [5, 4, 3], [], [4, 3, 2], [1], [5, 4, 3],
+    ]  # fmt: skip
+    monkeypatch.setattr(streams, "ROWS", rows)
+    monkeypatch.setattr(streams, "BYTES", size)
+    statements.clear()
+    assert await histories(repository, SCOPE, asked) == expected
+    assert len(statements) > 1
+
+
+async def test_large_changes_are_fewer_than_asked_for_and_can_be_gone_on_from(
+    given: Given, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "BYTES", 10_000)
+    await given.workspace()
+    await given.content_type(BODY)
+    entry_id = await given.entry("one", fields=raws(body="0" * 3_000))
+    for number in range(1, 7):
+        await given.update(entry_id, fields=raws(body=str(number) * 3_000))
+    await given.update(entry_id, fields=raws(body="7" * 11_000))
+    [first] = await histories(repository, SCOPE, [Asked(entry_id)])
+    assert versions(first) == [8]
+    [second] = await histories(repository, SCOPE, [Asked(entry_id, before=8)])
+    assert versions(second) == [7, 6, 5]
+    assert bytes(second[-1].fields[0].before) == b'"' + b"3" * 3_000 + b'"'
+    two = await histories(repository, SCOPE, [Asked(entry_id, before=8), Asked(entry_id)])
+    assert [versions(changes) for changes in two] == [[7], [8]]
