@@ -9,9 +9,9 @@ from babel import Locale, UnknownLocaleError
 
 @cache
 def named(code: str) -> str:
-    """``French (France), fr-FR``; the code alone where nobody knows it."""
+    """``fr-FR, French (France)``; the code alone where nobody knows it."""
     try:
         name = Locale.parse(code, sep="-").get_display_name("en")
     except (ValueError, UnknownLocaleError):
         return code
-    return f"{name}, {code}" if name else code
+    return f"{code}, {name}" if name else code

@@ -20,6 +20,12 @@ def day(at: datetime) -> str:
     return f"{at.astimezone(UTC):%-d %b %Y, %H:%M}"
 
 
+def short(at: datetime) -> str:
+    """Without the year where it is this one."""
+    this_year = at.astimezone(UTC).year == datetime.now(UTC).year
+    return f"{at.astimezone(UTC):%-d %b, %H:%M}" if this_year else day(at)
+
+
 def moment(at: datetime) -> str:
     """For ``<time datetime>`` and where the second matters."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
@@ -50,7 +56,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.filters.update(day=day, moment=moment, number=number, count=count)
+    made.filters.update(day=day, short=short, moment=moment, number=number, count=count)
     made.globals.update(static=static, link=link)
     return made
 

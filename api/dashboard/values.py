@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
+from api.dashboard.plain_text import has_markup, plain
 from read_side.browsing import MediaRow, Target
 from read_side.content_types import FieldRow
 
@@ -27,8 +28,8 @@ class Known(Struct, frozen=True):
 
 
 class Shown(Struct):
-    """``kind`` says how: ``nothing``, ``text``, ``number``, ``yes``, ``no``, ``time``, ``range``,
-    ``labels``, ``entries``, ``media``, ``json``, ``elements``; ``_values.html`` shows each."""
+    """``kind`` says how: ``nothing``, ``text``, ``rich``, ``number``, ``yes``, ``no``, ``time``,
+    ``range``, ``labels``, ``entries``, ``media``, ``json``, ``elements``; see ``_values.html``."""
 
     kind: str
     text: str = ""
@@ -73,7 +74,7 @@ def _plain(field: FieldRow, given: Any, known: Known) -> Shown:
         return Shown("entries", entries=[(one, known.entries.get(one)) for one in _many(given)])
     if field.type == "media":
         return Shown("media", media=[(one, known.media.get(one)) for one in _many(given)])
-    return _text(str(given))
+    return _rich(given) if field.type == "rich_text" else _text(str(given))
 
 
 def _elements(field: FieldRow, value: Raw, known: Known) -> Shown:
@@ -93,6 +94,14 @@ def _elements(field: FieldRow, value: Raw, known: Known) -> Shown:
 
 def _text(text: str) -> Shown:
     return Shown("text", text[:LONGEST], is_cut=len(text) > LONGEST)
+
+
+def _rich(given: str) -> Shown:
+    """Readable, and its markup beside it where there is some."""
+    text = given[:LONGEST]
+    if not has_markup(text):
+        return _text(given)
+    return Shown("rich", plain(text), parts=[_text(given)], is_cut=len(given) > LONGEST)
 
 
 def _json(value: Raw) -> Shown:
