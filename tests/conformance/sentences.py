@@ -330,6 +330,15 @@ READINGS = {
         "no staging where not set",
         "a refusal removes nothing",
     ),
+    "past": (
+        "asOf answers the entry as it was, in the same shape",
+        "a malformed or future time is 400 saying what to send",
+        "an empty time is an absent one",
+        "a time without an offset is UTC, a date is its midnight",
+        "404 where it did not exist",
+        "a slug leads to whoever had it",
+        "lists do not know the past",
+    ),
 }
 
 ELSEWHERE = {

@@ -1,0 +1,126 @@
+"""What ``asOf`` answers (README, «History»)."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import pytest
+
+from tests.conformance.asking import Asker
+from tests.conformance.cases import Case, get, table
+from tests.conformance.expectations import entry, error, says, slugs
+from tests.conformance.magazine import HARBOUR
+from tests.conformance.test_readings_entries import drafted
+from tests.conformance.workplace import OpenWorkplace
+
+pytestmark = pytest.mark.asyncio(loop_scope="package")
+
+PATH = "/v1/content/posts/harbour"
+
+
+@table(
+    Case(
+        "past.2 a malformed time is 400",
+        get(f"{PATH}?asOf=yesterday"),
+        400,
+        says("yesterday", "2026-01-31T09:30:00Z"),
+    ),
+    Case(
+        "past.2 a day that the calendar has not is 400",
+        get(f"{PATH}?asOf=2026-02-30"),
+        400,
+        says("2026-02-30"),
+    ),
+    Case(
+        "past.2 a + that was not encoded is 400",
+        get(f"{PATH}?asOf=2026-01-31T09:30:00+02:00"),
+        400,
+        says("asOf"),
+    ),
+    Case(
+        "past.2 a future time is 400",
+        get(f"{PATH}?asOf=9999-12-31"),
+        400,
+        says("has not come yet", "2026-01-31T09:30:00Z"),
+    ),
+    Case(
+        "past.2 before the type is looked for",
+        get("/v1/content/nothing/nothing?asOf=yesterday"),
+        400,
+        says("yesterday"),
+    ),
+    Case(
+        "past.2 after the key is",
+        get(f"{PATH}?asOf=yesterday", key=None),
+        401,
+        error("Unauthorized - Invalid or missing API key"),
+    ),
+    Case("past.3 an empty time is an absent one", get(f"{PATH}?asOf="), 200, entry(id=HARBOUR)),
+    Case(
+        "past.5 before the type was made",
+        get(f"{PATH}?asOf=2001-01-01T00:00:00%2B14:00"),
+        404,
+        error("Content type not found"),
+    ),
+    Case(
+        "past.5 what there never was",
+        get("/v1/content/nothing/nothing?asOf=2001-01-01"),
+        404,
+        error("Content type not found"),
+    ),
+    Case(
+        "past.7 a list answers what is now",
+        get("/v1/content/authors?status=draft&asOf=yesterday"),
+        200,
+        slugs("ada"),
+    ),
+    Case(
+        "past.7 so does the list across types",
+        get("/v1/content?type=authors&asOf=2001-01-01"),
+        200,
+        slugs("ada"),
+    ),
+)
+async def test_the_past(case: Case, asker: Asker) -> None:
+    await asker.check(case)
+
+
+async def test_past_1_and_5_an_entry_as_it_was(open_workplace: OpenWorkplace) -> None:
+    place = await open_workplace()
+    one = await drafted(place)
+    first = await place.read("/v1/content/posts/one")
+    await place.given.update(one, title="Two", status="published")
+    second = await place.read("/v1/content/posts/one")
+    await place.given.delete(one)
+    await place.settle()
+    then = [
+        await place.get(f"/v1/content/posts/one?asOf={e['updatedAt']}") for e in (first, second)
+    ]
+    if first["updatedAt"] != second["updatedAt"]:
+        assert then[0].body == {"success": True, "data": first}
+    assert then[1].body == {"success": True, "data": second}
+    assert (await place.get("/v1/content/posts/one?asOf=2001-01-01")).status == 404
+
+
+async def test_past_4_a_time_without_an_offset_is_utc(open_workplace: OpenWorkplace) -> None:
+    place = await open_workplace()
+    await drafted(place)
+    made = (await place.read("/v1/content/posts/one"))["createdAt"]
+    for given in (made, made.removesuffix("Z"), made.replace("Z", "+00:00")):
+        assert (await place.get(f"/v1/content/posts/one?asOf={quote(given)}")).status == 200
+    midnight = await place.get(f"/v1/content/posts/one?asOf={made.partition('T')[0]}")
+    assert midnight.status == (200 if made.endswith("T00:00:00.000Z") else 404)
+
+
+async def test_past_6_a_slug_leads_to_whoever_had_it(open_workplace: OpenWorkplace) -> None:
+    place = await open_workplace()
+    first = await drafted(place)
+    had_by_first = (await place.read("/v1/content/posts/one"))["createdAt"]
+    await place.given.delete(first)
+    second = await drafted(place)
+    had_by_second = (await place.read("/v1/content/posts/one"))["createdAt"]
+    found = (await place.get(f"/v1/content/posts/one?asOf={had_by_second}")).data
+    assert found["id"] == second
+    if had_by_first != had_by_second:
+        then = (await place.get(f"/v1/content/posts/one?asOf={had_by_first}")).data
+        assert then["id"] == first
