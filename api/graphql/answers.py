@@ -8,6 +8,7 @@ from aiohttp import web
 from graphql import GraphQLError
 
 from api.errors import BadRequest, message_of, status_of
+from api.graphql.wire import Extensions, GraphQLAnswer, GraphQLFault, Location
 from api.observing import log_fault
 from api.wire import encode
 
@@ -16,9 +17,7 @@ DEEP = "The query is nested too deep to be read"
 
 def answer(request: web.Request, data: Any, errors: list[GraphQLError]) -> web.Response:
     """Always HTTP 200. Numbers and the order of keys in JSON values are as they were stored."""
-    body: dict[str, Any] = {"data": data}
-    if errors:
-        body = {"errors": [_shown(request, error) for error in errors], **body}
+    body = GraphQLAnswer(errors=[_shown(request, error) for error in errors], data=data)
     return web.Response(body=encode(body), content_type="application/json")
 
 
@@ -27,18 +26,18 @@ def refusal(request: web.Request, error: Exception) -> web.Response:
     return answer(request, None, [GraphQLError(str(error), original_error=error)])
 
 
-def _shown(request: web.Request, error: GraphQLError) -> dict[str, Any]:
+def _shown(request: web.Request, error: GraphQLError) -> GraphQLFault:
     cause = _cause(error)
     status = 400 if cause is None else _status(cause)
     if cause is not None and status >= 500:
         log_fault(request, cause)
     message = error.message if cause is None else message_of(cause)
-    shown: dict[str, Any] = {"message": message.encode("utf-8", "replace").decode()}
-    if error.locations:
-        shown["locations"] = [{"line": at.line, "column": at.column} for at in error.locations]
-    if error.path:
-        shown["path"] = list(error.path)
-    return {**shown, "extensions": {"status": status}}
+    return GraphQLFault(
+        message=message.encode("utf-8", "replace").decode(),
+        locations=[Location(at.line, at.column) for at in error.locations or ()],
+        path=list(error.path or ()),
+        extensions=Extensions(status),
+    )
 
 
 def _cause(error: GraphQLError) -> Exception | None:

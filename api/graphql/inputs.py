@@ -27,7 +27,7 @@ _OBJECT = msgspec.json.Decoder(dict[str, Raw])
 
 @strawberry.input
 class TranslationInput:
-    """null or "" takes a text back to the original."""
+    """Texts in one locale: null or "" takes one back to the original."""
 
     locale: str
     title: str | None = strawberry.UNSET
@@ -36,6 +36,9 @@ class TranslationInput:
 
 @strawberry.input
 class CreateContentEntryInput:
+    """Without a slug, the title makes it. ``fields``: values by field slug; unknown ones are
+    ignored."""
+
     content_type_slug: str
     title: str
     slug: str | None = strawberry.UNSET

@@ -29,6 +29,8 @@ from write_side.domain.identity import BASE_LANGUAGE, Actor
 
 @strawberry.type
 class ContentEntryPayload:
+    """What came of a mutation; where it was refused, the message says why."""
+
     success: bool
     message: str
     written: strawberry.Private[Written | None] = None
@@ -44,18 +46,23 @@ class ContentEntryPayload:
 
 @strawberry.type
 class DeletePayload:
+    """What came of a delete; where it was refused, the message says why."""
+
     success: bool
     message: str
 
 
 @strawberry.type
 class Mutation:
+    """What can be changed, with the permission ``content.edit``."""
+
     @strawberry.mutation
     async def create_content_entry(
         self,
         info: Info,
         input: CreateContentEntryInput,  # noqa: A002 - the schema's name
     ) -> ContentEntryPayload:
+        """A draft, unless another status is given."""
         return await _payload(
             info.context, lambda **given: create_command(input, **given), "created"
         )
@@ -67,6 +74,7 @@ class Mutation:
         id: strawberry.ID,  # noqa: A002
         input: UpdateContentEntryInput,  # noqa: A002
     ) -> ContentEntryPayload:
+        """Changes what is given and nothing else: publishes, archives, translates, renames."""
         return await _payload(
             info.context, lambda **given: update_command(input, entry_id=id, **given), "updated"
         )

@@ -19,12 +19,16 @@ from write_side.domain.refusals import UnknownEntry
 
 @strawberry.type
 class ContentEntryPage:
+    """Some of the entries that match, newest created first."""
+
     data: list[ContentEntry]
     pagination: Pagination
 
 
 @strawberry.type
 class Query:
+    """What can be read, with the permission ``content.view``."""
+
     @strawberry.field
     async def content_entry(
         self,
@@ -70,6 +74,7 @@ class Query:
         id: strawberry.ID,  # noqa: A002
         locale: str | None = strawberry.UNSET,
     ) -> ContentEntry | None:
+        """The entry of an id, whatever its status; null where there is none."""
         await info.context.viewing()
         shown_in = supported(locale or BASE_LANGUAGE)
         row = await info.context.entries.load((id, shown_in)) if is_id(id) else None
@@ -118,6 +123,7 @@ class Query:
 
     @strawberry.field
     async def content_type(self, info: Info, slug: str) -> ContentType | None:
+        """The content type of a slug; null where there is none."""
         scope = await info.context.viewing()
         pool = info.context.service.read_model
         try:

@@ -16,6 +16,7 @@ from strawberry.schema.config import StrawberryConfig
 from strawberry.types import ExecutionContext
 
 from api.errors import BadRequest
+from api.graphql.descriptions import describe
 from api.graphql.limits import TOKENS, check_cost, check_document, fragments_of
 from api.graphql.mutation import Mutation
 from api.graphql.query import Query
@@ -72,3 +73,4 @@ schema = Schema(
     extensions=[Bounded],
     config=StrawberryConfig(scalar_map=SCALARS),
 )
+describe(schema)

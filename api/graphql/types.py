@@ -11,6 +11,8 @@ import strawberry
 
 @strawberry.enum
 class EntryStatus(Enum):
+    """Any may follow any other; publishing demands the required fields."""
+
     draft = "draft"
     published = "published"
     archived = "archived"

@@ -17,7 +17,7 @@ def completed(path: str, operations: dict[str, Any]) -> dict[str, Any]:
     if "get" in operations:
         whole["head"] = _head(operations["get"])
     if crosses_origins(path):
-        whole["options"] = _preflight(operations["get"])
+        whole["options"] = _preflight(next(iter(operations.values())))
         for operation in whole.values():
             for response in operation["responses"].values():
                 response["headers"] |= referred(*CORS)
@@ -41,11 +41,11 @@ def _head(get: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _preflight(get: dict[str, Any]) -> dict[str, Any]:
+def _preflight(asked: dict[str, Any]) -> dict[str, Any]:
     """Asked by browsers, without a key."""
     own = [
         parameter
-        for parameter in get["parameters"]
+        for parameter in asked["parameters"]
         if parameter["$ref"].rpartition("/")[2] in ("type", "slug", "typeSlug", "requestId")
     ]
     allowed = {
@@ -53,9 +53,9 @@ def _preflight(get: dict[str, Any]) -> dict[str, Any]:
         "headers": referred(*ALWAYS, *PREFLIGHT),
     }
     return {
-        "operationId": f"{get['operationId']}Preflight",
+        "operationId": f"{asked['operationId']}Preflight",
         "tags": [TAG],
-        "summary": f"{get['summary']} (preflight)",
+        "summary": f"{asked['summary']} (preflight)",
         "parameters": own,
         "security": [],
         "responses": {"204": allowed, **answers.refused("fault")},

@@ -8,6 +8,7 @@ from typing import Any
 from api.openapi.answers import of_the_router
 from api.openapi.bodiless import TAG, completed
 from api.openapi.examples import SECRET
+from api.openapi.graphql import graphql_path
 from api.openapi.headers import HEADERS
 from api.openapi.open_paths import open_paths
 from api.openapi.parameters import PARAMETERS
@@ -48,6 +49,7 @@ _API_KEY = {
 _TAGS = {
     "Content": "Entries: lists, single ones, and making them.",
     "Content types": "What entries are made of.",
+    "GraphQL": "Another door to the same content, and the rest of an entry's life.",
     "Operations": "For operators and their machines; not counted against rate limits.",
     "Documentation": "What you are reading.",
     TAG: "HEAD of each GET, and what browsers ask before a page may ask.",
@@ -72,5 +74,5 @@ def document() -> dict[str, Any]:
 
 
 def _paths() -> dict[str, Any]:
-    described = {**content_paths(), **open_paths()}
+    described = {**content_paths(), **graphql_path(), **open_paths()}
     return {path: completed(path, operations) for path, operations in described.items()}

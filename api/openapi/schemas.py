@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from api import health, type_wire, wire
+from api.graphql.wire import GraphQLAnswer, GraphQLRequest
 from api.parameters import MAX_LIMIT, MAX_OFFSET, STATUSES
 
 Schema = dict[str, Any]
@@ -34,6 +35,8 @@ BODIES: tuple[type[Struct], ...] = (
     type_wire.ContentTypeBody,
     health.Readiness,
     NewEntry,
+    GraphQLRequest,
+    GraphQLAnswer,
 )
 ENTRIES = ("ListedEntry", "SingleEntry", "AnyEntry", "CreatedEntry")
 _ID = {"type": "string", "format": "uuid", "description": "A UUIDv7."}

@@ -64,7 +64,16 @@ def _is_ignored(mutation: Any) -> bool:
     return unknown and mutation.parameter_location in ("query", "header")
 
 
+def _is_graphql(case: Case, response: Response) -> bool:
+    return case.path == "/graphql" and response.status_code == 200 and "errors" in response.text
+
+
 CONTRADICTIONS = (
+    Contradiction(
+        "ST201",
+        "GraphQL reports errors inside its response body, which HTTP calls a success (§7)",
+        _is_graphql,
+    ),
     Contradiction(
         "ST202",
         "the schema declares the form of a locale; which ones CLDR has is 400 to find out (§4.0)",

@@ -12,14 +12,20 @@ fragment Entry on ContentEntry {
   contentType { slug } fields version
 }
 """
-_CREATE = ENTRY + """
+_CREATE = (
+    ENTRY
+    + """
 mutation ($input: CreateContentEntryInput!) {
   payload: createContentEntry(input: $input) { success message entry { ...Entry } }
 }"""
-_UPDATE = ENTRY + """
+)
+_UPDATE = (
+    ENTRY
+    + """
 mutation ($id: ID!, $input: UpdateContentEntryInput!) {
   payload: updateContentEntry(id: $id, input: $input) { success message entry { ...Entry } }
 }"""
+)
 _DELETE = """
 mutation ($id: ID!) { payload: deleteContentEntry(id: $id) { success message } }"""
 

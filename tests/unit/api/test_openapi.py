@@ -43,6 +43,7 @@ SAME_WORDS = {
 # Only GraphQL and the command line meet these: REST neither updates nor defines anything.
 ELSEWHERE = {"InvalidDefinition", "VersionConflict", "ContentTypeInUse"}
 OF_THE_KEY = {"Authorization", "X-API-Key"}
+OF_PAGES = {"Accept"}  # browsers send it, and are answered with a page
 OF_PROXIES = {"X-Forwarded-For"}  # clients send none; the README tells operators
 WITH_EXAMPLES = ("parameters", "headers")
 
@@ -108,7 +109,7 @@ def test_every_header_that_the_code_reads_or_writes_is_described() -> None:
     assert len(read) >= 6
     assert len(written) >= 12
     parameters = {part["name"] for part in COMPONENTS["parameters"].values()}
-    assert read | {IDEMPOTENCY, POSITION} <= parameters | OF_THE_KEY | OF_PROXIES
+    assert read | {IDEMPOTENCY, POSITION} <= parameters | OF_THE_KEY | OF_PAGES | OF_PROXIES
     assert written | {POSITION} <= COMPONENTS["headers"].keys()
 
 
