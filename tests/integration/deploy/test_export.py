@@ -1,0 +1,128 @@
+"""`contentlog export`: a file that is there whole or not at all, and what it says besides."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+from click.testing import CliRunner, Result
+
+from deploy.cli import cli
+from read_side.export import LIMIT
+from tests.integration.filling import fill
+from tests.integration.projecting import project_all
+from tests.integration.projector.given import Given, raws
+from write_side.repository import Repository
+from write_side.store.mapper import EventMapper
+from write_side.store.recorder import open_recorder
+
+Export = Callable[..., Result]
+HEADINGS = "ID,Title,Slug,Status,Content type,Created,Updated,Published,Body"
+
+
+async def magazine(url: str) -> None:
+    async with open_recorder(url) as recorder:
+        given = Given(Repository(recorder, EventMapper()))
+        await given.magazine()
+        await given.entry("one", status="published", fields=raws(body="ÜÄ"))
+        await given.entry("two")
+        await given.entry("deux", language="fr-FR")
+    await project_all(url, url)
+
+
+@pytest.fixture
+def export(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Export:
+    """`contentlog export --workspace acme --type posts OPTIONS` in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CONTENTLOG_EVENT_STORE_URL", database_url)
+    monkeypatch.setenv("CONTENTLOG_READ_MODEL_URL", database_url)
+    asyncio.run(magazine(database_url))
+
+    def run(*options: str, workspace: str = "acme", kind: str = "posts") -> Result:
+        given = ["--workspace", workspace, "--type", kind, *options]
+        return CliRunner().invoke(cli, ["export", *given])
+
+    return run
+
+
+def column(path: Path, index: int) -> list[str]:
+    """Of a file of simple cells."""
+    return [line.split(",")[index] for line in path.read_text("utf-8-sig").splitlines()[1:]]
+
+
+def test_a_file_holds_what_the_options_ask_for(export: Export, tmp_path: Path) -> None:
+    file = tmp_path / "posts.csv"
+    result = export("--output", "posts.csv")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == "2 entries exported to posts.csv\n"
+    assert file.read_bytes().startswith(b"\xef\xbb\xbf" + HEADINGS.encode() + b"\r\n")
+    assert column(file, 2) == ["two", "one"]
+    assert column(file, 8) == ["", "ÜÄ"]
+    export("--output", "posts.csv", "--status", "draft")
+    assert column(file, 2) == ["two"]
+    export("--output", "posts.csv", "--language", "fr-FR")
+    assert column(file, 2) == ["deux"]
+    assert file.stat().st_mode & 0o777 == 0o666 & ~mask()
+    result = export("--output", "POSTS.XLSX")
+    assert result.stdout == "2 entries exported to POSTS.XLSX\n"
+    sheet = openpyxl.load_workbook(tmp_path / "POSTS.XLSX").active
+    assert sheet is not None
+    assert [row[2].value for row in sheet.iter_rows()] == ["Slug", "two", "one"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["POSTS.XLSX", "posts.csv"]
+
+
+def mask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def test_what_cannot_be_is_refused_in_a_line_and_leaves_the_file(
+    export: Export, tmp_path: Path, database_url: str
+) -> None:
+    file = tmp_path / "old.xlsx"
+    file.write_text("as it was")
+    asyncio.run(fill(database_url, 1, stored=f'{{"body": "{"x" * 40_000}"}}'))
+    refusals: list[tuple[dict[str, Any], list[str], str]] = [
+        ({"workspace": "nobody"}, [], "There is no workspace 'nobody'"),
+        ({"kind": "nothing"}, [], "There is no content type 'nothing' in production of acme"),
+        ({}, ["--environment", "staging"], "This team has no staging environment yet"),
+        ({}, [], "The entry 'entry-1' has 40,000 characters in 'Body'"),
+    ]
+    for named, options, reason in refusals:
+        result = export(*options, "--output", "old.xlsx", **named)
+        assert result.exit_code == 1
+        assert result.stderr.startswith(f"contentlog: {reason}")
+        assert result.stderr.count("\n") == 1
+    result = export("--output", "missing/posts.csv")
+    assert (result.exit_code, result.stderr) == (
+        1,
+        "contentlog: missing/posts.csv cannot be written: No such file or directory\n",
+    )
+    for name in ("posts.txt", "posts", "."):
+        assert export("--output", name).exit_code == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["old.xlsx"]
+    assert file.read_text() == "as it was"
+
+
+async def one_more(url: str) -> None:
+    """In the log, and not yet in the read model."""
+    async with open_recorder(url) as recorder:
+        await Given(Repository(recorder, EventMapper())).entry("three")
+
+
+def test_it_says_what_is_not_exported(export: Export, database_url: str, tmp_path: Path) -> None:
+    asyncio.run(fill(database_url, LIMIT + 1))
+    result = export("--output", "posts.csv")
+    assert result.stdout == "5,000 entries exported to posts.csv\n"
+    assert result.stderr == "note: 5,003 entries match; the newest 5,000 were exported\n"
+    assert len(column(tmp_path / "posts.csv", 2)) == LIMIT
+    asyncio.run(one_more(database_url))
+    result = export("--output", "posts.csv", "--status", "draft")
+    assert (result.exit_code, result.stdout) == (0, "1 entries exported to posts.csv\n")
+    assert "the read model is behind the log" in result.stderr
