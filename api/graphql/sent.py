@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-
 import msgspec
 from msgspec import Raw, Struct
 
 from api.errors import BadRequest
+from write_side.domain.text import NotJSON, minified
 
-NOT_JSON = "Request body must be valid JSON"
 EXPECTED = 'Send an object: {"query": "…", "variables": {…}, "operationName": "…"}'
+_TEXT = msgspec.json.Decoder(str | None)
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
 
 
@@ -23,14 +22,19 @@ class Sent(Struct, frozen=True):
 
 
 def read_body(body: bytes) -> Sent:
-    """What was sent; other properties are ignored. Raises BadRequest."""
+    """What was sent; other properties are ignored.
+
+    Raises BadRequest, NotJSON, and InvalidText where half of a surrogate pair keeps all of it from
+    being read.
+    """
     try:
         body.decode()
         given = _OBJECT.decode(body)
     except msgspec.ValidationError:
         raise BadRequest(EXPECTED) from None
-    except (UnicodeDecodeError, msgspec.DecodeError, RecursionError):
-        raise BadRequest(NOT_JSON) from None
+    except (UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
+        minified(body)
+        raise NotJSON(str(error)) from None
     query, operation = _text(given.get("query")), _text(given.get("operationName"))
     if not query:
         raise BadRequest(EXPECTED)
@@ -40,9 +44,6 @@ def read_body(body: bytes) -> Sent:
 def _text(value: Raw | None) -> str | None:
     """None where it is absent or null."""
     try:
-        text = None if value is None else json.loads(bytes(value))
-    except ValueError:
-        raise BadRequest(NOT_JSON) from None
-    if text is not None and not isinstance(text, str):
-        raise BadRequest(EXPECTED)
-    return text
+        return None if value is None else _TEXT.decode(value)
+    except msgspec.ValidationError:
+        raise BadRequest(EXPECTED) from None

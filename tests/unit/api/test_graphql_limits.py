@@ -69,7 +69,8 @@ def test_a_refusal_says_the_cost_the_bound_and_what_to_do() -> None:
 def test_the_cost_of_a_fragment_counts_wherever_it_is_spread() -> None:
     spread = (
         "{ contentEntries(limit: 100) { ...Page } }"
-        " fragment Page on ContentEntryPage { data { ...E } } fragment E on ContentEntry { history(limit: 100) { version } }"
+        " fragment Page on ContentEntryPage { data { ...Entry } }"
+        " fragment Entry on ContentEntry { history(limit: 100) { version } }"
     )
     plain = "{ contentEntries(limit: 100) { data { history(limit: 100) { version } } } }"
     assert refusal(spread) == refusal(plain)

@@ -1,0 +1,275 @@
+"""An entry's life over GraphQL: created, published, translated, archived, deleted."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.integration.api.graphql import asked, create, data, delete, update
+from tests.integration.api.serving import Client, Server, serving
+from tests.integration.projector.given import STAGES, Given
+from write_side.domain.definition import Field
+from write_side.repository import Repository
+
+FIELDS = (
+    Field("body", "Body", "rich_text", required=True),
+    Field("lead", "Lead", "text"),
+    Field("related", "Related", "reference", multiple=True),
+    Field("faq", "FAQ", "repeater", fields=(Field("q", "Q", "text"), Field("n", "N", "number"))),
+)
+STATES = """query ($id: ID!, $locale: String) {
+  contentEntryById(id: $id, locale: $locale) { title fields }
+}"""
+
+
+@pytest.fixture
+async def posts(acme: Given) -> Given:
+    await acme.content_type(*FIELDS, stages=STAGES)
+    return acme
+
+
+async def created(client: Client, **given: Any) -> Any:
+    payload = await create(client, **{"contentTypeSlug": "posts", "title": "Hello", **given})
+    assert payload["success"], payload["message"]
+    return payload["entry"]
+
+
+async def updated(client: Client, entry: Any, **given: Any) -> Any:
+    payload = await update(client, entry["id"], **given)
+    assert payload["success"], payload["message"]
+    return payload["entry"]
+
+
+def refusal(payload: Any) -> str:
+    assert (payload["success"], payload["entry"]) == (False, None)
+    return str(payload["message"])
+
+
+async def test_what_is_created_is_answered_and_can_be_read_at_once(
+    client: Client, posts: Given
+) -> None:
+    entry = await created(
+        client, fields={"body": "Text", "unknown": 1}, status="published", stageId="review"
+    )
+    assert (entry["slug"], entry["version"], entry["stage"]["id"]) == ("hello", 1, "review")
+    assert entry["fields"] == {"body": "Text", "lead": None, "related": [], "faq": []}
+    assert entry["publishedAt"] == entry["createdAt"] == entry["updatedAt"]
+    rest = (await client.get("/v1/content/posts/hello")).data
+    shown = {name: value for name, value in entry.items() if name not in ("version", "contentType")}
+    assert {**rest, "contentType": None} == {**shown, "contentType": None}
+
+
+async def test_publishing_sets_the_time_again_for_a_draft_and_archiving_keeps_it(
+    client: Client, posts: Given
+) -> None:
+    draft = await created(client, fields={"body": "Text"})
+    assert draft["publishedAt"] is None
+    first = await updated(client, draft, status="published")
+    assert first["publishedAt"] == first["updatedAt"]
+    archived = await updated(client, first, status="archived")
+    assert archived["publishedAt"] == first["publishedAt"]
+    assert archived["stage"] is None
+    restored = await updated(client, archived, status="published")
+    assert restored["publishedAt"] == first["publishedAt"]
+    assert restored["stage"] == first["stage"]
+    again = await updated(
+        client, await updated(client, restored, status="draft"), status="published"
+    )
+    assert again["publishedAt"] == again["updatedAt"] >= first["publishedAt"]
+    assert again["version"] == 6
+
+
+async def test_the_stage_is_restored_after_the_archive(client: Client, posts: Given) -> None:
+    entry = await created(client, stageId="review")
+    archived = await updated(client, entry, status="archived")
+    assert archived["stage"] is None
+    assert (await updated(client, archived, status="draft"))["stage"]["id"] == "review"
+    assert (await updated(client, entry, stageId=None))["stage"]["id"] == "writing"
+
+
+async def test_fields_are_merged_and_an_explicit_null_empties_one(
+    client: Client, posts: Given
+) -> None:
+    entry = await created(client, fields={"body": "Text", "lead": "Lead"})
+    assert (await updated(client, entry, fields={"lead": "New"}))["fields"]["body"] == "Text"
+    emptied = await updated(client, entry, fields={"lead": None})
+    assert (emptied["fields"]["lead"], emptied["fields"]["body"]) == (None, "Text")
+
+
+async def test_what_changes_nothing_appends_nothing(
+    server: Server, client: Client, posts: Given
+) -> None:
+    entry = await created(client, fields={"body": "Text"})
+    head = await server.repository.recorder.head()
+    payload = await update(
+        client, entry["id"], title="Hello", fields={"body": "Text", "lead": None}
+    )
+    assert payload["success"]
+    assert payload["entry"] == entry
+    assert await server.repository.recorder.head() == head
+
+
+async def test_translations_fall_back_per_field_in_both_doors(client: Client, posts: Given) -> None:
+    faq = [{"q": "Why?", "n": 1}, {"q": "How?", "n": 2}]
+    entry = await created(client, status="published", fields={"body": "B", "lead": "L", "faq": faq})
+    french = {
+        "locale": "fr-FR",
+        "title": "Bonjour",
+        "fields": {"lead": "F", "faq": [{"q": "?"}, {}]},
+    }
+    await updated(client, entry, translations=[french])
+    shown = await shown_in(client, entry, "fr-FR")
+    assert shown == ("Bonjour", {"body": "B", "lead": "F", "faq": ["?", "How?"]})
+    await updated(client, entry, translations=[{"locale": "fr-FR", "title": None}])
+    assert (await shown_in(client, entry, "fr-FR"))[0] == "Hello"
+    assert (await shown_in(client, entry, "fr-FR"))[1]["lead"] == "F"
+    await updated(client, entry, translations=[{"locale": "fr-FR", "fields": {"lead": ""}}])
+    assert (await shown_in(client, entry, "fr-FR"))[1]["lead"] == "L"
+    assert await shown_in(client, entry, "de-DE") == await shown_in(client, entry, "en-US")
+
+
+async def shown_in(client: Client, entry: Any, locale: str) -> tuple[str, Any]:
+    """As both doors show it, which is the same."""
+    rest = (await client.get(f"/v1/content/posts/{entry['slug']}?locale={locale}")).data
+    found = (await data(client, STATES, id=entry["id"], locale=locale))["contentEntryById"]
+    assert (found["title"], found["fields"]) == (rest["title"], rest["fields"])
+    fields = rest["fields"]
+    asked_for = {
+        "body": fields["body"],
+        "lead": fields["lead"],
+        "faq": [e["q"] for e in fields["faq"]],
+    }
+    return rest["title"], asked_for
+
+
+async def test_entries_of_one_slug_in_several_languages_are_apart(
+    client: Client, posts: Given
+) -> None:
+    english = await created(client, fields={"body": "E"}, status="published")
+    german = await created(client, language="de-DE", fields={"body": "D"}, status="published")
+    assert english["slug"] == german["slug"]
+    query = """query ($language: String) {
+      contentEntry(type: "posts", slug: "hello", language: $language) { id language fields }
+    }"""
+    for language, entry in (("en-US", english), ("de-DE", german)):
+        found = (await data(client, query, language=language))["contentEntry"]
+        assert (found["id"], found["language"]) == (entry["id"], language)
+        rest = (await client.get(f"/v1/content/posts/hello?language={language}")).data
+        assert rest["id"] == entry["id"]
+    assert (await data(client, query, language=None))["contentEntry"]["id"] == english["id"]
+
+
+async def test_a_delete_frees_slug_and_quota_and_leaves_references_dangling(
+    server: Server, client: Client, posts: Given
+) -> None:
+    target = await created(client, title="Target")
+    holder = await created(client, fields={"body": "B", "related": [target["id"]]})
+    assert await delete(client, target["id"]) == {
+        "success": True,
+        "message": "Content entry was deleted",
+    }
+    query = """query ($id: ID!) {
+      contentEntryById(id: $id) { fields references(field: "related") { id } }
+    }"""
+    found = (await data(client, query, id=holder["id"]))["contentEntryById"]
+    assert found["fields"]["related"] == [target["id"]]
+    assert found["references"] == []
+    kept = await updated(client, holder, fields={"related": [target["id"]], "lead": "L"})
+    assert kept["fields"]["related"] == [target["id"]]
+    message = refusal(
+        await create(
+            client, contentTypeSlug="posts", title="New", fields={"related": [target["id"]]}
+        )
+    )
+    assert "is no entry of this environment" in message
+    assert (await created(client, title="Target"))["slug"] == "target"
+
+
+async def test_expected_version_refuses_a_lost_update(client: Client, posts: Given) -> None:
+    entry = await created(client)
+    await updated(client, entry, title="Mine", expectedVersion=1)
+    message = refusal(await update(client, entry["id"], title="Yours", expectedVersion=1))
+    assert message == "The entry is at version 2, not 1: read it again and repeat the change"
+    assert (await data(client, STATES, id=entry["id"]))["contentEntryById"]["title"] == "Mine"
+
+
+async def test_two_who_change_one_entry_lose_nothing(client: Client, posts: Given) -> None:
+    entry = await created(client)
+    changes = [updated(client, entry, title=f"{who} {n}") for who in "ab" for n in range(10)]
+    versions = [changed["version"] for changed in await asyncio.gather(*changes)]
+    assert sorted(versions) == list(range(2, 22))
+
+
+async def test_mutations_of_one_document_run_in_order_each_for_itself(
+    client: Client, posts: Given
+) -> None:
+    document = """mutation ($first: CreateContentEntryInput!, $taken: CreateContentEntryInput!) {
+      first: createContentEntry(input: $first) { success entry { slug } }
+      taken: createContentEntry(input: $taken) { success message }
+      last: createContentEntry(input: {contentTypeSlug: "posts", title: "Last"}) {
+        success entry { slug version }
+      }
+    }"""
+    new = {"contentTypeSlug": "posts", "title": "Hello"}
+    answered = await data(client, document, first=new, taken=new)
+    assert list(answered) == ["first", "taken", "last"]
+    assert [answered[name]["success"] for name in answered] == [True, False, True]
+    assert "'hello' already exists" in answered["taken"]["message"]
+    slugs = [entry["slug"] for entry in (await client.get("/v1/content")).data]
+    assert slugs == ["last", "hello"]
+
+
+async def test_a_later_mutation_sees_what_an_earlier_one_wrote(
+    client: Client, posts: Given
+) -> None:
+    target = "019a0000-0000-7000-8000-000000000001"
+    holder = await created(client)
+    document = """mutation ($id: ID!, $second: ID!) {
+      a: updateContentEntry(id: $id, input: {title: "A", expectedVersion: 1}) { entry { version } }
+      b: updateContentEntry(id: $id, input: {title: "B", expectedVersion: 2}) { entry { version } }
+      c: deleteContentEntry(id: $id) { success }
+      d: updateContentEntry(id: $id, input: {title: "D"}) { success message }
+      e: deleteContentEntry(id: $second) { success message }
+    }"""
+    answered = await data(client, document, id=holder["id"], second=target)
+    assert (answered["b"]["entry"]["version"], answered["c"]["success"]) == (3, True)
+    for unknown in ("d", "e"):
+        assert answered[unknown] == {"success": False, "message": "Content entry not found"}
+
+
+async def test_what_a_mutation_has_left_can_be_asked_for_further(
+    client: Client, posts: Given
+) -> None:
+    target = await created(client, title="Target")
+    document = """mutation ($input: CreateContentEntryInput!) {
+      createContentEntry(input: $input) { entry {
+        contentType { slug fields { slug } stages { name } }
+        references(field: "related") { title } history { version action }
+      } }
+    }"""
+    new = {"contentTypeSlug": "posts", "title": "B", "fields": {"related": [target["id"]]}}
+    entry = (await data(client, document, input=new))["createContentEntry"]["entry"]
+    assert [field["slug"] for field in entry["contentType"]["fields"]] == [f.slug for f in FIELDS]
+    assert entry["references"] == [{"title": "Target"}]
+    assert entry["history"] == [{"version": 1, "action": "created"}]
+
+
+async def test_the_entry_is_right_where_no_projector_runs(
+    database_url: str, repository: Repository
+) -> None:
+    async with serving(database_url, repository, projector=False, read_your_writes=0.05) as server:
+        acme = await server.workspace()
+        await acme.content_type(*FIELDS, stages=STAGES)
+        entry = await created(server.client(), fields={"body": "B"})
+        changed = await updated(server.client(), entry, status="published", title="T")
+        assert (changed["title"], changed["version"]) == ("T", 2)
+        answer = await asked(
+            server.client(),
+            "mutation ($id: ID!) { deleteContentEntry(id: $id) { success } }",
+            id=entry["id"],
+        )
+        assert answer.body["data"]["deleteContentEntry"]["success"]
+        assert answer.headers["X-Content-Visible"] == "false"
+        assert answer.headers["X-Content-Position"]

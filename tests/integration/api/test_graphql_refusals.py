@@ -1,0 +1,238 @@
+"""Every mutation with every refusal: ``success: false``, REST's message, and nothing appended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.integration.api.graphql import asked, create, data, delete, refused, update
+from tests.integration.api.serving import Client, Server
+from tests.integration.projector.given import STAGES, Given
+from write_side.domain.definition import Field, Option
+from write_side.domain.identity import Scope
+from write_side.store.conflicts import StoreUnavailable
+
+FIELDS = (
+    Field("body", "Body", "rich_text", required=True),
+    Field("views", "Views", "number"),
+    Field("category", "Category", "select", options=(Option("news", "News"),)),
+    Field("related", "Related", "reference", to=("posts",), multiple=True),
+    Field("author", "Author", "reference", to=("authors",)),
+    Field("cover", "Cover", "media"),
+)
+UNKNOWN = "019a0000-0000-7000-8000-000000000000"
+TYPE_NOT_FOUND = "Content type not found"
+ENTRY_NOT_FOUND = "Content entry not found"
+LOCALE = "Unsupported locale 'xx': use a code like en-US or fr-FR"
+NO_EDIT = "Forbidden - this API key needs the content.edit permission"
+NO_STAGING = "The staging environment is not included in your team's plan"
+NOT_SET_UP = "This team has no staging environment yet"
+ENVIRONMENT = "Unknown environment 'x': use production or staging"
+REQUIRED = "Publishing needs a value in these required fields: body"
+FULL = "Your plan's limit of 2 entries is reached; upgrade the plan or delete some to add more"
+TAKEN = "'taken' already exists"
+NUL = "NUL character"
+
+
+class Case(NamedTuple):
+    name: str
+    payload: Any
+    message: str
+
+
+@pytest.fixture
+async def acme(server: Server) -> Given:
+    """Two entries, which fill the plan; staging is in it, and not set up."""
+    acme = await server.workspace(entries=2, staging=True)
+    await acme.content_type(*FIELDS, stages=STAGES)
+    await acme.content_type(slug="authors")
+    other = await server.workspace("other", ("content.view",))
+    await other.content_type(*FIELDS)
+    await server.caught_up()
+    return acme
+
+
+async def test_every_refusal_of_every_mutation(server: Server, client: Client, acme: Given) -> None:
+    taken, entry = await acme.entry("taken"), await acme.entry("entry")
+    foreign = await Given(server.repository, Scope("other", "production")).entry("foreign")
+    head = await server.repository.recorder.head()
+    wrong: dict[str, tuple[str, str]] = {}
+    for case in cases(client, server.client("secret-of-other"), taken, entry, foreign):
+        payload = await case.payload
+        appended = await server.repository.recorder.head() - head
+        if (
+            payload["success"]
+            or payload.get("entry")
+            or appended
+            or case.message not in payload["message"]
+        ):
+            wrong[case.name] = (payload["message"], f"{appended} appended")
+    assert wrong == {}
+
+
+def cases(client: Client, viewer: Client, taken: str, entry: str, foreign: str) -> Iterator[Case]:
+    yield from of_creates(client, viewer, foreign)
+    yield from of_updates(client, viewer, entry, foreign)
+    for name, entry_id in (("unknown", UNKNOWN), ("foreign", foreign), ("malformed", "x")):
+        yield Case(f"delete {name}", delete(client, entry_id), ENTRY_NOT_FOUND)
+    yield Case("delete without permission", delete(viewer, foreign), NO_EDIT)
+    yield Case("delete in an unknown environment", delete(client, entry, "x"), ENVIRONMENT)
+    yield Case("delete where none is set up", delete(client, entry, "staging"), NOT_SET_UP)
+
+
+def of_creates(client: Client, viewer: Client, foreign: str) -> Iterator[Case]:
+    def new(name: str, message: str, asker: Client = client, **given: Any) -> Case:
+        whole = {"contentTypeSlug": "posts", "title": "New", **given}
+        return Case(f"create {name}", create(asker, **whole), message)
+
+    yield new("in an unknown type", TYPE_NOT_FOUND, contentTypeSlug="nothing")
+    yield new("without a title", "Missing required fields: contentTypeSlug and title", title="")
+    yield new("with a taken slug", TAKEN, slug="taken")
+    yield new("with a title that makes a taken slug", TAKEN, title="Taken")
+    yield new("over the plan's limit", FULL)
+    yield new("without permission", NO_EDIT, viewer)
+    yield new("in an unknown environment", ENVIRONMENT, environment="x")
+    yield new("where staging is not in the plan", NO_EDIT, viewer, environment="staging")
+    yield new("where staging is not set up", NOT_SET_UP, environment="staging")
+    yield new("published without what is required", REQUIRED, status="published")
+    yield new("in an unknown language", "Unsupported language 'xx'", language="xx")
+    yield new("in an unknown stage", "has no stage 'nowhere'", stageId="nowhere")
+    yield from of_both(new, foreign)
+
+
+def of_updates(client: Client, viewer: Client, entry: str, foreign: str) -> Iterator[Case]:
+    def changed(name: str, message: str, asker: Client = client, **given: Any) -> Case:
+        return Case(f"update {name}", update(asker, given.pop("id", entry), **given), message)
+
+    for name, entry_id in (("unknown", UNKNOWN), ("foreign", foreign), ("malformed", "x")):
+        yield changed(f"of an {name} id", ENTRY_NOT_FOUND, id=entry_id, title="New")
+    yield changed("to a taken slug", TAKEN, slug="taken")
+    yield changed("to no title", "The title is empty", title="")
+    yield changed("to no slug", "The slug is empty", slug="")
+    for name in ("title", "slug", "status"):
+        yield changed(f"of {name} to null", f"{name} cannot be null: leave it out", **{name: None})
+    yield changed("of a stale version", "at version 1, not 7", title="New", expectedVersion=7)
+    yield changed("without permission", NO_EDIT, viewer, id=foreign, title="New")
+    yield changed("in an unknown environment", ENVIRONMENT, environment="x", title="New")
+    yield changed("where staging is not set up", NOT_SET_UP, environment="staging", title="New")
+    yield changed("to published without what is required", REQUIRED, status="published")
+    yield changed("to an unknown stage", "has no stage 'nowhere'", stageId="nowhere")
+    yield from of_both(changed, foreign)
+
+
+def of_both(case: Any, foreign: str) -> Iterator[Case]:
+    values: dict[str, tuple[Any, str]] = {
+        "text": ({"body": 1}, "Field 'body' takes a string"),
+        "number": ({"views": "7"}, "Field 'views' takes a finite number"),
+        "option": ({"category": "x"}, "Field 'category' takes one of: news"),
+        "media": ({"cover": "x"}, "Field 'cover' refers to 'x', which is no file"),
+        "unknown reference": ({"related": [UNKNOWN]}, "which is no entry of this environment"),
+        "foreign reference": ({"related": [foreign]}, "which is no entry of this environment"),
+        "NUL": ({"body": "\x00"}, NUL),
+        "array": ([1], "fields must be an object"),
+        "string": ("body", "fields must be an object"),
+    }
+    for name, (given, message) in values.items():
+        yield case(f"with a wrong {name} in fields", message, fields=given)
+    yield case("with a NUL in the title", NUL, title="a\x00b")
+    yield case("with a NUL in the slug", NUL, slug="a\x00b")
+    french = {"locale": "fr-FR"}
+    translations: dict[str, tuple[list[Any], str]] = {
+        "an unknown locale": ([{"locale": "xx", "title": "X"}], LOCALE),
+        "its own language": ([{"locale": "en-US", "title": "X"}], "The entry is written in en-US"),
+        "a wrong text": ([{**french, "fields": {"body": 1}}], "Field 'body' takes a string"),
+        "a locale twice": ([french, french], "the locale 'fr-FR' twice"),
+        "a NUL": ([{**french, "title": "\x00"}], NUL),
+        "no object": ([{**french, "fields": []}], "fields must be an object"),
+    }
+    for name, (texts, message) in translations.items():
+        yield case(f"with a translation of {name}", message, translations=texts)
+
+
+async def test_staging_that_is_not_in_the_plan(server: Server) -> None:
+    await (await server.workspace()).content_type()
+    client = server.client()
+    for payload in (
+        await create(client, "staging", contentTypeSlug="posts", title="A"),
+        await update(client, UNKNOWN, "staging", title="A"),
+        await delete(client, UNKNOWN, "staging"),
+    ):
+        assert (payload["success"], payload["message"]) == (False, NO_STAGING)
+
+
+async def test_queries_are_refused_with_the_status_of_rest(
+    server: Server, client: Client, acme: Given
+) -> None:
+    await server.key("an-editor's", "acme", ("content.edit",))
+    entries = "{ contentEntries { pagination { total } } }"
+    editor = server.client("an-editor's")
+    assert await refused(editor, entries) == (
+        403,
+        "Forbidden - this API key needs the content.view permission",
+    )
+    assert await refused(client, entries, path="/graphql?environment=x") == (400, ENVIRONMENT)
+    assert await refused(client, entries, headers={"X-Environment": "staging"}) == (404, NOT_SET_UP)
+    other = server.client("secret-of-other")
+    assert await refused(other, entries, path="/graphql?environment=staging") == (402, NO_STAGING)
+    assert (await data(editor, "{ __typename __schema { queryType { name } } }"))["__typename"]
+    for query, expected in {
+        '{ contentEntry(type: "x", slug: "x") { id } }': (404, TYPE_NOT_FOUND),
+        '{ contentEntries(type: "x") { data { id } } }': (404, TYPE_NOT_FOUND),
+        '{ contentEntries(type: "x", status: draft) { data { id } } }': (404, TYPE_NOT_FOUND),
+        '{ contentEntries(locale: "xx") { data { id } } }': (400, LOCALE),
+        '{ contentEntryById(id: "x", locale: "xx") { id } }': (400, LOCALE),
+        '{ contentEntry(type: "posts", slug: "x", locale: "xx") { id } }': (400, LOCALE),
+    }.items():
+        assert await refused(client, query) == expected
+
+
+async def test_what_is_not_there_is_null(client: Client, acme: Given) -> None:
+    query = """{
+      slug: contentEntry(type: "posts", slug: "nothing") { id }
+      nul: contentEntry(type: "posts", slug: "\\u0000") { id }
+      language: contentEntry(type: "posts", slug: "taken", language: "fr-FR") { id }
+      id: contentEntryById(id: "019a0000-0000-7000-8000-000000000000") { id }
+      malformed: contentEntryById(id: "x") { id }
+      type: contentType(slug: "nothing") { id }
+    }"""
+    assert set((await data(client, query)).values()) == {None}
+
+
+async def test_what_an_edit_key_may_not_read_is_no_refusal_of_its_mutation(
+    server: Server, acme: Given
+) -> None:
+    await server.key("an-editor's", "acme", ("content.edit",))
+    document = """mutation { createContentEntry(input: {contentTypeSlug: "posts", title: "A"}) {
+      success entry { title history { version } } } }"""
+    answer = await asked(server.client("an-editor's"), document)
+    assert answer.body["data"]["createContentEntry"] == {"success": True, "entry": None}
+    assert answer.body["errors"][0]["extensions"] == {"status": 403}
+
+
+async def test_a_store_that_is_away_is_a_refusal_and_a_fault_of_ours_an_error(
+    client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch, logged: Any
+) -> None:
+    async def away(*_: object) -> None:
+        raise StoreUnavailable("hunter2")
+
+    async def failing(*_: object) -> None:
+        raise RuntimeError("the password is hunter2")
+
+    monkeypatch.setattr("api.graphql.mutation.execute", away)
+    payload = await delete(client, UNKNOWN)
+    assert payload == {
+        "success": False,
+        "message": "Service temporarily unavailable, please retry",
+    }
+    monkeypatch.setattr("api.graphql.mutation.execute", failing)
+    read = logged("json")
+    document = f'mutation {{ deleteContentEntry(id: "{UNKNOWN}") {{ success }} }}'
+    answer = await asked(client, document, headers={"X-Request-Id": "mine-1"})
+    assert answer.status == 200
+    [error] = answer.body["errors"]
+    assert (error["message"], error["extensions"]["status"]) == ("Internal server error", 500)
+    assert "hunter2" not in answer.text
+    assert "hunter2" in read()
+    assert '"request_id":"mine-1"' in read()
