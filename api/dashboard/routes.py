@@ -21,7 +21,7 @@ def routes() -> list[web.RouteDef]:
         web.get(f"{ROOT}/entries/export.{{kind:csv|xlsx}}", page(VIEW, entries.exported)),
         web.get(f"{ROOT}/entries/{{id:[^/]+}}", page(VIEW, entry.page)),
         web.get(f"{ROOT}/imports", page(VIEW, imports.table)),
-        web.get(f"{ROOT}/projections", page("", projections.page)),
+        web.get(f"{ROOT}/projections", page("", projections.page, active=False)),
         # Last: whatever else is asked for here is answered with a page too.
         web.route("*", f"{ROOT}/{{rest:.*}}", page("", no_page)),
     ]

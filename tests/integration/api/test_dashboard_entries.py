@@ -1,0 +1,256 @@
+"""What the dashboard shows of entries: to whom, in what order, and never as markup."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+
+from tests.integration.api.dashboard import Browser, signed_in
+from tests.integration.api.serving import Server
+from tests.integration.projecting import connected
+from tests.integration.projector.given import STAGES, Given, raws
+from write_side import commands as c
+from write_side.domain.definition import Field, Option
+from write_side.domain.identity import Scope
+
+HOSTILE = "<script>alert(1)</script> & \"quotes' {{ 7 * 7 }}"
+FIELDS = (
+    Field("top", "Top", "section"),
+    Field("lead", "Lead", "text"),
+    Field("body", "Body", "rich_text"),
+    Field("views", "Views", "number"),
+    Field("shown", "Shown", "boolean"),
+    Field("when", "When", "datetime"),
+    Field("campaign", "Campaign", "datetime", range=True),
+    Field("mood", "Mood", "select", options=(Option("g", "Good"), Option("b", "Bad"))),
+    Field("related", "Related", "reference", multiple=True),
+    Field("cover", "Cover", "media", multiple=True),
+    Field("meta", "Meta", "json"),
+    Field("faq", "FAQ", "repeater", fields=(Field("q", "Question", "text"),)),
+)
+_TITLE = re.compile(r'data-label="Title">\s*<a href="([^"]+)">([^<]*)</a>')
+_TOTAL = re.compile(r'id="results-heading"[^>]*>([^<]*)<')
+
+
+async def found(visitor: Browser, query: str = "") -> tuple[str, list[str]]:
+    """What the heading says, and the titles below it."""
+    page = await visitor.get(f"/dashboard/entries?{query}")
+    assert page.status == 200
+    [total] = _TOTAL.findall(page.text)
+    return total, [unescape(title) for _, title in _TITLE.findall(page.text)]
+
+
+async def test_filters_leave_what_they_say(server: Server, acme: Given) -> None:
+    await acme.content_type(stages=STAGES)
+    await acme.content_type(slug="pages")
+    await acme.entry("one", status="published")
+    two = await acme.entry("two")
+    await acme.entry("three", type_slug="pages", language="de-DE", status="archived")
+    await acme.translate(two, "fr-FR", title="Deux")
+    await server.caught_up()
+    async with signed_in(server) as visitor:
+        for query, titles in (
+            ("", ["Three", "Two", "One"]),
+            ("type=posts", ["Two", "One"]),
+            ("type=pages&status=archived&language=de-DE", ["Three"]),
+            ("status=draft", ["Two"]),
+            ("language=de-DE", ["Three"]),
+            ("type=posts&language=de-DE", []),
+            ("locale=fr-FR", ["Three", "Deux", "One"]),
+            ("search=T", ["Three", "Two"]),
+            ("search=tWo&type=posts", ["Two"]),
+            ("search=deux", []),
+            ("search=deux&locale=fr-FR", ["Deux"]),
+            ("search=%25", []),
+            ("search=%00", ["Three", "Two", "One"]),
+            ("type=nothing&status=odd&language=xx&locale=xx-XX", ["Three", "Two", "One"]),
+            ("page=0&environment=", ["Three", "Two", "One"]),
+        ):
+            total, shown = await found(visitor, query)
+            assert shown == titles, query
+            assert total == f"{len(titles)} {'entry' if len(titles) == 1 else 'entries'}"
+        page = (await visitor.get("/dashboard/entries?status=draft")).text
+        assert "Writing" in page, "its stage"
+        assert "choose a content type" in page
+        page = (await visitor.get("/dashboard/entries?type=posts&status=draft&search=two")).text
+        exported = "/dashboard/entries/export.csv?type=posts&status=draft&language=en-US&search=two"
+        assert exported in unescape(page)
+        file = await visitor.get(exported)
+        assert (file.status, file.text.count("\r\n")) == (200, 2)
+        assert file.headers["Content-Disposition"].startswith("attachment")
+
+
+async def test_pages_partition_the_table(server: Server, acme: Given) -> None:
+    await acme.content_type()
+    titles = [f"Entry-{number}" for number in range(60)]
+    for title in titles:
+        await acme.entry(title.lower())
+    await server.caught_up()
+    async with signed_in(server) as visitor:
+        for query in ("", "type=posts", "search=ENTRY", "type=posts&search=entry"):
+            pages = [await found(visitor, f"{query}&page={page}") for page in (1, 2, 3, 4)]
+            assert {total for total, _ in pages} == {"60 entries"}
+            assert [title for _, shown in pages for title in shown] == titles[::-1]
+        beyond = (await visitor.get("/dashboard/entries?page=4")).text
+        assert "No such page" in beyond
+        assert ">Next<" not in beyond
+
+
+async def test_what_belongs_to_others_is_as_if_it_were_not_there(
+    server: Server, acme: Given
+) -> None:
+    await acme.content_type()
+    mine = await acme.entry("mine", status="published")
+    staged = Given(server.repository, Scope("acme", "staging"))
+    await acme.does(c.AddEnvironment, scope=staged.scope)
+    await staged.content_type()
+    elsewhere = await staged.entry("elsewhere")
+    await server.workspace("rival")
+    await server.caught_up()
+    nobody = "018f0000-0000-7000-8000-000000000000"
+    async with signed_in(server) as visitor, signed_in(server, "secret-of-rival") as rival:
+        assert (await found(visitor))[1] == ["Mine"]
+        assert (await found(visitor, "environment=staging"))[1] == ["Elsewhere"]
+        assert (await found(rival))[1] == []
+        assert "Posts" not in (await rival.get("/dashboard/entries")).text
+        assert (await visitor.get(f"/dashboard/entries/{mine}")).status == 200
+        for path in (f"{mine}", f"{mine}?asOf=2026-01-01", f"{mine}?locale=fr-FR"):
+            theirs = await rival.get(f"/dashboard/entries/{path}")
+            unknown = await rival.get(f"/dashboard/entries/{path.replace(mine, nobody)}")
+            assert (theirs.status, unknown.status) == (404, 404)
+            assert _bare(theirs.text) == _bare(unknown.text)
+        assert (await visitor.get(f"/dashboard/entries/{elsewhere}")).status == 404
+        file = await rival.get("/dashboard/entries/export.csv?type=posts")
+        assert file.status == 404
+
+
+def _bare(page: str) -> str:
+    """Without what is another one on each page."""
+    return re.sub(r'name="csrf" value="[^"]+"', "", page)
+
+
+async def test_an_entry_shows_all_its_fields_and_nothing_as_markup(
+    server: Server, acme: Given
+) -> None:
+    await acme.content_type(*FIELDS)
+    await acme.does(
+        c.PutMedia,
+        workspace="acme",
+        media_id="a",
+        url="https://cdn.example.com/a.png",
+        name="a.png",
+        content_type="image/png",
+    )
+    await acme.does(
+        c.PutMedia,
+        workspace="acme",
+        media_id="b",
+        url="javascript:alert(1)",
+        name="b.png",
+        content_type="image/png",
+    )
+    other = await acme.entry("other")
+    gone = await acme.entry("gone")
+    entry = await acme.entry(
+        "hello",
+        fields=raws(
+            lead=HOSTILE,
+            body=f"<p>One</p><p onclick=x>Two <b>three</b></p>{HOSTILE}",
+            views=12,
+            shown=True,
+            when="2026-01-31T09:30",
+            campaign={"from": "2026-01-01", "to": "2026-02-01"},
+            mood="g",
+            related=[other, gone],
+            cover=["a", "b"],
+            meta={"z": [1, HOSTILE], "a": None},
+            faq=[{"q": "First?"}, {"q": HOSTILE}],
+        ),
+    )
+    await acme.delete(gone)
+    await acme.update(entry, title=HOSTILE)
+    await server.caught_up()
+    async with signed_in(server) as visitor:
+        page = (await visitor.get(f"/dashboard/entries/{entry}")).text
+        table = (await visitor.get("/dashboard/entries")).text
+    names = [
+        unescape(name) for name in re.findall(r"<div(?: class=\"section\")?><dt>([^<]+)", page)
+    ]
+    assert [name for name in names if name in {f.name for f in FIELDS}] == [
+        field.name for field in FIELDS
+    ]
+    for text in (page, table):
+        assert "<script>alert" not in text
+        assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; &#34;quotes&#39; {{ 7 * 7 }}" in text
+    assert "One\nTwo three\n" in page, "rich text as it reads"
+    assert f'href="/dashboard/entries/{other}">Other</a>' in page
+    assert f"<code>{gone}</code>" in page
+    assert 'href="https://cdn.example.com/a.png"' in page
+    assert 'href="javascript:' not in page
+    for shown in ("Good", "2026-01-31T09:30", "First?", ">12<", "Updated"):
+        assert shown in page
+
+
+async def test_an_entry_is_shown_in_other_locales_and_at_other_times(
+    server: Server, acme: Given
+) -> None:
+    await acme.content_type()
+    entry = await acme.entry("hello", fields=raws(body="A first text"))
+    await acme.translate(entry, "fr-FR", title="Bonjour", fields=raws(body="Un texte"))
+    await acme.update(entry, fields=raws(body="A second text"))
+    await server.caught_up()
+    async with signed_in(server) as visitor:
+        where = f"/dashboard/entries/{entry}"
+        now = (await visitor.get(where)).text
+        assert value_of(now) == "A second text"
+        assert re.findall(r'class="what">([^<]+)', now) == [
+            "Updated",
+            "Translated",
+            "Created",
+        ]
+        french = (await visitor.get(f"{where}?locale=fr-FR")).text
+        assert (value_of(french), "<h1>Bonjour</h1>" in french) == ("Un texte", True)
+        then = unescape(re.findall(r'href="([^"]+asOf=[^"]+)"', now)[-1])
+        past = (await visitor.get(then)).text
+        assert value_of(past) == "A first text"
+        assert "Updated</p>" not in past, "the past knows nothing of what came later"
+        assert "Not translated into de-DE" in (await visitor.get(f"{where}?locale=de-DE")).text
+        assert (await visitor.get(f"{where}?locale=xx")).status == 400
+        assert (await visitor.get(f"{where}?asOf=yesterday")).status == 400
+
+
+def value_of(page: str) -> str:
+    """Of the only field."""
+    [text] = re.findall(r'<dd><div class="long">([^<]*)', page)
+    return text
+
+
+@pytest.mark.parametrize("may", [(), ("service.view",)])
+async def test_positions_are_for_operators(
+    may: tuple[str, ...], server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.figures.KEPT", -1.0)
+    acme = await server.workspace(permissions=("content.view", *may))
+    await acme.content_type()
+    await server.caught_up()
+    async with signed_in(server) as visitor:
+        page = (await visitor.get("/dashboard/projections")).text
+        assert "Up to date" in page
+        assert ('id="head">3<' in page, 'id="checkpoint">3<' in page) == (bool(may), bool(may))
+        assert ("service.view" in page) is not bool(may)
+        await _work(server)
+        page = (await visitor.get("/dashboard/projections")).text
+        assert "Rebuild</strong>: replaying" in page
+        assert "25 %" in page
+        assert ("1,000 of 4,000" in page) is bool(may)
+
+
+async def _work(server: Server) -> None:
+    """A rebuild under way."""
+    async with connected(server.url) as connection:
+        await connection.execute(
+            "INSERT INTO projector.work (name, phase, done, total) "
+            "VALUES ('rebuild', 'replaying', 1000, 4000)"
+        )

@@ -1,0 +1,197 @@
+"""Who is signed in to the dashboard, for how long, and what nobody gets to see of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from http.cookies import SimpleCookie
+from typing import Any
+
+import pytest
+
+from tests.integration.api.dashboard import Browser, browser, signed_in
+from tests.integration.api.serving import ACME, Server, serving
+from tests.integration.projecting import connected
+from tests.integration.projector.given import Given
+from write_side import commands as c
+from write_side.repository import Repository
+
+SIGN_IN = "/dashboard/sign-in"
+
+
+async def execute(server: Server, sql: str) -> list[dict[str, Any]]:
+    async with connected(server.url) as connection:
+        return [dict(row) for row in await connection.fetch(sql)]
+
+
+async def is_signed_in(visitor: Browser) -> bool:
+    return (await visitor.get("/dashboard/entries")).status == 200
+
+
+async def leads_to_sign_in(visitor: Browser) -> bool:
+    answer = await visitor.get("/dashboard/entries")
+    return answer.status == 303 and answer.headers["Location"].startswith(SIGN_IN)
+
+
+async def test_a_session_is_a_cookie_for_the_dashboard_alone(server: Server, acme: Given) -> None:
+    async with browser(server) as visitor:
+        assert await leads_to_sign_in(visitor)
+        answer = await visitor.sign_in(ACME)
+        [cookie] = SimpleCookie(answer.headers["Set-Cookie"]).values()
+        assert (cookie["path"], cookie["httponly"], cookie["samesite"]) == (
+            "/dashboard",
+            True,
+            "Lax",
+        )
+        assert not cookie["secure"]
+        assert await is_signed_in(visitor)
+        assert (await visitor.get(SIGN_IN)).headers["Location"] == "/dashboard/entries"
+
+
+@pytest.mark.parametrize(("trusted", "secure"), [("127.0.0.1", True), ("10.0.0.1", False)])
+async def test_the_cookie_is_for_https_where_a_trusted_proxy_says_so(
+    trusted: str, secure: bool, database_url: str, repository: Repository
+) -> None:
+    async with serving(database_url, repository, trusted_proxies=trusted) as server:
+        await server.workspace()
+        async with browser(server) as visitor:
+            said = {"X-Forwarded-Proto": "https", "Sec-Fetch-Site": "same-origin"}
+            answer = await visitor.ask("POST", SIGN_IN, data={"key": ACME}, headers=said)
+            [cookie] = SimpleCookie(answer.headers["Set-Cookie"]).values()
+            assert bool(cookie["secure"]) is secure
+
+
+async def test_a_key_that_is_not_known_opens_nothing(server: Server, acme: Given) -> None:
+    async with browser(server) as visitor:
+        for secret in ("", " ", "another-key", "secret-of-acm\x00", "€"):
+            answer = await visitor.sign_in(secret)
+            assert (answer.status, visitor.cookie) == (403, "")
+            assert 'aria-invalid="true"' in answer.text
+            assert not secret.strip() or secret not in answer.text
+        assert await leads_to_sign_in(visitor)
+
+
+async def test_nothing_secret_is_kept_or_logged(
+    server: Server, acme: Given, logged: Callable[[Any], Callable[[], str]]
+) -> None:
+    read = logged("json")
+    async with signed_in(server) as visitor:
+        token = visitor.cookie
+        pages = [await visitor.get(f"/dashboard/{name}") for name in ("entries", "projections")]
+        [kept] = await execute(
+            server, "SELECT *, encode(token_hash, 'hex') AS hex FROM write_side.dashboard_session"
+        )
+    assert len(kept["token_hash"]) == 32
+    everywhere = [str(kept), read(), *(page.text + str(page.headers) for page in pages)]
+    assert "/dashboard/sign-in" in everywhere[1]
+    for text in everywhere:
+        assert token not in text
+        assert ACME not in text.replace(f"Key: {ACME}", "")  # the key is called so here
+
+
+async def test_signing_in_begins_anew_and_signing_out_ends_it(server: Server, acme: Given) -> None:
+    async with signed_in(server) as visitor:
+        first = visitor.cookie
+        await visitor.sign_in(ACME)
+        second = visitor.cookie
+        assert first != second
+        visitor.session.cookie_jar.clear()
+        assert not await is_signed_in_with(visitor, first)
+        assert await is_signed_in_with(visitor, second)
+        answer = await visitor.post("/dashboard/sign-out", {})
+        assert answer.headers["Location"] == SIGN_IN
+        [gone] = SimpleCookie(answer.headers["Set-Cookie"]).values()
+        assert (gone.value, gone["max-age"], gone["path"]) == ("", "0", "/dashboard")
+        assert not await is_signed_in_with(visitor, second)
+    assert await execute(server, "SELECT 1 FROM write_side.dashboard_session") == []
+
+
+async def is_signed_in_with(visitor: Browser, token: str) -> bool:
+    visitor.session.cookie_jar.update_cookies({"contentlog_session": token})
+    return await is_signed_in(visitor)
+
+
+ENDED = f"{SIGN_IN}?next=%2Fdashboard%2Fentries%3Fstatus%3Ddraft&ended=1"
+LONG_AGO = """
+UPDATE write_side.dashboard_session SET began_at = now() - interval '12 hours 1 second'"""
+NOT_LATELY = """
+UPDATE write_side.dashboard_session SET seen_at = now() - interval '2 hours 1 second'"""
+
+
+async def test_a_session_ends_some_time_and_is_forgotten(server: Server, acme: Given) -> None:
+    for passed in (LONG_AGO, NOT_LATELY):
+        async with signed_in(server) as visitor:
+            await execute(server, passed)
+            answer = await visitor.get("/dashboard/entries?status=draft")
+            assert answer.headers["Location"] == ENDED
+            partial = await visitor.get("/dashboard/entries", headers={"HX-Request": "true"})
+            assert (partial.status, partial.headers["HX-Redirect"][:18]) == (204, SIGN_IN)
+            assert "has ended" in (await visitor.get(ENDED)).text
+        async with signed_in(server):
+            assert len(await execute(server, "SELECT 1 FROM write_side.dashboard_session")) == 1
+
+
+async def test_a_page_that_refreshes_itself_keeps_no_session(server: Server, acme: Given) -> None:
+    old = "UPDATE write_side.dashboard_session SET seen_at = now() - interval '1 hour'"
+    kept = "SELECT now() - seen_at > interval '59 minutes' AS old FROM write_side.dashboard_session"
+    async with signed_in(server) as visitor:
+        await execute(server, old)
+        await visitor.get("/dashboard/projections")
+        assert await execute(server, kept) == [{"old": True}]
+        await visitor.get("/dashboard/imports")
+        assert await execute(server, kept) == [{"old": False}]
+
+
+async def test_a_session_is_worth_what_its_key_is_at_the_moment(
+    server: Server, acme: Given
+) -> None:
+    async with signed_in(server) as visitor:
+        await acme.does(c.PermitKey, workspace="acme", name=ACME, permissions=("content.edit",))
+        refused = await visitor.get("/dashboard/entries")
+        assert (refused.status, "content.view" in refused.text) == (403, True)
+        await acme.revoke(ACME)
+        assert await leads_to_sign_in(visitor)
+        # Not even a key of the same name and secret brings it back.
+        await server.key(ACME, "acme")
+        assert await leads_to_sign_in(visitor)
+
+
+async def test_every_process_knows_a_session(
+    server: Server, acme: Given, repository: Repository
+) -> None:
+    async with (
+        signed_in(server) as visitor,
+        serving(server.url, repository, projector=False) as other,
+        browser(other) as elsewhere,
+    ):
+        assert await is_signed_in_with(elsewhere, visitor.cookie)
+
+
+async def test_tries_are_counted_more_strictly_than_pages(server: Server, acme: Given) -> None:
+    async with browser(server) as visitor:
+        for _ in range(20):
+            answer = await visitor.sign_in("a guess")
+            if answer.status != 403:
+                break
+        assert answer.status == 429
+        assert int(answer.headers["Retry-After"]) >= 1
+        assert "<h1" in answer.text
+        assert (await visitor.sign_in(ACME)).status == 429
+        assert (await visitor.get(SIGN_IN)).status == 200
+
+
+ENTRIES = "/dashboard/entries"
+LEADS = {
+    "/dashboard/imports?environment=staging": "/dashboard/imports?environment=staging",
+    "https://example.com/dashboard/": ENTRIES,
+    "//example.com/dashboard/": ENTRIES,
+    "/dashboard/\\example.com": ENTRIES,
+    "/dashboard/\r\nSet-Cookie: a=b": ENTRIES,
+    "/docs": ENTRIES,
+}
+
+
+async def test_signing_in_leads_to_where_one_wanted_to_go(server: Server, acme: Given) -> None:
+    async with browser(server) as visitor:
+        for wanted, leads_to in LEADS.items():
+            answer = await visitor.sign_in(ACME, next=wanted)
+            assert answer.headers["Location"] == leads_to
