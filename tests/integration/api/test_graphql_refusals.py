@@ -111,8 +111,9 @@ def of_updates(client: Client, viewer: Client, entry: str, foreign: str) -> Iter
     yield changed("to a taken slug", TAKEN, slug="taken")
     yield changed("to no title", "The title is empty", title="")
     yield changed("to no slug", "The slug is empty", slug="")
-    for name in ("title", "slug", "status"):
-        yield changed(f"of {name} to null", f"{name} cannot be null: leave it out", **{name: None})
+    yield changed("of title to null", "title cannot be null: leave it out", title=None)
+    yield changed("of slug to null", "slug cannot be null: leave it out", slug=None)
+    yield changed("of status to null", "status cannot be null: leave it out", status=None)
     yield changed("of a stale version", "at version 1, not 7", title="New", expectedVersion=7)
     yield changed("without permission", NO_EDIT, viewer, id=foreign, title="New")
     yield changed("in an unknown environment", ENVIRONMENT, environment="x", title="New")

@@ -1,0 +1,273 @@
+"""Reads over GraphQL: the lists of REST with any filter, and a bounded number of statements."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from read_side.pool import Pool
+from tests.integration.api.graphql import asked, create, data, refused, update
+from tests.integration.api.serving import Client, Server
+from tests.integration.projector.given import BODY, STAGES, Given, raws
+from write_side import commands as c
+from write_side.domain.definition import Field, Option
+from write_side.domain.events import Translation
+from write_side.domain.identity import Scope
+from write_side.store.recorder import Recorder
+
+RELATED = Field("related", "Related", "reference", multiple=True)
+LEAD = Field("lead", "Lead", "reference")
+STATUSES = ("draft", "published", "archived")
+LANGUAGES = ("en-US", "de-DE")
+LIST = """
+query ($type: String, $status: EntryStatus, $language: String, $limit: Int, $offset: Int) {
+  contentEntries(
+    type: $type, status: $status, language: $language, limit: $limit, offset: $offset
+  ) { data { slug } pagination { limit offset total } }
+}"""
+NESTED = """query ($limit: Int) {
+  contentEntries(type: "posts", limit: $limit) {
+    pagination { total }
+    data {
+      title contentType { name }
+      references(field: "related") {
+        title references(field: "related") { title contentType { name } }
+      }
+    }
+  }
+}"""
+
+
+@pytest.fixture
+async def mixed(server: Server, acme: Given) -> list[tuple[str, str, str, str]]:
+    """Type, status, language and slug of entries, newest first."""
+    made = []
+    for slug in ("posts", "pages"):
+        await acme.content_type(BODY, slug=slug, stages=STAGES)
+    kinds = itertools.product(range(3), STATUSES, ("posts", "pages"), LANGUAGES)
+    for n, status, type_slug, language in kinds:
+        slug = f"{type_slug}-{status}-{language}-{n}".lower()
+        await acme.entry(slug, type_slug=type_slug, status=status, language=language)
+        made.append((type_slug, status, language, slug))
+    await server.caught_up()
+    return made[::-1]
+
+
+@contextmanager
+def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The statements that both databases are asked meanwhile."""
+    statements: list[str] = []
+    for kind in (Pool, Recorder):
+        fetch = kind.fetch
+
+        async def counted(self: Any, statement: str, *given: Any, fetch: Any = fetch) -> Any:
+            statements.append(statement)
+            return await fetch(self, statement, *given)
+
+        monkeypatch.setattr(kind, "fetch", counted)
+    yield statements
+    monkeypatch.undo()
+
+
+async def test_every_filter_selects_in_the_order_of_rest_with_the_true_total(
+    client: Client, mixed: list[tuple[str, str, str, str]]
+) -> None:
+    filters = itertools.product((None, "posts"), (None, *STATUSES), (None, *LANGUAGES, "xx-XX"))
+    for wanted in filters:
+        expected = [
+            slug
+            for *kind, slug in mixed
+            if all(w in (None, k) for w, k in zip(wanted, kind, strict=True))
+        ]
+        given = dict(zip(("type", "status", "language"), wanted, strict=True))
+        for limit, offset in ((100, 0), (4, 0), (4, 3), (5, 200)):
+            page = (await data(client, LIST, **given, limit=limit, offset=offset))["contentEntries"]
+            assert [e["slug"] for e in page["data"]] == expected[offset : offset + limit], wanted
+            total = {"limit": limit, "offset": offset, "total": len(expected)}
+            assert page["pagination"] == total
+
+
+async def test_limit_and_offset_are_clamped(
+    client: Client, mixed: list[tuple[str, str, str, str]]
+) -> None:
+    for given, effective in (
+        ({}, (10, 0)),
+        ({"limit": None, "offset": None}, (10, 0)),
+        ({"limit": 0, "offset": -3}, (1, 0)),
+        ({"limit": 1000}, (100, 0)),
+        ({"limit": -1, "offset": 2**31 - 1}, (1, 2**31 - 1)),
+    ):
+        pagination = (await data(client, LIST, **given))["contentEntries"]["pagination"]
+        assert (pagination["limit"], pagination["offset"]) == effective
+
+
+async def test_the_entry_of_every_way_of_asking_is_that_of_rest(
+    server: Server, client: Client, acme: Given
+) -> None:
+    await acme.content_type(BODY, Field("lead", "Lead", "text"), stages=STAGES)
+    french = {"fr-FR": Translation("Bonjour", raws(lead="F"))}
+    values = raws(body="B", lead="L")
+    entry = await acme.entry("hello", translations=french, fields=values, status="published")
+    await server.caught_up()
+    shown = """
+      id title slug status stage { id name } language locale publishedAt createdAt updatedAt fields
+    """
+    for revised in (False, True):
+        if revised:  # rendered anew on reading
+            await acme.revised(BODY, Field("lead", "Lead", "text"), Field("new", "New", "text"))
+            await server.caught_up()
+        for locale in ("en-US", "fr-FR", "de-DE"):
+            query = f"""query ($id: ID!) {{
+              a: contentEntry(type: "posts", slug: "hello", locale: "{locale}") {{ {shown} }}
+              b: contentEntryById(id: $id, locale: "{locale}") {{ {shown} }}
+              c: contentEntries(locale: "{locale}") {{ data {{ {shown} }} }}
+            }}"""
+            found = await data(client, query, id=entry)
+            rest = (await client.get(f"/v1/content/posts/hello?locale={locale}")).data
+            rest.pop("contentType")
+            assert found == {"a": rest, "b": rest, "c": {"data": [rest]}}
+
+
+async def test_content_types_are_those_of_rest(server: Server, client: Client, acme: Given) -> None:
+    category = Field(
+        "category", "Category", "select", options=(Option("news", "News"), Option("b", "B"))
+    )
+    fields = (Field("intro", "Intro", "section"), BODY, category, RELATED)
+    await acme.content_type(*fields, stages=STAGES)
+    await acme.content_type(slug="authors")
+    await server.caught_up()
+    shown = (
+        """id name slug stages { id name } fields { slug name type required multiple options to }"""
+    )
+    query = f'{{ contentTypes {{ {shown} }} contentType(slug: "posts") {{ {shown} }} }}'
+    found = await data(client, query)
+    rest = (await client.get("/v1/content-types")).data
+    for one, other in zip(found["contentTypes"], rest, strict=True):
+        assert (one["id"], one["name"], one["slug"]) == (other["id"], other["name"], other["slug"])
+        assert one["stages"] == (other["workflow"] or {"stages": []})["stages"]
+        for field, of_rest in zip(one["fields"], other["fields"], strict=True):
+            options = [option["value"] for option in of_rest["options"]]
+            assert field == {name: of_rest[name] for name in field} | {"options": options}
+    assert found["contentType"] == found["contentTypes"][1]
+
+
+async def test_references_keep_their_order_and_locale_and_leave_out_what_is_gone(
+    server: Server, client: Client, acme: Given
+) -> None:
+    await acme.content_type(BODY, RELATED, LEAD)
+    ids = [
+        await acme.entry(f"e{n}", translations={"fr-FR": Translation(f"F{n}")}) for n in range(3)
+    ]
+    fields = raws(related=[ids[2], ids[0], ids[1], ids[2]], lead=ids[1])
+    holder = await acme.entry("holder", fields=fields)
+    await acme.delete(ids[0])
+    await server.caught_up()
+    query = """query ($id: ID!, $field: String!) {
+      contentEntryById(id: $id, locale: "fr-FR") { references(field: $field) { title locale } }
+    }"""
+    for field, titles in (("related", ["F2", "F1", "F2"]), ("lead", ["F1"])):
+        found = (await data(client, query, id=holder, field=field))["contentEntryById"]
+        assert found["references"] == [{"title": title, "locale": "fr-FR"} for title in titles]
+    for field in ("body", "nothing"):
+        status, message = await refused(client, query, id=holder, field=field)
+        assert (status, message) == (
+            400,
+            f"'{field}' is no reference field of this content type; it has related, lead",
+        )
+
+
+async def test_a_page_of_100_with_references_of_references_costs_a_bounded_number_of_statements(
+    server: Server, client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await acme.content_type(BODY, RELATED, stages=STAGES)
+    ids: list[str] = []
+    for n in range(100):
+        ids.append(await acme.entry(f"e{n}", fields=raws(related=ids[-5:])))
+    await server.caught_up()
+    await data(client, NESTED, limit=1)
+    counts = {}
+    for limit in (1, 10, 100):
+        with counting(monkeypatch) as statements:
+            page = (await data(client, NESTED, limit=limit))["contentEntries"]
+        assert len(page["data"]) == limit
+        counts[limit] = len(statements)
+    # The ids of the page, its entries, those that they name, those that these name, the type.
+    assert max(counts.values()) <= 5
+    with_history = NESTED.replace("title contentType { name }", "history(limit: 5) { action }", 1)
+    with counting(monkeypatch) as statements:
+        await data(client, with_history, limit=50)
+    assert len(statements) <= 7
+
+
+async def test_what_really_is_referred_to_is_bounded_too(
+    server: Server, client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.graphql.asking.LOADED", 20)
+    await acme.content_type(BODY, RELATED)
+    one = await acme.entry("one")
+    await acme.entry("many", fields=raws(related=[one] * 21))
+    await server.caught_up()
+    status, message = await refused(client, NESTED)
+    assert (status, message) == (
+        400,
+        "The answer holds more than 20 references: ask for smaller pages",
+    )
+
+
+async def test_the_past_is_shown_as_it_was(client: Client, acme: Given) -> None:
+    await acme.content_type(BODY)
+    entry = (await create(client, contentTypeSlug="posts", title="One", fields={"body": "1"}))[
+        "entry"
+    ]
+    changed = (await update(client, entry["id"], title="Two", slug="two"))["entry"]
+    await acme.revised(BODY, Field("new", "New", "text"))
+    query = """query ($at: DateTime!) { contentEntry(type: "posts", slug: "one", asOf: $at) {
+      title slug version fields contentType { fields { slug } } history { version }
+    } }"""
+    found = (await data(client, query, at=entry["createdAt"]))["contentEntry"]
+    assert datetime.fromisoformat(changed["updatedAt"]) >= datetime.fromisoformat(
+        entry["createdAt"]
+    )
+    if changed["updatedAt"] > entry["createdAt"]:
+        assert found == {
+            "title": "One",
+            "slug": "one",
+            "version": 1,
+            "fields": {"body": "1"},
+            "contentType": {"fields": [{"slug": "body"}]},
+            "history": [{"version": 1}],
+        }
+    assert await refused(client, query, at="2026-01-01") == (404, "Content type not found")
+    for wrong in ("yesterday", "9999-01-01T00:00:00Z", 7):
+        answer = await asked(client, query, at=wrong)
+        assert answer.body["errors"][0]["extensions"]["status"] == 400
+
+
+async def test_environments_and_workspaces_are_apart(
+    server: Server, client: Client, acme: Given
+) -> None:
+    other = await server.workspace("other")
+    staging = Given(server.repository, Scope("acme", "staging"))
+    await staging.does(c.AddEnvironment, scope=staging.scope)
+    ids = {}
+    for given in (acme, other, staging):
+        await given.content_type(BODY, RELATED)
+        ids[given.scope] = await given.entry("hello")
+    await server.caught_up()
+    query = "query ($id: ID!) { contentEntryById(id: $id) { id } contentEntries { data { id } } }"
+    doors = {
+        acme.scope: (client, "production"),
+        staging.scope: (client, "staging"),
+        other.scope: (server.client("secret-of-other"), "production"),
+    }
+    for scope, (asker, environment) in doors.items():
+        path = f"/graphql?environment={environment}"
+        for of, entry in ids.items():
+            found = await data(asker, query, path=path, id=entry)
+            assert found["contentEntryById"] == ({"id": entry} if of == scope else None)
+            assert found["contentEntries"]["data"] == [{"id": ids[scope]}]
