@@ -64,4 +64,9 @@ def _read(sent: Raw, type_: GraphQLInputType) -> Any:
             name: _read(value, type_.fields[name].type) if name in type_.fields else None
             for name, value in _OBJECT.decode(sent).items()
         }
-    return sent if getattr(type_, "name", "") == "JSON" else msgspec.json.decode(sent)
+    if getattr(type_, "name", "") == "JSON":
+        return sent
+    try:
+        return msgspec.json.decode(sent)
+    except (ValueError, RecursionError) as error:
+        raise BadRequest(f"A variable of type {type_} cannot be read: {error}") from None

@@ -1,0 +1,163 @@
+"""Values over GraphQL: what is sent comes back as the JSON it was, as over REST."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+
+from tests.integration.api.graphql import asked
+from tests.integration.api.serving import Answer, Client, Server
+from tests.integration.projector.given import Given
+from write_side.domain.definition import Field
+
+CREATE = """mutation ($input: CreateContentEntryInput!) {
+  createContentEntry(input: $input) { success message entry { fields } }
+}"""
+READ = "{ contentEntries(limit: 1) { data { fields } } }"
+SURVIVING = (
+    "0.1000",
+    "12345678901234567890123456789012345678901234567890",
+    "-0",
+    "1E+2",
+    "1e400",
+    '{"b":1,"a":{"2":[],"1":null}}',
+    '{"a":1,"a":2}',
+    r'"\u00e9\/\n"',
+    '"é 🌊 \u2028"',
+    "[[],{},[1.0,[true,false,null]]]",
+    '"' + "x" * 10_000 + '"',
+)
+# As they are written in a document, whose strings and objects are not JSON's.
+WRITTEN = {
+    "0.1000": "0.1000",
+    "12345678901234567890123456789012345678901234567890": (
+        "12345678901234567890123456789012345678901234567890"
+    ),
+    "1e400": "1e400",
+    "{b: 1, a: {z: [], y: null, x: true}}": '{"b":1,"a":{"z":[],"y":null,"x":true}}',
+    '"é \\u00e9 🌊 \\u{1F30A}"': '"é é 🌊 🌊"',
+    '[1.0, "a", [[]]]': '[1.0,"a",[[]]]',
+    '"""\n  a\n    b\n"""': '"a\\n  b"',
+}
+
+
+@pytest.fixture
+async def meta(server: Server, acme: Given) -> Given:
+    await acme.content_type(Field("meta", "Meta", "json"), Field("views", "Views", "number"))
+    await server.caught_up()
+    return acme
+
+
+async def sent(client: Client, fields: str, title: str = "A", door: str = "/graphql") -> Answer:
+    """A create whose fields are this very text, over either door."""
+    whole = f'{{"contentTypeSlug":"posts","title":{json.dumps(title)},"fields":{fields}}}'
+    if door == "/graphql":
+        whole = f'{{"query":{json.dumps(CREATE)},"variables":{{"input":{whole}}}}}'
+    return await client.post(whole.encode("utf-8", "surrogatepass"), door)
+
+
+def message(answer: Answer) -> str:
+    payload = answer.body["data"]["createContentEntry"]
+    assert payload["success"] is False
+    return str(payload["message"])
+
+
+async def test_every_json_value_survives_to_the_letter(client: Client, meta: Given) -> None:
+    for number, value in enumerate(SURVIVING):
+        answer = await sent(client, f'{{ "meta" : {value} , "views":0.10}}', f"Entry {number}")
+        expected = f'"fields":{{"meta":{value},"views":0.10}}'
+        assert expected in answer.text
+        assert expected in (await asked(client, READ)).text
+        assert expected in (await client.get(f"/v1/content/posts/entry-{number}")).text
+
+
+async def test_what_is_written_in_the_document_survives_too(client: Client, meta: Given) -> None:
+    for number, (written, value) in enumerate(WRITTEN.items()):
+        document = f"""mutation ($views: Int, $left: JSON) {{ createContentEntry(input: {{
+          contentTypeSlug: "posts", title: "Entry {number}",
+          fields: {{ views: $views, meta: {written}, left: $left }}
+        }}) {{ success entry {{ fields }} }} }}"""
+        answer = await asked(client, document, views=7)
+        assert f'"fields":{{"meta":{value},"views":7}}' in answer.text, answer.text
+
+
+async def test_a_variable_of_json_inside_of_what_is_written(client: Client, meta: Given) -> None:
+    document = """mutation ($a: JSON = {default: 1.10}, $b: JSON) { createContentEntry(input: {
+      contentTypeSlug: "posts", title: "A", fields: { meta: {a: $a, b: [$b, $c], c: $c} }
+    }) { entry { fields } } }"""
+    answer = await asked(client, document.replace("$b: JSON", "$b: JSON, $c: JSON"), b={"x": 1})
+    assert '"meta":{"a":{"default":1.10},"b":[{"x":1},null]}' in answer.text
+
+
+async def test_what_rest_refuses_is_refused_in_its_words(client: Client, meta: Given) -> None:
+    deep = "[" * 255 + "]" * 255
+    for fields in (
+        '{"views":1e400}',
+        '{"views":"1"}',
+        f'{{"meta":{deep}}}',
+        r'{"meta":"a\u0000b"}',
+        r'{"meta":{"\u0000":1}}',
+        "[]",
+        "7",
+    ):
+        rest = await sent(client, fields, door="/v1/content")
+        assert rest.status == 400
+        assert message(await sent(client, fields)) == rest.body["error"]
+    allowed = deep[1:-1]
+    assert (await sent(client, f'{{"meta":{allowed}}}', door="/v1/content")).status == 200
+    assert f'"meta":{allowed}' in (await sent(client, f'{{"meta":{allowed}}}', "B")).text
+
+
+async def test_a_body_that_cannot_be_read_is_refused_as_a_whole(
+    client: Client, meta: Given
+) -> None:
+    half = await sent(client, r'{"meta":"\ud800"}')
+    rest = await sent(client, r'{"meta":"\ud800"}', door="/v1/content")
+    [error] = half.body["errors"]
+    assert (error["message"], error["extensions"]["status"]) == (rest.body["error"], rest.status)
+    for body in (b"", b"{", b"\xff", b'{"query":"{__typename}",}'):
+        answer = await client.post(body, "/graphql")
+        [error] = answer.body["errors"]
+        assert error["extensions"]["status"] == 400
+        assert error["message"] == "Request body must be valid JSON", body
+    for body in (
+        b"[]",
+        b"7",
+        b"{}",
+        b'{"query":7}',
+        b'{"query":""}',
+        b'{"query":"{__typename}","operationName":7}',
+        b'[{"query":"{__typename}"}]',
+    ):
+        answer = await client.post(body, "/graphql")
+        assert answer.body["errors"][0]["message"].startswith("Send an object"), body
+    answer = await client.post({"query": "{ __typename }", "variables": [1]}, "/graphql")
+    assert answer.body["errors"][0]["message"] == "variables must be an object"
+
+
+async def test_numbers_of_the_schema_are_no_json_of_ours(client: Client, meta: Given) -> None:
+    """What GraphQL's own types refuse is an error of the query."""
+    query = "query ($n: Int) { contentEntries(limit: $n) { data { id } } }"
+    for wrong in ("1.5", '"1"', "true", "2147483648", "9" * 5000, "1e400", "[1]", '{"a":1}'):
+        body = f'{{"query":{json.dumps(query)},"variables":{{"n":{wrong}}}}}'
+        answer = await client.post(body.encode(), "/graphql")
+        assert [e["extensions"]["status"] for e in answer.body["errors"]] == [400], wrong
+    body = f'{{"query":{json.dumps(query)},"variables":{{"n":null,"unknown":1e400}}}}'
+    assert msgspec.json.decode((await client.post(body.encode(), "/graphql")).text)["data"]
+
+
+async def test_what_the_schema_does_not_know_is_named(client: Client, meta: Given) -> None:
+    for given, named in (
+        ({"contentTypeSlug": "posts", "title": "A", "nope": 1}, "nope"),
+        ({"contentTypeSlug": "posts"}, "title"),
+        ({"contentTypeSlug": "posts", "title": "A", "status": "live"}, "live"),
+        ({"contentTypeSlug": "posts", "title": 7}, "title"),
+        ({"contentTypeSlug": "posts", "title": None}, "title"),
+        ([1], "CreateContentEntryInput"),
+    ):
+        answer = await asked(client, CREATE, input=given)
+        [error] = answer.body["errors"]
+        assert error["extensions"]["status"] == 400
+        assert named in error["message"]
