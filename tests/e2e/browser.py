@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from playwright.async_api import Page, Request, async_playwright
+from playwright.async_api import Browser, Page, Request, async_playwright
 
 OPTIONS = [
     "--no-sandbox",
@@ -61,15 +61,32 @@ class Visit:
 
 
 @asynccontextmanager
-async def visiting(origin: str) -> AsyncIterator[Visit]:
+async def browsing() -> AsyncIterator[Browser]:
+    """A browser, for as many visits as one likes."""
     program = chromium()
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(
             executable_path=program, args=OPTIONS, timeout=PATIENCE
         )
-        page = await browser.new_page()
-        page.set_default_timeout(PATIENCE)
         try:
-            yield Visit(page, origin)
+            yield browser
         finally:
             await browser.close()
+
+
+@asynccontextmanager
+async def visit_with(browser: Browser, origin: str) -> AsyncIterator[Visit]:
+    """A page with cookies and a memory of its own."""
+    context = await browser.new_context()
+    page = await context.new_page()
+    page.set_default_timeout(PATIENCE)
+    try:
+        yield Visit(page, origin)
+    finally:
+        await context.close()
+
+
+@asynccontextmanager
+async def visiting(origin: str) -> AsyncIterator[Visit]:
+    async with browsing() as browser, visit_with(browser, origin) as visit:
+        yield visit

@@ -224,7 +224,7 @@ async def test_an_entry_is_shown_in_other_locales_and_at_other_times(
 def value_of(page: str) -> str:
     """Of the only field."""
     [text] = re.findall(r'<dd><div class="long">([^<]*)', page)
-    return text
+    return str(text)
 
 
 @pytest.mark.parametrize("may", [(), ("service.view",)])

@@ -1,0 +1,48 @@
+"""The dashboard's pages in a real browser, and what axe-core says of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from playwright.async_api import Page
+
+from tests.e2e.browser import Visit
+from tests.integration.api.serving import ACME
+
+AXE = (Path(__file__).parent / "axe" / "axe.min.js").read_text("utf-8")
+# Evaluated by the browser's debugger, which no page's policy keeps out: the policy stays in force.
+_RUN = f"""async () => {{
+    if (!window.axe) {{ {AXE} }}
+    const {{ violations }} = await window.axe.run(document, {{ resultTypes: ["violations"] }});
+    return violations.map(({{ id, impact, nodes }}) => ({{
+        id, impact, nodes: nodes.map(node => `${{node.target}}: ${{node.failureSummary}}`)
+    }}));
+}}"""
+_OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+async def signed_in(visit: Visit, secret: str = ACME) -> Page:
+    """By the form, as somebody does who has come to the entries."""
+    page = visit.page
+    await page.goto(f"{visit.origin}/dashboard/entries")
+    await page.get_by_label("API key").fill(secret)
+    await page.get_by_role("button", name="Sign in").click()
+    await page.get_by_role("heading", name="Entries", exact=True).wait_for()
+    return page
+
+
+async def violations(page: Page) -> list[Any]:
+    """What axe-core finds serious or critical, in the page as it is now."""
+    found = await page.evaluate(_RUN)
+    return [one for one in found if one["impact"] in ("serious", "critical")]
+
+
+async def checked_in_both_themes(page: Page) -> None:
+    """Nobody is kept out of the page, and it is no wider than the window."""
+    themes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+    for theme in themes:
+        # No colour is on its way to another one while axe-core looks at it.
+        await page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+        assert await violations(page) == [], (page.url, theme)
+    assert await page.evaluate(_OVERFLOW) == 0, page.url

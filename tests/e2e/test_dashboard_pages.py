@@ -1,0 +1,195 @@
+"""The dashboard in a real browser: with a mouse, with a keyboard alone, on a small screen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+import pytest_asyncio
+from msgspec import Struct
+from playwright.async_api import Browser, Page, expect
+
+from tests.databases import Databases
+from tests.e2e.browser import Visit, browsing, chromium, visit_with
+from tests.e2e.pages import checked_in_both_themes, signed_in
+from tests.integration.api.serving import Server, serving
+from tests.integration.projector.given import BODY, STAGES, Given, raws
+from write_side import commands as c
+from write_side.domain.definition import Field
+from write_side.domain.identity import Scope
+from write_side.repository import Repository
+from write_side.store.mapper import EventMapper
+from write_side.store.recorder import open_recorder
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+BOTH_WIDTHS = (1280, 360)
+FIELDS = (
+    BODY,
+    Field("meta", "Meta", "json"),
+    Field("related", "Related", "reference", multiple=True),
+    Field("faq", "FAQ", "repeater", fields=(Field("q", "Question", "text"),)),
+)
+
+
+class Place(Struct):
+    """A server with a magazine in it, and a browser: one of each for all the tests here."""
+
+    origin: str
+    browser: Browser
+
+
+@pytest.fixture(scope="module")
+def url(databases: Databases) -> Iterator[str]:
+    chromium()
+    with databases.new() as url:
+        yield url
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def place(url: str) -> AsyncIterator[Place]:
+    async with (
+        open_recorder(url) as recorder,
+        serving(url, Repository(recorder, EventMapper())) as server,
+        browsing() as browser,
+    ):
+        await _magazine(server)
+        yield Place(str(server.session._base_url).rstrip("/"), browser)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def visit(place: Place) -> AsyncIterator[Visit]:
+    async with visit_with(place.browser, place.origin) as visit:
+        yield visit
+        assert visit.complaints == []
+        assert visit.strayed == []
+
+
+async def _magazine(server: Server) -> None:
+    acme = await server.workspace(
+        permissions=("content.view", "content.edit", "service.view"), staging=True
+    )
+    await acme.content_type(*FIELDS, stages=STAGES)
+    await acme.content_type(slug="pages")
+    for number in range(30):
+        await acme.entry(f"entry-{number}", type_slug="pages", status="published")
+    first = await acme.entry("first")
+    hello = await acme.entry(
+        "hello",
+        fields=raws(
+            body="A text", meta={"a": [1, 2]}, related=[first], faq=[{"q": "Why?"}, {"q": "How?"}]
+        ),
+    )
+    await acme.translate(hello, "fr-FR", title="Bonjour", fields=raws(body="Un texte"))
+    await acme.update(hello, status="published")
+    await acme.does(c.AddEnvironment, scope=Scope("acme", "staging"))
+    await Given(server.repository, Scope("acme", "staging")).content_type()
+    await server.caught_up()
+
+
+async def test_somebody_finds_an_entry_and_leaves_again(visit: Visit) -> None:
+    page = await signed_in(visit)
+    total = page.locator("#results-heading")
+    said = page.locator("#announcer")
+    await expect(total).to_have_text("32 entries")
+
+    await page.get_by_role("link", name="Next").click()
+    await expect(said).to_have_text("32 entries, page 2 of 2")
+    assert page.url.endswith("?page=2")
+    await expect(total).to_be_focused()
+
+    await page.get_by_label("Content type").select_option("posts")
+    await expect(total).to_have_text("2 entries")
+    assert page.url.endswith("/dashboard/entries?type=posts")
+    await expect(page.get_by_role("link", name="CSV")).to_be_visible()
+    await page.get_by_label("Search in titles").type("HELL")
+    await expect(total).to_have_text("1 entry")
+    await expect(page.get_by_label("Search in titles")).to_be_focused()
+    assert page.url.endswith("?search=HELL&type=posts")
+    await page.get_by_label("Show titles in").select_option("fr-FR")
+    await page.get_by_role("link", name="Bonjour").click()
+
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Bonjour")
+    await expect(page.get_by_text("Un texte").first).to_be_visible()
+    await page.get_by_role("link", name=re.compile("^Original")).click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Hello")
+    await page.get_by_role("link", name="View as of then").last.click()
+    await expect(page.get_by_text("As it was at that moment")).to_be_visible()
+    for _ in range(3):
+        await page.go_back()
+    await expect(total).to_have_text("1 entry")
+    await expect(page.get_by_label("Search in titles")).to_have_value("HELL")
+
+    await page.get_by_role("link", name="Staging").click()
+    await expect(page.get_by_text("No entries yet")).to_be_visible()
+    assert page.url.endswith("/dashboard/entries?environment=staging")
+    await page.get_by_role("button", name="Sign out").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Sign in to contentlog")
+    await page.goto(f"{visit.origin}/dashboard/entries")
+    await expect(page.get_by_label("API key")).to_be_visible()
+
+
+async def test_every_page_is_for_everybody_on_any_screen(visit: Visit) -> None:
+    page = visit.page
+    await page.goto(f"{visit.origin}/dashboard/sign-in")
+    await checked_in_both_themes(page)
+    await signed_in(visit)
+    await page.get_by_label("Search in titles").fill("Hello")
+    await page.get_by_role("link", name="Hello").wait_for()
+    entry = await page.get_by_role("link", name="Hello").get_attribute("href")
+    for path in (
+        "/dashboard/entries",
+        "/dashboard/entries?type=posts&locale=fr-FR",
+        "/dashboard/entries?search=nothing",
+        entry,
+        "/dashboard/imports",
+        "/dashboard/projections",
+    ):
+        await page.goto(f"{visit.origin}{path}")
+        for width in BOTH_WIDTHS:
+            await page.set_viewport_size({"width": width, "height": 800})
+            await checked_in_both_themes(page)
+
+
+async def test_a_keyboard_is_enough(visit: Visit) -> None:
+    page = await signed_in(visit)
+    await page.keyboard.press("Tab")
+    await expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
+    await page.keyboard.press("Enter")
+    await expect(page.locator("#main")).to_be_focused()
+    await _tab_to(page, "Search in titles")
+    await page.keyboard.type("hello")
+    await expect(page.locator("#results-heading")).to_have_text("1 entry")
+    await _tab_to(page, "Hello")
+    outline = "getComputedStyle(document.activeElement).outlineStyle"
+    assert await page.evaluate(outline) == "solid", "one sees where one is"
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Hello")
+
+
+async def _tab_to(page: Page, name: str) -> None:
+    here = "(document.activeElement.labels?.[0] ?? document.activeElement).textContent.trim()"
+    for _ in range(20):
+        await page.keyboard.press("Tab")
+        if await page.evaluate(here) == name:
+            return
+    raise AssertionError(f"{name} cannot be reached")
+
+
+async def test_a_theme_is_chosen_and_kept_and_projections_follow(visit: Visit) -> None:
+    page = await signed_in(visit)
+    ground = "getComputedStyle(document.body).backgroundColor"
+    switch = page.get_by_role("button", name=re.compile("^Theme"))
+    await page.emulate_media(color_scheme="dark")
+    dark = await page.evaluate(ground)
+    await switch.click()
+    await expect(switch).to_have_accessible_name("Theme: Light. Change")
+    assert await page.evaluate(ground) != dark
+    await page.get_by_role("link", name="Projections").click()
+    await expect(switch).to_have_accessible_name("Theme: Light. Change")
+    assert await page.evaluate(ground) != dark
+    # It refreshes itself, and keeps the session's page.
+    await page.evaluate("document.getElementById('head').textContent = 'old'")
+    await expect(page.locator("#head")).to_have_text(re.compile(r"^\d+$"))
+    await expect(page.get_by_text("Up to date")).to_be_visible()
