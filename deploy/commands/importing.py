@@ -2,26 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+import msgspec
+from msgspec import Struct
 
 from deploy.databases import Databases, open_repository
 from deploy.failures import Failed
-from deploy.work import login_name, run, until_visible
+from deploy.work import operator, run, until_visible
 
 if TYPE_CHECKING:
-    from write_side.imports.prepare import Prepared, Wish
+    from deploy.importing import Told
+    from write_side.imports.columns import Offer
+    from write_side.imports.files import Choice, Table
+    from write_side.imports.report import Report
+    from write_side.imports.wish import Options, Wish
+    from write_side.repository import Repository
+
+DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
+
+
+class Asked(Struct, frozen=True):
+    """What was typed."""
+
+    file: Path
+    workspace: str
+    environment: str
+    kind: str
+    maps: tuple[str, ...]
+    options: Options
+    choice: Choice
+    import_id: str
+    dry_run: bool
+    json: bool
 
 
 @click.command(
     "import",
-    short_help="Import the rows of a CSV file as entries.",
-    epilog="\b\nExample:\n  contentlog import posts.csv --workspace acme --type posts",
+    short_help="Import the rows of a CSV or .xlsx file as entries, or take an import back.",
+    epilog="\b\nExample:\n"
+    "  contentlog import posts.xlsx --workspace acme --type posts\n"
+    "  contentlog import prices.csv --workspace acme --type posts --map 'Price=eur' --update\n"
+    "  contentlog import --revert 0199aa00-0000-7000-8000-000000000001",
 )
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option("--workspace", required=True, metavar="W", help="The workspace's slug.")
+@click.argument("file", type=click.Path(path_type=Path), required=False)
+@click.option("--workspace", metavar="W", help="The workspace's slug.")
 @click.option(
     "--environment",
     default="production",
@@ -29,59 +57,214 @@ if TYPE_CHECKING:
     type=click.Choice(["production", "staging"]),
     help="The environment.",
 )
-@click.option("--type", "kind", required=True, metavar="T", help="The content type's slug.")
+@click.option("--type", "kind", metavar="T", help="The content type's slug.")
+@click.option(
+    "--map",
+    "maps",
+    multiple=True,
+    metavar="COLUMN=TARGET",
+    help="A column, by its heading or number, and what it holds: Title, Slug, Status, a field, "
+    "or nothing (COLUMN=). The others go by their headings.",
+)
+@click.option("--language", default="en-US", show_default=True, metavar="L", help="Of the entries.")
+@click.option("--update", is_flag=True, help="Update entries whose slug already exists.")
+@click.option("--ready-only", is_flag=True, help="Where rows have errors, import the others.")
 @click.option("--dry-run", is_flag=True, help="Check everything, and import nothing.")
 @click.option("--import-id", metavar="ID", help="An id with which this import happens once.")
+@click.option("--sheet", metavar="NAME", help="The sheet of a workbook; else its first.")
+@click.option("--encoding", metavar="NAME", help="Of a CSV file; else it is found out.")
+@click.option(
+    "--delimiter", type=click.Choice(list(DELIMITERS)), help="Of a CSV file; else found out."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON, on errors too.")
+@click.option("--revert", metavar="ID", help="Take back the import of this id.")
 def command(
-    file: Path, workspace: str, environment: str, kind: str, dry_run: bool, import_id: str | None
+    file: Path | None,
+    workspace: str | None,
+    environment: str,
+    kind: str | None,
+    maps: tuple[str, ...],
+    language: str,
+    import_id: str | None,
+    sheet: str | None,
+    encoding: str | None,
+    delimiter: str | None,
+    revert: str | None,
+    *,
+    update: bool,
+    ready_only: bool,
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
-    """Import FILE, a CSV in UTF-8 whose headings name Title, Slug, Status and the fields.
+    """Import FILE, whose first row names the columns.
 
     All rows or none: where a cell is wrong nothing is imported, and every such cell is named.
-    Rows whose slug exists already are skipped.
+    Rows whose slug exists already are skipped, or update that entry (--update).
     """
-    from write_side.domain.identity import Scope, new_id
-    from write_side.imports.prepare import Wish
+    from write_side.domain.identity import new_id
+    from write_side.imports.files import Choice
+    from write_side.imports.wish import Options
 
-    wish = Wish(Scope(workspace, environment), kind, import_id or new_id(), login_name())
+    if revert is not None:
+        if file is not None:
+            raise click.UsageError("--revert takes no FILE")
+        run(lambda found: _revert(found, revert, as_json=as_json))
+        return
+    if file is None or workspace is None or kind is None:
+        raise click.UsageError("FILE, --workspace and --type are needed")
+    asked = Asked(
+        file,
+        workspace,
+        environment,
+        kind,
+        maps,
+        Options(language, update, ready_only),
+        Choice(sheet, encoding, DELIMITERS[delimiter] if delimiter else None),
+        import_id or new_id(),
+        dry_run,
+        as_json,
+    )
+    run(lambda found: _import(found, asked))
 
-    async def work(found: Databases) -> None:
-        await _import(found, file, wish, dry_run=dry_run)
 
-    run(work)
+async def _import(found: Databases, asked: Asked) -> None:
+    from write_side.domain.identity import Scope
+    from write_side.imports.columns import matched, offers
+    from write_side.imports.reading import read_file
+    from write_side.imports.wish import Wish
 
-
-async def _import(found: Databases, file: Path, wish: Wish, *, dry_run: bool) -> None:
-    from write_side.dispatch import execute
-    from write_side.imports.files import read_table
-    from write_side.imports.prepare import prepare
-
-    table = read_table(file)
+    table = await read_file(asked.file, asked.file.name, asked.choice)
     async with open_repository(found) as repository:
-        await repository.workspace(wish.scope.workspace)
-        prepared = await prepare(table, wish, repository)
-        _refuse_problems(prepared)
-        if prepared.command is None:
-            click.echo(f"nothing to import, {prepared.skipped} skipped")
+        await repository.workspace(asked.workspace)
+        scope = Scope(asked.workspace, asked.environment)
+        fields = (await repository.content_type(scope, asked.kind)).value_fields
+        given = _given(asked.maps, table.headings, offers(fields))
+        targets = matched(table.headings, fields, given)
+        wish = Wish(scope, asked.kind, asked.import_id, targets, asked.options)
+        if asked.dry_run:
+            await _check(repository, table, wish, as_json=asked.json)
             return
-        if dry_run:
-            click.echo(_told("would be imported", prepared))
-            return
-        executed = await execute(prepared.command, repository)
-    if executed.replayed:
-        click.echo(f"the import {wish.import_id} was carried out before: nothing was done")
+        report = await _imported(repository, table, wish, as_json=asked.json)
+    _tell(report, as_json=asked.json)
+    await until_visible(found, report.position)
+
+
+async def _check(repository: Repository, table: Table, wish: Wish, *, as_json: bool) -> None:
+    from deploy.importing import notes_of, summary, told_of_preview
+    from write_side.imports.check import preview
+
+    seen = await preview(repository, table, wish)
+    told = told_of_preview(wish.import_id, seen)
+    if as_json:
+        _print(told)
     else:
-        click.echo(f"{_told('imported', prepared)}; the import's id is {wish.import_id}")
-    await until_visible(found, executed.position)
+        for line in (*notes_of(seen, "error"), *notes_of(seen, "warning")):
+            click.echo(line)
+    if seen.counts.error and not wish.options.ready_only:
+        raise Failed(f"nothing would be imported: {seen.counts.error} rows have errors")
+    if not as_json:
+        click.echo(summary(told.counts, "would be imported") or "the file has no rows")
 
 
-def _refuse_problems(prepared: Prepared) -> None:
-    for problem in prepared.problems:
-        click.echo(f"row {problem.row}, {problem.column}: {problem.reason}")
-    if prepared.problems:
-        raise Failed(f"nothing was imported: {len(prepared.problems)} cells cannot be")
+async def _imported(repository: Repository, table: Table, wish: Wish, *, as_json: bool) -> Report:
+    from deploy.importing import notes_of, told_of_preview
+    from write_side.imports.job import Changed, RowsRefused, run_import
+
+    try:
+        report = await run_import(repository, table, wish, operator())
+    except RowsRefused as refused:
+        if as_json:
+            _print(told_of_preview(wish.import_id, refused.preview))
+        else:
+            click.echo("\n".join(notes_of(refused.preview, "error")))
+        raise Failed(
+            f"nothing was imported: {refused.preview.counts.error} rows have errors"
+        ) from None
+    assert not isinstance(report, Changed), "nothing was shown that could have changed"
+    return report
 
 
-def _told(verb: str, prepared: Prepared) -> str:
-    made = len(prepared.command.entries) if prepared.command else 0
-    return f"{made} entries {verb}, {prepared.skipped} skipped because their slug exists"
+def _tell(report: Report, *, as_json: bool) -> None:
+    from deploy.importing import counts_of, summary, told_of_report
+
+    if as_json:
+        _print(told_of_report(report))
+        return
+    for row in report.rows:
+        if row.note:
+            click.echo(f"row {row.number}: {row.note}")
+    if report.replayed:
+        click.echo(f"the import {report.import_id} was carried out before: nothing was done")
+    elif not report.position:
+        told = summary(counts_of(report), "imported")
+        click.echo(f"nothing to import: {told or 'the file has no rows'}")
+    else:
+        told = summary(counts_of(report), "imported")
+        click.echo(f"{told}; the import's id is {report.import_id}")
+
+
+async def _revert(found: Databases, import_id: str, *, as_json: bool) -> None:
+    from deploy.importing import lines_of_revert
+    from write_side.domain.identity import Scope
+    from write_side.domain.refusals import UnknownImport
+    from write_side.imports.report import revert_import
+
+    async with open_repository(found) as repository:
+        recorded = await repository.find_import(import_id)
+        if recorded is None or recorded[0].environment is None:
+            raise UnknownImport(import_id)
+        scope = Scope(recorded[0].workspace, recorded[0].environment)
+        reverted = await revert_import(repository, scope, import_id, operator())
+    if as_json:
+        click.echo(msgspec.json.encode(reverted))
+    else:
+        click.echo("\n".join(lines_of_revert(reverted)))
+    await until_visible(found, reverted.position)
+
+
+def _given(
+    maps: Sequence[str], headings: Sequence[str], offered: Sequence[Offer]
+) -> dict[int, str]:
+    """Index of a column → its target. Raises Failed where there is no such column or target."""
+    given: dict[int, str] = {}
+    for each in maps:
+        column, equals, target = each.rpartition("=")
+        if not equals:
+            raise click.UsageError(f"--map takes COLUMN=TARGET, not {each!r}")
+        given[_column(column, headings)] = _target(target, offered)
+    return given
+
+
+def _column(named: str, headings: Sequence[str]) -> int:
+    from write_side.imports.columns import folded
+
+    for same in (str.strip, folded):
+        found = [n for n, heading in enumerate(headings) if same(heading) == same(named)]
+        if len(found) > 1:
+            numbers = ", ".join(str(n + 1) for n in found)
+            raise Failed(f"several columns are called {named!r}: give its number, one of {numbers}")
+        if found:
+            return found[0]
+    if named.isdecimal() and 0 < int(named) <= len(headings):
+        return int(named) - 1
+    raise Failed(f"the file has no column {named!r}; it has: {', '.join(headings)}")
+
+
+def _target(named: str, offered: Sequence[Offer]) -> str:
+    from write_side.imports.columns import NOTHING, folded
+
+    if not named.strip():
+        return NOTHING
+    for same in (str.strip, folded):
+        for words in ("target", "name"):
+            for offer in offered:
+                if same(getattr(offer, words)) == same(named):
+                    return offer.target
+    raise Failed(
+        f"there is no {named!r} to map a column to; there are: "
+        f"{', '.join(offer.target for offer in offered)}"
+    )
+
+
+def _print(told: Told) -> None:
+    click.echo(msgspec.json.encode(told))

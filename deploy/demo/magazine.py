@@ -18,9 +18,11 @@ from write_side.applying.steps import carry_out, hash_of
 from write_side.commands import TranslateEntry
 from write_side.dispatch import execute
 from write_side.domain.events import EntryDeleted, EntryUpdated, Translation, WorkspaceCreated
-from write_side.domain.identity import PRODUCTION, Actor, Scope, entry_stream
-from write_side.imports.files import read_table
-from write_side.imports.prepare import Wish, prepare
+from write_side.domain.identity import PRODUCTION, Actor, Scope, derived_id, entry_stream
+from write_side.imports.columns import matched
+from write_side.imports.files import csv_table
+from write_side.imports.job import run_import
+from write_side.imports.wish import Wish
 from write_side.manifest import load_manifest
 from write_side.repository import Repository
 
@@ -48,7 +50,7 @@ class Translated(Struct, frozen=True):
 
     @property
     def entry_id(self) -> str:
-        return wish(self.content_type).entry_id(self.slug)
+        return derived_id(IMPORTS[self.content_type], self.slug)
 
 
 async def is_due(repository: Repository) -> bool:
@@ -67,10 +69,7 @@ async def set_up(repository: Repository) -> int:
     async for _ in carry_out(await steps_to(MANIFEST, repository, ACTOR), repository):
         pass
     for content_type in TYPES:
-        table = read_table(FILES / f"{content_type}.csv")
-        prepared = await prepare(table, wish(content_type), repository)
-        assert prepared.command is not None, prepared.problems
-        await execute(prepared.command, repository)
+        await _import(content_type, repository)
     for translated in translations():
         await execute(_command(translated), repository)
     return await repository.recorder.head()
@@ -87,8 +86,14 @@ def secret() -> str:
     return KEY.secret
 
 
-def wish(content_type: str) -> Wish:
-    return Wish(SCOPE, content_type, IMPORTS[content_type], "demo")
+async def _import(content_type: str, repository: Repository) -> None:
+    name = f"{content_type}.csv"
+    table = csv_table((FILES / name).read_bytes(), name)
+    fields = (await repository.content_type(SCOPE, content_type)).value_fields
+    targets = matched(table.headings, fields, {})
+    await run_import(
+        repository, table, Wish(SCOPE, content_type, IMPORTS[content_type], targets), ACTOR
+    )
 
 
 def translations() -> Iterator[Translated]:

@@ -1,8 +1,9 @@
-"""Rows on their way to being entries: titles, slugs, what each one will be called."""
+"""Rows on their way to being entries: titles, slugs, and what each cell says on its own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from msgspec import Raw, Struct
 
@@ -10,105 +11,122 @@ from write_side.domain.definition import Field
 from write_side.domain.events import Status
 from write_side.domain.slugs import slug_from
 from write_side.domain.text import unstorable
-from write_side.domain.values import missing
-from write_side.imports.cells import BadCell, is_blank, status_of
-from write_side.imports.columns import OWN, Column, Own
+from write_side.imports.cells import (
+    BadCell,
+    check_storable,
+    is_blank,
+    names_in,
+    status_of,
+    value_of,
+)
+from write_side.imports.columns import Column, Own
 from write_side.imports.files import Row, Table
+from write_side.imports.preview import Note, Severity, shown
 
 
-class Problem(Struct, frozen=True):
-    """A cell that stands in the way of the import."""
+class Names(Struct, frozen=True):
+    """Entries or files, by id, slug or URL: which ones is yet to be found out."""
 
-    row: int
-    column: str
+    names: tuple[str, ...]
+
+
+class Bad(Struct, frozen=True):
     reason: str
 
 
+Value: TypeAlias = Raw | Names | Bad | None
+"""What a cell says; None where it is blank."""
+
+
+class Cell(Struct, frozen=True):
+    column: Column
+    field: Field
+    text: str
+    value: Value
+
+    def note(self, reason: str, severity: Severity = "error") -> Note:
+        return note_of(self.column, self.text, reason, severity)
+
+
 class Draft(Struct, frozen=True):
-    """A row that becomes an entry; ``cells`` are those of fields, with their columns.
+    """A row as it stands in the file. ``slug`` is "" where there can be none; ``status`` is None
+    where no column is mapped to it; ``notes`` are those of the entry's own columns."""
 
-    ``problems`` are those of its title and slug.
-    """
-
-    row: int
+    number: int
     title: str
     slug: str
-    status: Status
-    cells: tuple[tuple[Column, Field, str], ...]
-    problems: tuple[Problem, ...] = ()
+    status: Status | None
+    cells: tuple[Cell, ...]
+    notes: tuple[Note, ...]
 
 
-class Valued(Struct, frozen=True):
-    """A draft with its values by field slug."""
-
-    draft: Draft
-    values: dict[str, Raw]
-
-
-def drafts_of(table: Table, columns: Iterable[Column]) -> Iterator[Draft]:
-    """Every row as the entry it asks for; where a slug cannot be, there is none."""
-    mapped = list(columns)
+def drafts_of(table: Table, columns: Sequence[Column]) -> Iterator[Draft]:
+    """Every row of the table, in order."""
+    troubles = {(trouble.row, trouble.column): trouble.reason for trouble in table.troubles}
     for row in table.rows:
-        own = {name: _own(row, mapped, name) for name in OWN}
+        own = {column.target: column for column in columns if not isinstance(column.target, Field)}
+        faults = {
+            column.index: troubles[row.number, column.index]
+            for column in columns
+            if troubles and (row.number, column.index) in troubles
+        }
         yield Draft(
-            row=row.number,
-            title=own["Title"],
-            slug=_slug(own),
-            status=status_of(own["Status"]),
-            cells=tuple(
-                (column, column.target, row.cells[column.index])
-                for column in mapped
-                if isinstance(column.target, Field)
-            ),
-            problems=tuple(_problems(row, own)),
+            number=row.number,
+            title=_own(row, own, "Title"),
+            slug=_slug(row, own, faults),
+            status=status_of(_own(row, own, "Status")) if "Status" in own else None,
+            cells=tuple(_cells(table, row, columns, faults)),
+            notes=tuple(_notes(row, own, faults)),
         )
 
 
-def _own(row: Row, columns: Iterable[Column], name: Own) -> str:
-    cells = (row.cells[column.index] for column in columns if column.target == name)
-    cell = next(cells, "")
-    return cell if cell.strip() else ""
+def note_of(column: Column, cell: str, reason: str, severity: Severity = "error") -> Note:
+    return Note(column.index, column.heading, severity, shown(cell), reason)
 
 
-def _slug(own: Mapping[Own, str]) -> str:
-    slug = own["Slug"] or slug_from(own["Title"])
-    return "" if unstorable(slug) else slug
+def _own(row: Row, own: Mapping[Own, Column], name: Own) -> str:
+    return row.cells[own[name].index] if name in own else ""
 
 
-def _problems(row: Row, own: Mapping[Own, str]) -> Iterator[Problem]:
-    if not own["Title"]:
-        yield Problem(row.number, "Title", "is blank")
-    for name in ("Title", "Slug"):
-        reason = unstorable(own[name])
-        if reason is not None:
-            yield Problem(row.number, name, f"{shown(own[name])} {reason}")
+def _slug(row: Row, own: Mapping[Own, Column], faults: Mapping[int, str]) -> str:
+    given = _own(row, own, "Slug")
+    source: Own = "Slug" if given or ("Slug" in own and own["Slug"].index in faults) else "Title"
+    slug = given or slug_from(_own(row, own, "Title"))
+    return "" if unstorable(slug) or own[source].index in faults else slug
 
 
-def valued(
-    draft: Draft, fields: Iterable[Field], value_of: Callable[[Field, str], Raw]
-) -> tuple[Valued, list[Problem]]:
-    """The draft's values, and every cell that is none."""
-    values, problems = {}, list(draft.problems)
-    for column, field, cell in draft.cells:
-        if is_blank(field, cell):
-            continue
-        try:
-            values[field.slug] = value_of(field, cell)
-        except BadCell as error:
-            problems.append(Problem(draft.row, column.heading, f"{shown(cell)} {error}"))
-    if draft.status == "published" and not problems:
-        problems.extend(
-            Problem(draft.row, _heading(draft, path), "is blank, and a published entry needs it")
-            for path in missing(fields, values)
-        )
-    return Valued(draft, values), problems
+def _notes(row: Row, own: Mapping[Own, Column], faults: Mapping[int, str]) -> Iterator[Note]:
+    for name, column in own.items():
+        cell = row.cells[column.index]
+        reason = faults.get(column.index) or unstorable(cell)
+        if reason:
+            yield note_of(column, cell, reason)
+        elif name == "Title" and not cell:
+            yield note_of(column, cell, "is blank")
+        elif name != "Status" and cell and not cell.strip():
+            yield note_of(column, cell, "is nothing but white space", "warning")
 
 
-def shown(cell: str) -> str:
-    text = " ".join(cell.split())
-    return repr(text if len(text) <= 40 else f"{text[:39]}…")
+def _cells(
+    table: Table, row: Row, columns: Iterable[Column], faults: Mapping[int, str]
+) -> Iterator[Cell]:
+    for column in columns:
+        if isinstance(column.target, Field):
+            text = row.cells[column.index]
+            fault = faults.get(column.index)
+            value = Bad(fault) if fault else _value(column.target, text, table)
+            yield Cell(column, column.target, text, value)
 
 
-def _heading(draft: Draft, path: str) -> str:
-    headings = {field.slug: column.heading for column, field, _ in draft.cells}
-    return headings.get(path, path)
+def _value(field: Field, text: str, table: Table) -> Value:
+    if is_blank(field, text):
+        return None
+    try:
+        if field.type not in ("reference", "media"):
+            return value_of(field, text, table.epoch)
+        names = tuple(names_in(field, text))
+        for name in names:
+            check_storable(name)
+    except BadCell as error:
+        return Bad(str(error))
+    return Names(names)

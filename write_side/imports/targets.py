@@ -4,23 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+import msgspec
 from msgspec import Raw, Struct
 
 from write_side.domain.definition import Field
-from write_side.domain.identity import BASE_LANGUAGE, Scope
-from write_side.domain.text import unstorable
-from write_side.domain.values import Target, targets
-from write_side.imports.cells import BadCell, check_storable, listed, names_in, value_of
-from write_side.imports.rows import Draft
+from write_side.domain.identity import Scope
+from write_side.domain.refusals import InvalidText
+from write_side.domain.text import NotJSON, minified
+from write_side.domain.values import NULL, Target, is_null, targets
+from write_side.imports.cells import BadCell, listed, names_in, same
+from write_side.imports.rows import Bad, Cell, Draft, Names
 from write_side.media_library import media_files
 from write_side.repository import Repository
+from write_side.slices import in_slices
+
+_IDS = msgspec.json.Decoder(list[str] | str)
+
+
+class Found(Struct, frozen=True):
+    """The value of a cell, and the slugs of the rows of the file that it refers to."""
+
+    value: Raw
+    rows: tuple[str, ...] = ()
 
 
 class Targets(Struct, frozen=True):
     """All that the names of a file may mean.
 
-    ``types``: entry id → slug of its type, rows of the file included. ``by_slug``: the slugs that
-    a field may point at, by the types it takes. ``own``: slug → entry id of the file's own rows,
+    ``types``: entry id → slug of its type. ``by_slug``: the slugs that a field may point at, by the
+    types it takes. ``own``: slug → entry id of those of the file's rows that are no entries yet,
     which are of type ``own_type``. ``files``: id or URL → ids of media files.
     """
 
@@ -30,20 +42,37 @@ class Targets(Struct, frozen=True):
     own_type: str
     files: Mapping[str, list[str]]
 
-    def value_of(self, field: Field, cell: str) -> Raw:
-        """The value of a cell, its names resolved. Raises BadCell."""
-        check_storable(cell)
-        if field.type == "reference":
-            return listed(field, [self._entry(field, name) for name in names_in(field, cell)])
-        if field.type == "media":
-            return listed(field, [self._file(name) for name in names_in(field, cell)])
-        value = value_of(field, cell)
-        for target in targets([field], {field.slug: value}):
-            self._check(target)
-        return value
+    def value_of(self, cell: Cell, held: Raw = NULL) -> Found:
+        """What a cell that is not blank says. Raises BadCell.
+
+        ``held``: the entry's value. What it refers to already is accepted, though it may be gone,
+        and so is a value that could not be given anew.
+        """
+        if isinstance(cell.value, Bad):
+            return Found(_held_all_the_same(cell, held, cell.value.reason))
+        if isinstance(cell.value, Names):
+            kept = _ids_in(held)
+            found = [self._named(cell.field, name, kept) for name in cell.value.names]
+            own = (name for name, target in found if target == self.own.get(name))
+            return Found(listed(cell.field, [target for _, target in found]), tuple(own))
+        assert cell.value is not None, "blank cells have no value"
+        if cell.field.type == "repeater":
+            self._check_inner(cell.field, cell.value, held)
+        return Found(cell.value)
+
+    def _named(self, field: Field, name: str, kept: frozenset[str]) -> tuple[str, str]:
+        if name in kept:
+            return name, name
+        return name, (self._entry if field.type == "reference" else self._file)(field, name)
+
+    def _check_inner(self, field: Field, value: Raw, held: Raw) -> None:
+        """What a repeater refers to, which it does by id alone."""
+        kept = {target.held_as for target in _inner(field, held)}
+        for target in _inner(field, value):
+            if target.held_as not in kept:
+                self._check(target)
 
     def _check(self, target: Target) -> None:
-        """What a repeater refers to, which it does by id alone."""
         refers = f"{target.path} refers to {target.id!r}, which"
         if target.field.type == "media":
             if target.id not in self.files.get(target.id, ()):
@@ -73,7 +102,7 @@ class Targets(Struct, frozen=True):
             raise BadCell(f"is ambiguous: {len(found)} entries have the slug {name!r}, give the id")
         return found.pop()
 
-    def _file(self, name: str) -> str:
+    def _file(self, _field: Field, name: str) -> str:
         found = self.files.get(name, [])
         if not found:
             raise BadCell(f"names no file: the media library has none with the id or URL {name!r}")
@@ -87,39 +116,61 @@ async def look_up(
     own: Mapping[str, str],
     own_type: str,
     scope: Scope,
+    language: str,
     repository: Repository,
 ) -> Targets:
     """One query for all ids, one for all files, one for each set of types that fields take."""
     names: dict[tuple[str, ...], set[str]] = {}
     ids: set[str] = set()
     has_media = False
-    for field, cell in _cells(drafts):
-        if field.type == "reference":
-            names.setdefault(field.to, set()).update(names_in(field, cell))
-        inner = _inside(field, cell) if field.type == "repeater" else []
-        ids.update(target.id for target in inner)
-        has_media = has_media or "media" in (field.type, *(one.field.type for one in inner))
+    async for draft in in_slices(drafts):
+        for cell in draft.cells:
+            if isinstance(cell.value, Names) and cell.field.type == "reference":
+                names.setdefault(cell.field.to, set()).update(cell.value.names)
+            inner = list(_inner(cell.field, cell.value)) if isinstance(cell.value, Raw) else []
+            ids.update(target.id for target in inner)
+            has_media = has_media or "media" in (
+                cell.field.type,
+                *(target.field.type for target in inner),
+            )
     types = await repository.types_of_entries(scope, ids.union(*names.values()))
     by_slug = {
-        to: await repository.entries_by_slug(scope, to, BASE_LANGUAGE, found)
+        to: await repository.entries_by_slug(scope, to, language, found)
         for to, found in names.items()
     }
-    types |= dict.fromkeys(own.values(), own_type)
     files = await _files(scope, repository) if has_media else {}
     return Targets(types, by_slug, own, own_type, files)
 
 
-def _cells(drafts: Iterable[Draft]) -> Iterator[tuple[Field, str]]:
-    """Those that can be looked up; what the others lack is said where they are valued."""
-    for draft in drafts:
-        yield from ((field, cell) for _, field, cell in draft.cells if not unstorable(cell))
-
-
-def _inside(field: Field, cell: str) -> list[Target]:
+def _held_all_the_same(cell: Cell, held: Raw, reason: str) -> Raw:
+    """The entry's value where the cell says just that, such as an option that was removed."""
+    if is_null(held):
+        raise BadCell(reason)
     try:
-        return list(targets([field], {field.slug: value_of(field, cell)}))
-    except BadCell:
-        return []
+        match cell.field.type:
+            case "select":
+                said = listed(cell.field, names_in(cell.field, cell.text))
+            case "repeater":
+                said = Raw(minified(cell.text.encode()))
+            case _:
+                raise BadCell(reason)
+    except (NotJSON, InvalidText, UnicodeEncodeError):
+        raise BadCell(reason) from None
+    if not same(cell.field, said, held):
+        raise BadCell(reason)
+    return held
+
+
+def _ids_in(held: Raw) -> frozenset[str]:
+    if is_null(held):
+        return frozenset()
+    ids = _IDS.decode(held)
+    return frozenset([ids] if isinstance(ids, str) else ids)
+
+
+def _inner(field: Field, value: Raw) -> Iterator[Target]:
+    if field.type == "repeater":
+        yield from targets([field], {field.slug: value})
 
 
 async def _files(scope: Scope, repository: Repository) -> dict[str, list[str]]:

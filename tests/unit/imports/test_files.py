@@ -6,22 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from write_side.domain.definition import Field
-from write_side.imports.columns import columns_of
 from write_side.imports.files import MAX_BYTES, FileRefused, csv_table, read_table
-
-FIELDS = (
-    Field("body", "Text", "text"),
-    Field("second", "Body", "text"),
-    Field("title", "Title", "text"),
-    Field("views", "Views", "number"),
-)
-
-
-def mapped(*headings: str) -> list[object]:
-    columns = columns_of(headings, FIELDS)
-    targets = [column.target for column in columns]
-    return [one.slug if isinstance(one, Field) else one for one in targets]
 
 
 @pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
@@ -71,36 +56,3 @@ def test_other_files_are_refused_by_their_name(tmp_path: Path) -> None:
         read_table(tmp_path / "notes.txt")
     with pytest.raises(FileRefused, match=r"none\.csv cannot be read: No such file"):
         read_table(tmp_path / "none.csv")
-
-
-def test_columns_are_matched_by_name_then_slug_in_any_case() -> None:
-    assert mapped("title", "VIEWS", " Text ", "body") == ["Title", "views", "body", "second"]
-    assert mapped("Title", "second", "Body") == ["Title", "second", "body"]
-
-
-def test_an_exports_own_columns_are_not_imported() -> None:
-    export = ("ID", "Title", "Slug", "Status", "Content type", "Created", "Updated", "Published")
-    own = [None, "Title", "Slug", "Status", None, None, None, None]
-    assert mapped(*export, "Text", "Title") == [*own, "body", "title"]
-
-
-@pytest.mark.parametrize(
-    ("headings", "said"),
-    [
-        (("Title", "Colour"), "heading 'Colour' fits no column.*Title, Slug, Status, Text, Body"),
-        (("Title", "Views", "views"), "heading 'views' fits no column, or one too many"),
-        (("Slug", "Text"), "has no column Title"),
-    ],
-)
-def test_headings_that_do_not_fit_are_named(headings: tuple[str, ...], said: str) -> None:
-    with pytest.raises(FileRefused, match=said):
-        mapped(*headings)
-
-
-def test_a_column_without_heading_is_passed_over() -> None:
-    assert mapped("Title", "", "Text") == ["Title", "body"]
-
-
-def test_every_required_field_needs_a_column() -> None:
-    with pytest.raises(FileRefused, match="no column 'Text', which is required"):
-        columns_of(["Title"], [Field("body", "Text", "text", required=True)])

@@ -1,0 +1,224 @@
+"""Files into the log: one unit, once for an import id, and what is in the way."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tests.integration.write_side import importing
+from tests.integration.write_side.importing import (
+    OPERATOR,
+    POSTS,
+    SCOPE,
+    create,
+    entries,
+    errors,
+    imported,
+    seen,
+    states,
+    table_of,
+    values,
+)
+from write_side.domain.events import ImportRecorded
+from write_side.domain.identity import Actor, import_stream
+from write_side.domain.refusals import ImportIdTaken, UnknownContentType
+from write_side.imports.check import preview
+from write_side.imports.files import Row, Table
+from write_side.imports.job import RowsRefused
+from write_side.imports.wish import Wish
+from write_side.repository import Repository
+
+
+@pytest.fixture
+async def magazine(repository: Repository) -> Repository:
+    return await importing.magazine(repository)
+
+
+async def recorded(repository: Repository, import_id: str) -> ImportRecorded:
+    found = await repository.find_import(import_id)
+    assert found is not None
+    return found[0]
+
+
+async def test_rows_become_entries_that_refer_to_one_another(magazine: Repository) -> None:
+    report = await imported(magazine, POSTS)
+    found = await entries(magazine, "one", "two", "third")
+    one, two, third = found["one"], found["two"], found["third"]
+    assert [one.status, two.status, third.status] == ["published", "draft", "archived"]
+    ada = (await magazine.entries_by_slug(SCOPE, ["authors"], "en-US", ["ada"]))["ada"][0][0]
+    sea = (await magazine.entries_by_slug(SCOPE, ["topics"], "en-US", ["sea"]))["sea"][0][0]
+    assert values(one) == {
+        "body": '"First"',
+        "views": "1200",
+        "author": f'"{ada}"',
+        "about": f'["{ada}","{sea}"]',
+        "related": f'["{two.id}"]',
+        "cover": '"hero"',
+    }
+    assert bytes(two.fields["related"]) == f'["{one.id}","{two.id}"]'.encode()
+    assert bytes(two.fields["cover"]) == b'"hero"'
+    made = await recorded(magazine, "i-1")
+    assert (made.created, made.skipped, made.file_name) == (3, 0, "posts.csv")
+    assert (made.actor, made.by) == (Actor("import", "i-1", "posts.csv"), OPERATOR)
+    assert one.id == report.rows[0].entry_id
+
+
+async def test_rows_whose_slug_exists_are_skipped(magazine: Repository) -> None:
+    await imported(magazine, POSTS)
+    more = "Title,Body\nONE,again\nFour,new\nfour,repeated\n"
+    shown = await seen(magazine, more)
+    assert states(shown) == ["skipped", "new", "skipped"]
+    one = (await entries(magazine, "one"))["one"]
+    assert [row.entry_id for row in shown.rows[::2]] == [one.id, shown.rows[1].entry_id]
+    report = await imported(magazine, more, "i-2")
+    assert (report.created, report.skipped) == (1, 2)
+    assert [row.outcome for row in report.rows] == ["skipped", "new", "skipped"]
+
+
+async def test_nothing_left_to_import_appends_nothing(magazine: Repository) -> None:
+    await imported(magazine, POSTS)
+    head = await magazine.recorder.head()
+    report = await imported(magazine, POSTS, "i-2")
+    assert (report.created, report.skipped, report.position) == (0, 3, 0)
+    assert await magazine.recorder.head() == head
+    assert await magazine.recorder.select_events(import_stream("i-2")) == []
+
+
+async def test_the_same_import_id_has_no_effect_the_second_time(magazine: Repository) -> None:
+    first = await imported(magazine, POSTS)
+    head = await magazine.recorder.head()
+    for again in (POSTS, "Title,Body\nOther,x\n", "Title,Body\n,bad\n"):
+        report = await imported(magazine, again)
+        assert report.replayed
+        assert report.rows == first.rows
+        assert report.position == first.position
+    assert await magazine.recorder.head() == head
+
+
+async def test_the_import_id_of_another_import_is_refused(magazine: Repository) -> None:
+    await imported(magazine, POSTS)
+    with pytest.raises(ImportIdTaken):
+        await imported(magazine, "Title\nMoon\n", kind="topics")
+
+
+async def test_every_bad_cell_is_named_and_nothing_is_imported(magazine: Repository) -> None:
+    head = await magazine.recorder.head()
+    bad = (
+        "Title,Status,Body,Views,Author,About,Related,Cover\n"
+        ",,x,,,,,\n"
+        "Fine,,x,1,ada,,,\n"
+        'Two,,x,many,sea,"ada, moon",gone,nowhere\n'
+        "Three,published,,,,,,\n"
+    )
+    assert errors(await seen(magazine, bad)) == [
+        (2, "Title", "is blank"),
+        (4, "Views", "'many' takes a number, such as 1234.5 or 1,234.5"),
+        (
+            4,
+            "Author",
+            "'sea' names no entry: there is none of type authors with the id or slug 'sea'",
+        ),
+        (
+            4,
+            "About",
+            "'ada, moon' names no entry: "
+            "there is none of type authors or topics with the id or slug 'moon'",
+        ),
+        (
+            4,
+            "Related",
+            "'gone' names no entry: there is none of type posts with the id or slug 'gone'",
+        ),
+        (
+            4,
+            "Cover",
+            "'nowhere' names no file: the media library has none with the id or URL 'nowhere'",
+        ),
+        (5, "Body", "is blank, and a published entry needs it"),
+    ]
+    with pytest.raises(RowsRefused, match="Nothing was imported: 3 of 4 rows have errors"):
+        await imported(magazine, bad)
+    assert await magazine.recorder.head() == head
+
+
+async def test_text_that_cannot_be_stored_is_named_by_its_cell(magazine: Repository) -> None:
+    table = Table(
+        "posts.xlsx",
+        ("Title", "Slug", "Body", "Author", "Parts"),
+        (
+            Row(2, ("a\x00", "", "x", "", "")),
+            Row(3, ("b", "b\x00", "x", "", "")),
+            Row(4, ("", "c", "\x00", "ada\x00", '["\x00"]')),
+        ),
+    )
+    nul = "contains a NUL character (U+0000), which cannot be stored; remove it"
+    assert errors(await seen(magazine, table)) == [
+        (2, "Title", f"'a\\x00' {nul}"),
+        (3, "Slug", f"'b\\x00' {nul}"),
+        (4, "Title", "is blank"),
+        (4, "Body", f"'\\x00' {nul}"),
+        (4, "Author", f"'ada\\x00' {nul}"),
+        (4, "Parts", f"'[\"\\x00\"]' {nul}"),
+    ]
+
+
+async def test_what_a_repeater_refers_to_is_named_by_its_cell(magazine: Repository) -> None:
+    topic = (await create(magazine, "topics", "Moon")).entry_id
+    ada = (await magazine.entries_by_slug(SCOPE, ["authors"], "en-US", ["ada"]))["ada"][0][0]
+
+    def table(*parts: list[dict[str, str]]) -> Table:
+        rows = [
+            Row(number, (f"Row {number}", "x", msgspec.json.encode(one).decode()))
+            for number, one in enumerate(parts, 2)
+        ]
+        return Table("posts.csv", ("Title", "Body", "Parts"), tuple(rows))
+
+    good = {"by": ada, "image": "hero"}
+    bad = [{"by": "ada"}, {"by": topic}, {"image": "https://cdn.example.com/hero.png"}]
+    found = errors(await seen(magazine, table([good], *([good, one] for one in bad))))
+    assert [each[:2] for each in found] == [(3, "Parts"), (4, "Parts"), (5, "Parts")]
+    reasons = [reason for _, _, reason in found]
+    assert "parts[1].by refers to 'ada', which is the id of no entry" in reasons[0]
+    assert f"parts[1].by refers to '{topic}', which is an entry of type topics" in reasons[1]
+    assert "parts[1].image refers to 'https://cdn" in reasons[2]
+    assert (await imported(magazine, table([good]))).created == 1
+
+
+async def test_references_are_found_by_id_and_ambiguous_slugs_are_not(
+    magazine: Repository,
+) -> None:
+    topic = await create(magazine, "topics", "Ada")
+    ambiguous = "Title,Body,About\nOne,x,ada\n"
+    assert errors(await seen(magazine, ambiguous)) == [
+        (2, "About", "'ada' is ambiguous: 2 entries have the slug 'ada', give the id")
+    ]
+    other = f"Title,Body,Author\nOne,x,{topic.entry_id}\n"
+    assert errors(await seen(magazine, other)) == [
+        (2, "Author", f"'{topic.entry_id}' is an entry of type topics, not authors")
+    ]
+    await imported(magazine, f"Title,Body,About\nOne,x,{topic.entry_id}\n")
+    one = (await entries(magazine, "one"))["one"]
+    assert bytes(one.fields["about"]) == f'["{topic.entry_id}"]'.encode()
+
+
+async def test_rows_beyond_the_plans_limit_are_errors(magazine: Repository) -> None:
+    rows = "".join(f"Row {number},x\n" for number in range(1999))
+    await imported(magazine, f"Title,Body\n{rows}")
+    head = await magazine.recorder.head()
+    more = f"Title,Body\n{rows.replace('Row', 'More')}"
+    shown = await seen(magazine, more)
+    assert (shown.counts.new, shown.counts.error) == (499, 1500)
+    reason = "Your plan's limit of 2500 entries is reached; upgrade the plan or delete some"
+    assert errors(shown)[0][:2] == (501, "")
+    assert errors(shown)[0][2].startswith(reason)
+    with pytest.raises(RowsRefused):
+        await imported(magazine, more, "i-2")
+    assert await magazine.recorder.head() == head
+    report = await imported(magazine, more, "i-2", ready_only=True)
+    assert (report.created, report.failed) == (499, 1500)
+
+
+async def test_an_unknown_type_is_refused(magazine: Repository) -> None:
+    wish = Wish(SCOPE, "songs", "i-1", ("Title",))
+    with pytest.raises(UnknownContentType):
+        await preview(magazine, table_of("Title\nx\n"), wish)

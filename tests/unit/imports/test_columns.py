@@ -1,0 +1,114 @@
+"""Columns of a file: proposed by heading or as saved, chosen by position, and complete."""
+
+from __future__ import annotations
+
+import pytest
+
+from write_side.domain.definition import Field
+from write_side.domain.events import MappedColumn
+from write_side.imports.columns import MappingRefused, columns_of, matched, offers, proposed
+
+FIELDS = (
+    Field("body", "Text", "text"),
+    Field("second", "Body", "text"),
+    Field("views", "Views", "number"),
+    Field("goes_live", "Goes live", "datetime"),
+    Field("title", "Title", "text"),
+)
+REQUIRED = (Field("body", "Text", "text", required=True), *FIELDS[2:4])
+EXPORT = ("ID", "Title", "Slug", "Status", "Content type", "Created", "Updated", "Published")
+
+
+def targets(*headings: str) -> list[str]:
+    return list(proposed(headings, FIELDS).targets)
+
+
+def test_headings_are_compared_by_name_then_slug_without_regard_to_case() -> None:
+    assert targets("title", "VIEWS", " Text ", "body") == ["Title", "views", "body", "second"]
+    assert targets("Title", "second", "Body") == ["Title", "second", "body"]
+
+
+@pytest.mark.parametrize("heading", ["goes_live", "GOES-LIVE", "  Goes   live", "Goes_-live"])
+def test_spaces_underscores_and_hyphens_are_alike(heading: str) -> None:
+    assert targets(heading) == ["goes_live"]
+
+
+def test_a_file_that_was_exported_maps_itself() -> None:
+    own = ["", "Title", "Slug", "Status", "", "", "", ""]
+    found = proposed((*EXPORT, *(field.name for field in FIELDS)), FIELDS)
+    assert list(found.targets) == [*own, *(field.slug for field in FIELDS)]
+    assert set(found.sources) == {"heading"}
+
+
+def test_a_heading_that_repeats_is_the_entrys_own_and_then_the_fields() -> None:
+    assert targets("Title", "Title", "Title") == ["Title", "title", ""]
+
+
+def test_what_fits_nothing_is_proposed_nothing() -> None:
+    found = proposed(("Colour", "", "Views", "views"), FIELDS)
+    assert found.targets == ("", "", "views", "")
+    assert found.sources == ("", "", "heading", "")
+
+
+SAVED = (
+    MappedColumn("Price", "views"),
+    MappedColumn("Name", "Title"),
+    MappedColumn("Name", "second"),
+    MappedColumn("Text", ""),
+    MappedColumn("Gone", "gone"),
+)
+
+
+def test_what_was_saved_for_a_heading_comes_before_what_it_says() -> None:
+    found = proposed(("Name", "TEXT", "price", "Views", "name", "Gone", "Body"), FIELDS, SAVED)
+    assert found.targets == ("Title", "", "views", "", "second", "", "body")
+    assert found.sources == ("saved", "saved", "saved", "", "saved", "", "heading")
+
+
+def test_a_mapping_says_by_position_what_a_column_is() -> None:
+    columns = columns_of(("x", "Title", "x"), ("body", "Title", ""), FIELDS)
+    assert [(column.index, column.heading, column.target) for column in columns] == [
+        (0, "x", FIELDS[0]),
+        (1, "Title", "Title"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said", "missing"),
+    [
+        (("", "body", ""), "no column is mapped to Title", ("Title",)),
+        (("Title", "", ""), "no column is mapped to the required field 'Text'", ("body",)),
+        (("", "", ""), "to Title; no column is mapped to the required", ("Title", "body")),
+        (("Title", "Title", "body"), "2 columns are mapped to 'Title'", ()),
+        (("Title", "body", "colour"), "there is no 'colour' to map a column to", ()),
+        (("Title", "body", "title"), "there is no 'title' to map a column to", ()),
+        (("Title", "body"), "the file has 3 columns, not 2", ()),
+    ],
+)
+def test_a_mapping_that_cannot_be_says_all_that_is_wrong(
+    chosen: tuple[str, ...], said: str, missing: tuple[str, ...]
+) -> None:
+    with pytest.raises(MappingRefused, match=said) as refused:
+        columns_of(("a", "b", "c"), chosen, REQUIRED)
+    assert refused.value.missing == missing
+
+
+def test_what_may_be_mapped_says_what_must_be() -> None:
+    offered = [(offer.target, offer.name, offer.required) for offer in offers(REQUIRED)]
+    assert offered == [
+        ("Title", "Title", True),
+        ("Slug", "Slug", False),
+        ("Status", "Status", False),
+        ("body", "Text", True),
+        ("views", "Views", False),
+        ("goes_live", "Goes live", False),
+    ]
+
+
+def test_where_nobody_is_asked_each_heading_must_say_something() -> None:
+    assert matched(("Colour", "Title", ""), FIELDS, {0: "views"}) == ("views", "Title", "")
+    assert matched(("Colour", "Title"), FIELDS, {0: ""}) == ("", "Title")
+    with pytest.raises(MappingRefused, match=r"the heading 'Colour' fits no column.* Views, "):
+        matched(("Colour", "Title"), FIELDS, {})
+    with pytest.raises(MappingRefused, match="the headings 'Colour', 'Views' fit no column"):
+        matched(("Colour", "Price", "Views"), FIELDS, {1: "views"})

@@ -1,0 +1,110 @@
+"""What an import would do, row by row, before anything is saved (specification §4.6)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Literal
+
+from msgspec import Struct
+
+State = Literal["new", "update", "unchanged", "skipped", "error"]
+Severity = Literal["error", "warning"]
+SHOWN = 60
+"""Characters of a cell that are shown beside what is wrong with it."""
+
+
+class Note(Struct, frozen=True, rename="camel"):
+    """What is to be said of a cell; ``reason`` reads on after its heading.
+
+    ``column`` is an index into the row's cells; None: of the row as a whole.
+    """
+
+    column: int | None
+    heading: str
+    severity: Severity
+    cell: str
+    reason: str
+
+
+class PreviewRow(Struct, frozen=True, rename="camel"):
+    """A row as it would be imported, in the order of the table's.
+
+    ``entry_id``: of the entry that exists, or that the new one will have. ``changed``: what of an
+    existing entry changes, as targets. ``digest``: of all that would come of the row.
+    """
+
+    number: int
+    state: State
+    title: str
+    slug: str
+    status: str
+    entry_id: str | None
+    changed: tuple[str, ...]
+    notes: tuple[Note, ...]
+    digest: str
+
+
+class Counts(Struct, frozen=True):
+    new: int = 0
+    update: int = 0
+    unchanged: int = 0
+    skipped: int = 0
+    error: int = 0
+
+    @property
+    def ready(self) -> int:
+        """Rows that an import would make something of."""
+        return self.new + self.update
+
+
+class Preview(Struct, frozen=True):
+    """``digest``: of file, mapping, options and all that would come of them."""
+
+    digest: str
+    counts: Counts
+    rows: tuple[PreviewRow, ...]
+
+
+class Difference(Struct, frozen=True, rename="camel"):
+    """A row that is no longer what was shown; ``why`` says how, for a person."""
+
+    number: int
+    before: State
+    after: State
+    why: str
+
+
+def counted(rows: Iterable[PreviewRow]) -> Counts:
+    found = Counter(row.state for row in rows)
+    return Counts(**{str(state): n for state, n in found.items()})
+
+
+def shown(cell: str) -> str:
+    """A cell in one line of bounded length."""
+    text = " ".join(cell[: SHOWN * 10].split())
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+
+
+def differences(before: Preview, after: Preview) -> tuple[Difference, ...]:
+    """Rows of the same table, under the same mapping and options, that have changed."""
+    pairs = zip(before.rows, after.rows, strict=False)
+    return tuple(
+        Difference(now.number, was.state, now.state, _why(was, now))
+        for was, now in pairs
+        if was.digest != now.digest
+    )
+
+
+def _why(was: PreviewRow, now: PreviewRow) -> str:
+    new_errors = [note for note in now.notes if note.severity == "error" and note not in was.notes]
+    if new_errors:
+        return "; ".join(f"{note.heading} {note.reason}".strip() for note in new_errors)
+    match (was.state, now.state):
+        case ("new", "skipped" | "update" | "unchanged"):
+            return f"an entry with the slug '{now.slug}' has been made meanwhile"
+        case ("skipped" | "update" | "unchanged", "new"):
+            return f"the entry with the slug '{now.slug}' is gone"
+        case ("error", _):
+            return "has no errors any more"
+    return "the entry, or what the row refers to, has changed"
