@@ -93,13 +93,23 @@ EXPORTS: dict[str, list[Any]] = {
     "export_total_found": [*_OF_EXPORT, "%Ti%", "fr-FR"],
     "export_targets": ["acme", "production", f"{{{TYPE}}}", "en-US", "{posts}"],
 }
-_OF_EXPORT = ["acme", "production", TYPE, "{published,draft,archived}", "en-US"]
-EXPORTS: dict[str, list[Any]] = {
-    "export_page": [*_OF_EXPORT, "", "en-US", "infinity", 0, 500, 4_000_000],
-    "export_total": _OF_EXPORT,
-    "export_total_found": [*_OF_EXPORT, "%Ti%", "fr-FR"],
-    "export_targets": ["acme", "production", f"{{{TYPE}}}", "en-US", "{posts}"],
+_BROWSED = ["acme", "production", "", "", "fr-FR", 25, 0]
+BROWSED: dict[str, list[Any]] = {
+    "browse": _BROWSED,
+    "browse_of_type": [*_BROWSED, TYPE],
+    "search": [*_BROWSED, "title", 1_000],
+    "search_of_type": [*_BROWSED, "title", 1_000, TYPE],
 }
+# Small reads of a page, each by a key.
+BY_KEY = (
+    "entry_by_id",
+    "import_runs",
+    "languages",
+    "locales",
+    "media_files",
+    "titles",
+    "workspace_name",
+)
 PLANS = ["force_custom_plan", "force_generic_plan"]
 
 
@@ -160,7 +170,7 @@ def test_reads_name_the_read_model_and_writes_leave_it_to_the_search_path() -> N
 
 
 def test_the_plans_below_cover_every_read() -> None:
-    assert {*LISTS, *SINGLES, *TYPES, *EXPORTS, "holder"} == set(READ_SIDE)
+    assert {*LISTS, *SINGLES, *TYPES, *EXPORTS, *BROWSED, *BY_KEY, "holder"} == set(READ_SIDE)
 
 
 @pytest.mark.parametrize("mode", PLANS)
@@ -268,30 +278,17 @@ async def test_what_an_export_refers_to_is_found_by_its_keys(mode: str, filled: 
 
 
 @pytest.mark.parametrize("mode", PLANS)
-@pytest.mark.parametrize("before", ["infinity", "2000-01-01"])
-async def test_a_page_of_an_export_reads_no_more_of_each_status_than_the_page(
-    before: str, mode: str, filled: Connection
+@pytest.mark.parametrize("name", BROWSED)
+async def test_what_is_browsed_is_read_newest_first_and_no_further(
+    name: str, mode: str, filled: Connection
 ) -> None:
-    parameters = [*EXPORTS["export_page"]]
-    parameters[7] = before
-    plan = await explained(filled, mode, READ_SIDE["export_page"], parameters)
-    [scan] = scans(plan)
-    assert scan["Node Type"] == "Index Scan"
-    assert "(status = " in scan["Index Cond"]
-    assert "created_at" in scan["Index Cond"], "a later page begins where the last one ended"
-    assert scan["Actual Rows"] * scan["Actual Loops"] == (1500 if before == "infinity" else 0)
-
-
-@pytest.mark.parametrize("mode", PLANS)
-async def test_what_an_export_refers_to_is_found_by_its_keys(mode: str, filled: Connection) -> None:
-    [entry_id] = await filled.fetchrow(
-        "SELECT id FROM entry WHERE workspace = 'acme' AND environment = 'production' LIMIT 1"
-    ) or [None]
-    parameters = [*EXPORTS["export_targets"]]
-    parameters[2] = f"{{{entry_id}}}"
-    plan = await explained(filled, mode, READ_SIDE["export_targets"], parameters)
-    assert plan["Actual Rows"] == 1
-    assert not of_type(plan, "Seq Scan", skip=SMALL)
+    plan = await explained(filled, mode, READ_SIDE[name], BROWSED[name])
+    entries = [node for node in scans(plan) if "entry_production" in node["Relation Name"]]
+    assert {node["Node Type"] for node in entries} <= {"Index Scan", "Index Only Scan"}
+    assert max(node["Actual Rows"] * node["Actual Loops"] for node in entries) == (
+        1_000 if name.startswith("search") else 25
+    )
+    assert plan["Actual Rows"] == 25
 
 
 @pytest.mark.parametrize("mode", PLANS)
