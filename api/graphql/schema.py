@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import strawberry
-from graphql import (
-    GraphQLError,
-    OperationDefinitionNode,
-    get_operation_ast,
-    recommended_rules,
-)
+from graphql import GraphQLError, OperationDefinitionNode, get_operation_ast
 from strawberry.extensions import SchemaExtension
 from strawberry.schema.config import StrawberryConfig
 from strawberry.types import ExecutionContext
@@ -34,10 +29,10 @@ class Bounded(SchemaExtension):
     async def on_parse(self) -> AsyncIterator[None]:
         context = self.execution_context
         context.parse_options = {"max_tokens": TOKENS}
-        context.validation_rules = (*context.validation_rules, *recommended_rules)
         yield
         if context.graphql_document is not None:
             check_document(context.graphql_document)
+            self._operation()
 
     async def on_validate(self) -> AsyncIterator[None]:
         context = self.execution_context

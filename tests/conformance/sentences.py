@@ -8,6 +8,11 @@ a row whose name begins with its number (``test_every_sentence_has_a_row.py``).
 from __future__ import annotations
 
 SPECIFICATION = {
+    "1": (
+        "updating, publishing and deleting are done over GraphQL",
+        "an entry that is published at once is created over GraphQL",
+        "they are no part of the REST API",
+    ),
     "2.1": (
         "an entry is an object whose properties depend on the endpoint",
         "id",
@@ -198,6 +203,7 @@ SPECIFICATION = {
         "500 server failure",
         "500 is safe to retry",
         "GraphQL reports errors inside its body",
+        "over GraphQL a 402 is success: false with the same message",
     ),
     "8": (
         "page size 1 to 100, default 10 and 50",
@@ -345,7 +351,6 @@ ELSEWHERE = {
     "4.5.4": "the marketing API is no part of this service: nothing of it is shown",
     "5.10": "advice to those who issue keys",
     "5.17": "the marketing API is no part of this service",
-    "7.22": "the body is GraphQL's, which has its own tests",
     "8.6": "a file, not HTTP: tests of the export",
     "8.7": "a file, not HTTP: tests of the import",
 }

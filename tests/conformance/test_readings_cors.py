@@ -93,8 +93,24 @@ def never_across_types() -> Iterator[Case]:
         )
 
 
+def on_graphql() -> Iterator[Case]:
+    """Which answers 200 to all but a bad key, a limit and a wrong method."""
+    asked = {
+        "an answer": (post({"query": "{ __typename }"}, "/graphql"), 200),
+        "an error": (post({"query": "{ nothing }"}, "/graphql"), 200),
+        "a body that is no JSON": (post(b"{", "/graphql"), 200),
+        "a preflight": (ask("OPTIONS", "/graphql", key=None), 204),
+        "a bad key": (post({"query": "{ __typename }"}, "/graphql", key="nobody's"), 401),
+        "a wrong method": (ask("DELETE", "/graphql"), 405),
+    }
+    for what, (request, status) in asked.items():
+        yield Case(f"cors.1 {what} on /graphql", request, status, open_to_any_origin)
+        yield Case(f"cors.2 {what} on /graphql", request, status, exposes)
+
+
 @table(
     *on_every_status(),
+    *on_graphql(),
     *never_across_types(),
     *(Case(f"cors.4 {path} is 404", get(path), 404, error("Not found")) for path in SLASHES),
 )

@@ -184,7 +184,24 @@ async def test_cors(case: Case, asker: Asker) -> None:
     await asker.check(case)
 
 
-async def test_5_15_graphql_is_open_to_any_origin(asker: Asker) -> None:
-    """Whatever it answers."""
-    query = {"query": "{ __typename }"}
-    open_to_any_origin(await asker.ask(post(query, "/graphql", key=None, headers=ORIGIN)))
+@table(
+    *(
+        Case(
+            f"5.15 POST /graphql with the key {key}",
+            post({"query": "{ __typename }"}, "/graphql", key=key, headers=ORIGIN),
+            200 if key else 401,
+            open_to_any_origin,
+        )
+        for key in (KEY, None)
+    ),
+    Case(
+        "5.18 the allowed request headers on /graphql",
+        ask("OPTIONS", "/graphql", key=None, headers=PREFLIGHT),
+        204,
+        open_to_any_origin,
+        allows_what_browsers_ask,
+        header("Access-Control-Allow-Methods", "GET, HEAD, OPTIONS, POST"),
+    ),
+)
+async def test_cors_of_graphql(case: Case, asker: Asker) -> None:
+    await asker.check(case)

@@ -1,0 +1,149 @@
+"""What the specification says of GraphQL: §1, §7 and §8. Its own tests are among the api's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.conformance.asking import Asker
+from tests.conformance.cases import Case, Expectation, Request, ask, create, post, table
+from tests.conformance.expectations import carries_all_headers, open_to_any_origin
+from tests.conformance.magazine import FULL, KEY, NO_STAGING, NOT_SET_UP, VIEWER
+from tests.conformance.workplace import OpenWorkplace, Workplace
+from tests.integration.api.serving import Answer
+
+pytestmark = pytest.mark.asyncio(loop_scope="package")
+
+NEW = """createContentEntry(input: {contentTypeSlug: "posts", title: "New"}) {
+  success message entry { id }
+}"""
+ENTRIES = "contentEntries { pagination { total } }"
+
+
+def graphql(
+    document: str, key: str | None = KEY, target: str = "/graphql", **variables: Any
+) -> Request:
+    return post({"query": document, "variables": variables}, target, key=key)
+
+
+def errors(status: int, *words: str) -> Expectation:
+    """One error, with the status of REST, and nothing besides."""
+
+    def expect(answer: Answer) -> None:
+        [error] = answer.body["errors"]
+        assert error["extensions"]["status"] == status
+        assert all(word in error["message"] for word in words)
+        assert "error" not in answer.body
+
+    return expect
+
+
+@table(
+    Case(
+        "7.22 a malformed query",
+        graphql("{"),
+        200,
+        errors(400, "Syntax Error"),
+        carries_all_headers,
+        open_to_any_origin,
+    ),
+    Case("7.22 an unknown field", graphql("{ nothing }"), 200, errors(400, "'nothing'")),
+    Case("7.22 a body that is no JSON", post(b"{", "/graphql"), 200, errors(400, "valid JSON")),
+    Case(
+        "7.22 an unknown environment",
+        graphql(f"{{ {ENTRIES} }}", target="/graphql?environment=x"),
+        200,
+        errors(400, "environment", "'x'"),
+    ),
+    Case(
+        "7.22 staging that is not in the plan",
+        graphql(f"{{ {ENTRIES} }}", NO_STAGING, "/graphql?environment=staging"),
+        200,
+        errors(402, "not included in your team's plan"),
+    ),
+    Case(
+        "7.22 staging that is not set up",
+        graphql(f"{{ {ENTRIES} }}", NOT_SET_UP, "/graphql?environment=staging"),
+        200,
+        errors(404, "This team has no staging environment yet"),
+    ),
+    Case(
+        "7.22 an unknown content type",
+        graphql('{ contentEntries(type: "nothing") { data { id } } }'),
+        200,
+        errors(404, "Content type not found"),
+    ),
+    Case(
+        "7.22 an unsupported locale",
+        graphql('{ contentEntries(locale: "x") { data { id } } }'),
+        200,
+        errors(400, "Unsupported locale 'x'"),
+    ),
+    Case("7.10 no key on /graphql", graphql("{ __typename }", key=None), 401, carries_all_headers),
+    Case("1.3 there is no PUT of an entry", ask("PUT", "/v1/content/posts/harbour"), 405),
+    Case("1.3 nor a PATCH", ask("PATCH", "/v1/content/posts/harbour"), 405),
+    Case("1.3 nor a DELETE", ask("DELETE", "/v1/content/posts/harbour"), 405),
+)
+async def test_errors(case: Case, asker: Asker) -> None:
+    await asker.check(case)
+
+
+REFUSED: dict[str, tuple[str, str]] = {
+    "the plan's limit": (FULL, ""),
+    "staging that is not in the plan": (NO_STAGING, "?environment=staging"),
+    "staging that is not set up": (NOT_SET_UP, "?environment=staging"),
+    "an unknown environment": (KEY, "?environment=x"),
+    "a missing permission": (VIEWER, ""),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+async def test_7_23_a_refused_mutation_says_what_rest_says(what: str, asker: Asker) -> None:
+    key, query = REFUSED[what]
+    new = {"contentTypeSlug": "posts", "title": "New"}
+    rest = await asker.ask(post(new, f"/v1/content{query}", key=key))
+    answer = await asker.ask(graphql(f"mutation {{ {NEW} }}", key, f"/graphql{query}"))
+    assert rest.status in (400, 402, 403, 404)
+    assert answer.status == 200
+    assert answer.body["data"]["createContentEntry"] == {
+        "success": False,
+        "message": rest.body["error"],
+        "entry": None,
+    }
+
+
+async def mutated(place: Workplace, mutation: str, **variables: Any) -> Any:
+    answer = await place.ask(graphql(mutation, **variables))
+    [payload] = answer.body["data"].values()
+    assert payload["success"], payload
+    return payload
+
+
+async def test_1_1_updating_publishing_and_deleting_are_done_over_graphql(
+    open_workplace: OpenWorkplace,
+) -> None:
+    place = await open_workplace()
+    entry = (await place.ask(create("Harbour", fields={"body": "B"}))).data
+    update = """mutation ($id: ID!, $input: UpdateContentEntryInput!) {
+      updateContentEntry(id: $id, input: $input) { success message }
+    }"""
+    await mutated(place, update, id=entry["id"], input={"title": "Port", "status": "published"})
+    [listed] = (await place.get("/v1/content/posts")).data
+    assert (listed["id"], listed["title"], listed["slug"]) == (entry["id"], "Port", "harbour")
+    delete = "mutation ($id: ID!) { deleteContentEntry(id: $id) { success message } }"
+    await mutated(place, delete, id=entry["id"])
+    assert (await place.get("/v1/content/posts/harbour")).status == 404
+
+
+async def test_1_2_an_entry_that_is_published_at_once_is_created_over_graphql(
+    open_workplace: OpenWorkplace,
+) -> None:
+    place = await open_workplace()
+    document = """mutation ($input: CreateContentEntryInput!) {
+      createContentEntry(input: $input) { success message entry { publishedAt } }
+    }"""
+    new = {"contentTypeSlug": "posts", "title": "A", "status": "published", "fields": {"body": "B"}}
+    entry = (await mutated(place, document, input=new))["entry"]
+    [listed] = (await place.get("/v1/content/posts")).data
+    assert listed["publishedAt"] == entry["publishedAt"]

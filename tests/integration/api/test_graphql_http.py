@@ -1,0 +1,245 @@
+"""POST /graphql as HTTP sees it: keys, limits, positions, origins, retries; and the page there."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.integration.api.graphql import asked, create, data
+from tests.integration.api.serving import Answer, Client, Server, serving
+from tests.integration.projector.given import Given
+from write_side.repository import Repository
+
+ASK = "{ contentEntries { data { title } pagination { total } } }"
+NEW = """mutation ($title: String!) {
+  createContentEntry(input: {contentTypeSlug: "posts", title: $title}) {
+    success message entry { id title }
+  }
+}"""
+DEEP = "{" * 3_000 + "}" * 3_000
+
+
+@pytest.fixture
+async def posts(acme: Given) -> Given:
+    await acme.content_type()
+    return acme
+
+
+def error_of(answer: Answer) -> tuple[int, str]:
+    assert answer.status == 200, answer.text
+    [error] = answer.body["errors"]
+    return error["extensions"]["status"], error["message"]
+
+
+async def test_a_bad_key_is_401_as_over_rest(server: Server, posts: Given) -> None:
+    for secret in (None, "nobody's"):
+        answer = await asked(server.client(secret), ASK)
+        rest = await server.client(secret).get("/v1/content")
+        assert (answer.status, answer.body) == (rest.status, rest.body)
+        assert answer.headers["WWW-Authenticate"] == "Bearer"
+    answer = await server.client(None).post(
+        {"query": "{ __typename }"}, "/graphql", headers={"X-API-Key": "secret-of-acme"}
+    )
+    assert answer.body == {"data": {"__typename": "Query"}}
+
+
+async def test_both_doors_count_in_one_bucket(server: Server) -> None:
+    await server.workspace(requests_per_minute=1_000)
+    client = server.client()
+    left = []
+    for answer in (
+        await client.get("/v1/content"),
+        await asked(client, "{ __typename }"),
+        await asked(client, "{ nothing }"),
+        await client.get("/v1/content"),
+    ):
+        assert answer.headers["X-RateLimit-Limit"] == "1000"
+        left.append(int(answer.headers["X-RateLimit-Remaining"]))
+    assert left == sorted(left, reverse=True)
+    assert left[0] - left[-1] == 3 or left[-1] > left[0], "or the window has ended meanwhile"
+
+
+async def test_a_body_that_is_too_large_is_told_inside_the_answer(
+    database_url: str, repository: Repository
+) -> None:
+    async with serving(database_url, repository, max_body_bytes=2048) as server:
+        await server.workspace()
+        answer = await server.client().post(b" " * 2049, "/graphql")
+        assert error_of(answer) == (413, "Request body is too large")
+
+
+async def test_any_origin_may_ask(server: Server, client: Client, posts: Given) -> None:
+    preflight = await server.client(None).ask(
+        "OPTIONS",
+        "/graphql",
+        headers={"Origin": "https://x.example", "Access-Control-Request-Method": "POST"},
+    )
+    assert preflight.status == 204
+    assert "POST" in preflight.headers["Access-Control-Allow-Methods"]
+    assert preflight.headers["Access-Control-Allow-Headers"] == (
+        "Authorization, X-API-Key, X-Environment, Content-Type"
+    )
+    answers = (preflight, await asked(client, ASK), await asked(server.client(None), ASK))
+    assert {a.headers["Access-Control-Allow-Origin"] for a in answers} == {"*"}
+
+
+async def test_a_mutation_says_where_it_stands_and_a_query_waits_for_it(
+    client: Client, posts: Given, server: Server
+) -> None:
+    answer = await asked(client, NEW, title="A")
+    position = answer.headers["X-Content-Position"]
+    assert answer.headers["X-Content-Visible"] == "true"
+    rest = await client.post({"contentTypeSlug": "posts", "title": "B"})
+    for token in (position, rest.headers["X-Content-Position"]):
+        found = await data(client, ASK, headers={"X-Content-Position": token})
+        assert found["contentEntries"]["pagination"]["total"] == 2
+        assert (await client.get("/v1/content", headers={"X-Content-Position": token})).data
+    wrong = await asked(client, ASK, headers={"X-Content-Position": "x"})
+    assert error_of(wrong) == (400, "Unknown X-Content-Position")
+    beyond = server.service.positions.token("acme", 10**6)
+    wrong = await asked(client, ASK, headers={"X-Content-Position": beyond})
+    assert error_of(wrong) == (400, "X-Content-Position is beyond the log")
+    assert "X-Content-Position" not in (await asked(client, ASK)).headers
+
+
+async def test_what_is_not_visible_yet_is_503_inside_the_answer_and_waited_for_once(
+    database_url: str, repository: Repository
+) -> None:
+    async with serving(database_url, repository, projector=False, read_your_writes=0.2) as server:
+        await (await server.workspace()).content_type()
+        client = server.client()
+        answer = await asked(client, NEW, title="A")
+        assert answer.body["data"]["createContentEntry"]["success"]
+        assert answer.headers["X-Content-Visible"] == "false"
+        token = {"X-Content-Position": answer.headers["X-Content-Position"]}
+        many = "{" + " ".join(f"a{n}: contentTypes {{ id }}" for n in range(50)) + "}"
+        refused = await asked(client, many, headers=token)
+        assert {e["extensions"]["status"] for e in refused.body["errors"]} == {503}
+        assert "data" in (await asked(client, ASK)).body
+
+
+async def test_a_mutation_that_is_sent_again_is_carried_out_once(
+    server: Server, client: Client, posts: Given
+) -> None:
+    again = {"Idempotency-Key": "one"}
+    first = await asked(client, NEW, title="A", headers=again)
+    assert (await asked(client, NEW, title="A", headers=again)).body == first.body
+    other = (await asked(client, NEW, title="B", headers=again)).body["data"]["createContentEntry"]
+    assert other["message"].startswith("This idempotency key was used for a different request")
+    rest = {"contentTypeSlug": "posts", "title": "A"}
+    assert (await client.post(rest, headers=again)).status == 422
+    assert (await data(client, ASK))["contentEntries"]["pagination"]["total"] == 1
+    wrong = await asked(client, NEW, title="C", headers={"Idempotency-Key": "\t"})
+    assert wrong.body["data"]["createContentEntry"]["message"].startswith("Idempotency-Key takes")
+
+
+async def test_each_mutation_of_a_document_that_is_sent_again_is_carried_out_once(
+    client: Client, posts: Given
+) -> None:
+    document = """mutation ($id: ID!) {
+      a: createContentEntry(input: {contentTypeSlug: "posts", title: "A"}) { success entry { id } }
+      b: updateContentEntry(id: $id, input: {title: "B"}) { success entry { version title } }
+      c: updateContentEntry(id: $id, input: {title: "C"}) { success entry { version title } }
+      d: deleteContentEntry(id: $id) { success message }
+    }"""
+    entry = (await create(client, contentTypeSlug="posts", title="X"))["entry"]
+    again = {"Idempotency-Key": "one"}
+    first = await asked(client, document, id=entry["id"], headers=again)
+    assert [p["success"] for p in first.body["data"].values()] == [True] * 4
+    assert first.body["data"]["b"]["entry"] == {"version": 2, "title": "B"}
+    assert (await asked(client, document, id=entry["id"], headers=again)).body == first.body
+
+
+async def test_of_two_at_once_with_one_key_one_is_carried_out(client: Client, posts: Given) -> None:
+    again = {"Idempotency-Key": "one"}
+    answers = await asyncio.gather(
+        *(asked(client, NEW, title="A", headers=again) for _ in range(8))
+    )
+    payloads = [answer.body["data"]["createContentEntry"] for answer in answers]
+    done = [payload for payload in payloads if payload["success"]]
+    assert done
+    assert all(payload == done[0] for payload in done)
+    assert {p["message"] for p in payloads} - {done[0]["message"]} <= {
+        "A request with this Idempotency-Key is still under way"
+    }
+    assert (await data(client, ASK))["contentEntries"]["pagination"]["total"] == 1
+
+
+async def test_of_several_operations_the_named_one_is_executed(
+    client: Client, posts: Given
+) -> None:
+    document = "query A { __typename } mutation B { __typename }"
+    for name, expected in (("A", "Query"), ("B", "Mutation")):
+        answer = await client.post({"query": document, "operationName": name}, "/graphql")
+        assert answer.body == {"data": {"__typename": expected}}
+    for name in (None, "C"):
+        answer = await client.post({"query": document, "operationName": name}, "/graphql")
+        assert error_of(answer)[0] == 400
+
+
+HOSTILE: dict[str, str] = {
+    "10,000 aliases": "{" + " ".join(f"a{n}: contentTypes {{ id }}" for n in range(10_000)) + "}",
+    "101 aliases": "{" + " ".join(f"a{n}: contentTypes {{ id }}" for n in range(101)) + "}",
+    "one field 200,000 times": "{ contentTypes { " + "id " * 200_000 + "} }",
+    "one field 501 times": "{ contentTypes { " + "id " * 500 + "} }",
+    "3,000 levels": DEEP,
+    "2,400 levels of lists": "{ contentType(slug: " + "[" * 2_400 + "]" * 2_400 + ") { id } }",
+    "11 levels": '{ contentEntryById(id: "x") '
+    + '{ references(field: "x") ' * 10
+    + "{ id"
+    + "}" * 12,
+    "a fragment of itself": "{ ...A } fragment A on Query { ...A }",
+    "fragments in a circle": (
+        "{ ...A } fragment A on Query { ...B } fragment B on Query { contentTypes { id } ...A }"
+    ),
+    "a chain of 600 fragments": "{ ...F0 }"
+    + "".join(f" fragment F{n} on Query {{ ...F{n + 1} }}" for n in range(600)),
+    "pages inside of lists": (
+        "{ contentEntries(limit: 100) { data { references(field: 1) { history(limit: 100) "
+        "{ version } } } } }"
+    ),
+    "introspection in circles": (
+        "{ __schema { types { fields { type { fields { type { fields { type { fields { name } } } "
+        "} } } } } } }"
+    ),
+    "40 introspections": "{"
+    + " ".join(f"a{n}: __schema {{ types {{ name }} }}" for n in range(40))
+    + "}",
+    "directives": "{ __typename " + "@skip(if: false) " * 2_000 + "}",
+    "no operation": "fragment A on Query { __typename }",
+    "a type": "type A { b: C }",
+    "a subscription": "subscription { a }",
+    "nothing": " ",
+}
+
+
+async def test_what_asks_for_too_much_is_refused_before_anything_is_looked_up(
+    client: Client, posts: Given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def looked_up(*_: Any) -> None:
+        raise AssertionError("something was looked up")
+
+    monkeypatch.setattr("read_side.pool.Pool.fetch", looked_up)
+    statuses = {name: error_statuses(await asked(client, query)) for name, query in HOSTILE.items()}
+    assert {name: found for name, found in statuses.items() if found != {400}} == {}
+
+
+def error_statuses(answer: Answer) -> set[int]:
+    assert answer.status == 200
+    return {error["extensions"]["status"] for error in answer.body.get("errors", [])}
+
+
+async def test_the_page_is_for_browsers_and_queries_go_by_post(server: Server) -> None:
+    nobody = server.client(None)
+    page = await nobody.get("/graphql", headers={"Accept": "text/html,*/*;q=0.8"})
+    assert (page.status, page.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    assert "script-src 'self'" in page.headers["Content-Security-Policy"]
+    for path in ("/graphql", "/graphql?query={__typename}"):
+        answer = await nobody.get(path, headers={"Accept": "application/json"})
+        assert (answer.status, answer.headers["Allow"]) == (405, "OPTIONS,POST")
+    assert (await nobody.get("/graphql/nothing.js")).status == 404
+    assert (await nobody.ask("PUT", "/graphql")).status == 405
+    script = await nobody.get("/graphql/start.js")
+    assert script.headers["X-Content-Type-Options"] == "nosniff"
