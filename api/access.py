@@ -72,7 +72,12 @@ class Access:
         Raises StoreUnavailable for one that is not known while the store is away.
         """
         digest = _digest(secret)
-        found = await self._found(lambda: self._claims.keys.caller(digest) if secret else None)
+
+        def held() -> Caller | None:
+            caller = self._claims.keys.caller(digest)
+            return caller if secret else None
+
+        found = await self._found(held)
         if secret and found is None and self._away:
             # It may have been issued a moment ago: the store will tell when it is back.
             raise StoreUnavailable("keys cannot be looked for")
