@@ -42,6 +42,7 @@ async def _is_ready(base: str) -> bool:
 def lines(base: str, key: str | None) -> Iterator[str]:
     """Where things are, and with a demo key three lines to copy."""
     yield f"contentlog is ready at {base}   (Ctrl-C stops everything)"
+    yield f"  dashboard {base}/dashboard"
     yield f"  content   {base}/v1/content"
     yield f"  health    {base}/readyz   {base}/metrics"
     if key is None:
