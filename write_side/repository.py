@@ -38,6 +38,7 @@ from write_side.domain.workspace import (
     evolve_media,
     evolve_workspace,
 )
+from write_side.precedence import Precedence
 from write_side.slices import in_slices
 from write_side.store.append import Appended, slug_hash
 from write_side.store.mapper import EventMapper
@@ -81,6 +82,7 @@ class Repository:
         self._types: OrderedDict[tuple[Scope, str], ContentType] = OrderedDict()
         self.served_from_cache = 0
         self.turns = Turns()
+        self.precedence = Precedence(recorder)
 
     async def content_type(self, scope: Scope, slug: str) -> ContentType:
         """The content type of a slug; raises UnknownContentType."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import itertools
 from collections import Counter
 from typing import Any
 
@@ -18,6 +20,7 @@ from tests.integration.write_side.given import (
     magazine,
 )
 from tests.integration.write_side.holding import held
+from write_side import precedence
 from write_side.commands import ChangeStatus, RemoveContentType, ReviseContentType, UpdateEntry
 from write_side.dispatch import Executed, execute
 from write_side.domain.definition import Field
@@ -29,6 +32,7 @@ from write_side.domain.refusals import (
     VersionConflict,
 )
 from write_side.repository import Repository
+from write_side.store.append import Append, Appended
 
 
 def _remove() -> RemoveContentType:
@@ -200,3 +204,58 @@ async def test_expected_version_is_met_by_one_update_alone(
         found = await asyncio.gather(*work, return_exceptions=True)
     assert Counter(map(type, found)) == {Executed: 1, VersionConflict: 2}
     await check_store(repositories[0])
+
+
+# Whoever is slow
+
+
+def _retitle(entry_id: str, title: str) -> UpdateEntry:
+    return UpdateEntry(actor=ACTOR, scope=SCOPE, entry_id=entry_id, title=title)
+
+
+async def test_one_that_is_slow_is_not_overtaken_for_ever(
+    repositories: list[Repository], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its appends take as long as another takes to append, for as long as that goes on."""
+    monkeypatch.setattr(precedence, "GIVING_WAY", 30)
+    slow, fast, _ = repositories
+    await magazine(slow)
+    entry_id = await given.entry(slow, "post")
+    overtaken = asyncio.Event()
+    append = slow.recorder.append
+
+    async def slow_append(what: Append) -> Appended:
+        overtaken.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(0.5):
+                await overtaken.wait()
+        return await append(what)
+
+    async def go_on() -> None:
+        for number in itertools.count():
+            await execute(_retitle(entry_id, f"Fast {number}"), fast)
+            overtaken.set()
+
+    monkeypatch.setattr(slow.recorder, "append", slow_append)
+    going_on = asyncio.create_task(go_on())
+    done = await execute(_retitle(entry_id, "Slow"), slow)
+    going_on.cancel()
+    await asyncio.gather(going_on, return_exceptions=True)
+    assert len(done.events) == 1
+    await check_store(slow)
+
+
+async def test_one_that_is_paused_while_it_goes_first_stops_nobody(
+    repositories: list[Repository], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(precedence, "GIVING_WAY", 0.05)
+    monkeypatch.setattr(precedence, "TAKING", 0.05)
+    paused, other, _ = repositories
+    await magazine(paused)
+    entry_id = await given.entry(paused, "post")
+    async with paused.precedence.of(entry_id):
+        assert len((await execute(_retitle(entry_id, "Two"), other)).events) == 1
+        async with other.precedence.of(entry_id):
+            assert len((await execute(_retitle(entry_id, "Three"), other)).events) == 1
+    monkeypatch.setattr(precedence, "GIVING_WAY", 30)
+    assert len((await execute(_retitle(entry_id, "Four"), other)).events) == 1
