@@ -36,6 +36,7 @@ from write_side.handlers import (
     workspaces,
 )
 from write_side.repository import Repository
+from write_side.slices import in_slices
 from write_side.store.append import Append, Appended
 from write_side.store.conflicts import (
     Conflict,
@@ -125,7 +126,8 @@ async def _execute(command: Command, repository: Repository, attempts: int) -> E
             done = await _done(command, repository)
             return done or Executed(content_type=decision.content_type)
         try:
-            appended = await repository.recorder.append(_append(command, decision, repository))
+            append = await _append(command, decision, repository)
+            appended = await repository.recorder.append(append)
         except StaleAppend:
             _forget(command, repository)
             await asyncio.sleep(random.uniform(0, 0.002 * min(attempt, 10)))  # noqa: S311
@@ -175,9 +177,10 @@ def _forget(command: Command, repository: Repository) -> None:
         repository.forget(scope, slug)
 
 
-def _append(command: Command, decision: Decision, repository: Repository) -> Append:
+async def _append(command: Command, decision: Decision, repository: Repository) -> Append:
+    stored = repository.mapper.to_stored_event
     return Append(
-        events=[repository.mapper.to_stored_event(event) for event in decision.events],
+        events=[stored(event) async for event in in_slices(decision.events)],
         command_key=command.key,
         digest=command.digest,
         claims=decision.claims,

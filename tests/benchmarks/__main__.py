@@ -15,7 +15,7 @@ from tests.benchmarks.over_tcp import SETTINGS, over_tcp
 from tests.benchmarks.report import heading
 from tests.databases import Databases
 
-BENCHMARKS = ("append", "catch_up", "http", "visible", "rebuild", "switch", "export")
+BENCHMARKS = ("append", "catch_up", "http", "visible", "rebuild", "switch", "export", "imports")
 
 
 def main(names: list[str]) -> None:

@@ -67,6 +67,8 @@ def checked_translations(
     content_type: ContentType, language: str, translations: Mapping[str, Translation]
 ) -> dict[str, Translation]:
     """The translations with what can be translated of their fields; the rest is ignored."""
+    if not translations:
+        return {}
     fields = translatable(content_type.value_fields)
     for locale, translation in translations.items():
         check_locale(locale, "locale")

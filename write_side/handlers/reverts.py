@@ -9,7 +9,7 @@ from msgspec import UNSET, Raw, Struct, field
 
 from write_side.commands import RevertImport
 from write_side.decision import Decision, check_of, now
-from write_side.domain.entry import Entry, changes, fold
+from write_side.domain.entry import Entry, changes, contents, fold
 from write_side.domain.events import (
     EntryDeleted,
     EntryEvent,
@@ -94,21 +94,24 @@ def _undo(
     command: RevertImport, events: Sequence[EntryEvent], versions: tuple[int, int], undone: _Undone
 ) -> None:
     first, last = versions
-    entry = fold(list(events))
+    entry, then = fold(list(events)), fold(list(events[:last]))
     assert entry is not None
-    if entry.version != last:
+    assert then is not None
+    stream, version = entry_stream(entry.id), entry.version + 1
+    # What was changed and changed back, as by a later import that was taken back, is unchanged.
+    if entry.deleted or contents(entry) != contents(then):
         undone.entries.append(_left(entry, events[-1]))
     elif first == 1:
         undone.entries.append(RevertedEntry(entry.id, entry.slug, "deleted"))
         deleted = EntryDeleted(**_said(command, entry))
-        undone.deletes.append(StreamEvent(entry_stream(entry.id), last + 1, deleted))
+        undone.deletes.append(StreamEvent(stream, version, deleted))
     else:
         before = fold(list(events[: first - 1]))
         assert before is not None
         restored = _restored(command, before, entry)
         if changes(entry, restored):
             undone.entries.append(RevertedEntry(entry.id, entry.slug, "restored"))
-            undone.restores.append(StreamEvent(entry_stream(entry.id), last + 1, restored))
+            undone.restores.append(StreamEvent(stream, version, restored))
 
 
 def _left(entry: Entry, last: EntryEvent) -> RevertedEntry:

@@ -27,6 +27,7 @@ from write_side.imports.preview import Difference, Preview, State, differences
 from write_side.imports.report import Report, import_report, report_of_nothing
 from write_side.imports.wish import Wish
 from write_side.repository import Repository
+from write_side.slices import in_slices
 
 ATTEMPTS = 10
 LONGEST_NOTE = 300
@@ -84,14 +85,14 @@ async def run_import(
     refused: Refused | None = None
     for _ in range(ATTEMPTS):
         if await repository.find_import(wish.import_id) is not None:
-            again = _command(table, wish, by, request_id, None)
+            again = await _command(table, wish, by, request_id, None)
             return await _report(repository, again, wish, replayed=True)
         checked = await check(repository, table, wish)
         if expected is not None and checked.preview.digest != expected.digest:
             return Changed(checked.preview, differences(expected, checked.preview))
         if checked.preview.counts.error and not wish.options.ready_only:
             raise RowsRefused(checked.preview)
-        command = _command(table, wish, by, request_id, checked)
+        command = await _command(table, wish, by, request_id, checked)
         if not checked.preview.counts.ready:
             return report_of_nothing(command)
         try:
@@ -108,7 +109,7 @@ async def _report(
     return await import_report(repository, wish.scope, wish.import_id, replayed=replayed)
 
 
-def _command(
+async def _command(
     table: Table, wish: Wish, by: Actor, request_id: str | None, checked: Checked | None
 ) -> ImportEntries:
     """Without anything checked it only asks what came of it before."""
@@ -123,7 +124,7 @@ def _command(
         content_type_slug=wish.content_type_slug,
         import_id=wish.import_id,
         file_name=table.name,
-        entries=[command_of(outcome, wish, actor) for outcome in ready],
+        entries=[command_of(outcome, wish, actor) async for outcome in in_slices(ready)],
         language=wish.options.language,
         by=by,
         rows=tuple(_recorded(checked)) if checked else (),
