@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+import zlib
 from collections.abc import Mapping
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -63,25 +64,36 @@ def in_column(*cells: str) -> str:
 
 
 def bomb(size: int) -> bytes:
-    """A sheet that unpacks to as many bytes of nothing, in one cell."""
+    """A sheet that unpacks to as many bytes, all the same, of a thousandth of them."""
+    deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
+    first = deflate.compress(sheet(HEADINGS).encode()) + deflate.flush(zlib.Z_FULL_FLUSH)
+    again = deflate.compress(bytes(1024**2)) + deflate.flush(zlib.Z_FULL_FLUSH)
+    packed = first + again * (size // 1024**2) + deflate.flush()
+    return claiming(_stored(packed), SHEET, size, method=zipfile.ZIP_DEFLATED)
+
+
+def _stored(part: bytes) -> bytes:
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for name, part in PARTS.items():
-            archive.writestr(name, part)
-        with archive.open(SHEET, "w") as stream:
-            stream.write(sheet(HEADINGS).encode().partition(b"</sheetData>")[0])
-            stream.write(b'<row><c t="inlineStr"><is><t>')
-            for _ in range(size // 1024**2):
-                stream.write(b"0" * 1024**2)
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, usual in PARTS.items():
+            archive.writestr(name, usual)
+        archive.writestr(SHEET, part)
     return file.getvalue()
 
 
-def claiming(document: bytes, name: str, size: int) -> bytes:
-    """The same archive, its headers giving another unpacked size for the part."""
+def claiming(document: bytes, name: str, size: int, **others: int) -> bytes:
+    """The same archive, its headers giving another unpacked size for a part, and ``others``."""
     changed = bytearray(document)
-    for signature, at, name_at in ((b"PK\x03\x04", 22, 30), (b"PK\x01\x02", 24, 46)):
-        start = document.find(signature)
-        while document[start + name_at : start + name_at + len(name)] != name.encode():
+    for signature, shift, length in ((b"PK\x03\x04", 0, 30), (b"PK\x01\x02", 2, 46)):
+        start = document.index(signature)
+        while document[start + length :][: len(name)] != name.encode():
             start = document.index(signature, start + 4)
-        changed[start + at : start + at + 4] = size.to_bytes(4, "little")
+        for field, value in {**others, "size": size}.items():
+            at, width = _FIELDS[field]
+            at += start + shift
+            changed[at : at + width] = value.to_bytes(width, "little")
     return bytes(changed)
+
+
+_FIELDS = {"flags": (6, 2), "method": (8, 2), "crc": (14, 4), "size": (22, 4)}
+"""Where a local header has them; the central one has them two bytes further on."""

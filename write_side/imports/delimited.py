@@ -9,13 +9,15 @@ from itertools import islice
 
 from write_side.imports.files import DELIMITERS, Choice, FileRefused, Limits, Table
 from write_side.imports.guard import unguard
-from write_side.imports.tabulating import Record, tabulated
+from write_side.imports.tabulating import Record, tabulated, too_wide
 from write_side.imports.transcribing import transcribed
 
 _SAMPLE = 50
 _NAMED = re.compile('"?sep=([^"\r\n])"?(?:\r\n|\r|\n)', re.IGNORECASE)
 """The line by which Excel is told the separator; it does not count it as a row."""
-_LINE = re.compile("[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_LINE = re.compile("[^\r\n]++(?:\r\n|\r|\n)?|\r\n|\r|\n")
+_CELLS = 16_384
+"""Of any row of a spreadsheet, blank ones included."""
 
 
 def delimited_table(document: bytes, name: str, choice: Choice, limits: Limits) -> Table:
@@ -68,6 +70,8 @@ def _records(text: str, delimiter: str, limits: Limits, start: int = 0) -> Itera
             return
         except csv.Error as error:
             raise FileRefused(_reason(error, begun, limits)) from None
+        if len(record) > _CELLS:
+            raise FileRefused(too_wide(limits))
         number += 1
         begun = reader.line_num + first
         yield number, [unguard(cell) for cell in record]

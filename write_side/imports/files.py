@@ -52,7 +52,11 @@ NO_CHOICE = Choice()
 
 
 class Limits(Struct, frozen=True):
-    """What reading a file may take. ``memory_bytes`` is address space, not what is resident."""
+    """What reading a file may take.
+
+    ``rows`` that are not blank, but ``cells`` that are: a workbook has them where it formats.
+    ``memory_bytes`` is address space, not what is resident.
+    """
 
     upload_bytes: int = 16 * 1024**2
     unpacked_bytes: int = 128 * 1024**2
@@ -63,6 +67,7 @@ class Limits(Struct, frozen=True):
     rows: int = 2_000
     row_number: int = 100_000
     columns: int = 500
+    cells: int = 1_000_000
     cell_characters: int = 1_000_000
     workbook_cell_characters: int = 32_767
     text_bytes: int = 16 * 1024**2

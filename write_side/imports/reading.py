@@ -82,16 +82,19 @@ async def _answer(file: BinaryIO, task: Task) -> Answer:
         async with asyncio.timeout(limits.seconds), _worker(file, task) as worker:
             assert worker.stdout is not None
             document = await _bounded(worker.stdout, limits.text_bytes + _ROOM)
+            if document is None:
+                return Answer(refusal="holds too much text: split it into several files")
             status = await worker.wait()
     except TimeoutError:
         return Answer(refusal=TOO_MUCH)
-    if document is None:
-        return Answer(refusal="holds too much text: split it into several files")
     if -status in _STOPPED:
         return Answer(refusal=TOO_MUCH)
     if status != 0:
         return Answer(failure=f"the worker ended with {status}")
-    return _answers.decode(document)
+    try:
+        return _answers.decode(document)
+    except msgspec.DecodeError as error:
+        return Answer(failure=f"the worker's answer is none: {error}")
 
 
 @asynccontextmanager
@@ -118,7 +121,8 @@ async def _worker(file: BinaryIO, task: Task) -> AsyncIterator[Process]:
     finally:
         if process.returncode is None:
             process.kill()
-            await process.wait()
+            # Waiting alone would go on for ever where more has been said than was read.
+            await process.communicate()
 
 
 async def _bounded(stream: asyncio.StreamReader, limit: int) -> bytes | None:

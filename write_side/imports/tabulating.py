@@ -21,8 +21,10 @@ def tabulated(
     if number != 1 or _width(headings) == 0:
         raise FileRefused("has no headings: its first row names the columns")
     rows: list[Row] = []
-    room = limits.text_bytes - _checked(1, headings, limits.columns, cell_characters)
+    room = limits.text_bytes - _checked(1, headings, limits, cell_characters)
     for number, cells in records:
+        if number > limits.row_number:
+            raise FileRefused(too_far(number, limits))
         if _width(cells) == 0:
             continue
         if len(rows) == limits.rows:
@@ -32,7 +34,7 @@ def tabulated(
                 f"has more cells in row {number} than there are headings:"
                 " name every column in the first row, or choose another separator"
             )
-        room -= _checked(number, cells, limits.columns, cell_characters)
+        room -= _checked(number, cells, limits, cell_characters)
         if room < 0:
             raise FileRefused("holds too much text: split it into several files")
         rows.append(Row(number, tuple(cells)))
@@ -52,6 +54,17 @@ def letters(column: int) -> str:
     return name
 
 
+def too_far(number: int, limits: Limits) -> str:
+    return (
+        f"reaches down to row {number:,}, and is read to row {limits.row_number:,}:"
+        " delete what stands far below the table"
+    )
+
+
+def too_wide(limits: Limits) -> str:
+    return f"has more than {limits.columns} columns: leave out those that are not imported"
+
+
 def _width(cells: Sequence[str]) -> int:
     """Up to the last cell that is not blank."""
     return next((at for at in range(len(cells), 0, -1) if cells[at - 1].strip()), 0)
@@ -61,10 +74,10 @@ def _filled(cells: Sequence[str], width: int) -> tuple[str, ...]:
     return (*cells[:width], *[""] * (width - len(cells)))
 
 
-def _checked(number: int, cells: Sequence[str], columns: int, cell_characters: int) -> int:
+def _checked(number: int, cells: Sequence[str], limits: Limits, cell_characters: int) -> int:
     """How many bytes of text they hold."""
-    if len(cells) > columns and _width(cells) > columns:
-        raise FileRefused(f"has more than {columns} columns: leave out those that are not imported")
+    if len(cells) > limits.columns < _width(cells):
+        raise FileRefused(too_wide(limits))
     for column, cell in enumerate(cells):
         if len(cell) > cell_characters:
             raise FileRefused(

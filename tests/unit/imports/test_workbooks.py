@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.workbooks import HEADINGS, PARTS, SHEET, in_column, sheet, strings, workbook
-from write_side.imports.files import LIMITS, NO_CHOICE, Choice, FileRefused, Table
+from write_side.imports.files import LIMITS, NO_CHOICE, Choice, FileRefused, Limits, Table
 from write_side.imports.xlsx.workbook import workbook_table
 from write_side.imports.xstring import escaped
 
@@ -60,9 +60,7 @@ def test_what_xlsxwriter_writes(epoch: int) -> None:
         page.write_formula(1, 5, "=1+1", None, 2)
         page.write_rich_string(1, 6, "a ", book.add_format({"bold": True}), "b ", "c")
 
-    read = with_xlsxwriter(
-        fill, default_date_1904=False, **{"date_1904": True} if epoch == 1904 else {}
-    )
+    read = with_xlsxwriter(fill, date_1904=epoch == 1904)
     assert (read.sheets, read.sheet, read.epoch) == (("Posts",), "Posts", epoch)
     assert read.rows[0].cells == (
         " =1\r\n_x000D_ ",
@@ -161,8 +159,8 @@ def test_shared_strings_are_joined_and_their_readings_left_out() -> None:
 
 
 def test_rows_are_numbered_where_the_sheet_does_not() -> None:
-    rows = '<row r="4"><c><v>1</v></c><c r="D4"><v>2</v></c><c><v>3</v></c></row><row/><row><c><v>4</v></c></row>'
-    read = table(workbook(HEADINGS + rows))
+    fourth = '<row r="4"><c><v>1</v></c><c r="D4"><v>2</v></c><c><v>3</v></c></row>'
+    read = table(workbook(f"{HEADINGS}{fourth}<row/><row><c><v>4</v></c></row>"))
     assert [(row.number, row.cells) for row in read.rows] == [
         (4, ("1", "", "", "2", "3")),
         (6, ("4", "", "", "", "")),
@@ -211,6 +209,12 @@ def test_dates_since_1904() -> None:
 def test_what_is_refused_is_told_by_its_place(rows: str, said: str) -> None:
     with pytest.raises(FileRefused, match=said):
         table(workbook(rows))
+
+
+def test_blank_cells_are_counted_too() -> None:
+    document = io.BytesIO(workbook(in_column("/><c>", "/><c>")))
+    with pytest.raises(FileRefused, match="has too many cells, blank ones included"):
+        workbook_table(document, "x.xlsx", NO_CHOICE, Limits(cells=4))
 
 
 def test_two_thousand_rows_blank_ones_not_counted() -> None:

@@ -10,6 +10,8 @@ from write_side.imports.files import FileRefused
 from write_side.imports.xlsx.archive import DAMAGED
 
 _DEPTH = 64
+_TOKEN_BYTES = 1024**2
+"""Of an element's name and attributes, say. The parser begins anew with it at every chunk."""
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 
 
@@ -25,7 +27,7 @@ class Handler(Protocol):
 def parse(chunks: Iterable[bytes], handler: Handler) -> None:
     """Raises FileRefused, and whatever the handler does."""
     parser = expat.ParserCreate(namespace_separator=" ")
-    depth = 0
+    depth = fed = 0
 
     def start(name: str, attributes: dict[str, str]) -> None:
         nonlocal depth
@@ -48,6 +50,9 @@ def parse(chunks: Iterable[bytes], handler: Handler) -> None:
     try:
         for chunk in chunks:
             parser.Parse(chunk, False)
+            fed += len(chunk)
+            if fed - parser.CurrentByteIndex > _TOKEN_BYTES:
+                raise FileRefused(DAMAGED)
         parser.Parse(b"", True)
     except expat.ExpatError:
         raise FileRefused(DAMAGED) from None

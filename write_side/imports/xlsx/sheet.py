@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from write_side.imports.files import Epoch, FileRefused, Limits, Trouble
-from write_side.imports.tabulating import letters
+from write_side.imports.tabulating import letters, too_far
 from write_side.imports.xlsx.archive import DAMAGED
 from write_side.imports.xlsx.formats import Kind
 from write_side.imports.xlsx.markup import parse
@@ -14,6 +14,8 @@ from write_side.imports.xlsx.strings import ESCAPE_WIDTH
 from write_side.imports.xlsx.values import INDEX, Cell, cell_of
 
 _CELL = re.compile("([A-Z]{1,3})([1-9][0-9]{0,6})")
+_ROWS, _COLUMNS = 1_048_576, 16_384
+"""Of any worksheet."""
 _BLANK_ROWS = 5
 """Times as many rows as are imported may turn out to be blank when their strings are known."""
 
@@ -33,7 +35,7 @@ class SheetReader:
         self._in_reading = False
         self._pieces: dict[str, list[str]] = {}
         self._length = 0
-        self._not_blank = 0
+        self._not_blank = self._cells = 0
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         match name:
@@ -76,6 +78,8 @@ class SheetReader:
             if not INDEX.fullmatch(written) or int(written) < number:
                 raise FileRefused(DAMAGED)
             number = int(written)
+        if number > _ROWS:
+            raise FileRefused(DAMAGED)
         self._number, self._column, self._row = number, -1, {}
 
     def _end_row(self, row: dict[int, Cell]) -> None:
@@ -84,7 +88,7 @@ class SheetReader:
             return
         limits = self._limits
         if self._number > limits.row_number:
-            raise FileRefused(_too_far(self._number, limits))
+            raise FileRefused(too_far(self._number, limits))
         self.rows[self._number] = row
         self._not_blank += any(isinstance(cell, str) and cell.strip() for cell in row.values())
         # The headings are a row too.
@@ -99,6 +103,11 @@ class SheetReader:
             if match is None or int(match[2]) != self._number or _index(match[1]) < column:
                 raise FileRefused(DAMAGED)
             column = _index(match[1])
+        self._cells += 1
+        if column >= _COLUMNS:
+            raise FileRefused(DAMAGED)
+        if self._cells > self._limits.cells:
+            raise FileRefused("has too many cells, blank ones included: delete empty rows below it")
         self._column = column
         self._type, self._style = attributes.get("t", "n"), attributes.get("s", "0")
         self._pieces, self._length, self._element = {}, 0, ""
@@ -128,7 +137,7 @@ class SheetReader:
     def _check_dimension(self, ref: str) -> None:
         last = _CELL.fullmatch(ref.rpartition(":")[2])
         if last is not None and int(last[2]) > self._limits.row_number:
-            raise FileRefused(_too_far(int(last[2]), self._limits))
+            raise FileRefused(too_far(int(last[2]), self._limits))
 
 
 def read_sheet(
@@ -138,13 +147,6 @@ def read_sheet(
     reader = SheetReader(kinds, epoch, limits)
     parse(chunks, reader)
     return reader
-
-
-def _too_far(row: int, limits: Limits) -> str:
-    return (
-        f"reaches down to row {row:,}, and is read to row {limits.row_number:,}:"
-        " delete what stands far below the table"
-    )
 
 
 def _index(name: str) -> int:
