@@ -18,12 +18,12 @@ _TYPES = {
     "start.css": "text/css",
     "start.js": "text/javascript",
 }
-# Fonts in data: are in the stylesheet; the editor puts its own measures into style attributes.
+# Fonts in data: are in the stylesheet.
 _POLICY = "; ".join(
     (
         "default-src 'none'",
         "script-src 'self'",
-        "style-src 'self' 'unsafe-inline'",
+        "style-src 'self'",
         "font-src data:",
         "img-src 'self' data:",
         "connect-src 'self'",

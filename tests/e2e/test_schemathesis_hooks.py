@@ -22,7 +22,7 @@ def case(*wrong: str, unknown: tuple[str, ...] = (), **parts: Any) -> Any:
         ),
     ]
     data = Made(parameter=wrong[0] if len(wrong) == 1 else None, mutations=mutations)
-    parts = {"method": "GET", "query": {}, "headers": {}, **parts}
+    parts = {"method": "GET", "path": "/v1/content", "query": {}, "headers": {}, **parts}
     return Made(**parts, meta=Made(phase=Made(data=data)))
 
 
@@ -49,6 +49,14 @@ def test_the_header_s_environment_may_be_wrong_beside_the_query_s_and_nothing_el
     assert not forgiven("ST202", case("X-Environment", **twice), 400)
     assert forgiven("ST201", case("X-Environment", unknown=("query", "header"), **twice), 200)
     assert not forgiven("ST201", case("X-Environment", unknown=("body",), **twice), 200)
+
+
+def test_graphql_may_answer_200_to_what_is_against_the_document_and_nothing_else_may() -> None:
+    asked = case("Idempotency-Key", method="POST", path="/graphql")
+    assert forgiven("ST201", asked, 200)
+    assert not forgiven("ST201", case("Idempotency-Key", method="POST"), 200)
+    assert not forgiven("ST202", asked, 200)
+    assert not forgiven("ST201", asked, 500)
 
 
 def test_most_unknown_slugs_become_fields_but_some_are_sent() -> None:

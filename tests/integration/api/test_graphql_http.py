@@ -174,8 +174,8 @@ async def test_of_several_operations_the_named_one_is_executed(
     for name, expected in (("A", "Query"), ("B", "Mutation")):
         answer = await client.post({"query": document, "operationName": name}, "/graphql")
         assert answer.body == {"data": {"__typename": expected}}
-    for name in (None, "C"):
-        answer = await client.post({"query": document, "operationName": name}, "/graphql")
+    for unknown in (None, "C"):
+        answer = await client.post({"query": document, "operationName": unknown}, "/graphql")
         assert error_of(answer)[0] == 400
 
 

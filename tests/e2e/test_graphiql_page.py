@@ -1,0 +1,48 @@
+"""GraphiQL in a real browser, as somebody who tries a query there sees it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.e2e.browser import Visit, chromium, visiting
+from tests.integration.api.serving import ACME, Server, serving
+from write_side.repository import Repository
+
+EXAMPLE = "Hello, browser!"
+
+
+@pytest.fixture
+async def visit(database_url: str, repository: Repository) -> AsyncIterator[Visit]:
+    chromium()
+    async with serving(database_url, repository) as server:
+        await _magazine(server)
+        async with visiting(str(server.session._base_url).rstrip("/")) as visit:
+            await visit.page.goto(f"{visit.origin}/graphql")
+            yield visit
+
+
+async def _magazine(server: Server) -> None:
+    acme = await server.workspace()
+    await acme.content_type()
+    await acme.entry(EXAMPLE.lower())
+    await server.caught_up()
+
+
+async def test_a_query_is_run_there_with_a_key_and_nothing_is_asked_of_another_host(
+    visit: Visit,
+) -> None:
+    page = visit.page
+    await page.locator(".access input").fill(ACME)
+    await page.locator(".access button").click()
+    # The schema has been asked for with the key: the documentation knows the types.
+    await page.locator("button[aria-label='Show Documentation Explorer']").click()
+    await page.locator(".graphiql-doc-explorer", has_text="ContentEntryPage").wait_for()
+    await page.locator("button.graphiql-execute-button").click()
+    answer = page.locator(".graphiql-response", has_text='"total": 1')
+    await answer.wait_for()
+    assert EXAMPLE.title() in await answer.inner_text()
+    assert visit.complaints == []
+    assert len(visit.asked) >= 8
+    assert visit.strayed == []
