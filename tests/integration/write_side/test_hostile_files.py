@@ -29,7 +29,7 @@ from tests.workbooks import (
 )
 from write_side.imports.files import LIMITS, NO_CHOICE, FileRefused, Limits
 from write_side.imports.reading import read_file
-from write_side.imports.worker import TOO_MUCH, Answer, Task
+from write_side.imports.worker import TOO_MUCH, Answer, Task, answer_to
 
 MIB = 1024**2
 DAMAGED = "is damaged: open it in a spreadsheet program"
@@ -128,6 +128,13 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "a sparse sheet": (lambda: with_sheet(SPARSE), "reaches down to row 1,048,576"),
     "a sparse row": (lambda: rows('<row r="1048576"><c><v>1</v></c></row>'), "to row 1,048,576"),
     "a sparse column": (lambda: rows('<row><c r="XFD2"><v>1</v></c></row>'), "in column XFD: at"),
+    "a long attribute": (lambda: rows(f'<row x="{X_15_MB}"/>', "<row"), DAMAGED),
+    "a long text": (lambda: rows(f'<row><c t="str"><v>{X_15_MB}</v></c></row>'), LONG),
+    "one string for all cells": (one_string_for_all_cells, "holds too much text: split it"),
+}
+
+
+BROKEN: dict[str, tuple[Callable[[], bytes], str]] = {
     "parts outside of itself": (lambda: named("xl/../../../etc/x"), "names files outside of"),
     "parts at the root": (lambda: named("/etc/x"), "names files outside of itself"),
     "parts twice": (lambda: named("xl/workbook.xml"), DAMAGED),
@@ -141,8 +148,6 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "no sheet": (lambda: workbook(parts={SHEET: None}), DAMAGED),
     "no XML": (lambda: with_sheet(sheet(HEADINGS)[:-3]), DAMAGED),
     "deep XML": (lambda: with_sheet(sheet("<row>" * 50_000)), DAMAGED),
-    "a long attribute": (lambda: rows(f'<row x="{X_15_MB}"/>', "<row"), DAMAGED),
-    "a long text": (lambda: rows(f'<row><c t="str"><v>{X_15_MB}</v></c></row>'), LONG),
     "a string that there is not": (lambda: rows('<row><c t="s"><v>7</v></c></row>'), DAMAGED),
     "a string below none": (lambda: rows('<row><c t="s"><v>-1</v></c></row>'), DAMAGED),
     "a row below none": (lambda: rows('<row r="-1"><c><v>7</v></c></row>'), DAMAGED),
@@ -151,8 +156,14 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "a cell of another row": (lambda: rows('<row r="2"><c r="A3"><v>7</v></c></row>'), DAMAGED),
     "a number that is none": (lambda: rows("<row><c><v>NaN</v></c></row>"), DAMAGED),
     "a row without end": (lambda: rows("<row>", "<c/>" * 20_000, "</row>"), DAMAGED),
-    "one string for all cells": (one_string_for_all_cells, "holds too much text: split it"),
 }
+
+
+@pytest.mark.parametrize(("made", "said"), BROKEN.values(), ids=BROKEN)
+def test_a_broken_workbook_is_refused(made: Callable[[], bytes], said: str) -> None:
+    answer = answer_to(Task("x.xlsx", NO_CHOICE, LIMITS), io.BytesIO(made()))
+    assert answer.refusal is not None, answer
+    assert said in answer.refusal
 
 
 @pytest.mark.parametrize(("made", "said"), HOSTILE.values(), ids=HOSTILE)
