@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 import msgspec
 from msgspec import Raw, Struct
 
 from read_side.content_types import FieldRow
+from read_side.rendering import Stage
 from write_side.domain.history import Change, FieldChange
 
 LONGEST = 400
@@ -32,28 +33,36 @@ class Step(Struct, frozen=True):
     differences: list[Difference]
 
 
-def steps(changes: Iterable[Change], fields: tuple[FieldRow, ...]) -> list[Step]:
-    """A field that the type no longer has goes by its slug."""
+def steps(
+    changes: Iterable[Change], fields: Iterable[FieldRow], stages: Iterable[Stage]
+) -> list[Step]:
+    """What the type no longer has goes by its slug, or its id."""
     names = {field.slug: field.name for field in fields}
+    stage_names = {stage.id: stage.name for stage in stages}
     return [
         Step(
             change.version,
             change.at,
             change.actor,
             change.action,
-            [_difference(one, names) for one in change.fields],
+            [_difference(one, names, stage_names) for one in change.fields],
         )
         for change in changes
     ]
 
 
-def _difference(change: FieldChange, names: dict[str, str]) -> Difference:
+def _difference(
+    change: FieldChange, names: Mapping[str, str], stages: Mapping[str, str]
+) -> Difference:
     path, locale = change.field, ""
     if path.startswith("translations."):
         _, locale, path = path.split(".", 2)
+    before, after = _text(change.before), _text(change.after)
+    if path == "stage":
+        before, after = (one and stages.get(one, one) for one in (before, after))
     slug = path.removeprefix("fields.")
     name = _NAMES[path] if path in _NAMES else names.get(slug, slug)
-    return Difference(name, locale, _text(change.before), _text(change.after))
+    return Difference(name, locale, before, after)
 
 
 def _text(value: Raw) -> str | None:

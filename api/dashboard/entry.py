@@ -37,13 +37,14 @@ async def page(visit: Visit) -> web.StreamResponse:
     locale = parameters.locale(query) if locale else ""
     at = parameters.as_of({"asOf": query.get("asOf", "")})
     looked = await _looked(visit, entry_id, locale, at)
-    changes = await _history(visit, looked, query.get("before", ""))
+    stages = await _stages(visit, looked)
+    changes = await _history(visit, looked, stages, query.get("before", ""))
     return await show(
         visit,
         "entry.html",
         looked=looked,
         entry=looked.entry,
-        stage=await _stage(visit, looked),
+        stage=stage_of(stages, looked.entry),
         lines=await _lines(visit, looked, locale),
         locale=locale,
         at=at,
@@ -64,15 +65,16 @@ async def _looked(visit: Visit, entry_id: str, locale: str, at: datetime | None)
     )
 
 
-async def _stage(visit: Visit, looked: Looked) -> Stage | None:
+async def _stages(visit: Visit, looked: Looked) -> tuple[Stage, ...]:
+    """As they are now, for an entry of the past too."""
     scope = visit.scope
     try:
         found = await content_type(
             visit.service.read_model, scope.workspace, scope.environment, looked.type_slug
         )
     except TypeNotFound:
-        return None
-    return stage_of(found.stages, looked.entry)
+        return ()
+    return found.stages
 
 
 async def _lines(visit: Visit, looked: Looked, locale: str) -> list[Line]:
@@ -92,7 +94,9 @@ async def _lines(visit: Visit, looked: Looked, locale: str) -> list[Line]:
     ]
 
 
-async def _history(visit: Visit, looked: Looked, before: str) -> list[Step]:
+async def _history(
+    visit: Visit, looked: Looked, stages: tuple[Stage, ...], before: str
+) -> list[Step]:
     """Of the log, which may be a change ahead of what is shown; in the past, nothing later."""
     number = int(before) if before.isascii() and before.isdigit() and len(before) < 9 else None
     if visit.request.query.get("asOf"):
@@ -100,4 +104,4 @@ async def _history(visit: Visit, looked: Looked, before: str) -> list[Step]:
         number = latest if number is None else min(number, latest)
     asked = Asked(looked.entry.id, limit=CHANGES, before=number)
     [changes] = await histories(visit.service.repository, visit.scope, [asked])
-    return steps(changes, looked.definition)
+    return steps(changes, looked.definition, stages)

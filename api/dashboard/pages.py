@@ -14,7 +14,7 @@ from api.dashboard import cookie
 from api.dashboard.shell import shell_of
 from api.dashboard.templates import rendered
 from api.dashboard.visit import ROOT, SignedOut, Visit, check, check_token, link, visit_of
-from api.errors import BadRequest, RateLimited, error_response, status_of
+from api.errors import RETRY_AFTER, BadRequest, RateLimited, status_of
 from api.observing import log_fault, request_id
 
 Form = MultiDictProxy[str]
@@ -114,7 +114,7 @@ async def refusal(visit: Visit, error: Exception) -> web.StreamResponse:
     if isinstance(error, RateLimited):
         response.headers["Retry-After"] = str(error.wait)
     if status == 503:
-        response.headers["Retry-After"] = error_response(error).headers["Retry-After"]
+        response.headers["Retry-After"] = RETRY_AFTER
     return response
 
 

@@ -53,7 +53,6 @@ async def sign_out(visit: Visit, _form: Form) -> web.StreamResponse:
     await visit.request.app[SESSIONS].end(visit.session)
     response = see(link("sign-in"))
     cookie.take(visit.request, response)
-    response.headers["Clear-Site-Data"] = '"cache"'
     return response
 
 

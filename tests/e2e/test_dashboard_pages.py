@@ -193,3 +193,16 @@ async def test_a_theme_is_chosen_and_kept_and_projections_follow(visit: Visit) -
     await page.evaluate("document.getElementById('head').textContent = 'old'")
     await expect(page.locator("#head")).to_have_text(re.compile(r"^\d+$"))
     await expect(page.get_by_text("Up to date")).to_be_visible()
+
+
+async def test_scripts_are_not_needed(place: Place) -> None:
+    context = await place.browser.new_context(java_script_enabled=False)
+    page = await signed_in(Visit(await context.new_page(), place.origin))
+    await page.get_by_label("Search in titles").fill("hello")
+    await page.get_by_label("Status").select_option("published")
+    await page.get_by_role("button", name="Apply").click()
+    await expect(page.locator("#results-heading")).to_have_text("1 entry")
+    await expect(page.get_by_label("Search in titles")).to_have_value("hello")
+    await page.get_by_role("button", name="Sign out").click()
+    await expect(page.get_by_label("API key")).to_be_visible()
+    await context.close()

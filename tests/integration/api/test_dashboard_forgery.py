@@ -12,6 +12,8 @@ from api.limits.bucket import Standing
 from tests.integration.api.dashboard import browser, signed_in
 from tests.integration.api.serving import Server
 from tests.integration.projector.given import Given
+from write_side.store.conflicts import StoreUnavailable
+from write_side.store.recorder import Recorder
 
 SIGN_OUT = "/dashboard/sign-out"
 FOREIGN: list[Mapping[str, str]] = [
@@ -104,6 +106,19 @@ async def test_whatever_goes_wrong_is_a_page(server: Server, acme: Given) -> Non
             assert answer.status == status, path
             assert "<h1" in answer.text
             assert "Sign out" in answer.text
+
+
+async def test_a_database_that_is_away_is_a_page_too(
+    server: Server, acme: Given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*_: object) -> None:
+        raise StoreUnavailable("away")
+
+    async with signed_in(server) as visitor:
+        monkeypatch.setattr(Recorder, "fetch", away)
+        answer = await visitor.get("/dashboard/entries")
+        assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
+        assert "Nothing is lost" in answer.text
 
 
 async def test_staging_that_the_plan_lacks_is_said_on_the_page(server: Server) -> None:
