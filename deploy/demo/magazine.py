@@ -20,7 +20,7 @@ from write_side.dispatch import execute
 from write_side.domain.events import EntryDeleted, EntryUpdated, Translation, WorkspaceCreated
 from write_side.domain.identity import PRODUCTION, Actor, Scope, derived_id, entry_stream
 from write_side.imports.columns import matched
-from write_side.imports.files import csv_table
+from write_side.imports.delimited import csv_table
 from write_side.imports.job import run_import
 from write_side.imports.wish import Wish
 from write_side.manifest import load_manifest

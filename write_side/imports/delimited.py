@@ -7,7 +7,15 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from write_side.imports.files import DELIMITERS, Choice, FileRefused, Limits, Table
+from write_side.imports.files import (
+    DELIMITERS,
+    LIMITS,
+    NO_CHOICE,
+    Choice,
+    FileRefused,
+    Limits,
+    Table,
+)
 from write_side.imports.guard import unguard
 from write_side.imports.tabulating import Record, tabulated, too_wide
 from write_side.imports.transcribing import transcribed
@@ -18,6 +26,14 @@ _NAMED = re.compile('"?sep=([^"\r\n])"?(?:\r\n|\r|\n)', re.IGNORECASE)
 _LINE = re.compile("[^\r\n]++(?:\r\n|\r|\n)?|\r\n|\r|\n")
 _CELLS = 16_384
 """Of any row of a spreadsheet, blank ones included."""
+
+
+def csv_table(document: bytes, name: str) -> Table:
+    """The table of a CSV document that is ours, read in this very process. Raises FileRefused."""
+    try:
+        return delimited_table(document, name, NO_CHOICE, LIMITS)
+    except FileRefused as refused:
+        raise FileRefused(f"{name} {refused}") from None
 
 
 def delimited_table(document: bytes, name: str, choice: Choice, limits: Limits) -> Table:

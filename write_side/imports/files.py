@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
@@ -77,7 +76,6 @@ class Limits(Struct, frozen=True):
 
 
 LIMITS = Limits()
-MAX_BYTES = LIMITS.upload_bytes
 
 
 class Row(Struct, frozen=True):
@@ -114,27 +112,3 @@ class Table(Struct, frozen=True):
     delimiter: str | None = None
     epoch: Epoch | None = None
     troubles: tuple[Trouble, ...] = ()
-
-
-def read_table(path: Path) -> Table:
-    """The table in a CSV file. Raises FileRefused."""
-    if path.suffix.lower() != ".csv":
-        raise FileRefused(f"{path} is no CSV file: its name must end in .csv")
-    try:
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            raise FileRefused(f"{path} has {size:,} bytes; at most {MAX_BYTES:,} are imported")
-        document = path.read_bytes()
-    except OSError as error:
-        raise FileRefused(f"{path} cannot be read: {error.strerror}") from None
-    return csv_table(document, path.name)
-
-
-def csv_table(document: bytes, name: str) -> Table:
-    """The table of a CSV document. Raises FileRefused."""
-    from write_side.imports.delimited import delimited_table
-
-    try:
-        return delimited_table(document, name, NO_CHOICE, LIMITS)
-    except FileRefused as refused:
-        raise FileRefused(f"{name} {refused}") from None

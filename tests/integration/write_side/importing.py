@@ -14,7 +14,8 @@ from write_side.domain.events import EntryCreated
 from write_side.domain.identity import Actor, Scope
 from write_side.imports.check import preview
 from write_side.imports.columns import matched
-from write_side.imports.files import Table, csv_table
+from write_side.imports.delimited import csv_table
+from write_side.imports.files import Table
 from write_side.imports.job import Changed, run_import
 from write_side.imports.preview import Preview
 from write_side.imports.report import Report

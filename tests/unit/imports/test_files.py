@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from write_side.imports.files import MAX_BYTES, FileRefused, csv_table, read_table
+from write_side.imports.delimited import csv_table
+from write_side.imports.files import FileRefused
 
 
 @pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
@@ -41,18 +40,3 @@ def test_two_thousand_rows_and_no_more() -> None:
 def test_a_file_that_cannot_be_read_says_why(document: bytes, said: str) -> None:
     with pytest.raises(FileRefused, match=said):
         csv_table(document, "x.csv")
-
-
-def test_a_large_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "large.csv"
-    with path.open("wb") as file:
-        file.truncate(MAX_BYTES + 1)
-    with pytest.raises(FileRefused, match=r"has 16,777,217 bytes; at most 16,777,216"):
-        read_table(path)
-
-
-def test_other_files_are_refused_by_their_name(tmp_path: Path) -> None:
-    with pytest.raises(FileRefused, match=r"notes\.txt is no CSV file"):
-        read_table(tmp_path / "notes.txt")
-    with pytest.raises(FileRefused, match=r"none\.csv cannot be read: No such file"):
-        read_table(tmp_path / "none.csv")
