@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Raw
 
 from projector.projection import Recorded, needs
-from projector.rows import EntryState, KeyRow, Rows, TypeRow, WorkspaceRow
+from projector.rows import EntryState, ImportRow, KeyRow, Rows, TypeRow, WorkspaceRow
 from projector.statements import statement
 from write_side.domain.definition import Field, Stage
 from write_side.domain.entry import Entry
@@ -23,6 +23,7 @@ _SIZES = statement("known_sizes")
 _TYPES = statement("known_types")
 _WORKSPACES = statement("known_workspaces")
 _KEYS = statement("known_keys")
+_IMPORTS = statement("known_imports")
 
 _VALUES = msgspec.json.Decoder(dict[str, Raw])
 _TRANSLATIONS = msgspec.json.Decoder(dict[str, Translation])
@@ -70,6 +71,9 @@ async def known_rows(
     if wanted.keys:
         rows = await connection.fetch(_KEYS, list(wanted.keys))
         before.keys.update((row["id"], _key(row)) for row in rows)
+    if wanted.imports:
+        rows = await connection.fetch(_IMPORTS, list(wanted.imports))
+        before.imports.update((row["id"], ImportRow(**row)) for row in rows)
     return before
 
 

@@ -20,6 +20,7 @@ from projector.rows import (
     given_up,
 )
 from write_side.domain import events as e
+from write_side.domain.history import actor_name
 from write_side.domain.identity import PRODUCTION
 
 
@@ -43,11 +44,12 @@ class Needs(Struct):
     types: set[str]
     workspaces: set[str]
     keys: set[str]
+    imports: set[str]
 
 
 def needs(batch: Iterable[Recorded]) -> Needs:
     """What the batch builds on that it does not itself begin."""
-    found = Needs(set(), set(), set(), set())
+    found = Needs(set(), set(), set(), set(), set())
     begun: set[str] = set()
     for recorded in batch:
         event = recorded.event
@@ -60,6 +62,8 @@ def needs(batch: Iterable[Recorded]) -> Needs:
                 found.workspaces.add(event.workspace)
             case e.KeyPermissionsChanged() | e.KeyRevoked():
                 found.keys.add(event.key_id)
+            case e.ImportReverted():
+                found.imports.add(event.import_id)
         type_id = getattr(event, "content_type_id", None)
         if type_id is not None:
             found.types.add(type_id)
@@ -204,9 +208,17 @@ def _import(_r: Recorded, event: e.ImportRecorded, _b: Rows, after: Rows) -> Non
         file_name=event.file_name,
         created=event.created,
         updated=event.updated,
+        unchanged=event.unchanged,
         skipped=event.skipped,
+        failed=event.failed,
+        imported_by=actor_name(event.by or event.actor),
         imported_at=event.at,
     )
+
+
+def _reverted(recorded: Recorded, event: e.ImportReverted, before: Rows, after: Rows) -> None:
+    known = _must(_known(after.imports, before.imports, event.import_id), recorded)
+    after.imports[event.import_id] = replace(known, reverted_at=event.at)
 
 
 def _pass_by(_r: Recorded, _event: Any, _b: Rows, _after: Rows) -> None:
@@ -231,7 +243,7 @@ _STEPS: dict[type[e.Event], Callable[[Recorded, Any, Rows, Rows], None]] = {
     e.MediaChanged: _media,
     e.MediaRemoved: _media,
     e.ImportRecorded: _import,
-    e.ImportReverted: _pass_by,
+    e.ImportReverted: _reverted,
     e.ImportMappingSaved: _pass_by,
 }
 

@@ -134,8 +134,12 @@ class ImportRow(Struct, frozen=True, kw_only=True):
     file_name: str
     created: int
     updated: int
+    unchanged: int
     skipped: int
+    failed: int
+    imported_by: str
     imported_at: datetime
+    reverted_at: datetime | None = None
 
 
 CountKey = tuple[str, str, str, str, str]

@@ -108,8 +108,12 @@ class ImportRow(Struct, frozen=True):
     type_name: str
     created: int
     updated: int
+    unchanged: int
     skipped: int
+    failed: int
+    imported_by: str
     imported_at: datetime
+    reverted_at: datetime | None
 
 
 async def browse(

@@ -59,6 +59,6 @@ FROM media
 UNION ALL
 SELECT 'import_run', jsonb_build_array(workspace, id)::text, 0,
        hash_record_extended(ROW(
-           id, workspace, environment, content_type_id, file_name, created, updated, skipped,
-           imported_at), 0)
+           id, workspace, environment, content_type_id, file_name, created, updated, unchanged,
+           skipped, failed, imported_by, imported_at, reverted_at), 0)
 FROM import_run;

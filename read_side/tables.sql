@@ -50,8 +50,12 @@ CREATE TABLE import_run (
     file_name       text        NOT NULL,
     created         int         NOT NULL,
     updated         int         NOT NULL,
+    unchanged       int         NOT NULL,
     skipped         int         NOT NULL,
-    imported_at     timestamptz NOT NULL
+    failed          int         NOT NULL,
+    imported_by     text        NOT NULL,
+    imported_at     timestamptz NOT NULL,
+    reverted_at     timestamptz
 );
 CREATE INDEX import_run_workspace ON import_run (workspace, environment, imported_at);
 

@@ -1,6 +1,6 @@
 -- $1 workspace, $2 environment, $3 limit, $4 offset
-SELECT i.id, i.file_name, coalesce(t.name, '') AS type_name, i.created, i.updated, i.skipped,
-       i.imported_at
+SELECT i.id, i.file_name, coalesce(t.name, '') AS type_name, i.created, i.updated, i.unchanged,
+       i.skipped, i.failed, i.imported_by, i.imported_at, i.reverted_at
 FROM read_model.import_run i
 LEFT JOIN read_model.content_type t ON t.id = i.content_type_id
 WHERE i.workspace = $1 AND i.environment = $2

@@ -25,6 +25,7 @@ from tests.integration.projector.telling import Clock
 from write_side import commands as c
 from write_side import decision
 from write_side.domain.events import Plan, Translation
+from write_side.domain.history import actor_name
 from write_side.domain.identity import Scope
 
 LOCALES = "SELECT locale, title, fields::text FROM entry_locale WHERE id = $1::uuid ORDER BY 1"
@@ -111,6 +112,14 @@ async def test_an_import_and_its_entries(given: Given, database_url: str) -> Non
         ("One",),
         ("Two",),
     ]
+    await given.does(c.RevertImport, scope=SCOPE, import_id="i-1")
+    await project_all(database_url, database_url)
+    [run] = await rows(
+        database_url,
+        "SELECT created, imported_by, reverted_at >= imported_at FROM import_run",
+    )
+    assert run == (2, actor_name(ACTOR), True)
+    assert await rows(database_url, "SELECT title FROM entry") == []
 
 
 async def test_an_entry_with_all_its_columns(given: Given, database_url: str) -> None:

@@ -261,12 +261,31 @@ class TestTheRest:
         )
         row = project(recorded(event), Rows()).imports["i"]
         assert (row.created, row.updated, row.skipped, row.imported_at) == (2, 0, 1, NOON)
+        assert (row.imported_by, row.reverted_at) == ("operator ann", None)
+
+    def test_an_import_that_is_taken_back_says_when(self) -> None:
+        reverted = e.ImportReverted(**event_of(import_id="i", content_type_id=POSTS, at=LATER))
+        made = e.ImportRecorded(
+            **event_of(import_id="i", content_type_id=POSTS, file_name="f", created=2)
+        )
+        assert needs(recorded(reverted)).imports == {"i"}
+        before = project(recorded(made), Rows())
+        for rows in (
+            project(recorded(reverted), before),
+            project(recorded(made, reverted), Rows()),
+        ):
+            assert (rows.imports["i"].created, rows.imports["i"].reverted_at) == (2, LATER)
+
+    def test_a_saved_mapping_is_read_from_the_log_alone(self) -> None:
+        saved = e.ImportMappingSaved(**event_of(content_type_id=POSTS, columns=()))
+        assert not project(recorded(saved), Rows()).changed()
 
     @pytest.mark.parametrize(
         "event",
         [
             e.PlanChanged(**event_of(plan=Plan())),
             e.KeyRevoked(**event_of(key_id="k")),
+            e.ImportReverted(**event_of(import_id="i", content_type_id=POSTS)),
         ],
     )
     def test_changes_of_what_is_not_there_do_not_fit(self, event: e.Event) -> None:
