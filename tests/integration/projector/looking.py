@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from itertools import cycle
+from types import SimpleNamespace
+from typing import Any, cast
 
 import msgspec
 
+from api.context import Service
+from api.past import entry_of_slug
 from read_side import entries
 from read_side.content_types import content_types
 from read_side.entries import EntryRow, Page
 from read_side.pool import Pool
-from read_side.refusals import EntryNotFound, TypeNotFound
-from tests.integration.projector.drawing import LANGUAGES, SLUGS, STATUSES, TYPES
+from read_side.refusals import EntryNotFound, NotFound, TypeNotFound
+from tests.integration.projector.drawing import LANGUAGES, LOCALES, SLUGS, STATUSES, TYPES
 from tests.integration.projector.naive import Naive, Place
 from tests.integration.projector.naive_values import No
+from write_side.domain.identity import Scope
+from write_side.domain.refusals import Refused
+from write_side.repository import Repository
 
 Paged = Callable[..., Awaitable[Page]]
 
@@ -104,6 +111,35 @@ class Looking:
         except (TypeNotFound, EntryNotFound):
             return None
         return seen(row)
+
+
+async def look_back(pool: Pool, repository: Repository, naive: Naive, moments: int) -> None:
+    """At single entries as they were at some of the times at which something happened, by every
+    slug there ever was. The read model must have all of the log: what it says of who had a slug is
+    held against what the log says of it."""
+    times = naive.past.times()
+    service = cast("Service", SimpleNamespace(read_model=pool, repository=repository))
+    for at in times[:: max(1, len(times) // moments)]:
+        for (place, type_slug, slug, language), locale in zip(
+            sorted(naive.past.slugs()), cycle(LOCALES), strict=False
+        ):
+            where = (place, type_slug, slug, language, locale)
+            said = _answer(naive.one_as_of, at, *where)
+            try:
+                then = await entry_of_slug(
+                    service,
+                    Scope(*place),
+                    type_slug=type_slug,
+                    slug=slug,
+                    language=language,
+                    locale=locale,
+                    at=at,
+                )
+            except (NotFound, Refused):
+                assert said is None, (at, where)
+                continue
+            assert said is not None, (at, where)
+            assert seen(then.row) == as_seen(said), (at, where)
 
 
 def _answer(ask: Callable[..., Any], *where: Any) -> Any:

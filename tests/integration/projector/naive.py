@@ -21,6 +21,7 @@ from tests.integration.projector.naive_entries import (
     stage_of,
     translate,
 )
+from tests.integration.projector.naive_past import Past
 from tests.integration.projector.naive_values import (
     Field,
     No,
@@ -43,6 +44,7 @@ class Naive:
         self.types: dict[Place, dict[str, Type]] = {}
         self.entries: list[Entry] = []
         """In the order of the log."""
+        self.past = Past()
 
     # Workspaces (readings, «Plans»)
 
@@ -74,7 +76,13 @@ class Naive:
     # Content types
 
     def create_type(
-        self, place: Place, slug: str, name: str, fields: list[Field], stages: list[str]
+        self,
+        at: datetime,
+        place: Place,
+        slug: str,
+        name: str,
+        fields: list[Field],
+        stages: list[str],
     ) -> None:
         if place[1] == "staging" and not self.workspaces[place[0]]["plan"]["staging"]:
             raise No(402)
@@ -83,28 +91,46 @@ class Naive:
         if slug in self.types[place]:
             raise No(409)
         self._check_room(place, "content_types", len(self.types[place]) + 1)
-        self.types[place][slug] = {
+        type_ = {
+            "what": "type",
+            "life": self.past.begun(),
+            "place": place,
+            "slug": slug,
             "name": name,
             "fields": fields,
             "stages": stages,
             "kinds": kinds(fields),
+            "updated": at,
         }
+        self.types[place][slug] = type_
+        self.past.take(at, type_["life"], type_)
 
     def revise_type(
-        self, place: Place, slug: str, name: str, fields: list[Field], stages: list[str]
+        self,
+        at: datetime,
+        place: Place,
+        slug: str,
+        name: str,
+        fields: list[Field],
+        stages: list[str],
     ) -> None:
         known = self.type(place, slug)
         for path, kind in kinds(fields).items():
             if known["kinds"].get(path, kind) != kind:
                 raise No(400)
-        known.update(name=name, fields=fields, stages=stages)
+        definition = {"name": name, "fields": fields, "stages": stages}
+        if all(known[what] == given for what, given in definition.items()):
+            return
+        known.update(definition, updated=max(at, known["updated"]))
         known["kinds"] |= kinds(fields)
+        self.past.take(known["updated"], known["life"], known)
 
-    def remove_type(self, place: Place, slug: str) -> None:
-        self.type(place, slug)
+    def remove_type(self, at: datetime, place: Place, slug: str) -> None:
+        known = self.type(place, slug)
         if any(self.of(place, slug)):
             raise No(409)
         del self.types[place][slug]
+        self.past.take(max(at, known["updated"]), known["life"], None)
 
     def type(self, place: Place, slug: str) -> Type:
         if slug not in self.types.get(place, {}):
@@ -136,13 +162,18 @@ class Naive:
             before.append(entry)
         self._check_room(place, "entries", sum(entry["place"] == place for entry in before))
         self.entries = before
+        for entry in made:
+            self.past.take(at, entry["id"], entry)
 
     def _made(self, at: datetime, place: Place, type_slug: str, type_: Type, new: Entry) -> Entry:
         fields = accepted(type_["fields"], new["fields"])
         entry = {
+            "what": "entry",
             "id": new["id"],
+            "version": 1,
             "place": place,
             "type": type_slug,
+            "type_life": type_["life"],
             "title": new["title"],
             "slug": new["slug"] or slug_of(new["title"]),
             "language": new["language"],
@@ -163,6 +194,8 @@ class Naive:
     def update_entry(self, at: datetime, place: Place, entry_id: str, changes: Entry) -> None:
         """Changes what is given: title, slug, status, stage, fields, texts by locale."""
         entry = self.entry(place, entry_id)
+        if changes.get("expected") not in (None, entry["version"]):
+            raise No(409)
         type_ = self.type(place, entry["type"])
         before = saying(entry)
         after = {**entry, "texts": {code: dict(of) for code, of in entry["texts"].items()}}
@@ -186,10 +219,13 @@ class Naive:
             return
         after["updated"] = max(at, entry["updated"])
         after["published"] = published(entry, after["status"], after["updated"])
-        entry.update(after)
+        entry.update(after, version=entry["version"] + 1)
+        self.past.take(entry["updated"], entry["id"], entry)
 
-    def delete_entry(self, place: Place, entry_id: str) -> None:
-        self.entries.remove(self.entry(place, entry_id))
+    def delete_entry(self, at: datetime, place: Place, entry_id: str) -> None:
+        entry = self.entry(place, entry_id)
+        self.entries.remove(entry)
+        self.past.take(max(at, entry["updated"]), entry_id, None)
 
     def entry(self, place: Place, entry_id: str) -> Entry:
         for entry in self.entries:
@@ -263,20 +299,32 @@ class Naive:
                 return self._seen(entry, locale, typed=True)
         raise No(404)
 
+    def one_as_of(
+        self, at: datetime, place: Place, type_slug: str, slug: str, language: str, locale: str
+    ) -> Entry:
+        """What §4.2 would have answered then."""
+        type_ = self.past.had(at, what="type", place=place, slug=type_slug)
+        where = {"slug": slug, "language": language, "type_life": type_["life"]}
+        entry = self.past.had(at, what="entry", **where)
+        return _seen(entry, type_, locale, typed=True)
+
     def _seen(self, entry: Entry, locale: str, *, typed: bool = False) -> Entry:
-        type_ = self.types[entry["place"]][entry["type"]]
-        texts = entry["texts"].get(locale, {"title": None, "fields": {}})
-        fields = translated(translatable(type_["fields"]), entry["fields"], texts["fields"])
-        return {
-            "id": entry["id"],
-            "title": texts["title"] or entry["title"],
-            "slug": entry["slug"],
-            "status": entry["status"],
-            "stage": stage_of(entry, type_),
-            "language": entry["language"],
-            "published": entry["published"],
-            "created": entry["created"],
-            "updated": entry["updated"],
-            "type": (type_["name"], entry["type"]) if typed else (None, None),
-            "fields": shown(type_["fields"], fields),
-        }
+        return _seen(entry, self.types[entry["place"]][entry["type"]], locale, typed=typed)
+
+
+def _seen(entry: Entry, type_: Type, locale: str, *, typed: bool) -> Entry:
+    texts = entry["texts"].get(locale, {"title": None, "fields": {}})
+    fields = translated(translatable(type_["fields"]), entry["fields"], texts["fields"])
+    return {
+        "id": entry["id"],
+        "title": texts["title"] or entry["title"],
+        "slug": entry["slug"],
+        "status": entry["status"],
+        "stage": stage_of(entry, type_),
+        "language": entry["language"],
+        "published": entry["published"],
+        "created": entry["created"],
+        "updated": entry["updated"],
+        "type": (type_["name"], entry["type"]) if typed else (None, None),
+        "fields": shown(type_["fields"], fields),
+    }

@@ -138,20 +138,20 @@ class Twice:
 
     async def _delete(self, place: Place, one: str) -> None:
         await self.both(
-            partial(self.naive.delete_entry, place, one),
+            partial(self.naive.delete_entry, Clock.time, place, one),
             c.DeleteEntry(actor=ACTOR, scope=Scope(*place), entry_id=one),
         )
 
     async def create_type(self, place: Place, slug: str, definition: dict[str, Any]) -> None:
         await self.both(
-            partial(self.naive.create_type, place, slug, **definition),
+            partial(self.naive.create_type, Clock.time, place, slug, **definition),
             c.CreateContentType(actor=ACTOR, scope=Scope(*place), slug=slug, **defined(definition)),
         )
 
     async def revise_type(self, place: Place, number: int, definition: dict[str, Any]) -> None:
         slug = self._type(place, number)
         await self.both(
-            partial(self.naive.revise_type, place, slug, **definition),
+            partial(self.naive.revise_type, Clock.time, place, slug, **definition),
             c.ReviseContentType(actor=ACTOR, scope=Scope(*place), slug=slug, **defined(definition)),
         )
 
@@ -160,7 +160,7 @@ class Twice:
         for one in [entry["id"] for entry in self.naive.of(place, slug)] if emptied else []:
             await self._delete(place, one)
         await self.both(
-            partial(self.naive.remove_type, place, slug),
+            partial(self.naive.remove_type, Clock.time, place, slug),
             c.RemoveContentType(actor=ACTOR, scope=Scope(*place), slug=slug),
         )
 

@@ -49,7 +49,7 @@ from tests.integration.projecting import (
 )
 from tests.integration.projector import drawing as d
 from tests.integration.projector.aborting import LOST, aborting
-from tests.integration.projector.looking import Looking
+from tests.integration.projector.looking import Looking, look_back
 from tests.integration.projector.naive import Place
 from tests.integration.projector.rebuilding import rebuild, rollback, schemas, silent
 from tests.integration.projector.stepping import Stepping
@@ -79,6 +79,8 @@ AT_LENGTH = settings(
     phases=[Phase.generate, Phase.shrink],
     print_blob=True,
 )
+MOMENTS = 9 if MANY else 2
+"""Of the past, looked at in each story."""
 COUNTS = """
 SELECT workspace, environment, content_type_id, status, language, n FROM read_model.entry_count
 EXCEPT ALL
@@ -130,7 +132,8 @@ class Laws(RuleBasedStateMachine):
         self.runner = self.stack.enter_context(asyncio.Runner())
         self.stack.callback(self._close_projector)
         self.pool = self._opened(open_pool(self.url))
-        self.twice = Twice(Repository(self._opened(open_recorder(self.url)), EventMapper()))
+        self.repository = Repository(self._opened(open_recorder(self.url)), EventMapper())
+        self.twice = Twice(self.repository)
 
     def _opened(self, context: contextlib.AbstractAsyncContextManager[T]) -> T:
         opened = self.runner.run(context.__aenter__())
@@ -257,6 +260,7 @@ class Laws(RuleBasedStateMachine):
         followed = await dump(self.url)
         await self._alone(lambda: rebuild(self.url))
         assert await dump(self.url) == followed
+        await look_back(self.pool, self.repository, self.twice.naive, MOMENTS)
         await self.twice.tell([*self.more, *self.revisions])
         await project_all(self.url, self.url, renderings=0)
         for place, locale in zip(d.PLACES, d.LOCALES, strict=True):

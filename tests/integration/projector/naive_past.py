@@ -1,0 +1,63 @@
+"""What was: every state that anything ever had, and who had a slug at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from datetime import datetime
+from typing import Any
+
+from tests.integration.projector.naive_values import No
+
+State = dict[str, Any]
+
+
+class States(list[tuple[datetime, Hashable, State | None]]):
+    """Which are never changed: a copy may share them."""
+
+    def __deepcopy__(self, _memo: object) -> States:
+        return States(self)
+
+
+class Past:
+    """``states``: when, whose, and what it was from then on, None from its end on; in the order of
+    the log, whatever the clocks said."""
+
+    def __init__(self) -> None:
+        self.states = States()
+
+    def begun(self) -> int:
+        """The name of a life that begins now."""
+        return len(self.states)
+
+    def take(self, at: datetime, life: Hashable, state: State | None) -> None:
+        self.states.append((at, life, state and dict(state)))
+
+    def times(self) -> list[datetime]:
+        return sorted({at for at, _, _ in self.states})
+
+    def slugs(self) -> set[tuple[Any, str, str, str]]:
+        """Place, type, slug and language of every entry that ever was."""
+        return {
+            (state["place"], state["type"], state["slug"], state["language"])
+            for _, _, state in self.states
+            if _is(state, {"what": "entry"}) and state
+        }
+
+    def had(self, at: datetime, **what: Any) -> State:
+        """What had a slug then, by its own times. If clocks were not one, several may have: then
+        the one that had it last."""
+        found = []
+        for life in {life for _, life, _ in self.states}:
+            states = [(n, then, s) for n, (then, of, s) in enumerate(self.states) if of == life]
+            until_then = [state for _, then, state in states if then <= at]
+            if until_then and _is(until_then[-1], what):
+                later = states[len(until_then) :]
+                given_up = [number for number, _, state in later if not _is(state, what)]
+                found.append((given_up[0] if given_up else len(self.states), until_then[-1]))
+        if not found:
+            raise No(404)
+        return max(found, key=lambda one: one[0])[1] or {}
+
+
+def _is(state: State | None, what: State) -> bool:
+    return state is not None and all(state.get(name) == given for name, given in what.items())
