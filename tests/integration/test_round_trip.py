@@ -1,0 +1,341 @@
+"""Export followed by import changes nothing, whatever the entries hold, as CSV and as .xlsx; and in
+an environment that has none of them it makes entries that are equal, but for ids and times."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import itertools
+import json
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from msgspec import Raw
+
+from api.export.cells import is_listable
+from api.export.csv_file import csv_chunks
+from api.export.xlsx_file import write_xlsx
+from read_side.export import Filters, export
+from read_side.pool import open_pool
+from tests.integration.projecting import connected, head_of, project_all
+from tests.integration.projector.given import ACTOR, Given, raws
+from tests.spreadsheets import (
+    NASTY,
+    NUMBERS,
+    ONE_OF,
+    OPTIONS,
+    REPEATER,
+    SCALAR_FIELDS,
+    escaped,
+    plain,
+    repeaters,
+    texts,
+)
+from write_side import commands as c
+from write_side.domain.definition import Field
+from write_side.domain.identity import Scope, is_id, new_id
+from write_side.imports.files import LIMITS, Choice, Table
+from write_side.imports.job import Changed, RowsRefused, run_import
+from write_side.imports.mappings import propose
+from write_side.imports.report import Report
+from write_side.imports.wish import Options, Wish
+from write_side.imports.worker import Task, table_in
+from write_side.repository import Repository
+from write_side.store.mapper import EventMapper
+from write_side.store.recorder import open_recorder
+
+Kind = Literal["csv", "xlsx"]
+Entry: TypeAlias = dict[str, Any]
+"""Title, slug, status, and values; those of references are numbers of what they refer to."""
+
+KINDS: tuple[Kind, ...] = ("csv", "xlsx")
+FRENCH = "fr-FR"
+AUTHOR = Field("author", "Author", "reference", to=("authors",))
+ABOUT = Field("about", "About", "reference", multiple=True, to=("authors", "topics"))
+RELATED = Field("related", "ID", "reference", multiple=True, to=("posts",))
+ANYTHING = Field("anything", "Anything", "reference", multiple=True)
+CREDITS = Field(
+    "credits", "Credits", "repeater", fields=(Field("who", "Who", "reference", to=("authors",)),)
+)
+FIELDS = (
+    Field("intro", "Intro", "section"),
+    *(field for field, _ in SCALAR_FIELDS.values()),
+    REPEATER,
+    AUTHOR,
+    ABOUT,
+    RELATED,
+    ANYTHING,
+    CREDITS,
+)
+# (type, slug, language): "ann" names two where a field takes both types; the id of another, what
+# a list cannot hold and what is of another language are named by their ids.
+TARGETS = (
+    ("authors", "bob", "en-US"),
+    ("topics", "sea", "en-US"),
+    ("authors", "Ünï ✓", "en-US"),
+    ("authors", "ann", "en-US"),
+    ("topics", "ann", "en-US"),
+    ("authors", "a, b", "en-US"),
+    ("authors", " lead", "en-US"),
+    ("topics", "[x]", "en-US"),
+    ("topics", "=sum", "en-US"),
+    ("authors", "UUID", "en-US"),
+    ("authors", "bob", FRENCH),
+    ("authors", "gone", "en-US"),
+)
+AUTHORS = [number for number, target in enumerate(TARGETS) if target[0] == "authors"]
+# What is there under the same unmistakable slug in another environment.
+PORTABLE = (0, 1, 2)
+IN_THE_SUITE = settings(
+    max_examples=6,
+    deadline=None,
+    database=None,
+    derandomize=True,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+_workspaces = itertools.count()
+_null = st.just(Raw(b"null"))
+_values = st.fixed_dictionaries(
+    {},
+    optional={
+        **{field.slug: values | _null for field, values in SCALAR_FIELDS.values()},
+        REPEATER.slug: repeaters | _null,
+    },
+)
+
+
+def _references(among: Iterable[int]) -> st.SearchStrategy[dict[str, Any]]:
+    """``related`` are numbers of the drawn entries."""
+    numbers = st.sampled_from(sorted(among))
+    authors = st.sampled_from([number for number in among if number in AUTHORS])
+    return st.fixed_dictionaries(
+        {},
+        optional={
+            "author": authors,
+            "about": st.lists(numbers, max_size=3),
+            "anything": st.lists(numbers, max_size=3),
+            "related": st.lists(st.integers(0, 20), max_size=3),
+        },
+    )
+
+
+def _entries(references: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[list[Entry]]:
+    entry = st.fixed_dictionaries(
+        {
+            "title": texts.filter(bool),
+            "slug": texts.filter(bool),
+            "status": st.sampled_from(["draft", "published", "archived"]),
+            "values": _values,
+            "references": references,
+        }
+    )
+    return st.lists(entry, min_size=1, max_size=8, unique_by=lambda one: str(one["slug"]))
+
+
+def nasty() -> list[Entry]:
+    """An entry for every value that has ever been thought of, and those of every field at once."""
+    kinds = {
+        "text": [plain(text) for text in NASTY],
+        "rich_text": [escaped(text) for text in NASTY if not text.isascii()],
+        "number": [Raw(number.encode()) for number in NUMBERS],
+        "select": [plain(option) for option in ONE_OF],
+        "selects": [plain([]), plain(list(OPTIONS)), *(plain([option]) for option in OPTIONS)],
+        "medias": [plain([]), plain(["hero", "logo"])],
+        "json": [Raw(text) for text in (b'""', b'"null"', b"[]", b"1.10", b'"=1"', b'{"b":1}')],
+    }
+    values = [{SCALAR_FIELDS[kind][0].slug: value} for kind in kinds for value in kinds[kind]]
+    values += [{"faq": Raw(b"[]")}, {"faq": plain(values[:40])}]
+    return [
+        {
+            "title": NASTY[number % len(NASTY)] or "x",
+            "slug": NASTY[number] if 0 < number < len(NASTY) else f"n{number}",
+            "status": "draft",
+            "values": one,
+            "references": {"related": [number, number + 1], "author": 2},
+        }
+        for number, one in enumerate(values)
+    ]
+
+
+class Magazine:
+    """A workspace in both environments, its entries in production."""
+
+    def __init__(self, url: str, repository: Repository) -> None:
+        self.url = url
+        self.repository = repository
+        self.scope = Scope(f"w{next(_workspaces)}", "production")
+        self.there = Scope(self.scope.workspace, "staging")
+
+    async def made(self, entries: list[Entry]) -> None:
+        given = Given(self.repository, self.scope)
+        await given.workspace(staging=True)
+        await given.does(c.AddEnvironment, scope=self.there)
+        for media_id in ("hero", "logo"):
+            await given.does(
+                c.PutMedia,
+                workspace=self.scope.workspace,
+                media_id=media_id,
+                url=f"https://cdn.example.com/{media_id}",
+                name=media_id,
+                content_type="image/png",
+            )
+        for scope in (self.there, self.scope):
+            targets = await self._targets(Given(self.repository, scope))
+        ids = [new_id() for _ in entries]
+        for entry_id, entry in zip(ids, entries, strict=True):
+            await self._create(given, entry_id, entry)
+        for entry_id, entry in zip(ids, entries, strict=True):
+            await self._refer(given, entry_id, entry["references"], targets, ids)
+        await given.delete(targets[-1])
+        await project_all(self.url, self.url)
+
+    async def _targets(self, given: Given) -> list[str]:
+        """Their ids, in an environment whose types are made."""
+        for type_slug in ("authors", "topics"):
+            await given.content_type(Field("x", "X", "text"), slug=type_slug)
+        await given.content_type(*FIELDS)
+        targets: list[str] = []
+        for type_slug, slug, language in TARGETS:
+            known = targets[0] if slug == "UUID" else slug
+            targets.append(await given.entry(known, type_slug=type_slug, language=language))
+        return targets
+
+    async def _create(self, given: Given, entry_id: str, entry: Entry) -> None:
+        await given.does(
+            c.CreateEntry,
+            scope=given.scope,
+            content_type_slug="posts",
+            entry_id=entry_id,
+            title=entry["title"],
+            slug=entry["slug"],
+            status=entry["status"],
+            fields=entry["values"],
+        )
+
+    async def _refer(
+        self, given: Given, entry_id: str, references: Entry, targets: list[str], ids: list[str]
+    ) -> None:
+        values: dict[str, Any] = {}
+        for slug, named in references.items():
+            if slug == "related":
+                values[slug] = [ids[number % len(ids)] for number in named]
+            elif slug == "author":
+                values[slug] = targets[named]
+                if named not in PORTABLE:
+                    values["credits"] = [{"who": targets[named]}]
+            else:
+                values[slug] = [targets[number] for number in named]
+        if values:
+            await given.update(entry_id, fields=raws(**values))
+
+    async def exported(self, kind: Kind, language: str = "en-US") -> Table:
+        """Our own reading of our own file."""
+        async with open_pool(self.url) as pool:
+            filters = Filters("posts", language=language)
+            wanted = await export(pool, self.scope.workspace, self.scope.environment, filters)
+            if kind == "csv":
+                document = b"".join([chunk async for chunk in csv_chunks(wanted)])
+            else:
+                with tempfile.TemporaryDirectory() as folder:
+                    path = Path(folder) / "e.xlsx"
+                    await write_xlsx(wanted, path)
+                    document = path.read_bytes()
+        return table_in(io.BytesIO(document), Task(f"e.{kind}", Choice(), LIMITS))
+
+    async def imported(self, table: Table, scope: Scope, *, update: bool = False) -> Report:
+        proposal = await propose(self.repository, scope, "posts", table.headings)
+        wish = Wish(scope, "posts", new_id(), proposal.targets, Options(update=update))
+        try:
+            report = await run_import(self.repository, table, wish, ACTOR)
+        except RowsRefused as refused:
+            rows = [row for row in refused.preview.rows if row.state == "error"]
+            raise AssertionError(rows) from None
+        assert not isinstance(report, Changed)
+        return report
+
+    async def contents(self, scope: Scope) -> list[tuple[Any, ...]]:
+        """Of all posts, but for ids and times: what is referred to goes by its slug."""
+        async with connected(self.url, search_path="read_model") as connection:
+            slugs = {
+                row["id"]: row["slug"]
+                for row in await connection.fetch(_SLUGS, scope.workspace, scope.environment)
+            }
+            rows = await connection.fetch(_POSTS, scope.workspace, scope.environment)
+        return sorted((*tuple(row)[:-1], _named(json_of(row["fields"]), slugs)) for row in rows)
+
+
+_SLUGS = "SELECT id::text, slug FROM entry WHERE workspace = $1 AND environment = $2"
+_POSTS = """
+SELECT e.title, e.slug, e.status, e.language, e.fields
+FROM entry e JOIN content_type t ON t.id = e.content_type_id
+WHERE e.workspace = $1 AND e.environment = $2 AND t.slug = 'posts'"""
+
+
+def json_of(document: str) -> Any:
+    """Numbers as their digits."""
+    return json.loads(document, parse_float=str, parse_int=str, parse_constant=str)
+
+
+def _named(value: Any, slugs: dict[str, str]) -> str:
+    """The value, comparable, with slugs for ids."""
+    text = json.dumps(value, sort_keys=True)
+    for entry_id, slug in slugs.items():
+        text = text.replace(f'"{entry_id}"', json.dumps(slug))
+    return text
+
+
+def is_portable(slug: str) -> bool:
+    """Whether a reference is written as the slug, so that it names what is not there yet."""
+    return is_listable(slug) and not is_id(slug)
+
+
+async def changes_nothing(url: str, entries: list[Entry]) -> None:
+    async with open_recorder(url) as recorder:
+        magazine = Magazine(url, Repository(recorder, EventMapper()))
+        await magazine.made(entries)
+        head = await head_of(url)
+        for kind in KINDS:
+            table = await magazine.exported(kind)
+            report = await magazine.imported(table, magazine.scope, update=True)
+            assert (report.created, report.updated, report.skipped) == (0, 0, 0), kind
+            assert report.unchanged == len(table.rows) == len(entries)
+        assert await head_of(url) == head
+
+
+async def makes_the_same(url: str, entries: list[Entry], kind: Kind) -> None:
+    for entry in entries:
+        related = entry["references"].get("related", [])
+        entry["references"]["related"] = [
+            number for number in related if is_portable(entries[number % len(entries)]["slug"])
+        ]
+    async with open_recorder(url) as recorder:
+        magazine = Magazine(url, Repository(recorder, EventMapper()))
+        await magazine.made(entries)
+        report = await magazine.imported(await magazine.exported(kind), magazine.there)
+        assert report.created == len(entries)
+        await project_all(url, url)
+        assert await magazine.contents(magazine.there) == await magazine.contents(magazine.scope)
+
+
+@IN_THE_SUITE
+@given(entries=_entries(_references(range(len(TARGETS)))))
+def test_an_export_imported_again_changes_nothing(database_url: str, entries: list[Entry]) -> None:
+    asyncio.run(changes_nothing(database_url, entries))
+
+
+@IN_THE_SUITE
+@given(entries=_entries(_references(PORTABLE)), kind=st.sampled_from(KINDS))
+def test_an_export_imported_where_nothing_is_makes_equal_entries(
+    database_url: str, entries: list[Entry], kind: Kind
+) -> None:
+    asyncio.run(makes_the_same(database_url, entries, kind))
+
+
+def test_nor_does_it_with_values_that_files_are_known_to_spoil(database_url: str) -> None:
+    asyncio.run(changes_nothing(database_url, nasty()))
+    asyncio.run(makes_the_same(database_url, nasty(), "xlsx"))
