@@ -13,6 +13,7 @@ TYPES = {
     "tokens.css": "text/css",
     "layout.css": "text/css",
     "components.css": "text/css",
+    "wizard.css": "text/css",
     "theme.js": "text/javascript",
     "dashboard.js": "text/javascript",
     "htmx.min.js": "text/javascript",

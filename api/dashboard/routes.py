@@ -7,6 +7,7 @@ from aiohttp import web
 from api.dashboard import entries, entry, files, imports, projections, signing_in
 from api.dashboard.pages import VIEW, action, no_page, page, see
 from api.dashboard.visit import ROOT, Visit
+from api.dashboard.wizard import routes as wizard
 
 
 def routes() -> list[web.RouteDef]:
@@ -21,6 +22,7 @@ def routes() -> list[web.RouteDef]:
         web.get(f"{ROOT}/entries/export.{{kind:csv|xlsx}}", page(VIEW, entries.exported)),
         web.get(f"{ROOT}/entries/{{id:[^/]+}}", page(VIEW, entry.page)),
         web.get(f"{ROOT}/imports", page(VIEW, imports.table)),
+        *wizard.routes(),
         web.get(f"{ROOT}/projections", page("", projections.page, active=False)),
         # Last: whatever else is asked for here is answered with a page too.
         web.route("*", f"{ROOT}/{{rest:.*}}", page("", no_page)),

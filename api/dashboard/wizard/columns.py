@@ -1,0 +1,246 @@
+"""The second step: which column of the file is what."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from aiohttp import web
+from msgspec import Struct
+
+from api.dashboard.pages import Form, see, show
+from api.dashboard.visit import Visit
+from api.dashboard.wizard.choices import Pairs, choices, reading_of, sent_delimiter, separator
+from api.dashboard.wizard.kinds import HOW_TO_WRITE, kind_of
+from api.dashboard.wizard.steps import STEPS, actor_of
+from write_side.domain.content_type import ContentType
+from write_side.domain.definition import Field
+from write_side.domain.identity import BASE_LANGUAGE
+from write_side.domain.refusals import InvalidEntry
+from write_side.imports import check, uploads
+from write_side.imports.columns import NOTHING, OWN, MappingRefused, Offer, offers
+from write_side.imports.files import FileRefused
+from write_side.imports.mappings import propose, save_mapping
+from write_side.imports.preview import shown
+from write_side.imports.uploads import Previewed, Upload
+from write_side.imports.wish import Options, Wish
+
+FIRST_ROWS = 5
+FIRST_COLUMNS = 30
+CHECK = "check"
+"""In the form of somebody who only wants to be told what is missing."""
+
+
+class Mapping(Struct):
+    """What is chosen so far. ``sources``: why a target is proposed, "" where it is chosen."""
+
+    type_slug: str
+    language: str
+    targets: Sequence[str]
+    sources: Sequence[str] = ()
+    update: bool = False
+    save: bool = False
+    problem: str = ""
+
+    @property
+    def is_clean(self) -> bool:
+        """No target is chosen twice."""
+        return all(not self.error(index) for index in range(len(self.targets)))
+
+    def error(self, index: int) -> str:
+        """What is wrong with one column's choice."""
+        target = self.targets[index]
+        others = [n for n, one in enumerate(self.targets) if one == target and n != index]
+        if target == NOTHING or not others:
+            return ""
+        return f"Chosen for column {letters(others[0])} too: choose one of the two"
+
+
+class Column(Struct, frozen=True):
+    letters: str
+    heading: str
+    samples: list[str]
+
+
+class Needed(Struct, frozen=True):
+    """What some column must be mapped to."""
+
+    name: str
+    is_mapped: bool
+
+
+async def columns(visit: Visit, upload: Upload) -> web.StreamResponse:
+    query = visit.request.query
+    kept = await uploads.find_preview(visit.service.repository, visit.scope, upload.id)
+    type_slug = query.get("type", "") or (kept.wish.content_type_slug if kept else "")
+    if kept and type_slug == kept.wish.content_type_slug and "language" not in query:
+        return await _show(visit, upload, _of(kept))
+    type_slug = type_slug or await _any_type(visit)
+    mapping = await _proposed(visit, upload, type_slug, query.get("language", ""))
+    return await _show(visit, upload, mapping)
+
+
+async def map_columns(visit: Visit, upload: Upload, form: Form) -> web.StreamResponse:
+    mapping = Mapping(
+        type_slug=form.get("type", ""),
+        language=form.get("language", "") or BASE_LANGUAGE,
+        targets=form.getall("target", []),
+        update="update" in form,
+        save="save" in form,
+    )
+    if len(mapping.targets) != len(upload.table.headings):
+        # The file was read anew in another tab.
+        mapping = await _proposed(visit, upload, mapping.type_slug, mapping.language)
+        mapping.problem = "The file was read in another way since: here are its columns now"
+        return await _show(visit, upload, mapping, 409)
+    if CHECK in form:
+        return await _show(visit, upload, mapping)
+    wish = wish_of(visit, upload, mapping)
+    try:
+        await _preview(visit, upload, wish, save=mapping.save)
+    except MappingRefused:
+        mapping.problem = "The columns cannot be imported as they are mapped"
+        return await _show(visit, upload, mapping, 422)
+    except InvalidEntry as refused:
+        mapping.problem = str(refused)
+        return await _show(visit, upload, mapping, 422)
+    return see(visit.link("imports", upload.id, "preview"))
+
+
+async def read_again(visit: Visit, upload: Upload, form: Form) -> web.StreamResponse:
+    """As another content type or language, or another sheet, encoding or delimiter."""
+    type_slug, language = form.get("type", ""), form.get("language", "") or BASE_LANGUAGE
+    choice = reading_of(form)
+    try:
+        if choice != upload.choice:
+            repository = visit.service.repository
+            await uploads.read_again(repository, visit.scope, upload.id, choice)
+    except FileRefused as refused:
+        mapping = await _proposed(visit, upload, type_slug, language)
+        mapping.problem = str(refused)
+        return await _show(visit, upload, mapping, 422)
+    chosen = {"type": type_slug, "language": language}
+    return see(visit.link("imports", upload.id, "columns", **chosen))
+
+
+def wish_of(visit: Visit, upload: Upload, mapping: Mapping) -> Wish:
+    """Rows with errors never hold up the others: the button that imports says how many they are."""
+    return Wish(
+        scope=visit.scope,
+        content_type_slug=mapping.type_slug,
+        import_id=upload.id,
+        targets=tuple(mapping.targets),
+        options=Options(language=mapping.language, update=mapping.update, ready_only=True),
+    )
+
+
+async def _preview(visit: Visit, upload: Upload, wish: Wish, *, save: bool) -> None:
+    repository, scope, table = visit.service.repository, visit.scope, upload.table
+    preview = await check.preview(repository, table, wish)
+    if save:
+        type_slug, actor = wish.content_type_slug, actor_of(visit)
+        await save_mapping(repository, scope, type_slug, table.headings, wish.targets, actor)
+    await uploads.keep_preview(repository, scope, upload.id, wish, preview)
+
+
+async def _proposed(visit: Visit, upload: Upload, type_slug: str, language: str) -> Mapping:
+    """Raises UnknownContentType."""
+    headings = upload.table.headings
+    proposal = await propose(visit.service.repository, visit.scope, type_slug, headings)
+    return Mapping(
+        type_slug=type_slug,
+        language=language or BASE_LANGUAGE,
+        targets=proposal.targets,
+        sources=proposal.sources,
+    )
+
+
+async def _any_type(visit: Visit) -> str:
+    """Of an address that has been cut short; it can be chosen on the page."""
+    return next((slug for slug, _ in (await choices(visit)).types), "")
+
+
+def _of(kept: Previewed) -> Mapping:
+    wish = kept.wish
+    return Mapping(
+        type_slug=wish.content_type_slug,
+        language=wish.options.language,
+        targets=wish.targets,
+        update=wish.options.update,
+    )
+
+
+async def _show(
+    visit: Visit, upload: Upload, mapping: Mapping, code: int = 200
+) -> web.StreamResponse:
+    repository = visit.service.repository
+    content_type = await repository.fresh_content_type(visit.scope, mapping.type_slug)
+    offered = offers(content_type.value_fields)
+    return await show(
+        visit,
+        "wizard/columns.html",
+        code,
+        steps=STEPS,
+        upload=upload,
+        table=upload.table,
+        mapping=mapping,
+        content_type=content_type,
+        columns=_columns(upload),
+        groups=_groups(offered, content_type),
+        needed=_needed(offered, mapping),
+        choices=await choices(visit),
+        delimiter=sent_delimiter(upload.table.delimiter),
+        separator=separator(upload.table.delimiter),
+        first_rows=_first_rows(upload),
+        cut_columns=max(0, len(upload.table.headings) - FIRST_COLUMNS),
+        how_to_write=_how_to_write(content_type.value_fields),
+    )
+
+
+def _columns(upload: Upload) -> list[Column]:
+    headings, cells = upload.table.headings, uploads.samples(upload.table)
+    return [
+        Column(letters(index), shown(heading), [shown(cell) for cell in samples])
+        for index, (heading, samples) in enumerate(zip(headings, cells, strict=True))
+    ]
+
+
+def _groups(offered: Sequence[Offer], content_type: ContentType) -> list[tuple[str, Pairs]]:
+    """Options of each column's select, in groups."""
+    kinds = {field.slug: kind_of(field) for field in content_type.value_fields}
+    own = [(one.target, _called(one, "")) for one in offered if one.target in OWN]
+    fields = [
+        (one.target, _called(one, kinds[one.target])) for one in offered if one.target not in OWN
+    ]
+    return [("Of every entry", own), (f"Fields of {content_type.name}", fields)]
+
+
+def _called(offer: Offer, kind: str) -> str:
+    notes = ", ".join(note for note in (kind, "required" if offer.required else "") if note)
+    return f"{offer.name} ({notes})" if notes else offer.name
+
+
+def _needed(offered: Sequence[Offer], mapping: Mapping) -> list[Needed]:
+    used = Counter(mapping.targets)
+    return [Needed(one.name, one.target in used) for one in offered if one.required]
+
+
+def _how_to_write(fields: Sequence[Field]) -> list[tuple[str, str]]:
+    """Of the kinds of fields that there are, how their cells are written."""
+    found = {kind_of(field): HOW_TO_WRITE[field.type] for field in fields}
+    return sorted(found.items())
+
+
+def _first_rows(upload: Upload) -> list[tuple[int, list[str]]]:
+    rows = upload.table.rows[:FIRST_ROWS]
+    return [(row.number, [shown(cell) for cell in row.cells[:FIRST_COLUMNS]]) for row in rows]
+
+
+def letters(index: int) -> str:
+    """As a spreadsheet names its columns: A, Z, AA."""
+    name = ""
+    index += 1
+    while index:
+        index, rest = divmod(index - 1, 26)
+        name = chr(ord("A") + rest) + name
+    return name

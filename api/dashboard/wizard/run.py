@@ -1,0 +1,50 @@
+"""The import itself, of what was shown and agreed to."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from api.dashboard.pages import Form, see
+from api.dashboard.visit import Visit
+from api.dashboard.wizard.preview import show_preview
+from api.dashboard.wizard.steps import actor_of, readable, request_of, result_of
+from write_side.imports.job import Changed, run_import
+from write_side.imports.uploads import Previewed, Upload, find_preview, keep_preview
+
+_OTHERWISE = (
+    "Nothing was imported: another preview was made of this file since, perhaps in another tab. "
+    "This is the latest."
+)
+_CHANGED = (
+    "Nothing was imported: the content has changed since this file was checked. "
+    "This is what the import would do now."
+)
+
+
+async def run(visit: Visit, upload: Upload, form: Form) -> web.StreamResponse:
+    """Once, however often it is sent: the upload's id is the import's."""
+    repository, scope = visit.service.repository, visit.scope
+    kept = await find_preview(repository, scope, upload.id)
+    if kept is None:
+        return see(visit.link("imports", upload.id, "columns"))
+    if form.get("digest") != kept.preview.digest:
+        return await show_preview(visit, upload, kept, 409, problem=_OTHERWISE)
+    if not kept.preview.counts.ready:
+        return await show_preview(visit, upload, kept, 422)
+    done = await run_import(
+        repository, upload.table, kept.wish, actor_of(visit), kept.preview, request_of(visit)
+    )
+    if isinstance(done, Changed):
+        return await _show_changes(visit, upload, kept, done)
+    await readable(visit, done.position)
+    return see(result_of(visit))
+
+
+async def _show_changes(
+    visit: Visit, upload: Upload, shown: Previewed, changed: Changed
+) -> web.StreamResponse:
+    kept = Previewed(shown.wish, changed.preview)
+    await keep_preview(visit.service.repository, visit.scope, upload.id, kept.wish, kept.preview)
+    return await show_preview(
+        visit, upload, kept, 409, problem=_CHANGED, differences=changed.differences
+    )
