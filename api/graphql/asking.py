@@ -40,7 +40,7 @@ class Asking:
         self.changes: DataLoader[history.Asked, tuple[Change, ...]] = DataLoader(self._load_changes)
         self.written = 0
         """The position that this request has written up to."""
-        self._visible: bool | None = None
+        self._patience = call.service.settings.read_your_writes
         self._waited: asyncio.Task[None] | None = None
         self._referred = 0
 
@@ -74,16 +74,13 @@ class Asking:
 
     def wrote(self, position: int) -> None:
         self.written = max(self.written, position)
-        if self._visible:
-            self._visible = None
 
     async def visible(self) -> bool:
-        """Whether what was written can be read; waits for it, once in vain at most."""
-        if self._visible is None:
-            self._visible = await self.service.checkpoint.wait(
-                self.written, self.service.settings.read_your_writes
-            )
-        return self._visible
+        """Whether what was written can be read; waits for it, in vain no more than once."""
+        seen = await self.service.checkpoint.wait(self.written, self._patience)
+        if not seen:
+            self._patience = 0
+        return seen
 
     def refer(self, number: int) -> None:
         """Counts references before they are looked up. Raises BadRequest."""

@@ -90,9 +90,11 @@ class ContentEntry:
         """What has happened to the entry, newest first; before a version, where one is given."""
         await info.context.viewing()
         # What is shown of the past knows nothing of what came later.
-        known = self.version + 1 if self.is_past else None
-        bound = min((n for n in (before or None, known) if n is not None), default=None)
-        asked = Asked(self.id, min(max(20 if limit is None else limit, 1), MAX_LIMIT), bound)
+        bounds = [self.version + 1] if self.is_past else []
+        if isinstance(before, int):
+            bounds.append(before)
+        size = min(max(20 if limit is None else limit, 1), MAX_LIMIT)
+        asked = Asked(self.id, size, min(bounds, default=None))
         return [_change(change) for change in await info.context.changes.load(asked)]
 
     async def _definition(self, asking: Asking) -> Definition:

@@ -100,9 +100,20 @@ BROWSED: dict[str, list[Any]] = {
     "search": [*_BROWSED, "title", 1_000],
     "search_of_type": [*_BROWSED, "title", 1_000, TYPE],
 }
+_IDS = ["acme", "production", 10, 0]
+IDS: dict[str, list[Any]] = {
+    # of GraphQL's lists: its filters follow limit and offset; null is any
+    "ids_newest": _IDS,
+    "ids_newest_of_type": [*_IDS, "posts"],
+    "ids_selected": [*_IDS, "posts", "published", "en-US"],
+}
+ANY_LANGUAGE = [*_IDS, None, "published", None]
 # Small reads of a page, each by a key.
 BY_KEY = (
+    "content_types_by_id",
+    "entries_by_id",
     "entry_by_id",
+    "id_of_slug",
     "import_runs",
     "languages",
     "locales",
@@ -170,7 +181,8 @@ def test_reads_name_the_read_model_and_writes_leave_it_to_the_search_path() -> N
 
 
 def test_the_plans_below_cover_every_read() -> None:
-    assert {*LISTS, *SINGLES, *TYPES, *EXPORTS, *BROWSED, *BY_KEY, "holder"} == set(READ_SIDE)
+    pages = {*LISTS, *EXPORTS, *BROWSED, *IDS}
+    assert {*pages, *SINGLES, *TYPES, *BY_KEY, "holder"} == set(READ_SIDE)
 
 
 @pytest.mark.parametrize("mode", PLANS)
@@ -218,6 +230,46 @@ async def test_a_single_entry_is_found_by_its_slugs_index(
     assert [node["Node Type"] for node in by_slug] == ["Index Scan"]
     assert not of_type(plan, "Seq Scan", skip=SMALL)
     assert plan["Actual Rows"] == 1
+
+
+@pytest.mark.parametrize("mode", PLANS)
+@pytest.mark.parametrize("offset", [0, 5_000])
+@pytest.mark.parametrize("name", IDS)
+async def test_the_ids_of_a_page_are_read_off_an_index_alone(
+    name: str, offset: int, mode: str, filled: Connection
+) -> None:
+    parameters = [*IDS[name]]
+    parameters[3] = offset
+    plan = await explained(filled, mode, READ_SIDE[name], parameters)
+    [scan] = [node for node in scans(plan) if "entry_production" in node["Relation Name"]]
+    assert (scan["Node Type"], scan["Heap Fetches"]) == ("Index Only Scan", 0)
+    assert scan["Actual Rows"] * scan["Actual Loops"] == offset + 10
+    assert not of_type(plan, "Seq Scan", skip=SMALL)
+
+
+@pytest.mark.parametrize("mode", PLANS)
+async def test_of_any_type_and_language_each_is_read_no_further_than_the_page(
+    mode: str, filled: Connection
+) -> None:
+    plan = await explained(filled, mode, READ_SIDE["ids_selected"], ANY_LANGUAGE)
+    [scan] = [node for node in scans(plan) if "entry_production" in node["Relation Name"]]
+    assert scan["Node Type"] == "Index Only Scan"
+    assert scan["Actual Rows"] * scan["Actual Loops"] == 10
+    assert plan["Actual Rows"] == 10
+
+
+@pytest.mark.parametrize("mode", PLANS)
+async def test_entries_of_ids_are_found_by_their_keys(mode: str, filled: Connection) -> None:
+    found = await filled.fetch(
+        "SELECT id FROM entry WHERE workspace = 'acme' AND environment = 'production' LIMIT 100"
+    )
+    ids = "{" + ",".join(str(row["id"]) for row in found) + "}"
+    parameters = ["acme", "production", ids, "fr-FR"]
+    plan = await explained(filled, mode, READ_SIDE["entries_by_id"], parameters)
+    assert plan["Actual Rows"] == 100
+    assert not of_type(plan, "Seq Scan", skip=SMALL)
+    entries = [node for node in scans(plan) if "entry_production" in node["Relation Name"]]
+    assert max(node["Actual Rows"] * node["Actual Loops"] for node in entries) == 100
 
 
 @pytest.mark.parametrize("mode", PLANS)
