@@ -15,6 +15,7 @@ from read_side import export
 from read_side.browsing import SEARCHED, Browsed, browse
 from read_side.content_types import ContentTypeRow
 from read_side.rendering import Stage
+from write_side.domain.identity import BASE_LANGUAGE
 
 
 async def table(visit: Visit) -> web.StreamResponse:
@@ -36,7 +37,7 @@ async def table(visit: Visit) -> web.StreamResponse:
         statuses=STATUSES,
         rows=[Row(entry, _type_of(choice, entry)) for entry in found.rows],
         paging=Paging(page, found.total),
-        searched=found.looked if found.looked >= SEARCHED else 0,
+        searched=found.looked if choice.filters.search and found.looked >= SEARCHED else 0,
         exported=export.LIMIT,
         may_edit=EDIT in visit.known_caller.permissions,
     )
@@ -53,6 +54,7 @@ async def exported(visit: Visit) -> web.StreamResponse:
         status=choice.filters.status or None,
         language=choice.exported_language,
         search=choice.filters.search,
+        locale=choice.filters.locale or BASE_LANGUAGE,
     )
     return await export_answer(
         visit.request,

@@ -98,6 +98,27 @@ async def test_pages_partition_the_table(server: Server, acme: Given) -> None:
         assert ">Next<" not in beyond
 
 
+async def test_bounds_are_said_where_they_are_met(
+    server: Server, acme: Given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await acme.content_type()
+    for name in ("one", "two", "three"):
+        await acme.entry(name)
+    await server.caught_up()
+    monkeypatch.setattr("read_side.export.LIMIT", 2)
+    for module in ("read_side.browsing", "api.dashboard.entries"):
+        monkeypatch.setattr(f"{module}.SEARCHED", 2)
+    async with signed_in(server) as visitor:
+        page = (await visitor.get("/dashboard/entries?type=posts")).text
+        assert "A file holds the newest 2 entries" in page
+        assert "were searched" not in page
+        assert (await found(visitor, "search=one"))[1] == [], "it is the oldest"
+        assert (
+            "The newest 2 entries were searched"
+            in (await visitor.get("/dashboard/entries?search=one")).text
+        )
+
+
 async def test_what_belongs_to_others_is_as_if_it_were_not_there(
     server: Server, acme: Given
 ) -> None:

@@ -1,0 +1,82 @@
+"""Rich text as it reads, and addresses as people write them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.dashboard.forgery import is_genuine, token_for
+from api.dashboard.names import named
+from api.dashboard.paging import Paging, page_of
+from api.dashboard.plain_text import has_markup, plain
+from api.dashboard.visit import link
+
+
+@pytest.mark.parametrize(
+    ("markup", "reads"),
+    [
+        ("<p>One <b>bold</b> word</p><p>Two</p>", "One bold word\nTwo"),
+        ("<ul><li>a</li><li>b</li></ul>", "• a\n• b"),
+        ("one<br>two<br/>three", "one\ntwo\nthree"),
+        ("a &amp; b &lt;script&gt;", "a & b <script>"),
+        ("<script>alert(1)</script><style>p{}</style><p>shown", "shown"),
+        ("<p>a\n  b</p>", "a b"),
+        ("</script></p><p", "<p"),
+    ],
+)
+def test_markup_is_left_out(markup: str, reads: str) -> None:
+    assert plain(markup) == reads
+
+
+@pytest.mark.parametrize("text", ["a < b and b > c", "# A heading\n\n*text*", "<3", "", "1 <2> 3"])
+def test_text_without_markup_is_none(text: str) -> None:
+    assert not has_markup(text)
+
+
+@given(st.text())
+def test_any_text_can_be_read(text: str) -> None:
+    plain(text)
+
+
+@pytest.mark.parametrize(
+    ("given", "page"),
+    [
+        ("", 1),
+        ("0", 1),
+        ("2", 2),
+        ("-1", 1),
+        ("x", 1),
+        ("²", 1),
+        ("9" * 30, 1),
+        ("99999999", 10**6),
+    ],
+)
+def test_a_page_is_a_number_or_the_first(given: str, page: int) -> None:
+    assert page_of(given) == page
+
+
+def test_pages_of_a_table() -> None:
+    assert (Paging(1, 0).pages, Paging(1, 25).pages, Paging(1, 26).pages) == (1, 1, 2)
+    last = Paging(2, 26)
+    assert (last.first, last.last, last.is_beyond, Paging(3, 26).is_beyond) == (26, 26, False, True)
+
+
+def test_addresses_are_quoted_and_leave_out_what_is_empty() -> None:
+    assert link("entries", "a/../b?c", page=2, search="", type="ä&b") == (
+        "/dashboard/entries/a%2F..%2Fb%3Fc?page=2&type=%C3%A4%26b"
+    )
+
+
+def test_locales_have_names() -> None:
+    assert named("fr-FR") == "fr-FR, French (France)"
+    assert named("xx-XX") == "xx-XX"
+    assert named("<b>") == "<b>"
+
+
+@given(st.text(), st.text())
+def test_a_token_is_of_one_session(session: str, other: str) -> None:
+    token = token_for(session)
+    assert is_genuine(session, token)
+    assert session == other or not is_genuine(other, token)
+    assert not is_genuine(session, other)
