@@ -38,6 +38,8 @@ async def export_answer(
     """
     wanted = await export(pool, scope.workspace, scope.environment, filters)
     response = web.StreamResponse(headers=_headers(wanted, scope, kind))
+    if request.method == "HEAD":
+        return response
     if kind == "csv":
         await _send(request, response, csv_chunks(wanted))
         return response

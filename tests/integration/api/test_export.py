@@ -160,6 +160,14 @@ async def test_an_export_of_nothing_is_a_file_of_headings(server: Server) -> Non
     assert (answer.status, answer.text) == (200, f"\ufeff{HEADINGS}\r\n")
 
 
+async def test_head_says_the_same_and_sends_nothing(server: Server) -> None:
+    for kind in ("csv", "xlsx"):
+        answer = await server.client().ask("HEAD", f"/export/posts.{kind}")
+        assert (answer.status, answer.text) == (200, "")
+        assert answer.headers["X-Content-Total"] == "2"
+    assert (await server.client().get("/export/posts.csv")).status == 200
+
+
 async def test_above_5000_the_newest_are_exported_and_it_says_so(server: Server) -> None:
     await fill(server.url, LIMIT + 3)
     answer = await server.client().get("/export/posts.csv")
