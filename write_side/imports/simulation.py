@@ -127,6 +127,8 @@ class _Round:
         if outcome.before is None and not outcome.failed:
             self._take_room(outcome)
         outcome.state = _state(outcome)
+        if outcome.state == "unchanged":
+            outcome.after = outcome.before  # no event
         # A row with errors is in nobody's way where it will not be imported; elsewhere it will be
         # corrected, and is taken for what it is going to be.
         if draft.slug and not (outcome.failed and self._wish.options.ready_only):

@@ -1,0 +1,396 @@
+"""What an import would do is shown row by row, before anything is saved (specification §4.6)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from tests.integration.write_side import importing
+from tests.integration.write_side.importing import (
+    OPERATOR,
+    SCOPE,
+    create,
+    entries,
+    errors,
+    imported,
+    seen,
+    set_up,
+    states,
+    table_of,
+    values,
+)
+from write_side.commands import DeleteEntry, ReviseContentType, UpdateEntry
+from write_side.dispatch import execute
+from write_side.domain.definition import Field
+from write_side.domain.entry import MAX_BYTES
+from write_side.domain.refusals import InvalidEntry
+from write_side.imports.files import Row, Table, Trouble
+from write_side.imports.job import RowsRefused
+from write_side.repository import Repository
+
+EVERYTHING = """
+workspace: acme
+name: Acme
+media: [{id: hero, url: "https://cdn.example.com/hero.png", name: h, contentType: image/png}]
+contentTypes:
+  - {slug: authors, name: Authors}
+  - slug: posts
+    name: Posts
+    workflow: {stages: [{id: writing, name: Writing}, {id: review, name: Review}]}
+    fields:
+      - {slug: body, name: Body, type: rich_text, required: true}
+      - {slug: note, name: Note, type: text}
+      - {slug: views, name: Views, type: number}
+      - {slug: featured, name: Featured, type: boolean}
+      - {slug: live, name: Live, type: datetime}
+      - {slug: campaign, name: Campaign, type: datetime, range: true}
+      - slug: kind
+        name: Kind
+        type: select
+        options: [{value: news, label: N}, {value: how to, label: H}]
+      - slug: tags
+        name: Tags
+        type: select
+        multiple: true
+        options: [{value: a, label: A}, {value: b, label: B}]
+      - {slug: author, name: Author, type: reference, to: [authors]}
+      - {slug: related, name: Related, type: reference, multiple: true}
+      - {slug: cover, name: Cover, type: media}
+      - {slug: meta, name: Meta, type: json}
+      - slug: faq
+        name: FAQ
+        type: repeater
+        fields:
+          - {slug: q, name: Q, type: text, required: true}
+          - {slug: n, name: N, type: number}
+"""
+HEADINGS = (
+    "Title,Slug,Status,Body,Note,Views,Featured,Live,Campaign,Kind,Tags,"
+    "Author,Related,Cover,Meta,FAQ"
+)
+FULL = (
+    'One,one,published,<p>x</p>,text,"1,200.50",yes,2026-01-31,2026-01-31 / 2026-02-28,how to,'
+    '"a, b",ada,"one, ada",hero,"{""b"": 1, ""a"": [1.10]}","[{""q"": ""Why?"", ""n"": 1e2}]"'
+)
+
+
+@pytest.fixture
+async def magazine(repository: Repository) -> Repository:
+    return await importing.magazine(repository)
+
+
+async def update(repository: Repository, entry_id: str, **said: Any) -> None:
+    await execute(UpdateEntry(actor=OPERATOR, scope=SCOPE, entry_id=entry_id, **said), repository)
+
+
+async def delete(repository: Repository, entry_id: str) -> None:
+    await execute(DeleteEntry(actor=OPERATOR, scope=SCOPE, entry_id=entry_id), repository)
+
+
+async def test_rows_are_new_update_unchanged_skipped_or_wrong(magazine: Repository) -> None:
+    await imported(magazine, "Title,Body,Views\nOne,x,1\nTwo,x,2\n")
+    head = await magazine.recorder.head()
+    file = "Title,Slug,Body,Views\nOne,,x,1.0\nTwo,,x,3\nThree,,x,\n,,x,\nThree!,three,y,7\n"
+    off = await seen(magazine, file)
+    assert states(off) == ["skipped", "skipped", "new", "error", "skipped"]
+    on = await seen(magazine, file, update=True)
+    assert states(on) == ["unchanged", "update", "new", "error", "update"]
+    assert [row.changed for row in on.rows] == [(), ("views",), (), (), ("Title", "body", "views")]
+    assert [row.slug for row in on.rows] == ["one", "two", "three", "", "three"]
+    assert on.rows[2].entry_id is not None
+    assert on.rows[2].entry_id == on.rows[4].entry_id
+    assert (on.counts.ready, on.counts.error, on.counts.unchanged) == (3, 1, 1)
+    assert await magazine.recorder.head() == head
+
+
+async def test_an_update_changes_what_is_mapped_and_clears_what_is_blank(
+    magazine: Repository,
+) -> None:
+    await imported(magazine, "Title,Status,Body,Views,Cover\nOne,published,x,1,hero\n")
+    before = (await entries(magazine, "one"))["one"]
+    report = await imported(magazine, "Title,Slug,Body,Views\nUno,one,y,\n", "i-2", update=True)
+    assert (report.updated, report.created) == (1, 0)
+    after = (await entries(magazine, "one"))["one"]
+    assert values(after) == {"body": '"y"', "views": "null", "cover": '"hero"'}
+    assert (after.title, after.status, after.version) == ("Uno", "published", 2)
+    assert after.published_at == before.published_at
+    await imported(magazine, "Title,Body,Status\nOne,y,\n", "i-3", update=True)
+    assert (await entries(magazine, "one"))["one"].status == "draft"
+
+
+async def test_later_rows_of_a_slug_update_the_entry_of_the_first_in_order(
+    magazine: Repository,
+) -> None:
+    file = "Title,Slug,Body,Views\nA,s,one,1\nB,s,two,2\nB,s,two,2\nC,s,two,\n"
+    shown = await seen(magazine, file, update=True)
+    assert states(shown) == ["new", "update", "unchanged", "update"]
+    report = await imported(magazine, file, update=True)
+    assert (report.created, report.updated, report.unchanged) == (1, 2, 1)
+    entry = (await entries(magazine, "s"))["s"]
+    assert (entry.title, entry.version) == ("C", 3)
+    assert values(entry) == {"body": '"two"', "views": "null"}
+
+
+async def test_rows_refer_to_any_row_of_the_file_and_in_cycles(magazine: Repository) -> None:
+    file = 'Title,Body,Related\nOne,x,"two, one"\nTwo,x,"three, one"\nThree,x,two\n'
+    await imported(magazine, file)
+    found = await entries(magazine, "one", "two", "three")
+    ids = {slug: entry.id for slug, entry in found.items()}
+    assert values(found["two"])["related"] == f'["{ids["three"]}","{ids["one"]}"]'
+
+
+async def test_a_reference_to_a_row_with_errors_is_one_where_only_ready_rows_are_imported(
+    magazine: Repository,
+) -> None:
+    file = (
+        "Title,Slug,Body,Views,Related\n"
+        "One,,x,,two\nTwo,,x,,three\nThree,,x,many,\nFour,,x,,four\nThree again,three,x,,\n"
+        "Five,,x,,three\n"
+    )
+    assert states(await seen(magazine, file)) == ["new", "new", "error", "new", "skipped", "new"]
+    # Of the two rows of one slug, the second is imported where the first is not.
+    shown = await seen(magazine, file, ready_only=True)
+    assert states(shown) == ["new", "new", "error", "new", "new", "new"]
+    lonely = file.replace("Three again,three", "Other,other")
+    shown = await seen(magazine, lonely, ready_only=True)
+    assert states(shown) == ["error", "error", "error", "new", "new", "error"]
+    assert errors(shown)[0] == (
+        2,
+        "Related",
+        "'two' refers to the row with the slug 'two', which has errors",
+    )
+    report = await imported(magazine, lonely, ready_only=True)
+    assert (report.created, report.failed) == (2, 4)
+    assert report.rows[2].note == "Views takes a number, such as 1234.5 or 1,234.5"
+
+
+async def test_a_chain_of_references_to_a_row_with_errors_of_any_length_is_told(
+    magazine: Repository,
+) -> None:
+    rows = "".join(f"R{n},x,,r{n + 1}\n" for n in range(500))
+    shown = await seen(magazine, f"Title,Body,Views,Related\n{rows}R500,x,bad,\n", ready_only=True)
+    assert shown.counts.error == 501
+
+
+async def test_what_a_published_row_lacks_is_an_error_and_a_draft_is_warned(
+    magazine: Repository,
+) -> None:
+    shown = await seen(magazine, "Title,Status,Body\nA,published,\nB,draft,\nC,archived,\n")
+    assert states(shown) == ["error", "new", "new"]
+    notes = [(note.severity, note.heading, note.reason) for row in shown.rows for note in row.notes]
+    warning = ("warning", "Body", "is blank, and the entry cannot be published without it")
+    needed = ("error", "Body", "is blank, and a published entry needs it")
+    assert notes == [needed, warning, warning]
+
+
+async def test_what_a_published_entry_lacked_already_stops_no_update(magazine: Repository) -> None:
+    await imported(magazine, "Title,Status,Body\nOne,published,x\nTwo,draft,\n")
+    posts = await magazine.content_type(SCOPE, "posts")
+    await execute(
+        ReviseContentType(
+            actor=OPERATOR,
+            scope=SCOPE,
+            slug="posts",
+            name="Posts",
+            fields=(*posts.fields, Field("lead", "Lead", "text", required=True)),
+        ),
+        magazine,
+    )
+    file = "Title,Status,Body,Lead\nOne,published,y,\nTwo,published,y,\n"
+    shown = await seen(magazine, file, update=True)
+    assert states(shown) == ["update", "error"]
+    assert errors(shown) == [(3, "Lead", "is blank, and a published entry needs it")]
+
+
+async def test_what_an_entry_refers_to_already_is_accepted_though_it_is_gone(
+    magazine: Repository,
+) -> None:
+    moon = (await create(magazine, "topics", "Moon")).entry_id
+    await imported(magazine, f"Title,Body,About\nOne,x,{moon}\nTwo,x,\n")
+    await delete(magazine, moon)
+    file = f'Title,Body,About\nOne,y,"{moon}, ada"\nTwo,y,{moon}\n'
+    shown = await seen(magazine, file, update=True)
+    assert states(shown) == ["update", "error"]
+    await imported(magazine, file, "i-2", update=True, ready_only=True)
+    ada = (await entries(magazine, "ada", kind="authors"))["ada"].id
+    one = (await entries(magazine, "one"))["one"]
+    assert values(one)["about"] == f'["{moon}","{ada}"]'
+
+
+async def test_slugs_and_references_are_of_the_imports_language(magazine: Repository) -> None:
+    await imported(magazine, "Title,Body\nOne,x\n")
+    french = await seen(magazine, "Title,Body,Related\nOne,x,\nTwo,x,one\n", language="fr-FR")
+    assert states(french) == ["new", "new"]
+    await imported(magazine, "Title,Body\nOne,x\n", "i-2", language="fr-FR")
+    found = await magazine.entries_by_slug(SCOPE, ["posts"], "fr-FR", ["one"])
+    entry = await magazine.entry(SCOPE, found["one"][0][0])
+    assert entry.language == "fr-FR"
+    for refused in ("english", "xx-XX"):
+        with pytest.raises(InvalidEntry, match="Unsupported language"):
+            await seen(magazine, "Title,Body\nOne,x\n", language=refused)
+
+
+async def test_every_type_of_field_is_read_and_read_again_changes_nothing(
+    repository: Repository,
+) -> None:
+    await set_up(repository, EVERYTHING)
+    ada = (await create(repository, "authors", "Ada")).entry_id
+    file = f"{HEADINGS}\n{FULL}\n"
+    assert errors(await seen(repository, file)) == []
+    await imported(repository, file)
+    one = (await entries(repository, "one"))["one"]
+    assert values(one) == {
+        "body": '"<p>x</p>"',
+        "note": '"text"',
+        "views": "1200.50",
+        "featured": "true",
+        "live": '"2026-01-31"',
+        "campaign": '{"from":"2026-01-31","to":"2026-02-28"}',
+        "kind": '"how to"',
+        "tags": '["a","b"]',
+        "author": f'"{ada}"',
+        "related": f'["{one.id}","{ada}"]',
+        "cover": '"hero"',
+        "meta": '{"b":1,"a":[1.10]}',
+        "faq": '[{"q":"Why?","n":1e2}]',
+    }
+    assert (one.status, one.stage_id) == ("published", "writing")
+    head = await repository.recorder.head()
+    for again in (file, file.replace('"1,200.50"', "1200.5").replace("yes", "TRUE")):
+        assert states(await seen(repository, again, update=True)) == ["unchanged"]
+        report = await imported(repository, again, "i-2", update=True)
+        assert (report.position, report.unchanged) == (0, 1)
+    assert await repository.recorder.head() == head
+    blank = f"{HEADINGS}\nOne,one,draft,,,,,,,,,,,,,\n"
+    shown = await seen(repository, blank, update=True)
+    assert shown.rows[0].changed == ("Status", *values(one))
+    await imported(repository, blank, "i-3", update=True)
+    after = values((await entries(repository, "one"))["one"])
+    assert after == dict.fromkeys(values(one), "null")
+
+
+BAD = [
+    ("Body", "#REF!", "holds the error #REF!"),
+    ("Views", "1.234,5", "takes a number, such as 1234.5 or 1,234.5"),
+    ("Featured", "maybe", "takes true or false, yes or no, 1 or 0, on or off"),
+    ("Live", "31.01.2026", "takes an ISO 8601 date or date-time, such as 2026-01-31 or "),
+    ("Campaign", "2026-01-31", "takes a range of ISO 8601 dates: from / to"),
+    ("Campaign", "a / b", 'takes a range {"from": …, "to": …} of ISO 8601 dates or date-times'),
+    ("Kind", "sports", "takes one of: news, how to"),
+    ("Tags", "a, c", "takes an array of: a, b"),
+    ("Author", "bob", "names no entry: there is none of type authors with the id or slug 'bob'"),
+    ("Related", "ada, x", "names no entry: there is none with the id or slug 'x'"),
+    ("Cover", "x.png", "names no file: the media library has none with the id or URL 'x.png'"),
+    ("Meta", "{oops", "takes JSON text: "),
+    ("FAQ", '{"q": "x"}', "takes an array of objects keyed by its field slugs"),
+    ("FAQ", '[{"q": "x", "n": "many"}]', "faq[0].n takes a finite number"),
+    ("Title", "", "is blank"),
+]
+
+
+async def test_every_cell_that_is_wrong_is_named_with_its_reason(repository: Repository) -> None:
+    await set_up(repository, EVERYTHING)
+    await create(repository, "authors", "Ada")
+    headings = tuple(HEADINGS.split(","))
+    rows, troubles = [], []
+    for number, (heading, cell, reason) in enumerate(BAD, 2):
+        cells = dict.fromkeys(headings, "") | {"Title": f"T{number}", heading: cell}
+        rows.append(Row(number, tuple(cells.values())))
+        if reason.startswith("holds"):
+            troubles.append(Trouble(number, headings.index(heading), reason))
+    table = Table("posts.xlsx", headings, tuple(rows), troubles=tuple(troubles), epoch=1900)
+    shown = await seen(repository, table)
+    found = [
+        (row.number, note) for row in shown.rows for note in row.notes if note.severity == "error"
+    ]
+    assert [(number, note.heading, note.cell) for number, note in found] == [
+        (number, heading, cell) for number, (heading, cell, _) in enumerate(BAD, 2)
+    ]
+    for (_, note), (_, _, reason) in zip(found, BAD, strict=True):
+        assert note.reason.startswith(reason)
+        assert note.column == headings.index(note.heading)
+
+
+@pytest.mark.parametrize(
+    ("epoch", "serial", "read"),
+    [
+        (1900, "46053", "2026-01-31"),
+        (1900, "46053.5", "2026-01-31T12:00:00"),
+        (1900, "1", "1900-01-01"),
+        (1900, "61", "1900-03-01"),
+        (1904, "44591", "2026-01-31"),
+        (None, "46053", None),
+    ],
+)
+async def test_serials_are_dates_where_the_file_is_a_workbook(
+    repository: Repository, epoch: Any, serial: str, read: str | None
+) -> None:
+    await set_up(repository, EVERYTHING)
+    table = Table("x.xlsx", ("Title", "Body", "Live"), (Row(2, ("A", "x", serial)),), epoch=epoch)
+    shown = await seen(repository, table)
+    assert states(shown) == ["new" if read else "error"]
+    if read:
+        await imported(repository, table)
+        assert values((await entries(repository, "a"))["a"])["live"] == f'"{read}"'
+
+
+async def test_a_row_that_is_too_large_says_so(magazine: Repository) -> None:
+    big = Table(
+        "x.csv", ("Title", "Body"), (Row(2, ("Big", "x" * MAX_BYTES)), Row(3, ("Small", "x")))
+    )
+    shown = await seen(magazine, big)
+    assert states(shown) == ["error", "new"]
+    assert "an entry may take up to 2,097,152" in shown.rows[0].notes[0].reason
+    with pytest.raises(RowsRefused):
+        await imported(magazine, big)
+
+
+async def test_a_preview_is_of_what_the_log_holds_and_of_the_wish(magazine: Repository) -> None:
+    file = "Title,Body,Views\nOne,x,1\n"
+    digests = {
+        (await seen(magazine, text, **wished)).digest
+        for text, wished in [
+            (file, {}),
+            (file, {}),
+            (file, {"update": True}),
+            (file, {"import_id": "other"}),
+            (file.replace("1\n", "2\n"), {}),
+        ]
+    }
+    assert len(digests) == 4
+    before = (await seen(magazine, file)).digest
+    await create(magazine, "posts", "Unrelated")
+    assert (await seen(magazine, file)).digest == before
+    await create(magazine, "posts", "One")
+    assert (await seen(magazine, file)).digest != before
+
+
+async def test_slugs_and_titles_of_white_space_are_kept_and_warned_of(magazine: Repository) -> None:
+    shown = await seen(magazine, 'Title,Slug,Body\n" "," ",x\n')
+    assert (shown.rows[0].title, shown.rows[0].slug, shown.rows[0].state) == (" ", " ", "new")
+    assert {note.reason for note in shown.rows[0].notes} == {"is nothing but white space"}
+
+
+async def test_a_failing_first_row_leaves_its_slug_to_the_next_and_the_plan_its_place(
+    repository: Repository,
+) -> None:
+    await set_up(repository, importing.MANIFEST.replace("entries: 2500", "entries: 1"))
+    file = "Title,Slug,Body,Views\nA,s,x,bad\nB,s,x,1\nC,,x,1\n"
+    shown = await seen(repository, file, ready_only=True)
+    assert states(shown) == ["error", "new", "error"]
+    assert errors(shown)[-1][2].startswith("Your plan's limit of 1 entries is reached")
+    assert (await imported(repository, file, ready_only=True)).created == 1
+
+
+async def test_times_of_events_are_of_the_import(magazine: Repository) -> None:
+    report = await imported(magazine, "Title,Status,Body\nOne,published,x\n")
+    one = (await entries(magazine, "one"))["one"]
+    assert isinstance(one.published_at, datetime)
+    assert one.published_at == one.created_at >= report.at
+
+
+async def test_a_table_without_rows_imports_nothing(magazine: Repository) -> None:
+    report = await imported(magazine, table_of("Title,Body\n"))
+    assert (report.position, report.rows) == (0, ())
