@@ -15,8 +15,8 @@ from api.context import Call, Service
 from api.errors import BadRequest
 from api.graphql.limits import LOADED
 from api.graphql.once import Once
+from api.graphql.types import ContentType, shown_type
 from read_side import content_types, entries
-from read_side.content_types import ContentTypeRow
 from read_side.entries import EntryRow
 from write_side import history
 from write_side.domain.history import Change
@@ -34,7 +34,7 @@ class Asking:
     def __init__(self, call: Call, once: Once) -> None:
         self.call = call
         self.once = once
-        self.types: DataLoader[str, ContentTypeRow | None] = DataLoader(self._load_types)
+        self.types: DataLoader[str, ContentType | None] = DataLoader(self._load_types)
         self.entries: DataLoader[tuple[str, str], EntryRow | None] = DataLoader(self._load_entries)
         """By id and locale."""
         self.changes: DataLoader[history.Asked, tuple[Change, ...]] = DataLoader(self._load_changes)
@@ -90,10 +90,11 @@ class Asking:
                 f"The answer holds more than {LOADED:,} references: ask for smaller pages"
             )
 
-    async def _load_types(self, ids: list[str]) -> Sequence[ContentTypeRow | None]:
+    async def _load_types(self, ids: list[str]) -> Sequence[ContentType | None]:
         scope = await self.viewing()
         pool = self.service.read_model
-        found = await content_types.by_ids(pool, scope.workspace, scope.environment, ids)
+        rows = await content_types.by_ids(pool, scope.workspace, scope.environment, ids)
+        found = {type_id: shown_type(row) for type_id, row in rows.items()}
         return [found.get(type_id) for type_id in ids]
 
     async def _load_entries(self, keys: list[tuple[str, str]]) -> Sequence[EntryRow | None]:

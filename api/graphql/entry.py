@@ -15,6 +15,7 @@ from api.graphql.scalars import JSON
 from api.graphql.types import ContentType, Definition, EntryStatus, Field, Stage, shown_type
 from api.parameters import MAX_LIMIT
 from read_side.entries import EntryRow
+from read_side.refusals import TypeNotFound
 from read_side.rendering import Renderer, Shape, Texts
 from read_side.rendering import Stage as RenderedStage
 from write_side.domain import content_type as domain
@@ -64,20 +65,20 @@ class ContentEntry:
     fields: JSON
     version: int
     type_id: strawberry.Private[str]
-    definition: strawberry.Private[Definition | None] = None
-    """The type where it is known already: as it was then, or as the log has it."""
+    known_type: strawberry.Private[ContentType | None] = None
+    """The type where it need not be looked up: as it was then, or as the log has it."""
     is_past: strawberry.Private[bool] = False
 
     @strawberry.field
     async def content_type(self, info: Info) -> ContentType:
-        return shown_type(await self._definition(info.context))
+        return await self._type(info.context)
 
     @strawberry.field
     async def references(self, info: Info, field: str) -> list[ContentEntry]:
         """The living entries that a reference field names, in its order."""
         asking = info.context
         await asking.viewing()
-        _check_reference(shown_type(await self._definition(asking)).fields, field)
+        _check_reference((await self._type(asking)).fields, field)
         ids = _ids(_VALUES.decode(self.fields).get(field, Raw(b"null")))
         asking.refer(len(ids))
         rows = await asking.entries.load_many([(one, self.locale) for one in ids])
@@ -97,12 +98,11 @@ class ContentEntry:
         asked = Asked(self.id, size, min(bounds, default=None))
         return [_change(change) for change in await info.context.changes.load(asked)]
 
-    async def _definition(self, asking: Asking) -> Definition:
-        if self.definition is not None:
-            return self.definition
-        row = await asking.types.load(self.type_id)
-        assert row is not None, "an entry outlives its type"
-        return row
+    async def _type(self, asking: Asking) -> ContentType:
+        found = self.known_type or await asking.types.load(self.type_id)
+        if found is None:  # it has gone since the entry was read, and the entry with it
+            raise TypeNotFound
+        return found
 
 
 def entry_of_row(
@@ -127,7 +127,7 @@ def entry_of_row(
         fields=JSON(row.fields),
         version=number,
         type_id=row.type_id,
-        definition=definition,
+        known_type=None if definition is None else shown_type(definition),
     )
 
 

@@ -1,8 +1,8 @@
 """How much one document may ask for; more is refused before anything is looked up.
 
 Tokens, aliases and fields bound the work of reading a document, depth and cost that of answering
-it. The cost is about the number of objects in the answer: pages count with their limit, lists of
-unknown length with a factor.
+it. The cost is about the size of the answer: a value counts 1, an object 10; pages count with their
+limit, lists of unknown length with a factor.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ TOKENS = 5_000
 ALIASES = 100
 FIELDS = 500
 DEPTH = 10
-COST = 10_000
+COST = 100_000
 REFERENCES = 5
 """What one ``references`` is taken to hold; ``LOADED`` bounds what they really do."""
 LOADED = 10_000
 """References that one request may be answered with."""
-MUTATION = 10
+OBJECT = 10
+MUTATION = 100
 _LISTS = {"contentTypes": 20, "fields": 10, "stages": 3, "references": REFERENCES}
-_INTROSPECTION = {"__schema": 1_000, "__type": 100, "__typename": 0}
+_INTROSPECTION = {"__schema": 10_000, "__type": 1_000, "__typename": 1}
 _PAGED = {"contentEntries": 10, "history": 20}
 """Fields with a limit, and what it is where none is given."""
 
@@ -170,13 +171,13 @@ class _Cost:
         if name in _INTROSPECTION:
             return _INTROSPECTION[name]
         if node.selection_set is None:
-            return 0
+            return 1
         if name == "contentEntries":
-            return 1 + self.of(node.selection_set, self._limit(node))
+            return OBJECT + self.of(node.selection_set, self._limit(node))
         times = page if name == "data" else _LISTS.get(name, 1)
         if name == "history":
             times = self._limit(node)
-        return times * (1 + self.of(node.selection_set, 1))
+        return times * (OBJECT + self.of(node.selection_set, 1))
 
     def _limit(self, node: FieldNode) -> int:
         """As it will be clamped; what is no number is refused later."""

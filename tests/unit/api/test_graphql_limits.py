@@ -61,7 +61,7 @@ def test_a_limit_in_a_variable_counts_as_it_will_be_clamped() -> None:
 def test_a_refusal_says_the_cost_the_bound_and_what_to_do() -> None:
     query = "{ contentEntries(limit: 100) { data { history(limit: 100) { fields { field } } } } }"
     assert refusal(query) == (
-        f"The query costs 110,101; one may cost up to {COST:,}: "
+        f"The query costs 1,201,010; one may cost up to {COST:,}: "
         "ask for smaller pages, or for fewer lists inside of lists"
     )
 
