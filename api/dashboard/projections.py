@@ -20,5 +20,7 @@ async def page(visit: Visit) -> web.StreamResponse:
         visit,
         "projections.html",
         figures=figures,
+        # What moves by itself can be stopped (WCAG 2.2.2).
+        refreshes=visit.request.query.get("refresh") != "off",
         is_operator=OPERATE in visit.known_caller.permissions,
     )

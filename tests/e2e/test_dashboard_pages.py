@@ -145,11 +145,15 @@ async def test_every_page_is_for_everybody_on_any_screen(visit: Visit) -> None:
         entry,
         "/dashboard/imports",
         "/dashboard/projections",
+        "/dashboard/nothing",
     ):
         await page.goto(f"{visit.origin}{path}")
         for width in BOTH_WIDTHS:
             await page.set_viewport_size({"width": width, "height": 800})
             await checked_in_both_themes(page)
+    missing = [one for one in visit.complaints if "404" in one]
+    assert len(missing) == 1, "of the last one"
+    visit.complaints.remove(missing[0])
 
 
 async def test_a_keyboard_is_enough(visit: Visit) -> None:
@@ -193,6 +197,9 @@ async def test_a_theme_is_chosen_and_kept_and_projections_follow(visit: Visit) -
     await page.evaluate("document.getElementById('head').textContent = 'old'")
     await expect(page.locator("#head")).to_have_text(re.compile(r"^\d+$"))
     await expect(page.get_by_text("Up to date")).to_be_visible()
+    await page.get_by_role("link", name="Pause refreshing").click()
+    await page.get_by_role("link", name="Refresh every 2 seconds").wait_for()
+    assert await page.locator("#standing").get_attribute("hx-trigger") is None
 
 
 async def test_scripts_are_not_needed(place: Place) -> None:
