@@ -40,10 +40,20 @@ SAME_WORDS = {
     "UnknownContentType",
     "UnknownEntry",
 }
-# Only GraphQL and the command line meet these: REST neither updates nor defines anything.
-ELSEWHERE = {"InvalidDefinition", "VersionConflict", "ContentTypeInUse"}
+# Only GraphQL, the dashboard and the command line meet these: REST neither updates nor defines
+# anything, and knows no files.
+ELSEWHERE = {
+    "ContentTypeInUse",
+    "Forged",
+    "InvalidDefinition",
+    "TooLongForSpreadsheet",
+    "UnknownImport",
+    "UnknownUpload",
+    "VersionConflict",
+}
 OF_THE_KEY = {"Authorization", "X-API-Key"}
-OF_PAGES = {"Accept"}  # browsers send it, and are answered with a page
+# Browsers send them, and are answered with a page.
+OF_PAGES = {"Accept", "Origin", "Sec-Fetch-Site", "X-Forwarded-Proto"}
 OF_PROXIES = {"X-Forwarded-For"}  # clients send none; the README tells operators
 WITH_EXAMPLES = ("parameters", "headers")
 
