@@ -1,0 +1,191 @@
+"""Tells entries over REST and GraphQL, and to the naive model: both say the same to it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import msgspec
+
+from tests.integration.api.serving import Answer, Client, Server
+from tests.integration.projector import drawing as d
+from tests.integration.projector.naive import Place
+from tests.integration.projector.naive_values import No
+from tests.integration.projector.telling import Clock, Twice
+from write_side.repository import Repository
+
+MUTATION = """mutation (%s) {
+  done: %sContentEntry(%s) { success message %s }
+}"""
+CREATE = MUTATION % (
+    "$input: CreateContentEntryInput!",
+    "create",
+    "input: $input",
+    "entry { id version }",
+)
+UPDATE = MUTATION % (
+    "$id: ID!, $input: UpdateContentEntryInput!",
+    "update",
+    "id: $id, input: $input",
+    "entry { id version }",
+)
+DELETE = MUTATION % ("$id: ID!", "delete", "id: $id", "")
+ALL_THAT_REST_CREATES = {"status": "draft", "language": "en-US", "texts": {}}
+WORDS = {
+    402: ("plan",),
+    404: ("not found",),
+    409: ("already exists", "is at version"),
+}
+"""What only the messages of these statuses say."""
+
+
+class Outcome(NamedTuple):
+    """GraphQL has no status where it refuses, but the message of REST."""
+
+    door: str
+    status: int | None
+    message: str = ""
+
+
+class Doors(Twice):
+    """Types, plans and files have no door: they are told to the write side."""
+
+    def __init__(self, repository: Repository, server: Server) -> None:
+        super().__init__(repository)
+        self.server = server
+        self.found: set[str] = set()
+        self._turns = itertools.count()
+
+    async def begin(self, beginnings: list[d.Beginning]) -> None:
+        await super().begin([])
+        for workspace in d.WORKSPACES:
+            await self.server.key(f"secret-of-{workspace}", workspace)
+        for place, definition, new in beginnings:
+            await self.create_type(place, d.TYPES[0], definition)
+            for one in new:
+                await self.create_entry(place, 0, one)
+
+    def client(self, place: Place) -> Client:
+        return self.server.client(f"secret-of-{place[0]}")
+
+    def is_closed(self, place: Place) -> bool:
+        """Its plan has no staging, any more: 402 for whatever is asked."""
+        return place[1] == "staging" and not self.naive.workspaces[place[0]]["plan"]["staging"]
+
+    async def ask(self, place: Place, document: str, **variables: Any) -> Answer:
+        """In bytes of our own: another way to write the same text would be stored as such."""
+        return await self.client(place).post(
+            msgspec.json.encode({"query": document, "variables": variables}),
+            f"/graphql?environment={place[1]}",
+            headers={"Content-Type": "application/json"},
+        )
+
+    async def get(self, place: Place, path: str, **query: object) -> Answer:
+        given = {"environment": place[1], **query}
+        said = "&".join(f"{name}={quote(str(value))}" for name, value in given.items())
+        return await self.client(place).get(f"{path}?{said}")
+
+    # What is told
+
+    async def _create(self, place: Place, type_slug: str, new: dict[str, Any]) -> None:
+        is_over_rest = next(self._turns) % 2 == 0
+        drawn = self._new(place, {**new, **ALL_THAT_REST_CREATES} if is_over_rest else new)
+        body = created(type_slug, drawn)
+        if is_over_rest:
+            outcome, entry = await self._posted(place, body)
+        else:
+            outcome, entry = await self._mutated(place, CREATE, input=body)
+        drawn["id"] = entry["id"] if entry else drawn["id"]
+        self._foreseen(
+            place, outcome, partial(self.naive.create_entry, Clock.time, place, type_slug, drawn)
+        )
+
+    async def _update(self, place: Place, one: str, drawn: dict[str, Any]) -> None:
+        expected = self._expected(place, one)
+        given = {**updated(drawn), **({} if expected is None else {"expectedVersion": expected})}
+        outcome, entry = await self._mutated(place, UPDATE, id=one, input=given)
+        asked = {**drawn, "expected": expected}
+        self._foreseen(
+            place, outcome, partial(self.naive.update_entry, Clock.time, place, one, asked)
+        )
+        if entry:
+            assert entry["version"] == self.naive.entry(place, one)["version"], given
+
+    def _expected(self, place: Place, one: str) -> int | None:
+        """The right version, a stale one, or none."""
+        try:
+            version = int(self.naive.entry(place, one)["version"])
+        except No:
+            return 1
+        return (None, version, version - 1, None, version)[next(self._turns) % 5]
+
+    async def _delete(self, place: Place, one: str) -> None:
+        outcome, _ = await self._mutated(place, DELETE, id=one)
+        self._foreseen(place, outcome, partial(self.naive.delete_entry, Clock.time, place, one))
+
+    def _foreseen(self, place: Place, outcome: Outcome, foreseen: Callable[[], None]) -> None:
+        due = 200
+        try:
+            if self.is_closed(place):
+                raise No(402)
+            foreseen()
+        except No as no:
+            due = no.status
+        self.found.add(f"{outcome.door} {due}")
+        assert (outcome.status == 200) == (due == 200), (outcome, due)
+        if outcome.door == "REST":
+            assert outcome.status == due
+        elif due != 200:
+            said = outcome.message
+            told = {one for one, words in WORDS.items() if any(word in said for word in words)}
+            assert told == ({due} & WORDS.keys()), (outcome, due)
+
+    async def _posted(self, place: Place, body: dict[str, Any]) -> tuple[Outcome, Any]:
+        """A create without what REST cannot say."""
+        sent = {
+            what: body[what]
+            for what in ("contentTypeSlug", "title", "slug", "fields")
+            if what in body
+        }
+        answer = await self.client(place).post(
+            msgspec.json.encode(sent), f"/v1/content?environment={place[1]}"
+        )
+        return Outcome("REST", answer.status), answer.data if answer.status == 200 else None
+
+    async def _mutated(self, place: Place, document: str, **variables: Any) -> tuple[Outcome, Any]:
+        answer = await self.ask(place, document, **variables)
+        assert answer.status == 200, answer.text
+        assert "errors" not in answer.body, answer.text
+        done = answer.body["data"]["done"]
+        outcome = Outcome("GraphQL", 200 if done["success"] else None, done["message"])
+        return outcome, done.get("entry")
+
+
+def created(type_slug: str, drawn: dict[str, Any]) -> dict[str, Any]:
+    body = {
+        "contentTypeSlug": type_slug,
+        **{what: drawn[what] for what in ("title", "slug", "language", "status", "fields")},
+        "translations": translations(drawn["texts"]),
+    }
+    return {what: given for what, given in body.items() if given is not None}
+
+
+def updated(drawn: dict[str, Any]) -> dict[str, Any]:
+    named = ("title", "slug", "status", "fields")
+    given: dict[str, Any] = {what: drawn[what] for what in named if what in drawn}
+    if "stage" in drawn:
+        given["stageId"] = drawn["stage"]
+    if "texts" in drawn:
+        given["translations"] = translations(drawn["texts"])
+    return given
+
+
+def translations(texts: dict[str, Any]) -> list[dict[str, Any]]:
+    """A title that is left as it is, is left out: null would take it back."""
+    return [
+        {"locale": locale, **{what: given for what, given in one.items() if given is not None}}
+        for locale, one in texts.items()
+    ]

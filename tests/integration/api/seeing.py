@@ -1,0 +1,295 @@
+"""What both doors show of one environment, held against what the naive model says."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+from msgspec import Raw, Struct
+
+from api.wire import optional_timestamp, timestamp
+from tests.integration.api.doors import Doors
+from tests.integration.api.serving import Answer
+from tests.integration.projector.drawing import LANGUAGES, STATUSES, TYPES
+from tests.integration.projector.naive import Place
+from tests.integration.projector.naive_values import No
+
+ENTRY = """
+fragment Entry on ContentEntry {
+  id title slug status stage { id } language locale publishedAt createdAt updatedAt
+  contentType { name slug } fields version history(limit: 100) { version }
+}"""
+GONE = "00000000-0000-7000-8000-00000000dead"
+Said = dict[str, Any]
+
+
+class Named(Struct):
+    name: str = ""
+    slug: str = ""
+    id: str = ""
+
+
+class Version(Struct):
+    version: int
+
+
+class Entry(Struct, rename="camel"):
+    """With the very text of its fields. What a list leaves out is None."""
+
+    id: str
+    title: str
+    slug: str
+    status: str
+    stage: Named | None
+    locale: str
+    published_at: str | None
+    created_at: str
+    updated_at: str
+    fields: Raw
+    language: str | None = None
+    content_type: Named | None = None
+    version: int | None = None
+    history: list[Version] | None = None
+
+    def words(self) -> Said:
+        of = self.content_type
+        return {
+            "id": self.id,
+            "title": self.title,
+            "slug": self.slug,
+            "status": self.status,
+            "stage": self.stage and self.stage.id,
+            "language": self.language,
+            "published": self.published_at,
+            "created": self.created_at,
+            "updated": self.updated_at,
+            "type": (of.name, of.slug) if of else (None, None),
+            "fields": bytes(self.fields).decode(),
+        }
+
+
+class Pagination(Struct):
+    total: int
+
+
+class Page(Struct):
+    data: list[Entry]
+    pagination: Pagination
+
+
+class One(Struct):
+    data: Entry
+
+
+class Pages(Struct):
+    data: dict[str, Page]
+
+
+class Ones(Struct):
+    data: dict[str, Entry | None]
+
+
+class Seeing:
+    """``limit``: of pages; ``locale``: the texts asked for; ``moments``: of the past."""
+
+    def __init__(self, doors: Doors, place: Place, limit: int, locale: str, moments: int) -> None:
+        self._doors = doors
+        self._naive = doors.naive
+        self._place = place
+        self._limit = limit
+        self._locale = locale
+        self._moments = moments
+
+    async def everywhere(self) -> None:
+        if self._doors.is_closed(self._place):
+            assert (await self._get("/v1/content")).status == 402
+            return
+        await self._lists()
+        await self._list_across_types()
+        await self._content_entries()
+        await self._singles()
+        await self._by_id()
+        await self._as_of()
+
+    async def _get(self, path: str, **query: object) -> Answer:
+        return await self._doors.get(self._place, path, locale=self._locale, **query)
+
+    # Lists
+
+    async def _lists(self) -> None:
+        for of, status, language in itertools.product(TYPES, STATUSES, LANGUAGES):
+            said = self._says(self._naive.list_of_type, of, status, language, self._locale)
+            answer = await self._get(
+                f"/v1/content/{of}", status=status, language=language, limit=self._limit
+            )
+            self._check_page(answer, said)
+
+    async def _list_across_types(self) -> None:
+        for of in (None, *TYPES):
+            said = self._says(self._naive.list_across_types, of, self._locale)
+            where = {} if of is None else {"type": of}
+            answer = await self._get("/v1/content", limit=self._limit, offset=1, **where)
+            self._check_page(answer, said, offset=1, without="language")
+
+    def _check_page(
+        self, answer: Answer, said: list[Said] | None, offset: int = 0, without: str = ""
+    ) -> None:
+        if said is None:
+            assert answer.status == 404
+            return
+        assert answer.status == 200, answer.text
+        page = msgspec.json.decode(answer.text, type=Page)
+        self._compare(page, said, offset, without)
+
+    def _compare(self, page: Page, said: list[Said], offset: int, without: str = "") -> None:
+        due = said[offset : offset + self._limit]
+        left_out = {without: None} if without else {}
+        assert [one.words() for one in page.data] == [{**as_shown(one), **left_out} for one in due]
+        assert page.pagination.total == len(said)
+
+    async def _content_entries(self) -> None:
+        """All filters at once, in one document; a filter that is null is none."""
+        asked = list(
+            itertools.product(
+                (None, *self._naive.types.get(self._place, ())),
+                (None, *STATUSES),
+                (None, *LANGUAGES),
+            )
+        )
+        document = "".join(
+            f"a{n}: contentEntries({_arguments(type=of, language=language)}"
+            f" status: {status or 'null'} locale: {_text(self._locale)}"
+            f" limit: {self._limit} offset: {n % 2})"
+            " { data { ...Entry } pagination { total } }"
+            for n, (of, status, language) in enumerate(asked)
+        )
+        answer = await self._ask(document, ENTRY.replace("history(limit: 100) { version }", ""))
+        pages = msgspec.json.decode(answer.text, type=Pages).data
+        for n, (of, status, language) in enumerate(asked):
+            said = [
+                one
+                for one in self._naive.list_across_types(self._place, of, self._locale)
+                if status in (None, one["status"]) and language in (None, one["language"])
+            ]
+            self._compare(pages[f"a{n}"], said, n % 2)
+
+    # Single entries
+
+    async def _singles(self) -> None:
+        for of, slug, language in sorted(self._slugs()):
+            said = self._says(self._naive.one, of, slug, language, self._locale)
+            answer = await self._get(f"/v1/content/{of}/{_path(slug)}", language=language)
+            self._check_one(answer, said)
+
+    def _check_one(self, answer: Answer, said: Said | None) -> None:
+        if said is None:
+            assert answer.status == 404
+            return
+        assert answer.status == 200, answer.text
+        assert msgspec.json.decode(answer.text, type=One).data.words() == as_shown(said)
+
+    def _slugs(self) -> Iterator[tuple[str, str, str]]:
+        """Types, slugs and languages of all there ever was here."""
+        for place, of, slug, language in self._naive.past.slugs():
+            if place == self._place:
+                yield of, slug, language
+
+    async def _by_id(self) -> None:
+        """With its versions; entries of other workspaces and environments are none of this."""
+        ids = [entry["id"] for entry in self._naive.entries][:40]
+        document = "".join(
+            f"a{n}: contentEntryById(id: {_text(one)} locale: {_text(self._locale)}) {{ ...Entry }}"
+            for n, one in enumerate([*ids, GONE])
+        )
+        answer = await self._ask(document, ENTRY)
+        found = msgspec.json.decode(answer.text, type=Ones).data
+        here = {
+            one["id"]: one for one in self._naive.list_across_types(self._place, None, self._locale)
+        }
+        for n, one in enumerate([*ids, GONE]):
+            entry = found[f"a{n}"]
+            if entry is None or one not in here:
+                assert (entry, here.get(one)) == (None, None)
+                continue
+            assert entry.words() == as_shown(here[one])
+            version = self._naive.entry(self._place, one)["version"]
+            assert entry.history is not None
+            assert [change.version for change in entry.history] == list(range(version, 0, -1))
+            assert entry.version == version
+
+    async def _as_of(self) -> None:
+        """Over both doors, at moments of the past, by every slug there ever was."""
+        times = self._naive.past.times()
+        for at in times[:: max(1, len(times) // self._moments)]:
+            for of, slug, language in sorted(self._slugs()):
+                where = (of, slug, language, self._locale)
+                said = self._says_of(at, *where)
+                answer = await self._get(
+                    f"/v1/content/{of}/{_path(slug)}", language=language, asOf=timestamp(at)
+                )
+                self._check_one(answer, said)
+            await self._as_of_over_graphql(at, sorted(self._slugs()))
+
+    async def _as_of_over_graphql(self, at: datetime, slugs: list[tuple[str, str, str]]) -> None:
+        # One of a type that was not there then is an error, and would be one of all.
+        known = [one for one in slugs if self._says_of(at, *one, self._locale) is not None][:40]
+        if not known:
+            return
+        document = "".join(
+            f"a{n}: contentEntry({_arguments(type=of, slug=slug, language=language)}"
+            f" locale: {_text(self._locale)} asOf: {_text(timestamp(at))}) {{ ...Entry }}"
+            for n, (of, slug, language) in enumerate(known)
+        )
+        answer = await self._ask(document, ENTRY)
+        found = msgspec.json.decode(answer.text, type=Ones).data
+        for n, one in enumerate(known):
+            entry, said = found[f"a{n}"], self._says_of(at, *one, self._locale)
+            assert entry is not None
+            assert said is not None
+            assert entry.words() == as_shown(said)
+            assert entry.version is not None
+            assert entry.history is not None
+            assert [change.version for change in entry.history] == list(range(entry.version, 0, -1))
+
+    async def _ask(self, document: str, fragment: str) -> Answer:
+        answer = await self._doors.ask(self._place, f"{{ {document} }} {fragment}")
+        assert answer.status == 200, answer.text
+        assert "errors" not in answer.body, answer.text
+        return answer
+
+    def _says(self, ask: Callable[..., Any], *where: object) -> Any:
+        try:
+            return ask(self._place, *where)
+        except No:
+            return None
+
+    def _says_of(self, at: datetime, *where: str) -> Any:
+        return self._says(lambda place: self._naive.one_as_of(at, place, *where))
+
+
+def as_shown(said: Said) -> Said:
+    """Times and values in the words of the wire."""
+    return {
+        **said,
+        "published": optional_timestamp(said["published"]),
+        "created": timestamp(said["created"]),
+        "updated": timestamp(said["updated"]),
+        "fields": msgspec.json.encode(dict(said["fields"])).decode(),
+    }
+
+
+def _arguments(**given: str | None) -> str:
+    return " ".join(f"{name}: {_text(value)}" for name, value in given.items())
+
+
+def _text(value: str | None) -> str:
+    """As GraphQL writes it, which is as JSON does."""
+    return msgspec.json.encode(value).decode()
+
+
+def _path(slug: str) -> str:
+    return quote(slug, safe="")
