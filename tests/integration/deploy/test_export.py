@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import openpyxl
 import pytest
 from click.testing import CliRunner, Result
@@ -80,6 +81,16 @@ def mask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def test_an_exported_file_is_imported_without_a_change(export: Export) -> None:
+    for name in ("posts.csv", "posts.xlsx"):
+        export("--output", name)
+        given = ["import", name, "--workspace", "acme", "--type", "posts", "--update", "--json"]
+        result = CliRunner().invoke(cli, given)
+        assert result.exit_code == 0, result.output
+        counts = msgspec.json.decode(result.stdout)["counts"]
+        assert counts == {"new": 0, "update": 0, "unchanged": 2, "skipped": 0, "error": 0}
 
 
 def test_what_cannot_be_is_refused_in_a_line_and_leaves_the_file(
