@@ -113,8 +113,10 @@ async def imported(
 
 
 async def entries(repository: Repository, *slugs: str, kind: str = "posts") -> dict[str, Entry]:
+    """Those that there are, in the order of the slugs."""
     found = await repository.entries_by_slug(SCOPE, [kind], "en-US", slugs)
-    return {slug: await repository.entry(SCOPE, one[0][0]) for slug, one in found.items()}
+    ids = {slug: found[slug][0][0] for slug in slugs if slug in found}
+    return {slug: await repository.entry(SCOPE, each) for slug, each in ids.items()}
 
 
 def states(shown: Preview) -> list[str]:

@@ -26,7 +26,7 @@ from write_side.dispatch import execute
 from write_side.domain.definition import Field
 from write_side.domain.entry import MAX_BYTES
 from write_side.domain.refusals import InvalidEntry
-from write_side.imports.files import Row, Table, Trouble
+from write_side.imports.files import Epoch, Row, Table, Trouble
 from write_side.imports.job import RowsRefused
 from write_side.repository import Repository
 
@@ -313,27 +313,30 @@ async def test_every_cell_that_is_wrong_is_named_with_its_reason(repository: Rep
         assert note.column == headings.index(note.heading)
 
 
-@pytest.mark.parametrize(
-    ("epoch", "serial", "read"),
-    [
-        (1900, "46053", "2026-01-31"),
-        (1900, "46053.5", "2026-01-31T12:00:00"),
-        (1900, "1", "1900-01-01"),
-        (1900, "61", "1900-03-01"),
-        (1904, "44591", "2026-01-31"),
-        (None, "46053", None),
-    ],
-)
-async def test_serials_are_dates_where_the_file_is_a_workbook(
-    repository: Repository, epoch: Any, serial: str, read: str | None
-) -> None:
+async def test_serials_are_dates_where_the_file_is_a_workbook(repository: Repository) -> None:
     await set_up(repository, EVERYTHING)
-    table = Table("x.xlsx", ("Title", "Body", "Live"), (Row(2, ("A", "x", serial)),), epoch=epoch)
-    shown = await seen(repository, table)
-    assert states(shown) == ["new" if read else "error"]
-    if read:
-        await imported(repository, table)
-        assert values((await entries(repository, "a"))["a"])["live"] == f'"{read}"'
+
+    def table(epoch: Epoch | None, *serials: str) -> Table:
+        rows = (Row(n, (f"{epoch} {n}", "x", serial)) for n, serial in enumerate(serials, 2))
+        return Table("x.xlsx", ("Title", "Body", "Live"), tuple(rows), epoch=epoch)
+
+    # The first spreadsheets had a 29th of February 1900: day 60.
+    old, mac = table(1900, "46053", "46053.5", "1", "59", "61"), table(1904, "44591")
+    await imported(repository, old)
+    await imported(repository, mac, "i-2")
+    slugs = (*(f"1900-{n}" for n in range(2, 7)), "1904-2")
+    found = await entries(repository, *slugs)
+    assert [values(found[slug])["live"] for slug in slugs] == [
+        '"2026-01-31"',
+        '"2026-01-31T12:00:00"',
+        '"1900-01-01"',
+        '"1900-02-28"',
+        '"1900-03-01"',
+        '"2026-01-31"',
+    ]
+    for wrong in (table(None, "46053"), table(1900, "60"), table(1900, "-1")):
+        shown = await seen(repository, wrong, update=True)
+        assert [error[:2] for error in errors(shown)] == [(2, "Live")]
 
 
 async def test_a_row_that_is_too_large_says_so(magazine: Repository) -> None:
@@ -349,16 +352,14 @@ async def test_a_row_that_is_too_large_says_so(magazine: Repository) -> None:
 
 async def test_a_preview_is_of_what_the_log_holds_and_of_the_wish(magazine: Repository) -> None:
     file = "Title,Body,Views\nOne,x,1\n"
-    digests = {
-        (await seen(magazine, text, **wished)).digest
-        for text, wished in [
-            (file, {}),
-            (file, {}),
-            (file, {"update": True}),
-            (file, {"import_id": "other"}),
-            (file.replace("1\n", "2\n"), {}),
-        ]
-    }
+    wishes: list[tuple[str, dict[str, Any]]] = [
+        (file, {}),
+        (file, {}),
+        (file, {"update": True}),
+        (file, {"import_id": "other"}),
+        (file.replace("1\n", "2\n"), {}),
+    ]
+    digests = {(await seen(magazine, text, **wished)).digest for text, wished in wishes}
     assert len(digests) == 4
     before = (await seen(magazine, file)).digest
     await create(magazine, "posts", "Unrelated")

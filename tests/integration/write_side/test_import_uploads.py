@@ -1,0 +1,161 @@
+"""Uploads, previews and mappings: kept between requests, bounded, and nobody else's."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.integration.write_side import importing
+from tests.integration.write_side.holding import connected
+from tests.integration.write_side.importing import OPERATOR, SCOPE, set_up, table_of, wish_of
+from write_side.domain.events import ImportMappingSaved
+from write_side.domain.identity import Scope, import_mapping_stream, new_id
+from write_side.domain.refusals import UnknownContentType, UnknownUpload
+from write_side.imports import uploads
+from write_side.imports.check import preview
+from write_side.imports.columns import MappingRefused
+from write_side.imports.files import Choice, FileRefused
+from write_side.imports.mappings import propose, save_mapping
+from write_side.imports.uploads import (
+    drop_upload,
+    find_preview,
+    find_upload,
+    keep_preview,
+    keep_upload,
+    read_again,
+    samples,
+)
+from write_side.repository import Repository
+from write_side.store.forgetting import sweep
+
+FILE = b"Title;Body\nCaf\xe9;x\n"
+OTHERS = (Scope("acme", "staging"), Scope("rival", "production"))
+
+
+@pytest.fixture
+async def magazine(repository: Repository) -> Repository:
+    return await importing.magazine(repository)
+
+
+async def kept(repository: Repository) -> list[str]:
+    rows = await repository.recorder.fetch("SELECT id::text FROM write_side.upload ORDER BY at, id")
+    return [row["id"] for row in rows]
+
+
+async def test_an_upload_is_found_by_every_process_and_read_again(magazine: Repository) -> None:
+    upload = await keep_upload(magazine, SCOPE, "posts.csv", FILE)
+    assert upload.table.rows[0].cells == ("Café", "x")
+    assert await find_upload(magazine, SCOPE, upload.id) == upload
+    wish = await wish_of(magazine, upload.table, upload.id)
+    shown = await preview(magazine, upload.table, wish)
+    assert await find_preview(magazine, SCOPE, upload.id) is None
+    await keep_preview(magazine, SCOPE, upload.id, wish, shown)
+    found = await find_preview(magazine, SCOPE, upload.id)
+    assert found is not None
+    assert (found.wish, found.preview) == (wish, shown)
+    again = await read_again(magazine, SCOPE, upload.id, Choice(encoding="cp850"))
+    assert again.table.rows[0].cells[0] != "Café"
+    assert await find_upload(magazine, SCOPE, upload.id) == again
+    assert await find_preview(magazine, SCOPE, upload.id) is None
+    with pytest.raises(FileRefused):
+        await read_again(magazine, SCOPE, upload.id, Choice(encoding="utf-8"))
+    assert await find_upload(magazine, SCOPE, upload.id) == again
+    await drop_upload(magazine, SCOPE, upload.id)
+    with pytest.raises(UnknownUpload):
+        await find_upload(magazine, SCOPE, upload.id)
+
+
+async def test_an_upload_is_nobody_elses(magazine: Repository) -> None:
+    upload = await keep_upload(magazine, SCOPE, "posts.csv", FILE)
+    wish = await wish_of(magazine, upload.table, upload.id)
+    shown = await preview(magazine, upload.table, wish)
+    for scope, upload_id in [(each, upload.id) for each in OTHERS] + [
+        (SCOPE, new_id()),
+        (SCOPE, "no-uuid"),
+    ]:
+        for ask in (
+            find_upload(magazine, scope, upload_id),
+            find_preview(magazine, scope, upload_id),
+            keep_preview(magazine, scope, upload_id, wish, shown),
+            read_again(magazine, scope, upload_id, Choice()),
+        ):
+            with pytest.raises(UnknownUpload, match="upload the file again"):
+                await ask
+        await drop_upload(magazine, scope, upload_id)
+    assert await kept(magazine) == [upload.id]
+
+
+async def test_a_workspace_keeps_its_newest_uploads(
+    magazine: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uploads, "MOST", 2)
+    other = await keep_upload(magazine, OTHERS[1], "posts.csv", FILE)
+    made = [(await keep_upload(magazine, SCOPE, "posts.csv", FILE)).id for _ in range(3)]
+    assert await kept(magazine) == [other.id, *made[1:]]
+    monkeypatch.setattr(uploads, "MOST_BYTES", 10)
+    last = await keep_upload(magazine, SCOPE, "posts.csv", FILE)
+    assert await kept(magazine) == [other.id, last.id]
+
+
+async def test_uploads_are_gone_after_a_day(magazine: Repository, database_url: str) -> None:
+    old = await keep_upload(magazine, SCOPE, "posts.csv", FILE)
+    async with connected(database_url) as connection:
+        await connection.execute("UPDATE write_side.upload SET at = now() - interval '25 hours'")
+    new = await keep_upload(magazine, SCOPE, "posts.csv", FILE)
+    with pytest.raises(UnknownUpload):
+        await find_upload(magazine, SCOPE, old.id)
+    await sweep(magazine.recorder)
+    assert await kept(magazine) == [new.id]
+
+
+async def test_a_file_that_is_none_is_not_kept(magazine: Repository) -> None:
+    with pytest.raises(FileRefused):
+        await keep_upload(magazine, SCOPE, "posts.exe", FILE)
+    assert await kept(magazine) == []
+
+
+def test_samples_are_the_first_different_cells_of_each_column() -> None:
+    table = table_of("A,B,C\n1,x,\n1,,\n2,y, \n3,z,\n4,w,\n")
+    assert samples(table) == [["1", "2", "3"], ["x", "y", "z"], []]
+
+
+HEADINGS = ("Titre", "Texte", "Vues", "Cover")
+TARGETS = ("Title", "body", "views", "")
+
+
+async def test_a_mapping_that_was_saved_is_proposed_again(magazine: Repository) -> None:
+    before = await propose(magazine, SCOPE, "posts", HEADINGS)
+    assert before.targets == ("", "", "", "cover")
+    await save_mapping(magazine, SCOPE, "posts", HEADINGS, TARGETS, OPERATOR)
+    head = await magazine.recorder.head()
+    await save_mapping(magazine, SCOPE, "posts", HEADINGS, TARGETS, OPERATOR)
+    assert await magazine.recorder.head() == head
+    found = await propose(magazine, SCOPE, "posts", ("VUES", "titre", "Texte", "Cover", "Author"))
+    assert found.targets == ("views", "Title", "body", "", "author")
+    assert found.sources == ("saved", "saved", "saved", "saved", "heading")
+    posts = await magazine.content_type(SCOPE, "posts")
+    rows = await magazine.recorder.select_events(import_mapping_stream(posts.id))
+    event = magazine.mapper.decode(rows[0].topic, rows[0].state)
+    assert isinstance(event, ImportMappingSaved)
+    assert (event.actor, len(rows)) == (OPERATOR, 1)
+
+
+async def test_the_last_mapping_counts_and_a_removed_field_is_no_target(
+    magazine: Repository,
+) -> None:
+    await save_mapping(magazine, SCOPE, "posts", HEADINGS, TARGETS, OPERATOR)
+    other = ("Title", "body", "", "cover")
+    await save_mapping(magazine, SCOPE, "posts", HEADINGS, other, OPERATOR)
+    assert (await propose(magazine, SCOPE, "posts", HEADINGS)).targets == other
+    with pytest.raises(MappingRefused):
+        await save_mapping(magazine, SCOPE, "posts", HEADINGS, ("", "", "", ""), OPERATOR)
+    with pytest.raises(UnknownContentType):
+        await save_mapping(magazine, OTHERS[1], "posts", HEADINGS, TARGETS, OPERATOR)
+
+
+async def test_a_mapping_is_of_one_type_in_one_place(magazine: Repository) -> None:
+    await save_mapping(magazine, SCOPE, "posts", HEADINGS, TARGETS, OPERATOR)
+    rival = importing.MANIFEST.replace("workspace: acme", "workspace: rival")
+    await set_up(magazine, rival)
+    for scope in (OTHERS[0], OTHERS[1]):
+        assert (await propose(magazine, scope, "posts", HEADINGS)).targets[:3] == ("", "", "")
+    assert (await propose(magazine, SCOPE, "topics", HEADINGS)).targets == ("", "", "", "")
