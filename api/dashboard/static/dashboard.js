@@ -39,9 +39,14 @@
     const told = zone.querySelector("[data-file-name]");
     if (!file || !told) return;
     const size = file.size < 1e6 ? `${Math.ceil(file.size / 1e3)} kB` : `${(file.size / 1e6).toFixed(1)} MB`;
-    told.textContent = `${file.name} (${size})`;
-    zone.classList.add("has-file");
-    announce(`${file.name} is chosen`);
+    // The server refuses it too, but only after some of it has travelled.
+    const limit = Number(zone.closest("[data-most-bytes]")?.dataset.mostBytes ?? Infinity);
+    const problem = file.size > limit ? `is larger than the ${Math.floor(limit / 2 ** 20)} MB that are imported` : "";
+    zone.querySelector("input[type=file]").setCustomValidity(problem && `${file.name} ${problem}`);
+    told.textContent = `${file.name} (${size})${problem && `: it ${problem}`}`;
+    told.classList.toggle("error", problem !== "");
+    zone.classList.toggle("has-file", problem === "");
+    announce(told.textContent);
   }
 
   document.addEventListener("click", (event) => {

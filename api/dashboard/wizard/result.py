@@ -56,7 +56,8 @@ async def result(visit: Visit) -> web.StreamResponse:
         outcome=outcome,
         paging=paging,
         rows=rows[paging.first - 1 : paging.last] if not paging.is_beyond else [],
-        may_edit=_may_edit(visit),
+        deleted={one.entry_id for one in done.reverted.deleted} if done.reverted else (),
+        may_edit=EDIT in visit.known_caller.permissions,
     )
 
 
@@ -96,7 +97,3 @@ async def _type_name(visit: Visit, done: Report) -> str:
     assert known is not None, "there is a report of it"
     content_type = await visit.service.repository.content_type_by_id(known[0].content_type_id)
     return content_type.name
-
-
-def _may_edit(visit: Visit) -> bool:
-    return EDIT in visit.known_caller.permissions
