@@ -90,5 +90,24 @@ def at_statement(number: int) -> Callable[[], None]:
     return prepare
 
 
+def while_under_way(statement: str, seconds: float) -> Callable[[], None]:
+    """Be killed so long after a statement was sent, or right after its answer."""
+
+    def prepare() -> None:
+        fetch = asyncpg.Connection.fetch
+
+        async def dying(self: Any, query: str, *args: Any, **options: Any) -> Any:
+            if statement not in query:
+                return await fetch(self, query, *args, **options)
+            asyncio.get_running_loop().call_later(seconds, die)
+            answer = await fetch(self, query, *args, **options)
+            die()
+            return answer
+
+        asyncpg.Connection.fetch = dying  # type: ignore[method-assign]
+
+    return prepare
+
+
 def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)

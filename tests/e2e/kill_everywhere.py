@@ -1,25 +1,32 @@
-"""``python -m tests.e2e.kill_everywhere projector|rebuild EVENT_STORE_URL READ_MODEL_URL``
+"""``python -m tests.e2e.kill_everywhere projector|rebuild|import EVENT_STORE_URL READ_MODEL_URL``
 
-Kills the projector before and after each of its commits, or a rebuild before every so manieth of
-its statements, until the work is done; prints how often that was.
+Kills the projector before and after each of its commits, a rebuild before every so manieth of its
+statements, or an import before each of its statements and while its append is under way, until the
+work is done; prints how often that was.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import sys
+from collections.abc import Callable, Iterable
 from functools import partial
 
 from projector import rendering, writer
 from projector.rebuild import rebuild as module
 from projector.rebuild.build import BuildSettings
 from projector.rebuild.work import AtWork
-from tests.e2e import dying
+from tests.e2e import dying, imports
 from tests.integration.projecting import checkpoint_of, connected, dump, head_of, project_all
 
 BATCH = 6
 STRIDE = 5
 
+
+APPEND = "write_side.append("
+DELAYS = (0.0, 0.002, 0.005, 0.01)
+"""Seconds into an append."""
 
 MOVE = (writer, "move")
 RENDER = (rendering, "_render_chunk")
@@ -70,6 +77,33 @@ async def _rebuild(store_url: str, model_url: str) -> None:
             return
 
 
+def importing(store_url: str, _: str) -> int:
+    """After each death all of its entries are there, or none; sent again, they are there once."""
+    kills = 0
+    for number, delay in enumerate(DELAYS):
+        kills += _imported(store_url, f"way-{number}", [dying.while_under_way(APPEND, delay)])
+    statements = (dying.at_statement(number) for number in itertools.count(1))
+    return kills + _imported(store_url, "statements", statements)
+
+
+def _imported(url: str, import_id: str, ways: Iterable[Callable[[], None]]) -> int:
+    """How often it was killed in these ways, until it lived or there were no more of them."""
+    send = partial(imports.send, url, import_id)
+    kills = 0
+    for prepare in ways:
+        killed = not dying.run(send, prepare)
+        assert asyncio.run(imports.events_of(url, import_id)) in (0, imports.EVENTS), kills
+        if not killed:
+            break
+        kills += 1
+    for _ in range(2):
+        asyncio.run(send())
+        assert asyncio.run(imports.events_of(url, import_id)) == imports.EVENTS
+    return kills
+
+
+WHAT = {"projector": projector, "rebuild": rebuild, "import": importing}
+
 if __name__ == "__main__":
     name, store, model = sys.argv[1:]
-    print({"projector": projector, "rebuild": rebuild}[name](store, model))  # noqa: T201
+    print(WHAT[name](store, model))  # noqa: T201

@@ -1,0 +1,38 @@
+"""An import that can be sent again and again, and how much of it the log has."""
+
+from __future__ import annotations
+
+import asyncpg
+
+from write_side.domain.identity import Actor, Scope
+from write_side.imports.delimited import csv_table
+from write_side.imports.job import run_import
+from write_side.imports.wish import Options, Wish
+from write_side.repository import Repository
+from write_side.store.mapper import EventMapper
+from write_side.store.recorder import open_recorder
+
+SCOPE = Scope("acme", "production")
+CONTENT_TYPE = "posts"
+ROWS = 60
+EVENTS = ROWS + 1
+_OF_IMPORT = """
+SELECT count(*) AS events FROM write_side.event WHERE state::json -> 'actor' ->> 'id' = $1"""
+
+
+async def send(url: str, import_id: str) -> None:
+    """New entries, and one that an earlier import has made and every import changes."""
+    rows = "".join(f"{import_id} {n},\n" for n in range(ROWS - 1))
+    table = csv_table(f"Title,Slug\n{import_id},shared\n{rows}".encode(), "x.csv")
+    wish = Wish(SCOPE, CONTENT_TYPE, import_id, ("Title", "Slug"), Options(update=True))
+    async with open_recorder(url, connections=1) as recorder:
+        await run_import(Repository(recorder, EventMapper()), table, wish, Actor("operator", "t"))
+
+
+async def events_of(url: str, import_id: str) -> int:
+    """How many events of the import are in the log."""
+    connection = await asyncpg.connect(url)
+    try:
+        return int(await connection.fetchval(_OF_IMPORT, import_id))
+    finally:
+        await connection.close()
