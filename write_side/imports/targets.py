@@ -12,7 +12,7 @@ from write_side.domain.identity import Scope
 from write_side.domain.refusals import InvalidText
 from write_side.domain.text import NotJSON, minified
 from write_side.domain.values import NULL, Target, is_null, targets
-from write_side.imports.cells import BadCell, listed, names_in, same
+from write_side.imports.cells import BadCell, json_of, listed, names_in, same
 from write_side.imports.rows import Bad, Cell, Draft, Names
 from write_side.media_library import media_files
 from write_side.repository import Repository
@@ -148,6 +148,8 @@ def _held_all_the_same(cell: Cell, held: Raw, reason: str) -> Raw:
         raise BadCell(reason)
     try:
         match cell.field.type:
+            case "select" if bytes(held) == bytes(json_of(cell.text)):
+                said = held  # blanks around it included
             case "select":
                 said = listed(cell.field, names_in(cell.field, cell.text))
             case "repeater":
