@@ -41,7 +41,7 @@ def read(field: Field, text: str) -> Raw:
 
 
 @pytest.mark.parametrize("kind", [*SCALAR_FIELDS, "repeater"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_every_value_is_read_back(kind: str, data: st.DataObject) -> None:
     field, values = SCALAR_FIELDS.get(kind, (REPEATER, repeaters))
@@ -54,7 +54,7 @@ def test_every_value_is_read_back(kind: str, data: st.DataObject) -> None:
         assert msgspec.json.decode(back) == msgspec.json.decode(value)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.lists(texts, max_size=3))
 def test_a_list_of_whatever_is_called_anyhow_is_read_back(names: list[str]) -> None:
     field = Field("gallery", "Gallery", "media", multiple=True)
