@@ -1,0 +1,193 @@
+"""`contentlog import`: what people and scripts type, and what they are told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import xlsxwriter
+from click.testing import CliRunner, Result
+
+from deploy.cli import cli
+
+MANIFEST = """
+workspace: acme
+name: Acme
+contentTypes:
+  - slug: posts
+    name: Posts
+    fields:
+      - {slug: body, name: Body, type: text, required: true}
+      - {slug: views, name: Views, type: number}
+      - {slug: related, name: Related, type: reference, to: [posts], multiple: true}
+"""
+PLACE = ("--workspace", "acme", "--environment", "production", "--type", "posts")
+GOOD = "Title,Body,Views\nOne,x,1\nTwo,y,2\n"
+BAD = "Title,Body,Views,Related\nOne,x,many,\nTwo,y,2,one\n,z,3,gone\n"
+Typed = Callable[..., Result]
+
+
+@pytest.fixture
+def typed(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Typed:
+    """Types `contentlog ARGUMENTS` where the workspace acme is set up."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("deploy.work.UNATTENDED", 0.01)
+    env = {"CONTENTLOG_EVENT_STORE_URL": database_url, "CONTENTLOG_READ_MODEL_URL": database_url}
+
+    def type_(*arguments: str) -> Result:
+        return CliRunner().invoke(cli, list(arguments), env=env)
+
+    (tmp_path / "acme.yaml").write_text(MANIFEST)
+    (tmp_path / "good.csv").write_text(GOOD)
+    (tmp_path / "bad.csv").write_text(BAD)
+    assert type_("apply", "acme.yaml").exit_code == 0
+    return type_
+
+
+def done(result: Result) -> list[str]:
+    assert (result.exit_code, result.exception) == (0, None), result.output
+    return result.stdout.splitlines()
+
+
+def report(result: Result, status: int = 0) -> dict[str, Any]:
+    assert result.exit_code == status, result.output
+    told: dict[str, Any] = json.loads(result.stdout)
+    return told
+
+
+def refused(result: Result) -> str:
+    assert result.exit_code == 1, result.output
+    return result.stderr.removeprefix("contentlog: ").rstrip("\n")
+
+
+def events(typed: Typed) -> int:
+    return len(done(typed("events")))
+
+
+def test_problem_cells_are_named_to_people_and_to_scripts(typed: Typed) -> None:
+    before = events(typed)
+    told = typed("import", "bad.csv", *PLACE)
+    assert refused(told) == "nothing was imported: 2 rows have errors"
+    assert told.stdout.splitlines() == [
+        "row 2, Views: 'many' takes a number, such as 1234.5 or 1,234.5",
+        "row 4, Title: is blank",
+        "row 4, Related: 'gone' names no entry: "
+        "there is none of type posts with the id or slug 'gone'",
+    ]
+    told = typed("import", "bad.csv", *PLACE, "--json")
+    assert refused(told) == "nothing was imported: 2 rows have errors"
+    body = report(told, 1)
+    assert (body["imported"], body["position"]) == (False, 0)
+    assert body["counts"] == {"new": 1, "update": 0, "unchanged": 0, "skipped": 0, "error": 2}
+    assert [(row["row"], row["state"]) for row in body["rows"]] == [
+        (2, "error"),
+        (3, "new"),
+        (4, "error"),
+    ]
+    assert body["rows"][0]["cells"] == [
+        {
+            "column": "Views",
+            "severity": "error",
+            "cell": "many",
+            "reason": "takes a number, such as 1234.5 or 1,234.5",
+        }
+    ]
+    dry = typed("import", "bad.csv", *PLACE, "--dry-run")
+    assert refused(dry) == "nothing would be imported: 2 rows have errors"
+    assert events(typed) == before
+
+
+def test_only_ready_rows_are_imported_where_that_is_asked(typed: Typed) -> None:
+    dry = done(typed("import", "bad.csv", *PLACE, "--dry-run", "--ready-only"))
+    assert dry[-1] == "3 left out because of errors"
+    assert dry[1] == "row 3, Related: 'one' refers to the row with the slug 'one', which has errors"
+    Path("bad.csv").write_text(BAD.replace("2,one", "2,"))
+    told = done(typed("import", "bad.csv", *PLACE, "--ready-only", "--import-id", "i-1"))
+    assert told == [
+        "row 2: Views takes a number, such as 1234.5 or 1,234.5",
+        "row 4: Title is blank; Related names no entry: "
+        "there is none of type posts with the id or slug 'gone'",
+        "1 entries imported, 2 left out because of errors; the import's id is i-1",
+    ]
+
+
+def test_an_import_updates_is_sent_again_and_is_taken_back(typed: Typed) -> None:
+    first = report(typed("import", "good.csv", *PLACE, "--import-id", "i-1", "--json"))
+    assert (first["imported"], first["counts"]["new"], first["importId"]) == (True, 2, "i-1")
+    assert [row["slug"] for row in first["rows"]] == ["one", "two"]
+    again = report(typed("import", "good.csv", *PLACE, "--import-id", "i-1", "--json"))
+    assert again == {**first, "replayed": True}
+    Path("good.csv").write_text(GOOD.replace("y,2", "y,3") + "Three,z,\n")
+    update = (*PLACE, "--update", "--import-id", "i-2")
+    dry = report(typed("import", "good.csv", *update, "--dry-run", "--json"))
+    assert [row["state"] for row in dry["rows"]] == ["unchanged", "update", "new"]
+    assert done(typed("import", "good.csv", *update)) == [
+        "1 entries imported, 1 updated, 1 unchanged; the import's id is i-2"
+    ]
+    before = events(typed)
+    assert done(typed("import", "--revert", "i-2")) == [
+        "the import i-2 was taken back: 1 entries deleted, 1 restored",
+        "references of other entries to those that were deleted are left as they are",
+    ]
+    assert events(typed) == before + 3
+    assert "i-2 was taken back before, by operator " in done(typed("import", "--revert", "i-2"))[0]
+    reverted = report(typed("import", "--revert", "i-1", "--json"))
+    assert [each["slug"] for each in reverted["deleted"]] == ["one", "two"]
+    assert refused(typed("import", "--revert", "i-9")) == "There is no import 'i-9'"
+
+
+def test_columns_are_mapped_by_heading_or_number(typed: Typed) -> None:
+    Path("good.csv").write_text("Name,Text,Name,Views\nOne,x,no,1\n")
+    place = ("import", "good.csv", *PLACE)
+    fits = "The columns cannot be imported as they are mapped: the heading"
+    assert refused(typed(*place)).startswith(f"{fits}s 'Name', 'Text', 'Name' fit no column")
+    maps = ("--map", "1=Title", "--map", "Text=Body", "--map", "3=")
+    dry = report(typed(*place, *maps, "--dry-run", "--json"))
+    assert [(row["state"], row["slug"]) for row in dry["rows"]] == [("new", "one")]
+    assert "give its number, one of 1, 3" in refused(typed(*place, "--map", "Name=Title"))
+    assert "the file has no column '5'; it has: Name, Text" in refused(
+        typed(*place, "--map", "5=Title")
+    )
+    assert "there is no 'Price' to map a column to; there are: Title, Slug, Status, body" in (
+        refused(typed(*place, "--map", "1=Price"))
+    )
+    lacking = refused(typed(*place, "--map", "1=slug", "--map", "2=", "--map", "3="))
+    assert "no column is mapped to Title; no column is mapped to the required field 'Body'" in (
+        lacking
+    )
+
+
+def test_workbooks_and_dialects_are_read(typed: Typed) -> None:
+    with xlsxwriter.Workbook("book.xlsx") as book:
+        book.add_worksheet("Notes").write_row(0, 0, ["nothing"])
+        sheet = book.add_worksheet("Posts")
+        for n, row in enumerate((["Title", "Body", "Views"], ["One", "x", 1200.5])):
+            sheet.write_row(n, 0, row)
+    Path("latin.csv").write_bytes("Title;Body\nÉté;x\n".encode("cp1252"))
+    dry = ("--dry-run", "--json")
+    book_rows = report(typed("import", "book.xlsx", *PLACE, *dry, "--sheet", "Posts"))["rows"]
+    assert [row["slug"] for row in book_rows] == ["one"]
+    latin = ("--encoding", "cp1252", "--delimiter", "semicolon")
+    rows = report(typed("import", "latin.csv", *PLACE, *dry, *latin))["rows"]
+    assert [row["slug"] for row in rows] == ["été"]
+    assert "book.xlsx" in refused(typed("import", "book.xlsx", *PLACE, "--sheet", "None"))
+
+
+def test_what_cannot_be_typed_is_wrong_usage(typed: Typed) -> None:
+    for arguments in (
+        ("import",),
+        ("import", "good.csv", "--workspace", "acme"),
+        ("import", "good.csv", "--revert", "i-1"),
+        ("import", "good.csv", *PLACE, "--map", "Title"),
+        ("import", "good.csv", *PLACE, "--delimiter", "x"),
+    ):
+        assert typed(*arguments).exit_code == 2, arguments
+    assert "no workspace 'none'" in refused(
+        typed("import", "good.csv", "--workspace", "none", "--type", "posts")
+    )
+    assert refused(typed("import", "good.csv", *PLACE, "--language", "xx")) == (
+        "Unsupported language 'xx': use a code like en-US or fr-FR"
+    )
