@@ -15,7 +15,17 @@ from tests.benchmarks.over_tcp import SETTINGS, over_tcp
 from tests.benchmarks.report import heading
 from tests.databases import Databases
 
-BENCHMARKS = ("append", "catch_up", "http", "visible", "rebuild", "switch", "export", "imports")
+BENCHMARKS = (
+    "append",
+    "catch_up",
+    "http",
+    "visible",
+    "rebuild",
+    "switch",
+    "export",
+    "imports",
+    "browse",
+)
 
 
 def main(names: list[str]) -> None:
