@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 
 from aiohttp import BodyPartReader, web
+from aiohttp.http_exceptions import HttpProcessingError
 from msgspec import Struct
 
 from api.body import SLOWEST
@@ -20,6 +21,14 @@ MOST_FIELDS = 10
 _LONGEST_FIELD = 4 * 1024
 _PIECE = 64 * 1024
 _UNREADABLE = "This form cannot be read"
+_MALFORMED = (
+    web.RequestPayloadError,
+    HttpProcessingError,
+    ValueError,
+    AssertionError,
+    RuntimeError,
+)
+"""All that aiohttp raises for parts that are none."""
 
 
 class Sent(Struct):
@@ -48,7 +57,7 @@ async def sent_form(visit: Visit) -> Sent:
         raise SlowClient from None
     except ConnectionError:
         raise BadRequest("The browser has gone before its file was whole") from None
-    except (web.RequestPayloadError, ValueError, AssertionError, RuntimeError):
+    except _MALFORMED:
         raise BadRequest(_UNREADABLE) from None
 
 

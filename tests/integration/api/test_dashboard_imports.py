@@ -1,0 +1,223 @@
+"""The import wizard over HTTP: its steps, what they show, and that an import happens once."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.integration.api.dashboard import signed_in
+from tests.integration.api.serving import Server
+from tests.integration.api.wizard import OWN, Wizard, csv
+from tests.integration.projector.given import BODY, Given, raws
+from tests.workbooks import PARTS, sheet, workbook
+from write_side.domain.definition import Field
+
+VIEWS = Field("views", "Views", "number")
+NEEDED = Field("body", "Body", "text", required=True)
+HEAD = "Title,Slug,Status,Views"
+MAPPED = (*OWN, "views")
+ROWS = csv(
+    HEAD,
+    "New,,published,1",
+    "Old,old,,5",
+    "Wrong,wrong,draft,many",
+    "Same,same,draft,7",
+)
+
+
+@pytest.fixture
+async def wizard(server: Server, acme: Given) -> AsyncIterator[Wizard]:
+    await acme.content_type(VIEWS, BODY)
+    await acme.entry("old", fields=raws(views=4, body="stays"))
+    await acme.entry("same", title="Same", fields=raws(views=7))
+    await server.caught_up()
+    async with signed_in(server) as browser:
+        yield Wizard(browser)
+
+
+async def test_a_file_goes_through_every_step_and_back(
+    wizard: Wizard, server: Server, acme: Given
+) -> None:
+    import_id = await wizard.uploaded(ROWS)
+    columns = await wizard.page(import_id, "columns", type="posts")
+    assert columns.text.count("By its heading") == 4
+    assert "Title: mapped" in columns.text
+
+    answer = await wizard.mapped(import_id, *MAPPED, update="yes")
+    assert answer.status == 303
+    preview = await wizard.page(import_id, "preview")
+    assert "Import 1 row and update 1 entry, leave out 1 with errors" in preview.text
+    assert _states(preview.text) == ["new", "update", "error", "unchanged"]
+    assert "<del>4</del>" in preview.text
+    assert 'class="problem' in preview.text
+
+    answer = await wizard.run(import_id)
+    assert (answer.status, answer.headers["Location"]) == (303, f"/dashboard/imports/{import_id}")
+    report = (await wizard.page(f"{import_id}.json")).body
+    assert [row["outcome"] for row in report["rows"]] == ["new", "updated", "error", "unchanged"]
+    assert [report[name] for name in ("created", "updated", "unchanged", "skipped", "failed")] == [
+        *(1, 1, 1, 0, 1)
+    ]
+    assert report["by"] == "secret-of-acme"
+    result = await wizard.page(import_id)
+    new = report["rows"][0]["entryId"]
+    assert f'href="/dashboard/entries/{new}"' in result.text
+    assert (await wizard.browser.get(f"/dashboard/entries/{new}")).status == 200
+    assert (await server.client().get("/v1/content/posts/new")).data["fields"]["views"] == 1
+
+    await acme.update(new, title="Somebody was here")
+    assert (await wizard.page(import_id, "revert")).status == 200
+    answer = await wizard.sent(import_id, "revert")
+    assert (answer.status, answer.headers["Location"]) == (303, f"/dashboard/imports/{import_id}")
+    result = await wizard.page(import_id)
+    assert "0 entries were deleted, 1 entry has its values of before" in result.text
+    assert "1 entry was left as it is" in result.text
+    assert "operator test" in result.text
+    again = await wizard.page(import_id, "revert")
+    assert again.status == 303, "what is reverted is not to be asked for again"
+    assert (await server.client().get("/v1/content/posts/old")).data["fields"]["views"] == 4
+    past = await wizard.browser.get("/dashboard/imports")
+    assert "Reverted" in past.text
+    assert "secret-of-acme" in past.text
+
+
+async def test_an_import_happens_once(wizard: Wizard, server: Server) -> None:
+    import_id = await wizard.previewed(ROWS, *MAPPED)
+    digest = await wizard.digest(import_id)
+    answers = await asyncio.gather(*(wizard.run(import_id, digest) for _ in range(3)))
+    answers += [await wizard.run(import_id, digest), await wizard.run(import_id, "another")]
+    where = f"/dashboard/imports/{import_id}"
+    assert {(answer.status, answer.headers["Location"]) for answer in answers} == {(303, where)}
+    for step in ("columns", "preview", "problems.csv"):
+        early = await wizard.page(import_id, step)
+        assert (early.status, early.headers["Location"]) == (303, where)
+    listed = await server.client().get("/v1/content/posts?status=published")
+    assert listed.body["pagination"]["total"] == 1
+    reverts = await asyncio.gather(*(wizard.sent(import_id, "revert") for _ in range(2)))
+    assert {answer.status for answer in reverts} == {303}
+    report = (await wizard.page(f"{import_id}.json")).body
+    assert len(report["reverted"]["deleted"]) == 1
+
+
+async def test_what_changed_since_the_preview_is_shown_and_asked_again(
+    wizard: Wizard, server: Server, acme: Given
+) -> None:
+    import_id = await wizard.previewed(ROWS, *MAPPED)
+    await acme.entry("new")
+    answer = await wizard.run(import_id)
+    assert answer.status == 409
+    assert "an entry with the slug &#39;new&#39; has been made meanwhile" in answer.text
+    assert 'disabled aria-describedby="hindrance"' in answer.text, "nothing is left to import"
+    assert (await wizard.page(import_id)).status == 404
+
+    other = await wizard.previewed(ROWS, *MAPPED)
+    stale = await wizard.digest(other)
+    assert (await wizard.mapped(other, *MAPPED, update="yes")).status == 303
+    answer = await wizard.run(other, stale)
+    assert (answer.status, "another preview was made" in answer.text) == (409, True)
+    assert (await wizard.run(other)).status == 303
+
+
+async def test_columns_say_what_is_missing_or_chosen_twice(wizard: Wizard, acme: Given) -> None:
+    await acme.revised(VIEWS, NEEDED)
+    import_id = await wizard.uploaded(ROWS)
+    answer = await wizard.mapped(import_id, "", "Slug", "Status", "views")
+    assert answer.status == 422
+    assert "No column is mapped to Title. No column is mapped to Body." in answer.text
+    answer = await wizard.mapped(import_id, "Title", "views", "", "views", check="yes")
+    assert answer.status == 200
+    assert "Body: choose a column" in answer.text
+    assert "Chosen for column D too" in answer.text
+    assert "Chosen for column B too" in answer.text
+    for targets in (("Title",), ("Title", "nothing", "", "")):
+        assert (await wizard.mapped(import_id, *targets)).status in (409, 422)
+    answer = await wizard.mapped(import_id, *MAPPED, language="xx-XX")
+    assert answer.status == 422
+    assert (await wizard.mapped(import_id, *MAPPED, type="nothing")).status == 404
+
+
+async def test_columns_that_were_saved_are_proposed_and_those_chosen_are_kept(
+    wizard: Wizard,
+) -> None:
+    strange = csv("Heading,Number", "A title,3")
+    import_id = await wizard.previewed(strange, "Title", "views", save="yes", update="yes")
+    chosen = await wizard.page(import_id, "columns")
+    assert re.search(r'name="update" value="yes" checked', chosen.text)
+    assert "By its heading" not in chosen.text
+    another = await wizard.uploaded(strange)
+    assert (await wizard.page(another, "columns", type="posts")).text.count("As it was saved") == 2
+
+
+async def test_a_file_is_read_in_another_way(wizard: Wizard) -> None:
+    import_id = await wizard.previewed(csv("Title;Views", "Überall;1"), "Title", "views")
+    chosen = {"type": "posts", "language": "de-DE", "delimiter": ",", "encoding": "cp1252"}
+    answer = await wizard.sent(import_id, "reading", *chosen.items())
+    assert answer.status == 303
+    assert "language=de-DE" in answer.headers["Location"]
+    columns = await wizard.page(import_id, "columns", type="posts")
+    assert "Title;Views" in columns.text
+    assert "Ãœberall;1" in columns.text
+    assert (await wizard.page(import_id, "preview")).status == 303, "it is to be checked anew"
+
+    sheets = {
+        **PARTS,
+        "xl/workbook.xml": PARTS["xl/workbook.xml"].replace(
+            "</sheets>", '<sheet name="Two" sheetId="2" r:id="r4"/></sheets>'
+        ),
+        "xl/_rels/workbook.xml.rels": PARTS["xl/_rels/workbook.xml.rels"].replace(
+            "</Relationships>",
+            re.sub('Id="r1"(.*)sheet1', r'Id="r4"\1sheet2', _relationship()) + "</Relationships>",
+        ),
+        "xl/worksheets/sheet2.xml": sheet(
+            '<row r="1"><c r="A1" t="inlineStr"><is><t>Other</t></is></c></row>'
+            '<row r="2"><c r="A2"><v>5</v></c></row>'
+        ),
+    }
+    book = workbook(
+        '<row r="1"><c r="A1" t="inlineStr"><is><t>Title</t></is></c></row>'
+        '<row r="2"><c r="A2" t="inlineStr"><is><t>One</t></is></c></row>',
+        sheets,
+    )
+    import_id = await wizard.uploaded(book, "posts.xlsx")
+    two = {"type": "posts", "language": "en-US", "sheet": "Two"}
+    assert (await wizard.sent(import_id, "reading", *two.items())).status == 303
+    assert "Other" in (await wizard.page(import_id, "columns", type="posts")).text
+    answer = await wizard.sent(import_id, "reading", *{**two, "sheet": "Three"}.items())
+    assert (answer.status, "Three" in answer.text) == (422, True)
+
+
+def _relationship() -> str:
+    found = re.search(r'<Relationship Id="r1".*?/>', PARTS["xl/_rels/workbook.xml.rels"], re.S)
+    assert found
+    return found[0]
+
+
+async def test_rows_are_filtered_and_paged(wizard: Wizard) -> None:
+    many = csv(HEAD, *(f"Row {n},row-{n},,{'x' if n % 2 else n}" for n in range(120)))
+    import_id = await wizard.previewed(many, *MAPPED)
+    assert _states((await wizard.page(import_id, "preview")).text) == ["new", "error"] * 25
+    errors = await wizard.page(import_id, "preview", state="error", page="2")
+    assert _states(errors.text) == ["error"] * 10
+    assert "51 to 60 of 60" in errors.text
+    assert "60 rows, first in row 3" in errors.text
+    for query in ({"state": "skipped"}, {"page": "9"}):
+        none = await wizard.page(import_id, "preview", **query)
+        assert (none.status, "No such rows" in none.text) == (200, True)
+    file = await wizard.page(import_id, "problems.csv")
+    lines = file.text.removeprefix("\ufeff").splitlines()
+    assert lines[0] == "Row,Severity,Column,Cell,Problem"
+    assert (len(lines), lines[1].startswith("3,error,Views,x,")) == (61, True)
+    assert "attachment" in file.headers["Content-Disposition"]
+
+    assert (await wizard.run(import_id)).status == 303
+    left_out = await wizard.page(import_id, outcome="error")
+    assert _states(left_out.text) == ["error"] * 50
+    assert "1 to 50 of 60" in left_out.text
+
+
+def _states(page: str) -> list[str]:
+    """Of the rows in the table, in order."""
+    return re.findall(r'<tr role="row" class="(\w+)">', page)
