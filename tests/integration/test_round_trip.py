@@ -166,9 +166,10 @@ def nasty() -> list[Entry]:
 class Magazine:
     """A workspace in both environments, its entries in production."""
 
-    def __init__(self, url: str, repository: Repository) -> None:
+    def __init__(self, url: str, repository: Repository, language: str = "en-US") -> None:
         self.url = url
         self.repository = repository
+        self.language = language
         self.scope = Scope(f"w{next(_workspaces)}", "production")
         self.there = Scope(self.scope.workspace, "staging")
 
@@ -217,6 +218,7 @@ class Magazine:
             title=entry["title"],
             slug=entry["slug"],
             status=entry["status"],
+            language=self.language,
             fields=entry["values"],
         )
 
@@ -236,10 +238,10 @@ class Magazine:
         if values:
             await given.update(entry_id, fields=raws(**values))
 
-    async def exported(self, kind: Kind, language: str = "en-US") -> Table:
+    async def exported(self, kind: Kind) -> Table:
         """Our own reading of our own file."""
         async with open_pool(self.url) as pool:
-            filters = Filters("posts", language=language)
+            filters = Filters("posts", language=self.language)
             wanted = await export(pool, self.scope.workspace, self.scope.environment, filters)
             if kind == "csv":
                 document = b"".join([chunk async for chunk in csv_chunks(wanted)])
@@ -252,7 +254,8 @@ class Magazine:
 
     async def imported(self, table: Table, scope: Scope, *, update: bool = False) -> Report:
         proposal = await propose(self.repository, scope, "posts", table.headings)
-        wish = Wish(scope, "posts", new_id(), proposal.targets, Options(update=update))
+        options = Options(self.language, update)
+        wish = Wish(scope, "posts", new_id(), proposal.targets, options)
         try:
             report = await run_import(self.repository, table, wish, ACTOR)
         except RowsRefused as refused:
@@ -297,9 +300,11 @@ def is_portable(slug: str) -> bool:
     return is_listable(slug) and not is_id(slug)
 
 
-async def changes_nothing(url: str, entries: list[Entry], *revised: Field) -> None:
+async def changes_nothing(
+    url: str, entries: list[Entry], *revised: Field, language: str = "en-US"
+) -> None:
     async with open_recorder(url) as recorder:
-        magazine = Magazine(url, Repository(recorder, EventMapper()))
+        magazine = Magazine(url, Repository(recorder, EventMapper()), language)
         await magazine.made(entries)
         if revised:
             await Given(magazine.repository, magazine.scope).revised(*revised)
@@ -329,9 +334,14 @@ async def makes_the_same(url: str, entries: list[Entry], kind: Kind) -> None:
 
 
 @IN_THE_SUITE
-@given(entries=_entries(_references(range(len(TARGETS)))))
-def test_an_export_imported_again_changes_nothing(database_url: str, entries: list[Entry]) -> None:
-    asyncio.run(changes_nothing(database_url, entries))
+@given(
+    entries=_entries(_references(range(len(TARGETS)))),
+    language=st.sampled_from(["en-US", FRENCH]),
+)
+def test_an_export_imported_again_changes_nothing(
+    database_url: str, entries: list[Entry], language: str
+) -> None:
+    asyncio.run(changes_nothing(database_url, entries, language=language))
 
 
 @IN_THE_SUITE
