@@ -1,0 +1,149 @@
+"""Files against a magazine in memory: what an import would make of their rows."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec import Raw, Struct
+
+from write_side.domain import content_type as content_types
+from write_side.domain.content_type import ContentType
+from write_side.domain.definition import Field, Option
+from write_side.domain.entry import Entry
+from write_side.domain.events import ContentTypeCreated
+from write_side.domain.identity import Actor, Scope, new_id
+from write_side.imports.columns import columns_of, matched
+from write_side.imports.delimited import csv_table
+from write_side.imports.files import Epoch, Row, Table
+from write_side.imports.preview import PreviewRow
+from write_side.imports.rows import drafts_of
+from write_side.imports.simulation import Basis, Outcome, Room, preview_row, simulated
+from write_side.imports.targets import Targets
+from write_side.imports.wish import Options, Wish
+
+SCOPE = Scope("acme", "production")
+AT = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
+FIELDS = (
+    Field("body", "Body", "text", required=True),
+    Field("views", "Views", "number"),
+    Field("featured", "Featured", "boolean"),
+    Field("live", "Live", "datetime"),
+    Field("campaign", "Campaign", "datetime", range=True),
+    Field("kind", "Kind", "select", options=(Option("news", "News"), Option("howto", "How-to"))),
+    Field("author", "Author", "reference", to=("authors",)),
+    Field("related", "Related", "reference", multiple=True),
+    Field("cover", "Cover", "media"),
+    Field("meta", "Meta", "json"),
+    Field("faq", "FAQ", "repeater", fields=(Field("q", "Q", "text"),)),
+    Field("title", "Title", "text"),
+)
+ADA, OTHER_ADA, SEA = (f"018f0000-0000-7000-8000-00000000000{n}" for n in (1, 2, 3))
+HERO = "https://cdn.example.com/hero.png"
+
+
+class Seen(Struct):
+    rows: list[PreviewRow]
+    outcomes: list[Outcome]
+
+    @property
+    def states(self) -> list[str]:
+        return [row.state for row in self.rows]
+
+    @property
+    def said(self) -> list[tuple[str, str, str]]:
+        """Severity, heading and reason of every note."""
+        notes = [note for row in self.rows for note in row.notes]
+        return [(note.severity, note.heading, note.reason) for note in notes]
+
+    def after(self, row: int = 0) -> Entry:
+        entry = self.outcomes[row].after
+        assert entry is not None
+        return entry
+
+    def value(self, field: str, row: int = 0) -> str | None:
+        held = self.after(row).fields.get(field)
+        return None if held is None else bytes(held).decode()
+
+
+def posts(fields: tuple[Field, ...] = FIELDS) -> ContentType:
+    created = ContentTypeCreated(
+        workspace=SCOPE.workspace,
+        environment=SCOPE.environment,
+        actor=Actor("operator", "ann"),
+        at=AT,
+        content_type_id=new_id(),
+        slug="posts",
+        name="Posts",
+        fields=fields,
+    )
+    found = content_types.fold([created])
+    assert found is not None
+    return found
+
+
+def entry(slug: str, status: Any = "draft", **values: str) -> Entry:
+    """One that exists, with values as JSON."""
+    return Entry(
+        id=new_id(),
+        workspace=SCOPE.workspace,
+        environment=SCOPE.environment,
+        content_type_id="",
+        slug=slug,
+        title=slug.title(),
+        language="en-US",
+        status=status,
+        stage_id=None,
+        fields={name: Raw(value.encode()) for name, value in values.items()},
+        translations={},
+        published_at=None,
+        created_at=AT,
+        updated_at=AT,
+        version=1,
+    )
+
+
+async def seen(
+    text: str | Table,
+    *existing: Entry,
+    fields: tuple[Field, ...] = FIELDS,
+    room: int | None = None,
+    **options: Any,
+) -> Seen:
+    """What would become of the rows: the columns go by their headings."""
+    table = csv_table(text.encode(), "posts.csv") if isinstance(text, str) else text
+    content_type = posts(fields)
+    targets = matched(table.headings, fields, {})
+    wish = Wish(SCOPE, "posts", "i-1", targets, Options(**options))
+    drafts = list(drafts_of(table, columns_of(table.headings, targets, fields)))
+    by_slug = {each.slug: each for each in existing}
+    own = {draft.slug: wish.entry_id(draft.slug) for draft in drafts if draft.slug not in by_slug}
+    basis = Basis(
+        content_type,
+        {each.slug: each.id for each in existing},
+        {each.id: each for each in existing} if wish.options.update else {},
+        Room(0, room),
+        _targets(existing, own),
+    )
+    outcomes = await simulated(drafts, basis, wish)
+    return Seen([preview_row(outcome) for outcome in outcomes], outcomes)
+
+
+def _targets(existing: tuple[Entry, ...], own: dict[str, str]) -> Targets:
+    """Ada is an author, and another Ada a topic; there is a sea among the topics, and a hero."""
+    authors = {"ada": [(ADA, "authors")]}
+    everybody = {
+        **{each.slug: [(each.id, "posts")] for each in existing},
+        "ada": [(ADA, "authors"), (OTHER_ADA, "topics")],
+        "sea": [(SEA, "topics")],
+    }
+    types = {ADA: "authors", OTHER_ADA: "topics", SEA: "topics"}
+    types |= {each.id: "posts" for each in existing}
+    by_types = {("authors",): authors, (): everybody}
+    return Targets(types, by_types, own, "posts", {HERO: ["hero"], "hero": ["hero"]})
+
+
+def workbook(heading: str, cell: str, epoch: Epoch | None = 1900) -> Table:
+    """A row of a workbook with one cell beside its title and body."""
+
+    return Table("x.xlsx", ("Title", "Body", heading), (Row(2, ("A", "x", cell)),), epoch=epoch)

@@ -1,0 +1,137 @@
+"""The readings on import: what becomes of rows where the specification is silent."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conformance.sheets import ADA, FIELDS, entry, seen, workbook
+from write_side.domain.definition import Field
+from write_side.imports.columns import columns_of, proposed
+from write_side.imports.delimited import csv_table
+from write_side.imports.files import FileRefused
+
+NEEDED = ("error", "Body", "is blank, and a published entry needs it")
+
+
+@pytest.mark.parametrize(
+    ("name", "document"),
+    [("x.csv", b"Title\n" + b"a\n" * 2001), ("x.csv", b"\x00\x01"), ("x.csv", b"")],
+)
+def test_imports_1_a_file_is_refused_as_a_whole(name: str, document: bytes) -> None:
+    with pytest.raises(FileRefused):
+        csv_table(document, name)
+
+
+async def test_imports_4_a_row_that_changes_nothing_is_unchanged() -> None:
+    one = entry("one", body='"x"', views="1.50")
+    found = await seen("Title,Body,Views\nOne,x,1.5\n", one, update=True)
+    assert (found.states, found.outcomes[0].values) == (["unchanged"], {})
+
+
+def test_imports_5_columns_are_mapped_by_position() -> None:
+    columns = columns_of(("Title", "Title"), ("Title", "title"), (FIELDS[-1],))
+    assert [column.target for column in columns] == ["Title", FIELDS[-1]]
+
+
+def test_imports_6_headings_that_match_are_proposed() -> None:
+    found = proposed(("views", "TITLE", "Colour", "title"), FIELDS)
+    assert found.targets == ("views", "Title", "", "title")
+
+
+def test_imports_7_what_is_not_an_entrys_to_choose_is_by_default_not_imported() -> None:
+    headings = ("ID", "Content type", "Created", "Updated", "Published")
+    assert set(proposed(headings, FIELDS).targets) == {""}
+
+
+async def test_imports_8_slugs_repeats_references_and_the_plans_limit_are_simulated() -> None:
+    file = 'Title,Body,Related\nA!,x,"b, c"\nB,x,a-\nB,x,\nC,x,c\n'
+    found = await seen(file, room=2)
+    assert [row.slug for row in found.rows] == ["a-", "b", "b", "c"]
+    assert found.states == ["new", "new", "skipped", "error"]
+    assert found.said[-1][2].startswith("Your plan's limit of 2 entries is reached")
+
+
+async def test_imports_10_a_blank_required_field_is_an_error_of_a_published_row() -> None:
+    assert (await seen("Title,Status,Body\nA,published,\n")).said == [NEEDED]
+
+
+async def test_imports_11_unless_the_entry_already_lacked_it() -> None:
+    one = entry("one", "published", views="1")
+    file = "Title,Status,Body,Views\nOne,published,,2\n"
+    assert (await seen(file, one, update=True)).states == ["update"]
+    draft = entry("one", "draft", views="1")
+    assert (await seen(file, draft, update=True)).said == [NEEDED]
+
+
+async def test_imports_12_on_a_draft_it_is_a_warning() -> None:
+    found = await seen("Title,Body\nA,\n")
+    assert (found.states, found.said[0][0]) == (["new"], "warning")
+
+
+async def test_imports_13_a_reference_that_is_held_is_accepted_though_it_is_gone() -> None:
+    gone = "018f0000-0000-7000-8000-00000000dead"
+    file = f"Title,Body,Author\nOne,y,{gone}\n"
+    one = entry("one", body='"x"', author=f'"{gone}"')
+    assert (await seen(file, one, update=True)).states == ["update"]
+    assert (await seen(file, entry("one"), update=True)).states == ["error"]
+
+
+async def test_imports_14_an_unmapped_column_keeps_its_value_on_update() -> None:
+    one = entry("one", views="7")
+    found = await seen("Title,Body\nOne,y\n", one, update=True)
+    assert found.value("views") == "7"
+
+
+async def test_imports_15_a_mapped_blank_cell_clears_it() -> None:
+    one = entry("one", views="7", meta='""')
+    found = await seen("Title,Body,Views,Meta\nOne,y,,\n", one, update=True)
+    assert (found.value("views"), found.value("meta")) == ("null", "null")
+
+
+async def test_imports_16_status_is_read_without_regard_to_case() -> None:
+    found = await seen("Title,Status,Body\nA,PUBLISHED,x\nB,Archived,x\n")
+    assert [row.status for row in found.rows] == ["published", "archived"]
+
+
+async def test_imports_17_and_kept_on_update_where_it_is_unmapped() -> None:
+    one = entry("one", "archived")
+    assert (await seen("Title,Body\nOne,y\n", one, update=True)).rows[0].status == "archived"
+
+
+@pytest.mark.parametrize("cell", ["1.234,5", "12,34", "1,2345", "1,,000", ",5", "1 000"])
+async def test_imports_18_commas_are_thousands_separators_or_an_error(cell: str) -> None:
+    assert (await seen(f'Title,Body,Views\nA,x,"{cell}"\n')).states == ["error"]
+    assert (await seen('Title,Body,Views\nA,x,"0,000"\n')).value("views") == "0"
+
+
+async def test_imports_20_dates_without_an_offset_stay_as_they_are_written() -> None:
+    found = await seen("Title,Body,Live\nA,x,2026-01-31T09:30:00\n")
+    assert found.value("live") == '"2026-01-31T09:30:00"'
+
+
+async def test_imports_21_spreadsheet_serials_are_dates_in_both_epochs() -> None:
+    assert (await seen(workbook("Live", "46053.5"))).value("live") == '"2026-01-31T12:00:00"'
+    assert (await seen(workbook("Live", "44591", 1904))).value("live") == '"2026-01-31"'
+    assert (await seen("Title,Body,Live\nA,x,46053\n")).states == ["error"]
+
+
+async def test_imports_22_a_range_is_from_to() -> None:
+    found = await seen("Title,Body,Campaign\nA,x,2026-01-31/2026-02-28\n")
+    assert found.value("campaign") == '{"from":"2026-01-31","to":"2026-02-28"}'
+
+
+async def test_imports_23_ids_come_first_then_slugs_of_the_allowed_types() -> None:
+    impostor = entry(ADA)
+    found = await seen(f"Title,Body,Related,Author\nA,x,{ADA},ada\n", impostor)
+    assert (found.value("related"), found.value("author")) == (f'["{ADA}"]', f'"{ADA}"')
+
+
+async def test_imports_24_an_ambiguous_slug_is_an_error() -> None:
+    found = await seen("Title,Body,Related\nA,x,ada\n")
+    assert found.said[0][2].startswith("is ambiguous: 2 entries have the slug 'ada'")
+
+
+async def test_imports_28_what_spreadsheets_would_run_is_unguarded() -> None:
+    fields = (Field("body", "Body", "text"),)
+    found = await seen("Title,Body\nA,'=1+1\nB,'plain\n", fields=fields)
+    assert (found.value("body"), found.value("body", 1)) == ('"=1+1"', '"\'plain"')
