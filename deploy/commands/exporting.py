@@ -144,7 +144,8 @@ def _replacing(output: Path) -> Iterator[Path]:
 def _tell(written: Export, output: Path) -> None:
     from read_side.export import LIMIT
 
-    click.echo(f"{written.written:,} entries exported to {output}")
+    entries = "entry" if written.written == 1 else "entries"
+    click.echo(f"{written.written:,} {entries} exported to {output}")
     if written.total > LIMIT:
         click.echo(
             f"note: {written.total:,} entries match; the newest {LIMIT:,} were exported", err=True

@@ -135,5 +135,5 @@ def test_it_says_what_is_not_exported(export: Export, database_url: str, tmp_pat
     assert len(column(tmp_path / "posts.csv", 2)) == LIMIT
     asyncio.run(one_more(database_url))
     result = export("--output", "posts.csv", "--status", "draft")
-    assert (result.exit_code, result.stdout) == (0, "1 entries exported to posts.csv\n")
+    assert (result.exit_code, result.stdout) == (0, "1 entry exported to posts.csv\n")
     assert "the read model is behind the log" in result.stderr
