@@ -16,7 +16,6 @@ from write_side.imports.confining import confine, end_with_reader
 from write_side.imports.delimited import delimited_table
 from write_side.imports.files import Choice, FileRefused, Limits, Table
 from write_side.imports.kinds import HEAD_BYTES, kind_of
-from write_side.imports.xlsx.workbook import workbook_table
 
 TOO_MUCH = "takes too much time or memory to read: split it into several files"
 
@@ -64,6 +63,9 @@ def table_in(file: BinaryIO, task: Task) -> Table:
         raise FileRefused(f"has {size:,} bytes; at most {limits.upload_bytes:,} are imported")
     file.seek(0)
     if kind_of(file.read(HEAD_BYTES), name) == "xlsx":
+        # A CSV file has not to wait for openpyxl.
+        from write_side.imports.xlsx.workbook import workbook_table
+
         return workbook_table(file, name, task.choice, limits)
     file.seek(0)
     return delimited_table(file.read(limits.upload_bytes), name, task.choice, limits)

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import io
 from datetime import date, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from write_side.imports.files import Epoch
+from tests.workbooks import in_column, workbook
+from write_side.imports.files import LIMITS, NO_CHOICE, Epoch, FileRefused
 from write_side.imports.xlsx.formats import Kind, kind_of_format
 from write_side.imports.xlsx.numerals import decimal_text
 from write_side.imports.xlsx.serials import clock_time, iso_date_time, iso_with_time
+from write_side.imports.xlsx.workbook import workbook_table
+
+
+def read(stored: str) -> str:
+    """What is read of a cell that has this for its value."""
+    document = io.BytesIO(workbook(in_column(f"><v>{stored}</v>")))
+    return workbook_table(document, "x.xlsx", NO_CHOICE, LIMITS).rows[0].cells[0]
 
 
 @pytest.mark.parametrize(
@@ -19,7 +28,7 @@ from write_side.imports.xlsx.serials import clock_time, iso_date_time, iso_with_
     [
         ("5", "5"),
         ("5.0", "5"),
-        ("-0", "-0"),
+        ("-0", "0"),
         ("007", "7"),
         ("0.1", "0.1"),
         (".5", "0.5"),
@@ -29,35 +38,32 @@ from write_side.imports.xlsx.serials import clock_time, iso_date_time, iso_with_
         ("0.30000000000000004", "0.30000000000000004"),
         ("9007199254740993", "9007199254740993"),
         ("12345678901234567890", "12345678901234567890"),
-        ("0.1234567890123456789", "0.1234567890123456789"),
+        ("0.1234567890123456789", "0.12345678901234568"),
         ("1E3", "1000"),
         ("1.5E+20", "150000000000000000000"),
         ("1E+21", "1e+21"),
         ("1.7976931348623157E+308", "1.7976931348623157e+308"),
         ("1E-7", "0.0000001"),
         ("2.50E-8", "2.5e-8"),
-        ("1E400", "1e+400"),
+        ("-1E-400", "-0"),
         ("0E0", "0"),
     ],
 )
 def test_numbers_are_the_shortest_decimals(stored: str, text: str) -> None:
-    assert decimal_text(stored) == text
+    assert read(stored) == text
 
 
-@pytest.mark.parametrize(
-    "stored", ["", "abc", "NaN", "INF", "1,5", "1e", "0x1", "1e99999", "٣", "-"]
-)
+@pytest.mark.parametrize("stored", ["abc", "NaN", "INF", "1,5", "1e", "0x1", "1E400", "-", " "])
 def test_what_is_no_number(stored: str) -> None:
-    assert decimal_text(stored) is None
+    with pytest.raises(FileRefused, match="is damaged"):
+        read(stored)
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_double_comes_back_to_the_bit(number: float) -> None:
-    for stored in (repr(number), f"{number:.17G}"):
-        text = decimal_text(stored)
-        assert text is not None
-        assert float(text) == number
-        assert len(text) <= 26
+    text = decimal_text(number)
+    assert float(text) == number
+    assert len(text) <= 26
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
-from collections.abc import Iterator
+from functools import partial
 from typing import BinaryIO
+from xml.etree.ElementTree import Element, tostring
+from zipfile import ZipFile, ZipInfo
+
+from openpyxl.xml.constants import CONTYPES_NS, PKG_REL_NS, SHEET_MAIN_NS
 
 from write_side.imports.files import FileRefused, Limits
+from write_side.imports.xlsx.markup import Take, parse
 
 DAMAGED = "is damaged: open it in a spreadsheet program and save it anew as .xlsx"
+_SMALLER = "copy the rows to import into a new workbook"
 _CHUNK = 64 * 1024
 _END = b"PK\x05\x06"
 _END_BYTES = 22
@@ -17,56 +21,61 @@ _ZIP64 = b"PK\x06\x07"
 _ZIP64_BYTES = 20
 _COMMENT_BYTES = 65_535
 
+_TOLD = frozenset(
+    (
+        f"{{{CONTYPES_NS}}}Default",
+        f"{{{CONTYPES_NS}}}Override",
+        f"{{{PKG_REL_NS}}}Relationship",
+        f"{{{SHEET_MAIN_NS}}}workbookPr",
+        f"{{{SHEET_MAIN_NS}}}sheets",
+    )
+)
 
-class Archive:
-    """Parts by name. Raises FileRefused where headers promise too much, or something odd."""
+
+class Archive(ZipFile):
+    """Parts by name, of any case. No part gives more than its header says.
+
+    Raises FileRefused where headers promise too much, and what zipfile raises.
+    """
 
     def __init__(self, file: BinaryIO, limits: Limits) -> None:
         _check_directory(file, limits)
-        try:
-            self._zip = zipfile.ZipFile(file)
-        except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError):
-            raise FileRefused(DAMAGED) from None
-        self._parts: dict[str, zipfile.ZipInfo] = {}
-        self._room = limits.unpacked_bytes
-        self._check(self._zip.infolist(), limits)
+        super().__init__(file)
+        self._parts = {part.filename.lower(): part for part in self.infolist()}
+        self._check(self.infolist(), limits)
 
     def __contains__(self, name: str) -> bool:
         return name.lower() in self._parts
 
-    def chunks(self, name: str) -> Iterator[bytes]:
-        """A part's bytes. Raises FileRefused, possibly after the first ones."""
-        part = self._parts.get(name.lower())
-        if part is None:
-            raise FileRefused(DAMAGED)
-        try:
-            with self._zip.open(part) as stream:
-                while chunk := stream.read(_CHUNK):
-                    self._room -= len(chunk)
-                    if self._room < 0:
-                        raise FileRefused("unpacks to more than it says: it is not imported")
-                    yield chunk
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError):
-            raise FileRefused(DAMAGED) from None
+    def getinfo(self, name: str) -> ZipInfo:
+        return self._parts[name.lower()]
 
-    def _check(self, parts: list[zipfile.ZipInfo], limits: Limits) -> None:
+    def elements(self, name: str, wanted: frozenset[str], take: Take | None = None) -> Element:
+        """See ``markup.parse``."""
+        with self.open(name) as stream:
+            return parse(iter(partial(stream.read, _CHUNK), b""), wanted, take)
+
+    def read(self, name: str | ZipInfo, pwd: bytes | None = None) -> bytes:
+        """Of the parts that openpyxl reads, all that it is to know: the rest may be of any size."""
+        assert isinstance(name, str)
+        assert pwd is None
+        return tostring(self.elements(name, _TOLD))
+
+    def _check(self, parts: list[ZipInfo], limits: Limits) -> None:
         if len(parts) > limits.parts:
             raise FileRefused(f"has more than {limits.parts:,} parts: {_SMALLER}")
+        if len(self._parts) < len(parts):
+            raise FileRefused(DAMAGED)
         for part in parts:
             if part.filename.startswith("/") or ".." in part.filename.split("/"):
                 raise FileRefused("names files outside of itself: it is not imported")
             if part.flag_bits & 0x1:
                 raise FileRefused("is encrypted: save it without a password")
-            if self._parts.setdefault(part.filename.lower(), part) is not part:
-                raise FileRefused(DAMAGED)
             if part.file_size > max(limits.ratio_from_bytes, limits.ratio * part.compress_size):
                 raise FileRefused(_unpacks(part.file_size))
         total = sum(part.file_size for part in parts)
         if total > limits.unpacked_bytes:
             raise FileRefused(_unpacks(total))
-
-
-_SMALLER = "copy the rows to import into a new workbook"
 
 
 def _unpacks(size: int) -> str:

@@ -2,38 +2,41 @@
 
 from __future__ import annotations
 
-import re
 from decimal import Decimal
 
-_INTEGER = re.compile(r"-?[0-9]+")
-_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
-_DOUBLE_DIGITS = 17
+from write_side.imports.files import Epoch
+from write_side.imports.xlsx.formats import Kind
+from write_side.imports.xlsx.serials import clock_time, is_below_a_day, iso_date_time, iso_with_time
+
 _LARGEST, _SMALLEST = 21, -7
 """Powers of ten beyond which digits are written with an exponent, as JavaScript does."""
 
 
-def decimal_text(stored: str) -> str | None:
-    """``5`` for ``5.0``, ``0.1`` for ``0.10000000000000001``. None for what is no number.
+def decimal_text(number: float) -> str:
+    """``5`` for ``5.0``, ``0.1`` for ``0.10000000000000001``. An integer keeps its digits.
 
-    An integer keeps its digits. So does what has more of them than a double needs: it was not
-    written from one.
+    Raises ValueError for what is no number.
     """
-    stored = stored.strip()
-    if _INTEGER.fullmatch(stored):
-        return ("-" if stored[0] == "-" else "") + (stored.lstrip("-0") or "0")
-    if not _NUMBER.fullmatch(stored):
-        return None
-    number = Decimal(stored)
-    shortest = Decimal(repr(float(number)))
-    if shortest.is_finite() and len(number.as_tuple().digits) <= _DOUBLE_DIGITS:
-        number = shortest
-    return _plain(number)
+    exact = Decimal(repr(number))
+    if not exact.is_finite():
+        raise ValueError("is beyond what a number can be")
+    if isinstance(number, int) or not exact or _SMALLEST <= exact.adjusted() < _LARGEST:
+        text = f"{exact:f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    return f"{exact.normalize():e}"
 
 
-def _plain(number: Decimal) -> str:
-    digits = "".join(map(str, number.as_tuple().digits)).lstrip("0")
-    if digits and not _SMALLEST <= number.adjusted() < _LARGEST:
-        head, tail = digits[0], digits[1:].rstrip("0")
-        return f"{'-' * number.is_signed()}{head}{'.' * bool(tail)}{tail}e{number.adjusted():+}"
-    text = f"{number:f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+def number_text(number: float, kind: Kind | None, epoch: Epoch) -> str:
+    """A date or a time where it is shown as one, and is one. Not by openpyxl: its ``from_excel``
+    takes the days 0 and 60 of 1900 for others, and does not tell dates from times."""
+    text = decimal_text(number)
+    match kind:
+        case "date":
+            return iso_date_time(text, epoch) or text
+        case "duration":
+            return clock_time(text) or text
+        case "time" if is_below_a_day(text):
+            return clock_time(text) or text
+        case "time" | "datetime":
+            return iso_with_time(text, epoch) or text
+    return text

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import posixpath
-from typing import NoReturn
+from typing import BinaryIO, NoReturn
 
 from msgspec import Struct
+from openpyxl.packaging.manifest import Manifest
+from openpyxl.packaging.relationship import Relationship
+from openpyxl.reader.excel import ExcelReader
+from openpyxl.utils.datetime import CALENDAR_MAC_1904
+from openpyxl.xml.constants import ARC_CONTENT_TYPES
 
 from write_side.imports.files import Epoch, FileRefused
-from write_side.imports.xlsx.archive import DAMAGED, Archive
-from write_side.imports.xlsx.markup import elements
+from write_side.imports.xlsx.archive import Archive
 
-_TYPES = "http://schemas.openxmlformats.org/package/2006/content-types "
-_RELATIONS = "http://schemas.openxmlformats.org/package/2006/relationships "
-_ID = "http://schemas.openxmlformats.org/officeDocument/2006/relationships id"
 _STRICT = "http://purl.oclc.org/ooxml/"
 _SAVE = "save it as «Excel workbook (.xlsx)»"
 _OTHERS = {
@@ -38,79 +38,48 @@ class Package(Struct, frozen=True):
     strings: str | None
 
 
-def package_in(archive: Archive) -> Package:
-    """Raises FileRefused where it is no workbook, with what to do."""
-    if "_rels/.rels" not in archive:
+def package_in(archive: Archive, file: BinaryIO) -> Package:
+    """Raises FileRefused where it is no workbook, with what to do, and whatever openpyxl does."""
+    if ARC_CONTENT_TYPES not in archive:
         _refuse_other(archive)
-    root = _relations(archive, "")
-    workbook = next((to for kind, to in root.values() if kind.endswith("/officeDocument")), None)
-    if workbook is None:
-        raise FileRefused(f"is no workbook: {_SAVE}")
-    _check_type(archive, workbook)
-    related = _relations(archive, workbook)
-    if any(kind.startswith(_STRICT) for kind, _ in (*root.values(), *related.values())):
+    reader = ExcelReader(file, keep_links=False)
+    reader.archive = archive  # in the place of one without bounds
+    reader.read_manifest()
+    _check_types(reader.package)
+    reader.read_workbook()
+    related: dict[str, Relationship] = reader.parser.rels  # type: ignore[assignment]
+    if any(rel.Type.startswith(_STRICT) for rel in related.values()):
         raise FileRefused(f"is a «Strict Open XML» workbook: {_SAVE}")
-    found = elements(archive.chunks(workbook), "sheet", "workbookPr")
-    counts_from_1904 = any(
-        attributes.get("date1904") in ("1", "true") for _, _, attributes in found
-    )
+    parts = {rel.Type.rpartition("/")[2]: rel.target for rel in related.values()}
     return Package(
-        tuple(_sheets([attributes for _, name, attributes in found if name == "sheet"], related)),
-        1904 if counts_from_1904 else 1900,
-        _one(related, "/styles"),
-        _one(related, "/sharedStrings"),
+        tuple(_sheets(reader)),
+        1904 if reader.wb.epoch == CALENDAR_MAC_1904 else 1900,
+        parts.get("styles"),
+        parts.get("sharedStrings"),
     )
 
 
-def _sheets(found: list[dict[str, str]], related: dict[str, tuple[str, str]]) -> list[Sheet]:
+def _sheets(reader: ExcelReader) -> list[Sheet]:
     """Worksheets alone: charts have sheets too."""
-    sheets = []
-    for attributes in found:
-        kind, part = related.get(attributes.get(_ID, ""), ("", ""))
-        if kind.endswith("/worksheet"):
-            is_hidden = attributes.get("state", "visible") != "visible"
-            sheets.append(Sheet(attributes.get("name", ""), part, is_hidden))
-    return sheets
+    return [
+        Sheet(sheet.name, rel.target, sheet.state not in ("visible", None))
+        for sheet, rel in reader.parser.find_sheets()
+        if rel.Type.endswith("/worksheet")
+    ]
 
 
-def _relations(archive: Archive, part: str) -> dict[str, tuple[str, str]]:
-    """Kind and part by id. What is outside of the archive is left out."""
-    folder, name = posixpath.split(part)
-    path = posixpath.join(folder, "_rels", f"{name}.rels")
-    return {
-        attributes.get("Id", ""): (
-            attributes.get("Type", ""),
-            posixpath.normpath(posixpath.join("/", folder, attributes.get("Target", ""))).lstrip(
-                "/"
-            ),
-        )
-        for _, _, attributes in elements(archive.chunks(path), f"{_RELATIONS}Relationship")
-        if attributes.get("TargetMode") != "External"
-    }
-
-
-def _one(related: dict[str, tuple[str, str]], suffix: str) -> str | None:
-    return next((part for kind, part in related.values() if kind.endswith(suffix)), None)
-
-
-def _check_type(archive: Archive, workbook: str) -> None:
-    types = elements(archive.chunks("[Content_Types].xml"), f"{_TYPES}Override", f"{_TYPES}Default")
-    extension = workbook.rpartition(".")[2]
-    for _, _, attributes in types:
-        if attributes.get("PartName") == f"/{workbook}" or (
-            attributes.get("Extension") == extension
-        ):
-            content_type = attributes.get("ContentType", "").lower()
-            for word, reason in _OTHERS.items():
-                if word in content_type:
-                    raise FileRefused(reason)
+def _check_types(manifest: Manifest) -> None:
+    """A part of the type ``….main`` is what the whole file is."""
+    for part in (*manifest.Override, *manifest.Default):
+        content_type = part.ContentType.lower()
+        for word, reason in _OTHERS.items():
+            if ".main" in content_type and word in content_type:
+                raise FileRefused(reason)
 
 
 def _refuse_other(archive: Archive) -> NoReturn:
-    if "mimetype" in archive and b"opendocument" in b"".join(archive.chunks("mimetype")):
+    if "mimetype" in archive and b"opendocument" in archive.open("mimetype").read(100):
         raise FileRefused(f"is an OpenDocument file, .ods: {_SAVE}")
     if "Index/Document.iwa" in archive or "Index.zip" in archive:
         raise FileRefused("is a Numbers file: export it as Excel or CSV")
-    if "[Content_Types].xml" in archive:
-        raise FileRefused(DAMAGED)
     raise FileRefused("is a zip archive: unpack it and import the file that is in it")

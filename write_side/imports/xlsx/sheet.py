@@ -2,155 +2,127 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+import io
+from typing import Any
+from xml.etree.ElementTree import Element
+
+from openpyxl.worksheet._reader import (
+    FORMULA_TAG,
+    INLINE_STRING,
+    ROW_TAG,
+    VALUE_TAG,
+    WorkSheetParser,
+)
 
 from write_side.imports.files import Epoch, FileRefused, Limits, Trouble
 from write_side.imports.tabulating import letters, too_far
-from write_side.imports.xlsx.archive import DAMAGED
+from write_side.imports.xlsx.archive import Archive
 from write_side.imports.xlsx.formats import Kind
-from write_side.imports.xlsx.markup import parse
-from write_side.imports.xlsx.strings import ESCAPE_WIDTH
-from write_side.imports.xlsx.values import INDEX, Cell, cell_of
+from write_side.imports.xlsx.numerals import number_text
+from write_side.imports.xlsx.strings import text_of
+from write_side.imports.xstring import unescaped
 
-_CELL = re.compile("([A-Z]{1,3})([1-9][0-9]{0,6})")
+Cell = str | int
+"""A text, or the index of a shared string."""
+Rows = dict[int, dict[int, Cell]]
+"""Cells that are not blank, by number and column."""
+
 _ROWS, _COLUMNS = 1_048_576, 16_384
 """Of any worksheet."""
 _BLANK_ROWS = 5
 """Times as many rows as are imported may turn out to be blank when their strings are known."""
+_NO_VALUE = "holds a formula without a value: save the file in a spreadsheet"
 
 
-class SheetReader:
-    """Handed to ``parse``; then ``rows`` has the rows with cells, by number and column."""
-
+class SheetReader(WorkSheetParser):
     def __init__(self, kinds: list[Kind | None], epoch: Epoch, limits: Limits) -> None:
-        self.rows: dict[int, dict[int, Cell]] = {}
+        # Shared strings are read later, those of this sheet alone: till then, each is its index.
+        indexes: Any = range(2**31)
+        super().__init__(io.BytesIO(), indexes, data_only=True)
+        self.rows: Rows = {}
         self.troubles: list[Trouble] = []
-        self._kinds, self._epoch, self._limits = kinds, epoch, limits
-        self._number, self._column = 0, -1
-        self._row: dict[int, Cell] | None = None
-        self._type: str | None = None
-        self._style = ""
-        self._element = ""
-        self._in_reading = False
-        self._pieces: dict[str, list[str]] = {}
-        self._length = 0
-        self._not_blank = self._cells = 0
+        self._kinds, self._days_since, self._limits = kinds, epoch, limits
+        self._cells, self._room = limits.cells, limits.text_bytes
 
-    def start(self, name: str, attributes: dict[str, str]) -> None:
-        match name:
-            case "row":
-                self._start_row(attributes.get("r"))
-            case "c" if self._row is not None:
-                self._start_cell(attributes)
-            case "v" | "f" | "t" if self._type is not None and not self._in_reading:
-                self._element = name
-                self._pieces.setdefault(name, [])
-            case "rPh":
-                self._in_reading = True
-            case "dimension":
-                self._check_dimension(attributes.get("ref", ""))
+    def read(self, archive: Archive, part: str) -> None:
+        """Raises FileRefused, and whatever openpyxl does with what is no sheet.
 
-    def text(self, text: str) -> None:
-        if self._element in self._pieces:
-            self._pieces[self._element].append(text)
-            self._length += len(text)
-            if self._length > 2 * ESCAPE_WIDTH * self._limits.workbook_cell_characters:
-                raise FileRefused(
-                    f"has more text in cell {letters(self._column)}{self._number}"
-                    " than a spreadsheet holds: shorten it"
-                )
+        Not by openpyxl's own ``parse``, which keeps all that a sheet has, and reads its formats,
+        filters and links.
+        """
+        archive.elements(part, frozenset([ROW_TAG]), self._take)
 
-    def end(self, name: str) -> None:
-        match name:
-            case "c" if self._type is not None:
-                self._end_cell(self._type)
-            case "row" if self._row is not None:
-                self._end_row(self._row)
-            case "v" | "f" | "t":
-                self._element = ""
-            case "rPh":
-                self._in_reading = False
-
-    def _start_row(self, written: str | None) -> None:
-        number = self._number + 1
-        if written is not None:
-            if not INDEX.fullmatch(written) or int(written) < number:
-                raise FileRefused(DAMAGED)
-            number = int(written)
-        if number > _ROWS:
-            raise FileRefused(DAMAGED)
-        self._number, self._column, self._row = number, -1, {}
-
-    def _end_row(self, row: dict[int, Cell]) -> None:
-        self._row = None
+    def _take(self, element: Element) -> None:
+        above, limits = self.row_counter, self._limits
+        number, cells = self.parse_row(element)  # type: ignore[arg-type]
+        self.row_dimensions.clear()
+        if not above < number <= _ROWS:
+            raise ValueError("rows are out of order")
+        row = {cell["column"] - 1: cell["value"] for cell in cells if cell["value"] != ""}
         if not row:
             return
-        limits = self._limits
-        if self._number > limits.row_number:
-            raise FileRefused(too_far(self._number, limits))
-        self.rows[self._number] = row
-        self._not_blank += any(isinstance(cell, str) and cell.strip() for cell in row.values())
-        # The headings are a row too.
-        if self._not_blank > limits.rows + 1 or len(self.rows) > _BLANK_ROWS * limits.rows:
+        if number > limits.row_number:
+            raise FileRefused(too_far(number, limits))
+        if max(row) >= limits.columns:
+            raise FileRefused(
+                f"has something in column {letters(max(row))}: at most"
+                f" {limits.columns} columns are imported"
+            )
+        self.rows[number] = row
+        if len(self.rows) > _BLANK_ROWS * limits.rows:
             raise FileRefused(f"has more than {limits.rows:,} rows: split it into several files")
 
-    def _start_cell(self, attributes: dict[str, str]) -> None:
-        column = self._column + 1
-        written = attributes.get("r")
-        if written is not None:
-            match = _CELL.fullmatch(written)
-            if match is None or int(match[2]) != self._number or _index(match[1]) < column:
-                raise FileRefused(DAMAGED)
-            column = _index(match[1])
-        self._cells += 1
-        if column >= _COLUMNS:
-            raise FileRefused(DAMAGED)
-        if self._cells > self._limits.cells:
+    def parse_cell(self, element: Element) -> dict[str, Any]:
+        self._cells -= 1
+        if self._cells < 0:
             raise FileRefused("has too many cells, blank ones included: delete empty rows below it")
-        self._column = column
-        self._type, self._style = attributes.get("t", "n"), attributes.get("s", "0")
-        self._pieces, self._length, self._element = {}, 0, ""
+        inline, left = element.find(INLINE_STRING), self.col_counter
+        if inline is not None:
+            element.remove(inline)  # read below, with its escapes
+        if element.get("t") == "d":
+            element.set("t", "str")  # openpyxl would drop the offset of an ISO 8601 time
+        cell = super().parse_cell(element)
+        if cell["row"] != self.row_counter or not left < cell["column"] <= _COLUMNS:
+            raise ValueError("cells are out of order")
+        cell["value"] = self._value(cell, element, inline)
+        return cell
 
-    def _end_cell(self, cell_type: str) -> None:
-        assert self._row is not None
-        self._type = None
-        found = {name: "".join(pieces) for name, pieces in self._pieces.items()}
-        cell, trouble = cell_of(cell_type, found, self._kind(), self._epoch)
-        if cell == "":
-            return
-        if trouble is not None:
-            self.troubles.append(Trouble(self._number, self._column, trouble))
-        if self._column >= self._limits.columns:
-            raise FileRefused(
-                f"has something in column {letters(self._column)}: at most"
-                f" {self._limits.columns} columns are imported"
-            )
-        self._row[self._column] = cell
+    def _value(self, cell: dict[str, Any], element: Element, inline: Element | None) -> Cell:
+        match cell["value"]:
+            case None if inline is not None:
+                return self._text(text_of(inline))
+            case None if _lacks_value(element):
+                formula = element.findtext(FORMULA_TAG) or ""
+                return self._trouble(cell, f"={formula}", _NO_VALUE)
+            case None:
+                return ""
+            case bool(value):
+                return "true" if value else "false"
+            case int(index) if cell["data_type"] == "s":
+                return index
+            case str(value) if cell["data_type"] == "e":
+                return self._trouble(cell, value, f"holds the error {value[:20]}")
+            case str(value):
+                return self._text(unescaped(value))
+            case value:
+                return number_text(value, self._kind(cell["style_id"]), self._days_since)
 
-    def _kind(self) -> Kind | None:
-        if not INDEX.fullmatch(self._style):
-            raise FileRefused(DAMAGED)
-        style = int(self._style)
-        return self._kinds[style] if style < len(self._kinds) else None
+    def _text(self, text: str) -> str:
+        self._room -= len(text)
+        if self._room < 0:
+            raise FileRefused("holds too much text: split it into several files")
+        return text
 
-    def _check_dimension(self, ref: str) -> None:
-        last = _CELL.fullmatch(ref.rpartition(":")[2])
-        if last is not None and int(last[2]) > self._limits.row_number:
-            raise FileRefused(too_far(int(last[2]), self._limits))
+    def _trouble(self, cell: dict[str, Any], text: str, reason: str) -> str:
+        self.troubles.append(Trouble(self.row_counter, cell["column"] - 1, reason))
+        return self._text(text)
 
-
-def read_sheet(
-    chunks: Iterable[bytes], kinds: list[Kind | None], epoch: Epoch, limits: Limits
-) -> SheetReader:
-    """Raises FileRefused."""
-    reader = SheetReader(kinds, epoch, limits)
-    parse(chunks, reader)
-    return reader
+    def _kind(self, style: int) -> Kind | None:
+        return self._kinds[style] if 0 <= style < len(self._kinds) else None
 
 
-def _index(name: str) -> int:
-    index = 0
-    for letter in name:
-        index = index * 26 + ord(letter) - ord("A") + 1
-    return index - 1
+def _lacks_value(element: Element) -> bool:
+    """A formula whose value is an empty text has an empty element to say so."""
+    if element.find(FORMULA_TAG) is None:
+        return False
+    return element.get("t") != "str" or element.find(VALUE_TAG) is None

@@ -1,60 +1,45 @@
-"""The strings that a workbook's cells share: those of one sheet, by their index."""
+"""The texts of a workbook's cells. openpyxl takes the escapes out of some, and not all of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from xml.etree.ElementTree import Element
+
+from openpyxl.xml.constants import SHEET_MAIN_NS
 
 from write_side.imports.files import FileRefused, Limits
-from write_side.imports.xlsx.archive import DAMAGED
-from write_side.imports.xlsx.markup import parse
+from write_side.imports.xlsx.archive import Archive
 from write_side.imports.xstring import unescaped
 
-ESCAPE_WIDTH = len("_xHHHH_")
+_ITEM = f"{{{SHEET_MAIN_NS}}}si"
+_TEXT = f"{{{SHEET_MAIN_NS}}}t"
+_RUN = f"{{{SHEET_MAIN_NS}}}r/{_TEXT}"
 
 
-def strings_at(indexes: set[int], chunks: Iterable[bytes], limits: Limits) -> dict[int, str]:
-    """Raises FileRefused where there is none at an index, or too much text."""
-    reader = _Strings(indexes, limits)
-    parse(chunks, reader)
-    if len(reader.found) < len(indexes):
-        raise FileRefused(DAMAGED)
-    return reader.found
-
-
-class _Strings:
+def text_of(string: Element) -> str:
     """Runs of rich text are joined, and the readings of Asian texts left out."""
+    texts = (text for path in (_TEXT, _RUN) for text in string.iterfind(path))
+    return unescaped("".join(text.text or "" for text in texts))
 
-    def __init__(self, indexes: set[int], limits: Limits) -> None:
-        self.found: dict[int, str] = {}
-        self._indexes = indexes
-        self._room = limits.text_bytes * ESCAPE_WIDTH
-        self._index = -1
-        self._wanted = self._in_text = self._in_reading = False
-        self._pieces: list[str] = []
 
-    def start(self, name: str, _: dict[str, str]) -> None:
-        match name:
-            case "si":
-                self._index += 1
-                self._wanted = self._index in self._indexes
-            case "t":
-                self._in_text = self._wanted and not self._in_reading
-            case "rPh":
-                self._in_reading = True
+def strings_at(indexes: set[int], archive: Archive, part: str, limits: Limits) -> dict[int, str]:
+    """The shared ones that one sheet has: a workbook may have many more.
 
-    def text(self, text: str) -> None:
-        if self._in_text:
-            self._pieces.append(text)
-            self._room -= len(text)
-            if self._room < 0:
+    Raises FileRefused where they are too much text, and KeyError where there is none.
+    """
+    found: dict[int, str] = {}
+    count = 0
+    room = limits.text_bytes
+
+    def take(item: Element) -> None:
+        nonlocal count, room
+        if count in indexes:
+            found[count] = text_of(item)
+            room -= len(found[count])
+            if room < 0:
                 raise FileRefused("holds too much text: split it into several files")
+        count += 1
 
-    def end(self, name: str) -> None:
-        match name:
-            case "si" if self._wanted:
-                self.found[self._index] = unescaped("".join(self._pieces))
-                self._pieces.clear()
-            case "t":
-                self._in_text = False
-            case "rPh":
-                self._in_reading = False
+    archive.elements(part, frozenset([_ITEM]), take)
+    if len(found) < len(indexes):
+        raise KeyError("a string that there is not")
+    return found
