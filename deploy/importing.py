@@ -118,7 +118,7 @@ def notes_of(preview: Preview, severity: str) -> Iterator[str]:
 def summary(counts: dict[str, int], verb: str) -> str:
     """One line of what was or would be done; "" where nothing is."""
     told = {
-        "new": f"entries {verb}",
+        "new": f"{'entry' if counts['new'] == 1 else 'entries'} {verb}",
         "update": "updated",
         "unchanged": "unchanged",
         "skipped": "skipped because their slug exists",
@@ -135,7 +135,7 @@ def lines_of_revert(reverted: Reverted) -> Iterator[str]:
         )
         return
     yield (
-        f"the import {reverted.import_id} was taken back: {len(reverted.deleted)} entries deleted, "
+        f"the import {reverted.import_id} was taken back: {len(reverted.deleted)} deleted, "
         f"{len(reverted.restored)} restored"
     )
     if reverted.deleted:

@@ -129,7 +129,7 @@ def command(
 
 async def _import(found: Databases, asked: Asked) -> None:
     from write_side.domain.identity import Scope
-    from write_side.imports.columns import matched, offers
+    from write_side.imports.columns import MappingRefused, matched, offers
     from write_side.imports.reading import read_file
     from write_side.imports.wish import Wish
 
@@ -139,7 +139,13 @@ async def _import(found: Databases, asked: Asked) -> None:
         scope = Scope(asked.workspace, asked.environment)
         fields = (await repository.content_type(scope, asked.kind)).value_fields
         given = _given(asked.maps, table.headings, offers(fields))
-        targets = matched(table.headings, fields, given)
+        try:
+            targets = matched(table.headings, fields, given)
+        except MappingRefused as refused:
+            raise Failed(
+                f"{refused} (say what a column holds with --map 'COLUMN=TARGET', or leave "
+                "it out with --map 'COLUMN=')"
+            ) from None
         wish = Wish(scope, asked.kind, asked.import_id, targets, asked.options)
         if asked.dry_run:
             await _check(repository, table, wish, as_json=asked.json)

@@ -110,7 +110,7 @@ def test_only_ready_rows_are_imported_where_that_is_asked(typed: Typed) -> None:
         "row 2: Views takes a number, such as 1234.5 or 1,234.5",
         "row 4: Title is blank; Related names no entry: "
         "there is none of type posts with the id or slug 'gone'",
-        "1 entries imported, 2 left out because of errors; the import's id is i-1",
+        "1 entry imported, 2 left out because of errors; the import's id is i-1",
     ]
 
 
@@ -125,11 +125,11 @@ def test_an_import_updates_is_sent_again_and_is_taken_back(typed: Typed) -> None
     dry = report(typed("import", "good.csv", *update, "--dry-run", "--json"))
     assert [row["state"] for row in dry["rows"]] == ["unchanged", "update", "new"]
     assert done(typed("import", "good.csv", *update)) == [
-        "1 entries imported, 1 updated, 1 unchanged; the import's id is i-2"
+        "1 entry imported, 1 updated, 1 unchanged; the import's id is i-2"
     ]
     before = events(typed)
     assert done(typed("import", "--revert", "i-2")) == [
-        "the import i-2 was taken back: 1 entries deleted, 1 restored",
+        "the import i-2 was taken back: 1 deleted, 1 restored",
         "references of other entries to those that were deleted are left as they are",
     ]
     assert events(typed) == before + 3
