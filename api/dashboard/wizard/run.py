@@ -12,13 +12,9 @@ from write_side.imports.job import Changed, run_import
 from write_side.imports.uploads import Previewed, Upload, find_preview, keep_preview
 
 _OTHERWISE = (
-    "Nothing was imported: another preview was made of this file since, perhaps in another tab. "
-    "This is the latest."
+    "Nothing was imported: another preview was made of this file since, perhaps in another tab"
 )
-_CHANGED = (
-    "Nothing was imported: the content has changed since this file was checked. "
-    "This is what the import would do now."
-)
+_CHANGED = "Nothing was imported: the content has changed since this file was checked"
 
 
 async def run(visit: Visit, upload: Upload, form: Form) -> web.StreamResponse:

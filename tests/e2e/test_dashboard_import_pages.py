@@ -1,0 +1,265 @@
+"""The import wizard in a real browser: with a mouse, with a keyboard alone, and without scripts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Iterator, Sequence
+
+import pytest
+import pytest_asyncio
+from msgspec import Struct
+from playwright.async_api import Browser, Locator, Page, expect
+
+from tests.databases import Databases
+from tests.e2e.browser import PATIENCE, Visit, browsing, chromium, visit_with
+from tests.e2e.pages import checked_in_both_themes, signed_in
+from tests.integration.api.serving import Server, serving
+from tests.integration.projector.given import Given, raws
+from tests.workbooks import workbook
+from write_side.domain.definition import Field, Option
+from write_side.repository import Repository
+from write_side.store.mapper import EventMapper
+from write_side.store.recorder import open_recorder
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+FIELDS = (
+    Field("body", "Body", "text", required=True),
+    Field("views", "Views", "number"),
+    Field(
+        "category", "Category", "select", options=(Option("news", "News"), Option("howto", "How"))
+    ),
+    Field("author", "Author", "reference", to=("authors",)),
+)
+HEADINGS = ("Title", "Slug", "Status", "Body", "Views", "Category", "Author", "Remarks")
+WRONG = (
+    ("Fresh", "", "published", "A text", "1,000", "news", "ada", "x"),
+    ("Known", "known", "", "A new text", "12,34", "news", "ada", ""),
+    ("Lost", "lost", "published", "", "3", "sports", "nobody", ""),
+)
+RIGHT = (
+    *WRONG[:1],
+    ("Known", "known", "", "A new text", "1,234", "news", "ada", ""),
+    ("Lost", "lost", "published", "Found", "3", "howto", "ada", ""),
+)
+_DROP = """async (zone, [name, text]) => {
+    const data = new DataTransfer();
+    data.items.add(new File([text], name, { type: "text/csv" }));
+    for (const kind of ["dragenter", "dragover", "drop"]) {
+        const given = { dataTransfer: data, bubbles: true, cancelable: true };
+        zone.dispatchEvent(new DragEvent(kind, given));
+    }
+}"""
+_OURS = ("Failed to load resource", "Response Status Error Code 4")
+"""What the browser says of every answer that refuses something."""
+
+
+class Place(Struct):
+    origin: str
+    browser: Browser
+    acme: Given
+
+
+@pytest.fixture(scope="module")
+def url(databases: Databases) -> Iterator[str]:
+    chromium()
+    with databases.new() as url:
+        yield url
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def place(url: str) -> AsyncIterator[Place]:
+    async with (
+        open_recorder(url) as recorder,
+        serving(url, Repository(recorder, EventMapper())) as server,
+        browsing() as browser,
+    ):
+        acme = await _magazine(server)
+        yield Place(str(server.session._base_url).rstrip("/"), browser, acme)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def visit(place: Place) -> AsyncIterator[Visit]:
+    async with visit_with(place.browser, place.origin) as visit:
+        yield visit
+        assert [said for said in visit.complaints if not said.startswith(_OURS)] == []
+        assert visit.strayed == []
+
+
+async def _magazine(server: Server) -> Given:
+    acme = await server.workspace(staging=True)
+    await acme.content_type(Field("bio", "Bio", "text"), slug="authors")
+    await acme.content_type(*FIELDS)
+    await acme.entry("ada", type_slug="authors", status="published")
+    await acme.entry("known", fields=raws(body="An old text", views=7))
+    await server.caught_up()
+    return acme
+
+
+def _csv(*rows: Sequence[str]) -> str:
+    return "\n".join(",".join(f'"{cell}"' for cell in row) for row in (HEADINGS, *rows))
+
+
+def _xlsx(*rows: Sequence[str]) -> bytes:
+    return workbook(
+        "".join(
+            f'<row r="{number}">'
+            + "".join(
+                f'<c r="{chr(65 + index)}{number}" t="inlineStr"><is><t>{cell}</t></is></c>'
+                for index, cell in enumerate(row)
+            )
+            + "</row>"
+            for number, row in enumerate((HEADINGS, *rows), 1)
+        )
+    )
+
+
+async def _is_well_made(page: Page) -> None:
+    """In both themes, on a wide screen and on a small one."""
+    for width in (1280, 360):
+        await page.set_viewport_size({"width": width, "height": 800})
+        await checked_in_both_themes(page)
+    await page.set_viewport_size({"width": 1280, "height": 800})
+
+
+async def _at(page: Page, step: str) -> None:
+    await expect(page.locator('.stepper [aria-current="step"]')).to_have_text(
+        re.compile(step), timeout=PATIENCE
+    )
+
+
+def _column(page: Page, letter: str) -> Locator:
+    return page.get_by_role("combobox", name=re.compile(f"Column {letter},"))
+
+
+async def test_a_dropped_file_is_corrected_imported_and_taken_back(
+    visit: Visit, place: Place
+) -> None:
+    page = await signed_in(visit)
+    await page.get_by_role("link", name="Imports", exact=True).click()
+    await page.get_by_role("link", name="Import a file").click()
+    await _at(page, "Upload")
+    await _is_well_made(page)
+    await page.get_by_label("Content type").select_option("posts")
+    zone = page.locator("[data-drop-zone]")
+    await zone.evaluate(_DROP, ["notes.txt", "no table"])
+    await expect(page.locator("#announcer")).to_contain_text("notes.txt")
+    await page.get_by_role("button", name="Upload").click()
+    await expect(page.get_by_role("alert")).to_contain_text("notes.txt is no CSV or .xlsx file")
+    await expect(page.get_by_label("Content type")).to_have_value("posts")
+    await zone.evaluate(_DROP, ["posts.csv", _csv(*WRONG)])
+    await page.get_by_role("button", name="Upload").click()
+
+    await _at(page, "Columns")
+    await expect(_column(page, "E")).to_have_value("views")
+    await expect(_column(page, "H")).to_have_value("")
+    await _column(page, "D").select_option("")
+    await expect(page.get_by_text("Body: choose a column")).to_be_visible()
+    await _column(page, "H").select_option("views")
+    await page.get_by_role("button", name="Check 3 rows").click()
+    await expect(page.get_by_role("alert")).to_contain_text("No column is mapped to Body")
+    await expect(page.get_by_text("Chosen for column E too")).to_be_visible()
+    await _is_well_made(page)
+    await _column(page, "D").select_option("body")
+    await _column(page, "H").select_option("")
+    await page.get_by_label("Update entries whose slug already exists").check()
+    await page.get_by_label("Propose these columns").check()
+    await page.get_by_role("button", name="Check 3 rows").click()
+
+    await _at(page, "Preview")
+    await expect(page.get_by_role("heading", name="2 rows have errors")).to_be_visible()
+    await expect(page.get_by_role("button", name="Import 1 row, leave out 2")).to_be_enabled()
+    await _is_well_made(page)
+    await page.get_by_role("link", name="Errors 2").click()
+    await expect(page.locator("#announcer")).to_have_text("2 rows, page 1 of 1")
+    problem = page.get_by_role("cell", name="Views takes a number")
+    await expect(problem).to_have_class(re.compile("problem"))
+
+    await page.get_by_role("link", name="Upload a corrected file").click()
+    await zone.evaluate(_DROP, ["posts.csv", _csv(*RIGHT)])
+    await page.get_by_role("button", name="Upload").click()
+    await _at(page, "Columns")
+    await expect(page.get_by_text("As it was saved")).to_have_count(8)
+    await page.get_by_label("Update entries whose slug already exists").check()
+    await page.get_by_role("button", name="Check 3 rows").click()
+    await _at(page, "Preview")
+    await expect(page.locator("del", has_text="An old text")).to_be_visible()
+    await page.get_by_role("button", name="Import 2 rows and update 1 entry").dblclick()
+
+    await _at(page, "Result")
+    await expect(page.get_by_role("heading", name="Import of posts.csv")).to_be_visible()
+    await _is_well_made(page)
+    await page.go_back()
+    await _at(page, "Result")
+    await page.get_by_role("link", name="fresh").click()
+    await page.get_by_role("heading", name="Fresh").wait_for()
+    await page.go_back()
+    await page.get_by_role("button", name="Revert…").click()
+    dialog = page.get_by_role("dialog", name="Revert this import?")
+    await expect(dialog).to_be_visible()
+    await page.keyboard.press("Escape")
+    await expect(dialog).to_be_hidden()
+    await page.get_by_role("button", name="Revert…").click()
+    await dialog.get_by_role("button", name="Revert the import").click()
+    await expect(page.get_by_role("heading", name="Reverted")).to_be_focused()
+    await expect(page.get_by_text("2 entries were deleted, 1 entry has")).to_be_visible()
+    await _is_well_made(page)
+    await page.get_by_role("link", name="Imports", exact=True).first.click()
+    await expect(page.get_by_role("row", name=re.compile("posts.csv Reverted"))).to_be_visible()
+    await _is_well_made(page)
+
+
+async def test_a_workbook_goes_in_by_the_keyboard_while_the_world_changes(
+    visit: Visit, place: Place
+) -> None:
+    page = await signed_in(visit)
+    await page.goto(f"{visit.origin}/dashboard/imports/new?type=posts")
+    file = {"name": "posts.xlsx", "mimeType": "application/zip", "buffer": _xlsx(*WRONG)}
+    await page.get_by_label("A CSV or Excel file").set_input_files(file)  # type: ignore[arg-type]
+    await page.get_by_role("button", name="Upload").press("Enter")
+    await _at(page, "Columns")
+    await page.get_by_text("Read as").press("Enter")
+    await expect(page.get_by_label("Sheet")).to_have_value("One")
+    await page.get_by_role("button", name="Check 3 rows").press("Enter")
+    await _at(page, "Preview")
+    await expect(page.get_by_role("heading", name="1 row has errors")).to_be_focused()
+    button = page.get_by_role("button", name="Import 1 row, leave out 1 with errors")
+    await expect(page.get_by_text("1 row is skipped, for its slug exists")).to_be_visible()
+    await place.acme.entry("fresh")
+    await button.press("Enter")
+    said = page.get_by_role("alert")
+    await expect(said).to_contain_text("Row 2: New is now Skipped")
+    await expect(page.get_by_role("button", name="Import 0 rows")).to_be_disabled()
+    await expect(page.get_by_text("No row is ready")).to_be_visible()
+    await _is_well_made(page)
+
+    await page.get_by_role("link", name="Back to columns").press("Enter")
+    await page.get_by_label("Update entries whose slug already exists").press("Space")
+    await page.get_by_role("button", name="Check 3 rows").press("Enter")
+    await _at(page, "Preview")
+    await page.get_by_role("button", name="Update 1 entry, leave out 2 with errors").press("Enter")
+    await _at(page, "Result")
+    await expect(page.locator("tr.error")).to_have_count(2)
+
+
+async def test_it_works_without_scripts(place: Place) -> None:
+    context = await place.browser.new_context(java_script_enabled=False)
+    page = await context.new_page()
+    page.set_default_timeout(PATIENCE)
+    page = await signed_in(Visit(page, place.origin))
+    await page.goto(f"{place.origin}/dashboard/imports/new")
+    await page.get_by_label("Content type").select_option("posts")
+    text = _csv(("Plain", "plain", "", "Text", "1", "", "", "")).replace(",", ";")
+    file = {"name": "plain.csv", "mimeType": "text/csv", "buffer": text.encode()}
+    await page.get_by_label("A CSV or Excel file").set_input_files(file)  # type: ignore[arg-type]
+    await page.get_by_role("button", name="Upload").click()
+    await _at(page, "Columns")
+    await page.get_by_role("button", name="Check 1 row").click()
+    await _at(page, "Preview")
+    await page.get_by_role("link", name="New 1").click()
+    await page.get_by_role("button", name="Import 1 row").click()
+    await _at(page, "Result")
+    await page.get_by_role("link", name="Revert…").click()
+    await page.get_by_role("button", name="Revert the import").click()
+    await expect(page.get_by_text("1 entry was deleted")).to_be_visible()
+    await context.close()

@@ -1,0 +1,109 @@
+"""``kill -9`` of the API in the middle of an import from the wizard: sent again, it has happened
+once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests.e2e.faulty import PATIENCE, SECRET, Service, serving
+from tests.integration.api.dashboard import Browser
+from tests.integration.api.wizard import Wizard, csv
+from tests.integration.projecting import connected, until
+
+ROWS = 40
+FILE = csv("Title,Body", *(f"Row {n},Text {n}" for n in range(ROWS)))
+_HOLD_LOG = "SELECT FROM write_side.head FOR UPDATE"
+_HOLD_MODEL = "SELECT FROM read_model.checkpoint FOR UPDATE"
+_WAITING = """
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND wait_event_type = 'Lock' AND query NOT LIKE '%checkpoint%'"""
+_IMPORTED = "SELECT count(*) FROM write_side.event WHERE topic = 'entry.created.v1'"
+
+
+@asynccontextmanager
+async def _held(url: str, statement: str) -> AsyncIterator[None]:
+    async with connected(url) as connection, connection.transaction():
+        await connection.execute(statement)
+        yield
+
+
+async def _counted(url: str, statement: str) -> int:
+    async with connected(url) as connection:
+        return int(await connection.fetchval(statement))
+
+
+@pytest.fixture
+async def service(database_url: str, tmp_path: Path) -> AsyncIterator[Service]:
+    async with serving(database_url, database_url, tmp_path / "processes.log") as service:
+        yield service
+
+
+async def test_an_import_whose_process_is_killed_happens_once(
+    service: Service, database_url: str
+) -> None:
+    jar = aiohttp.CookieJar(unsafe=True)
+    async with aiohttp.ClientSession(service.processes.url, cookie_jar=jar) as session:
+        browser = Browser(session)
+        await browser.sign_in(SECRET)
+        wizard = Wizard(browser)
+        import_id = await wizard.previewed(FILE, "Title", "body")
+        digest = await wizard.digest(import_id)
+
+        async def waits() -> bool:
+            return await _counted(database_url, _WAITING) > 0
+
+        async with _held(database_url, _HOLD_LOG):
+            await _killed(service, wizard.run(import_id, digest), waits)
+        await _started(service)
+        # The database may carry out what it was sent, though nobody is there to be told.
+        assert await _counted(database_url, _IMPORTED) in (0, ROWS)
+
+        async def is_there() -> bool:
+            return await _counted(database_url, _IMPORTED) == ROWS
+
+        if not await is_there():
+            async with _held(database_url, _HOLD_MODEL):
+                await _killed(service, wizard.run(import_id, digest), is_there)
+            await _started(service)
+
+        answer = await wizard.run(import_id, digest)
+        assert (answer.status, answer.headers["Location"]) == (
+            *(303, f"/dashboard/imports/{import_id}"),
+        )
+        report = (await wizard.page(f"{import_id}.json")).body
+        assert (report["created"], len(report["rows"])) == (ROWS, ROWS)
+        assert await _counted(database_url, _IMPORTED) == ROWS
+        await service.until_level()
+        async with service.session.get("/v1/content/posts?status=draft") as listed:
+            assert (await listed.json())["pagination"]["total"] == ROWS
+
+
+async def _killed(service: Service, running: Any, come: Any) -> None:
+    """Kill the API when the condition has come."""
+    task = asyncio.ensure_future(running)
+    await until(come, PATIENCE)
+    assert not task.done(), task.result()
+    service.processes.kill("api")
+    with pytest.raises(aiohttp.ClientError):
+        await task
+
+
+async def _started(service: Service) -> None:
+    service.processes.start("api")
+    await until(lambda: _answers(service), PATIENCE)
+
+
+async def _answers(service: Service) -> bool:
+    try:
+        async with service.session.get("/healthz") as response:
+            return response.status == 200
+    except aiohttp.ClientError:
+        await asyncio.sleep(0.1)
+        return False
