@@ -9,7 +9,10 @@ import pytest
 
 from tests.integration.api.graphql import asked, create, data
 from tests.integration.api.serving import Answer, Client, Server, serving
+from tests.integration.projecting import projecting, until
 from tests.integration.projector.given import Given
+from write_side.dispatch import execute
+from write_side.domain.definition import Field
 from write_side.repository import Repository
 
 ASK = "{ contentEntries { data { title } pagination { total } } }"
@@ -152,19 +155,54 @@ async def test_each_mutation_of_a_document_that_is_sent_again_is_carried_out_onc
     assert (await asked(client, document, id=entry["id"], headers=again)).body == first.body
 
 
-async def test_of_two_at_once_with_one_key_one_is_carried_out(client: Client, posts: Given) -> None:
+async def test_while_one_is_under_way_another_with_its_key_is_refused(
+    client: Client, posts: Given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    async def slowly(*given: Any) -> Any:
+        if not begun.is_set():
+            begun.set()
+            await go.wait()
+        return await execute(*given)
+
+    monkeypatch.setattr("api.graphql.mutation.execute", slowly)
     again = {"Idempotency-Key": "one"}
-    answers = await asyncio.gather(
-        *(asked(client, NEW, title="A", headers=again) for _ in range(8))
-    )
-    payloads = [answer.body["data"]["createContentEntry"] for answer in answers]
-    done = [payload for payload in payloads if payload["success"]]
-    assert done
-    assert all(payload == done[0] for payload in done)
-    assert {p["message"] for p in payloads} - {done[0]["message"]} <= {
-        "A request with this Idempotency-Key is still under way"
+    first = asyncio.create_task(asked(client, NEW, title="A", headers=again))
+    await begun.wait()
+    second = (await asked(client, NEW, title="A", headers=again)).body["data"]
+    assert second["createContentEntry"] == {
+        "success": False,
+        "message": "A request with this Idempotency-Key is still under way",
+        "entry": None,
     }
+    go.set()
+    answered = (await first).body
+    assert (await asked(client, NEW, title="A", headers=again)).body == answered
     assert (await data(client, ASK))["contentEntries"]["pagination"]["total"] == 1
+
+
+async def test_what_a_mutation_names_is_waited_for_until_it_can_be_read(
+    database_url: str, repository: Repository
+) -> None:
+    async with serving(database_url, repository, projector=False, read_your_writes=30) as server:
+        acme = await server.workspace()
+        await acme.content_type(Field("related", "Related", "reference", multiple=True))
+        target = await acme.entry("target")
+        document = """mutation ($target: ID!, $input: CreateContentEntryInput!) {
+          updateContentEntry(id: $target, input: {title: "New"}) { success }
+          createContentEntry(input: $input) { entry { references(field: "related") { title } } }
+        }"""
+        new = {"contentTypeSlug": "posts", "title": "A", "fields": {"related": [target]}}
+        mutation = asyncio.create_task(data(server.client(), document, target=target, input=new))
+        await until(lambda: _has_waiting(server))
+        async with projecting(database_url):
+            entry = (await mutation)["createContentEntry"]["entry"]
+        assert entry == {"references": [{"title": "New"}]}
+
+
+async def _has_waiting(server: Server) -> bool:
+    return bool(server.service.checkpoint._waiting)
 
 
 async def test_of_several_operations_the_named_one_is_executed(
