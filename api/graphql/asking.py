@@ -73,7 +73,10 @@ class Asking:
         return await _placed(replace(self.call, permission=EDIT))
 
     def wrote(self, position: int) -> None:
+        """What was read before is not what there is now."""
         self.written = max(self.written, position)
+        self.entries.clear_all()
+        self.changes.clear_all()
 
     async def visible(self) -> bool:
         """Whether what was written can be read; waits for it, in vain no more than once."""

@@ -7,13 +7,13 @@ from datetime import datetime
 import strawberry
 
 from api import past
-from api.graphql.asking import Info
+from api.graphql.asking import Asking, Info
 from api.graphql.entry import ContentEntry, entry_of_row
 from api.graphql.types import ContentType, EntryStatus, Pagination, shown_type
 from api.parameters import MAX_LIMIT, MAX_OFFSET, findable, supported
 from read_side import content_types, entry_ids
 from read_side.refusals import EntryNotFound, TypeNotFound
-from write_side.domain.identity import BASE_LANGUAGE, is_id
+from write_side.domain.identity import BASE_LANGUAGE, Scope, is_id
 from write_side.domain.refusals import UnknownEntry
 
 
@@ -49,15 +49,7 @@ class Query:
             "language": findable(language or BASE_LANGUAGE),
         }
         if as_of:
-            try:
-                then = await past.entry_of_slug(
-                    asking.service, scope, **named, locale=shown_in, at=as_of
-                )
-            except UnknownEntry:
-                return None
-            entry = entry_of_row(then.row, shown_in, then.entry.version, then.content_type)
-            entry.is_past = True
-            return entry
+            return await _as_it_was(asking, scope, as_of, locale=shown_in, **named)
         try:
             found = await entry_ids.of_slug(
                 asking.service.read_model, scope.workspace, scope.environment, **named
@@ -133,3 +125,15 @@ class Query:
         except TypeNotFound:
             return None
         return shown_type(row)
+
+
+async def _as_it_was(
+    asking: Asking, scope: Scope, at: datetime, *, locale: str, **named: str
+) -> ContentEntry | None:
+    try:
+        then = await past.entry_of_slug(asking.service, scope, **named, locale=locale, at=at)
+    except UnknownEntry:
+        return None
+    entry = entry_of_row(then.row, locale, then.entry.version, then.content_type)
+    entry.is_past = True
+    return entry

@@ -256,6 +256,24 @@ async def test_what_a_mutation_has_left_can_be_asked_for_further(
     assert entry["history"] == [{"version": 1, "action": "created"}]
 
 
+async def test_what_was_read_for_one_mutation_is_read_anew_for_the_next(
+    client: Client, posts: Given
+) -> None:
+    target = await created(client, title="Old")
+    holder = await created(client, fields={"related": [target["id"]]})
+    shown = '{ entry { references(field: "related") { title history(limit: 1) { version } } } }'
+    document = f"""mutation ($id: ID!, $target: ID!) {{
+      before: updateContentEntry(id: $id, input: {{title: "A"}}) {shown}
+      changed: updateContentEntry(id: $target, input: {{title: "New"}}) {{ success }}
+      after: updateContentEntry(id: $id, input: {{title: "B"}}) {shown}
+    }}"""
+    answered = await data(client, document, id=holder["id"], target=target["id"])
+    assert [answered[name]["entry"]["references"] for name in ("before", "after")] == [
+        [{"title": "Old", "history": [{"version": 1}]}],
+        [{"title": "New", "history": [{"version": 2}]}],
+    ]
+
+
 async def test_the_entry_is_right_where_no_projector_runs(
     database_url: str, repository: Repository
 ) -> None:
