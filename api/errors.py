@@ -54,6 +54,7 @@ class TooLongForSpreadsheet(ApiError):
     """
 
     def __init__(self, slug: str, column: str, length: int, longest: int) -> None:
+        slug = slug if len(slug) <= 100 else f"{slug[:100]}…"
         super().__init__(
             f"The entry '{slug}' has {length:,} characters in '{column}', and a cell of an .xlsx "
             f"file holds up to {longest:,}: export as CSV, which has no such limit"
