@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,6 @@ from deploy.work import operator, run, until_visible
 
 if TYPE_CHECKING:
     from deploy.importing import Told
-    from write_side.imports.columns import Offer
     from write_side.imports.files import Choice, Table
     from write_side.imports.report import Report
     from write_side.imports.wish import Options, Wish
@@ -128,8 +126,8 @@ def command(
 
 
 async def _import(found: Databases, asked: Asked) -> None:
+    from deploy.mapping import typed_targets
     from write_side.domain.identity import Scope
-    from write_side.imports.columns import MappingRefused, matched, offers
     from write_side.imports.reading import read_file
     from write_side.imports.wish import Wish
 
@@ -138,14 +136,7 @@ async def _import(found: Databases, asked: Asked) -> None:
         await repository.workspace(asked.workspace)
         scope = Scope(asked.workspace, asked.environment)
         fields = (await repository.content_type(scope, asked.kind)).value_fields
-        given = _given(asked.maps, table.headings, offers(fields))
-        try:
-            targets = matched(table.headings, fields, given)
-        except MappingRefused as refused:
-            raise Failed(
-                f"{refused} (say what a column holds with --map 'COLUMN=TARGET', or leave "
-                "it out with --map 'COLUMN=')"
-            ) from None
+        targets = typed_targets(asked.maps, table.headings, fields)
         wish = Wish(scope, asked.kind, asked.import_id, targets, asked.options)
         if asked.dry_run:
             await _check(repository, table, wish, as_json=asked.json)
@@ -226,50 +217,6 @@ async def _revert(found: Databases, import_id: str, *, as_json: bool) -> None:
     else:
         click.echo("\n".join(lines_of_revert(reverted)))
     await until_visible(found, reverted.position)
-
-
-def _given(
-    maps: Sequence[str], headings: Sequence[str], offered: Sequence[Offer]
-) -> dict[int, str]:
-    """Index of a column → its target. Raises Failed where there is no such column or target."""
-    given: dict[int, str] = {}
-    for each in maps:
-        column, equals, target = each.rpartition("=")
-        if not equals:
-            raise click.UsageError(f"--map takes COLUMN=TARGET, not {each!r}")
-        given[_column(column, headings)] = _target(target, offered)
-    return given
-
-
-def _column(named: str, headings: Sequence[str]) -> int:
-    from write_side.imports.columns import folded
-
-    for same in (str.strip, folded):
-        found = [n for n, heading in enumerate(headings) if same(heading) == same(named)]
-        if len(found) > 1:
-            numbers = ", ".join(str(n + 1) for n in found)
-            raise Failed(f"several columns are called {named!r}: give its number, one of {numbers}")
-        if found:
-            return found[0]
-    if named.isdecimal() and 0 < int(named) <= len(headings):
-        return int(named) - 1
-    raise Failed(f"the file has no column {named!r}; it has: {', '.join(headings)}")
-
-
-def _target(named: str, offered: Sequence[Offer]) -> str:
-    from write_side.imports.columns import NOTHING, folded
-
-    if not named.strip():
-        return NOTHING
-    for same in (str.strip, folded):
-        for words in ("target", "name"):
-            for offer in offered:
-                if same(getattr(offer, words)) == same(named):
-                    return offer.target
-    raise Failed(
-        f"there is no {named!r} to map a column to; there are: "
-        f"{', '.join(offer.target for offer in offered)}"
-    )
 
 
 def _print(told: Told) -> None:

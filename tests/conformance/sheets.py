@@ -16,9 +16,10 @@ from write_side.domain.identity import Actor, Scope, new_id
 from write_side.imports.columns import columns_of, matched
 from write_side.imports.delimited import csv_table
 from write_side.imports.files import Epoch, Row, Table
+from write_side.imports.outcome import Outcome, preview_row
 from write_side.imports.preview import PreviewRow
 from write_side.imports.rows import drafts_of
-from write_side.imports.simulation import Basis, Outcome, Room, preview_row, simulated
+from write_side.imports.simulation import Basis, Room, simulated
 from write_side.imports.targets import Targets
 from write_side.imports.wish import Options, Wish
 

@@ -14,9 +14,10 @@ from write_side.domain.identity import Actor
 from write_side.handlers.checks import check_locale
 from write_side.imports.columns import columns_of
 from write_side.imports.files import Table
+from write_side.imports.outcome import Outcome, preview_row
 from write_side.imports.preview import Preview, PreviewRow, counted
 from write_side.imports.rows import Draft, drafts_of
-from write_side.imports.simulation import Basis, Outcome, Room, preview_row, simulated
+from write_side.imports.simulation import Basis, Room, simulated
 from write_side.imports.targets import look_up
 from write_side.imports.wish import Wish
 from write_side.repository import Repository

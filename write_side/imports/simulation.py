@@ -6,13 +6,11 @@ depends on the others, and where only ready rows are imported, on their being re
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-import msgspec
-from msgspec import UNSET, Raw, Struct, field
+from msgspec import UNSET, Struct
 
 from write_side.decision import now
 from write_side.domain.content_type import ContentType
@@ -24,8 +22,9 @@ from write_side.domain.refusals import InvalidEntry, PlanLimitReached
 from write_side.domain.values import NULL, is_empty, missing
 from write_side.handlers.entries import lacking
 from write_side.imports.cells import BadCell, same
-from write_side.imports.preview import Note, PreviewRow, State
-from write_side.imports.rows import Cell, Draft
+from write_side.imports.outcome import Outcome
+from write_side.imports.preview import Note, State
+from write_side.imports.rows import Draft
 from write_side.imports.targets import Targets
 from write_side.imports.wish import Wish
 from write_side.slices import in_slices
@@ -50,37 +49,6 @@ class Basis(Struct, frozen=True):
     entries: Mapping[str, Entry]
     room: Room
     targets: Targets
-
-
-class Outcome(Struct):
-    """What becomes of a row. ``values``: those that it changes, or that the new entry has.
-
-    ``references``: slug of another row of the file → the cell that names it.
-    """
-
-    draft: Draft
-    state: State = "error"
-    entry_id: str | None = None
-    before: Entry | None = None
-    after: Entry | None = None
-    values: dict[str, Raw] = field(default_factory=dict)
-    notes: list[Note] = field(default_factory=list)
-    references: dict[str, Cell] = field(default_factory=dict)
-
-    @property
-    def failed(self) -> bool:
-        return any(note.severity == "error" for note in self.notes)
-
-    @property
-    def changed(self) -> tuple[str, ...]:
-        """What of an existing entry changes, as targets."""
-        if self.state != "update" or self.before is None or self.after is None:
-            return ()
-        own = (
-            ("Title", self.before.title != self.after.title),
-            ("Status", self.before.status != self.after.status),
-        )
-        return (*(name for name, differs in own if differs), *self.values)
 
 
 async def simulated(drafts: Sequence[Draft], basis: Basis, wish: Wish) -> list[Outcome]:
@@ -218,22 +186,6 @@ class _Round:
             outcome.notes.append(Note(None, "", "error", "", str(refusal)))
 
 
-def preview_row(outcome: Outcome) -> PreviewRow:
-    draft = outcome.draft
-    is_made = outcome.after is not None and outcome.state != "error"
-    return PreviewRow(
-        number=draft.number,
-        state=outcome.state,
-        title=draft.title,
-        slug=draft.slug,
-        status=outcome.after.status if outcome.after else "",
-        entry_id=outcome.entry_id if is_made or outcome.state == "skipped" else None,
-        changed=outcome.changed,
-        notes=tuple(outcome.notes),
-        digest=_digest(outcome),
-    )
-
-
 def _state(outcome: Outcome) -> State:
     if outcome.failed:
         return "error"
@@ -294,20 +246,3 @@ def _said(content_type: ContentType, at: datetime) -> dict[str, Any]:
         "at": at,
         "content_type_id": content_type.id,
     }
-
-
-def _digest(outcome: Outcome) -> str:
-    """Of all that the row does, and of what it overwrites by that."""
-    before = outcome.before.fields if outcome.before else {}
-    status = outcome.after.status if outcome.after else ""
-    told = (
-        outcome.state,
-        outcome.entry_id,
-        outcome.draft.title,
-        outcome.draft.slug,
-        status,
-        outcome.changed and outcome.before and (outcome.before.title, outcome.before.status),
-        [(slug, before.get(slug, NULL), value) for slug, value in outcome.values.items()],
-        outcome.notes,
-    )
-    return hashlib.sha256(msgspec.json.encode(told)).hexdigest()[:16]
