@@ -96,6 +96,12 @@ def rows(*written: str) -> bytes:
     return workbook(HEADINGS + "".join(written))
 
 
+def formatted(code: str) -> bytes:
+    """A workbook without any cells, with numbers so formatted."""
+    styles = PARTS["xl/styles.xml"].replace('formatCode="', f'formatCode="{code}')
+    return workbook("", {"xl/styles.xml": styles})
+
+
 SPARSE = sheet(
     f'{HEADINGS}<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>',
     before='<dimension ref="A1:XFD1048576"/>',
@@ -129,6 +135,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "a sparse row": (lambda: rows('<row r="1048576"><c><v>1</v></c></row>'), "to row 1,048,576"),
     "a sparse column": (lambda: rows('<row><c r="XFD2"><v>1</v></c></row>'), "in column XFD: at"),
     "a long attribute": (lambda: rows(f'<row x="{X_15_MB}"/>', "<row"), DAMAGED),
+    "a long comment": (lambda: rows(f"<!--{X_15_MB}-->"), DAMAGED),
     "a long text": (lambda: rows(f'<row><c t="str"><v>{X_15_MB}</v></c></row>'), LONG),
     "one string for all cells": (one_string_for_all_cells, "holds too much text: split it"),
 }
@@ -148,6 +155,8 @@ BROKEN: dict[str, tuple[Callable[[], bytes], str]] = {
     "no sheet": (lambda: workbook(parts={SHEET: None}), DAMAGED),
     "no XML": (lambda: with_sheet(sheet(HEADINGS)[:-3]), DAMAGED),
     "deep XML": (lambda: with_sheet(sheet("<row>" * 50_000)), DAMAGED),
+    "a cell of many parts": (lambda: rows("<row><c>", "<x/>" * 250_000, "</c></row>"), DAMAGED),
+    "a format without end": (lambda: formatted("[" * 900_000), "has no headings"),
     "a string that there is not": (lambda: rows('<row><c t="s"><v>7</v></c></row>'), DAMAGED),
     "a string below none": (lambda: rows('<row><c t="s"><v>-1</v></c></row>'), DAMAGED),
     "a row below none": (lambda: rows('<row r="-1"><c><v>7</v></c></row>'), DAMAGED),

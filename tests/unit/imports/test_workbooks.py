@@ -246,3 +246,22 @@ def test_texts_come_back(cells: list[str]) -> None:
 def test_escaped_texts_come_back(text: str) -> None:
     xml = escaped(f"t{text}").replace("&", "&amp;").replace("<", "&lt;")
     assert column(f' t="inlineStr"><is><t>{xml}</t></is>') == [f"t{text}"]
+
+
+def test_what_is_no_cell_is_not_read() -> None:
+    """Parts that openpyxl itself reads, and for which it refuses a file."""
+    odd = '<fills><fill/></fills><fonts><font><color rgb="x"/></font></fonts></styleSheet>'
+    names = '<definedNames><definedName hidden="x"/></definedNames></workbook>'
+    parts = {
+        "xl/styles.xml": PARTS["xl/styles.xml"].replace("</styleSheet>", odd),
+        "xl/workbook.xml": PARTS["xl/workbook.xml"].replace("</workbook>", names),
+        SHEET: sheet(HEADINGS).replace("</worksheet>", "<sheetPr tabColor='x'/></worksheet>"),
+    }
+    with pytest.raises((TypeError, ValueError)):
+        openpyxl.load_workbook(io.BytesIO(workbook(parts=parts)))
+    assert table(workbook(parts=parts)).headings == ("Title",)
+
+
+def test_dates_in_formats_of_east_asia() -> None:
+    styles = PARTS["xl/styles.xml"].replace('numFmtId="14"', 'numFmtId="31"')
+    assert column(' s="1"><v>46053</v>', styles=styles) == ["2026-01-31"]
