@@ -110,7 +110,8 @@ async def test_any_path_is_answered(client: Client, acme: Given) -> None:
 async def test_any_query_is_answered(server: Server, client: Client, acme: Given) -> None:
     await acme.content_type()
     await server.caught_up()
-    for name in ("status", "language", "locale", "environment", "type", "limit", "offset", "x"):
+    names = ("status", "language", "locale", "environment", "type", "limit", "offset", "asOf", "x")
+    for name in names:
         for path in ("/v1/content", "/v1/content/posts", "/v1/content/posts/a"):
             for text in SEGMENTS:
                 url: Any = URL(f"{path}?{name}={text}", encoded=True)

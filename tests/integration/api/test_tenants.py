@@ -8,6 +8,7 @@ import itertools
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -123,6 +124,15 @@ class View:
         for type_slug, slug, language in itertools.product(TYPES, SLUGS, LANGUAGES):
             answer = await self.get(f"/v1/content/{type_slug}/{slug}?language={language}")
             own = self._ids(type=type_slug, slug=slug, language=language)
+            assert {answer.body["data"]["id"]} == own if own else answer.status == 404
+        await self.check_the_past()
+
+    async def check_the_past(self) -> None:
+        """Which holds nobody else's either."""
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        for type_slug, slug in itertools.product(TYPES, SLUGS):
+            answer = await self.get(f"/v1/content/{type_slug}/{slug}?asOf={now}")
+            own = self._ids(type=type_slug, slug=slug, language="en-US")
             assert {answer.body["data"]["id"]} == own if own else answer.status == 404
 
 

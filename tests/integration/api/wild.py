@@ -14,10 +14,23 @@ WILD = st.text() | st.text(st.characters(min_codepoint=0, max_codepoint=0x1F), m
 BYTES = st.binary(max_size=40)
 SLUGS = st.sampled_from(["posts", "hello", "a/b", "hidden", "globex", "nothing", ".."])
 NAMES = st.sampled_from(
-    ["limit", "offset", "status", "language", "locale", "environment", "type", "x", ""]
+    ["limit", "offset", "status", "language", "locale", "environment", "type", "asOf", "x", ""]
 )
+TIMES = ["2026-01-31", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"]
 LEGAL = st.sampled_from(
-    ["1", "-1", "1e999", "9" * 5000, "draft", "fr-FR", "en-US", "staging", "production", "posts"]
+    [
+        "1",
+        "-1",
+        "1e999",
+        "9" * 5000,
+        "draft",
+        "fr-FR",
+        "en-US",
+        "staging",
+        "production",
+        "posts",
+        *TIMES,
+    ]
 )
 METHODS = st.sampled_from(
     [b"GET"] * 4 + [b"POST"] * 4 + [b"HEAD", b"OPTIONS", b"DELETE", b"PRI", b"get", b""]
