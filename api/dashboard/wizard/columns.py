@@ -27,6 +27,8 @@ from write_side.imports.wish import Options, Wish
 
 FIRST_ROWS = 5
 FIRST_COLUMNS = 30
+MOST_OPTIONS = 40_000
+"""In all selects together; with more there are inputs that share one list."""
 CHECK = "check"
 """In the form of somebody who only wants to be told what is missing."""
 
@@ -42,24 +44,16 @@ class Mapping(Struct):
     save: bool = False
     problem: str = ""
 
-    @property
-    def is_clean(self) -> bool:
-        """No target is chosen twice."""
-        return all(not self.error(index) for index in range(len(self.targets)))
-
-    def error(self, index: int) -> str:
-        """What is wrong with one column's choice."""
-        target = self.targets[index]
-        others = [n for n, one in enumerate(self.targets) if one == target and n != index]
-        if target == NOTHING or not others:
-            return ""
-        return f"Chosen for column {letters(others[0])} too: choose one of the two"
-
 
 class Column(Struct, frozen=True):
+    """A column of the file. ``source``: why the target is proposed; ``error``: what is wrong."""
+
     letters: str
     heading: str
     samples: list[str]
+    target: str
+    source: str
+    error: str
 
 
 class Needed(Struct, frozen=True):
@@ -185,7 +179,8 @@ async def _show(
         table=upload.table,
         mapping=mapping,
         content_type=content_type,
-        columns=_columns(upload),
+        columns=_columns(upload, mapping, offered),
+        is_large=len(mapping.targets) * len(offered) > MOST_OPTIONS,
         groups=_groups(offered, content_type),
         needed=_needed(offered, mapping),
         choices=await choices(visit),
@@ -197,12 +192,38 @@ async def _show(
     )
 
 
-def _columns(upload: Upload) -> list[Column]:
-    headings, cells = upload.table.headings, uploads.samples(upload.table)
+def _columns(upload: Upload, mapping: Mapping, offered: Sequence[Offer]) -> list[Column]:
+    headings, samples = upload.table.headings, uploads.samples(upload.table)
+    errors = _errors(mapping.targets, offered)
     return [
-        Column(letters(index), shown(heading), [shown(cell) for cell in samples])
-        for index, (heading, samples) in enumerate(zip(headings, cells, strict=True))
+        Column(
+            letters=letters(index),
+            heading=shown(headings[index]),
+            samples=[shown(cell) for cell in samples[index]],
+            target=target,
+            source=mapping.sources[index] if mapping.sources else "",
+            error=errors[index],
+        )
+        for index, target in enumerate(mapping.targets)
     ]
+
+
+def _errors(targets: Sequence[str], offered: Sequence[Offer]) -> list[str]:
+    """What is wrong with each column's choice, or ""."""
+    known = {NOTHING, *(one.target for one in offered)}
+    places: dict[str, list[int]] = {}
+    for index, target in enumerate(targets):
+        places.setdefault(target, []).append(index)
+
+    def error(index: int, target: str) -> str:
+        if target not in known:
+            return "There is no such field"
+        others = [one for one in places[target] if one != index]
+        if target == NOTHING or not others:
+            return ""
+        return f"Chosen for column {letters(others[0])} too: choose one of the two"
+
+    return [error(index, target) for index, target in enumerate(targets)]
 
 
 def _groups(offered: Sequence[Offer], content_type: ContentType) -> list[tuple[str, Pairs]]:

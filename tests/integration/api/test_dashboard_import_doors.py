@@ -179,6 +179,17 @@ async def test_who_sends_too_slowly_or_goes_away_is_not_waited_for(
             stop.set()
             assert (answer.status, "too long" in answer.text) == (408, True)
 
+            async def steady() -> AsyncIterator[bytes]:
+                yield _part(boundary, 'name="csrf"', token.encode())
+                yield _part(boundary, 'name="type"', b"posts")
+                yield _part(boundary, 'name="file"; filename="posts.csv"', b"Title\r\n")[:-2]
+                yield b"A title that is long enough for eight seconds\r\n" * 1_400
+                await asyncio.sleep(0.7)
+                yield f"The end\r\n--{boundary}--\r\n".encode()
+
+            answer = await browser.ask("POST", IMPORTS, data=steady(), headers=headers)
+            assert answer.status == 303
+
             sent = f"POST {IMPORTS} HTTP/1.1\r\nHost: h\r\nCookie: {_cookie(browser)}\r\n"
             sent += "Sec-Fetch-Site: same-origin\r\nContent-Length: 5000\r\n"
             sent += f"Content-Type: multipart/form-data; boundary={boundary}\r\n\r\n"
@@ -190,7 +201,7 @@ async def test_who_sends_too_slowly_or_goes_away_is_not_waited_for(
             writer.close()
             await writer.wait_closed()
             assert (await browser.get("/dashboard/imports")).status == 200
-        assert await _kept(database_url) == 0
+        assert await _kept(database_url) == 1
     assert '"level": "error"' not in read_log()
     assert "Traceback" not in read_log()
 

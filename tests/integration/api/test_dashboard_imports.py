@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from api.dashboard.wizard import columns
 from tests.integration.api.dashboard import signed_in
 from tests.integration.api.serving import Server
 from tests.integration.api.wizard import OWN, Wizard, csv
@@ -42,9 +43,9 @@ async def test_a_file_goes_through_every_step_and_back(
     wizard: Wizard, server: Server, acme: Given
 ) -> None:
     import_id = await wizard.uploaded(ROWS)
-    columns = await wizard.page(import_id, "columns", type="posts")
-    assert columns.text.count("By its heading") == 4
-    assert "Title: mapped" in columns.text
+    mapping = await wizard.page(import_id, "columns", type="posts")
+    assert mapping.text.count("By its heading") == 4
+    assert "Title: mapped" in mapping.text
 
     answer = await wizard.mapped(import_id, *MAPPED, update="yes")
     assert answer.status == 303
@@ -139,6 +140,18 @@ async def test_columns_say_what_is_missing_or_chosen_twice(wizard: Wizard, acme:
     assert (await wizard.mapped(import_id, *MAPPED, type="nothing")).status == 404
 
 
+async def test_many_columns_of_many_fields_share_one_list(
+    wizard: Wizard, acme: Given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(columns, "MOST_OPTIONS", 10)
+    import_id = await wizard.uploaded(ROWS)
+    page = await wizard.page(import_id, "columns", type="posts")
+    assert page.text.count('list="targets"') == 4
+    assert page.text.count('<option value="views"') == 1
+    answer = await wizard.mapped(import_id, "Title", "Slug", "", "guess")
+    assert (answer.status, "There is no such field" in answer.text) == (422, True)
+
+
 async def test_columns_that_were_saved_are_proposed_and_those_chosen_are_kept(
     wizard: Wizard,
 ) -> None:
@@ -157,9 +170,9 @@ async def test_a_file_is_read_in_another_way(wizard: Wizard) -> None:
     answer = await wizard.sent(import_id, "reading", *chosen.items())
     assert answer.status == 303
     assert "language=de-DE" in answer.headers["Location"]
-    columns = await wizard.page(import_id, "columns", type="posts")
-    assert "Title;Views" in columns.text
-    assert "Ãœberall;1" in columns.text
+    mapping = await wizard.page(import_id, "columns", type="posts")
+    assert "Title;Views" in mapping.text
+    assert "Ãœberall;1" in mapping.text
     assert (await wizard.page(import_id, "preview")).status == 303, "it is to be checked anew"
 
     sheets = {
