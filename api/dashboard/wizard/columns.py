@@ -2,65 +2,27 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-
 from aiohttp import web
-from msgspec import Struct
 
 from api.dashboard.pages import Form, see, show
 from api.dashboard.visit import Visit
-from api.dashboard.wizard.choices import Pairs, choices, reading_of, sent_delimiter, separator
-from api.dashboard.wizard.kinds import HOW_TO_WRITE, kind_of
+from api.dashboard.wizard import mapping as shown
+from api.dashboard.wizard.choices import choices, reading_of, sent_delimiter, separator
+from api.dashboard.wizard.mapping import Mapping
 from api.dashboard.wizard.steps import STEPS, actor_of
-from write_side.domain.content_type import ContentType
-from write_side.domain.definition import Field
 from write_side.domain.identity import BASE_LANGUAGE
 from write_side.domain.refusals import InvalidEntry
 from write_side.imports import check, uploads
-from write_side.imports.columns import NOTHING, OWN, MappingRefused, Offer, offers
+from write_side.imports.columns import MappingRefused, offers
 from write_side.imports.files import FileRefused
 from write_side.imports.mappings import propose, save_mapping
-from write_side.imports.preview import shown
 from write_side.imports.uploads import Previewed, Upload
 from write_side.imports.wish import Options, Wish
 
-FIRST_ROWS = 5
-FIRST_COLUMNS = 30
 MOST_OPTIONS = 40_000
 """In all selects together; with more there are inputs that share one list."""
 CHECK = "check"
 """In the form of somebody who only wants to be told what is missing."""
-
-
-class Mapping(Struct):
-    """What is chosen so far. ``sources``: why a target is proposed, "" where it is chosen."""
-
-    type_slug: str
-    language: str
-    targets: Sequence[str]
-    sources: Sequence[str] = ()
-    update: bool = False
-    save: bool = False
-    problem: str = ""
-
-
-class Column(Struct, frozen=True):
-    """A column of the file. ``source``: why the target is proposed; ``error``: what is wrong."""
-
-    letters: str
-    heading: str
-    samples: list[str]
-    target: str
-    source: str
-    error: str
-
-
-class Needed(Struct, frozen=True):
-    """What some column must be mapped to."""
-
-    name: str
-    is_mapped: bool
 
 
 async def columns(visit: Visit, upload: Upload) -> web.StreamResponse:
@@ -179,89 +141,14 @@ async def _show(
         table=upload.table,
         mapping=mapping,
         content_type=content_type,
-        columns=_columns(upload, mapping, offered),
+        columns=shown.columns(upload, mapping, offered),
         is_large=len(mapping.targets) * len(offered) > MOST_OPTIONS,
-        groups=_groups(offered, content_type),
-        needed=_needed(offered, mapping),
+        groups=shown.groups(offered, content_type),
+        needed=shown.needed(offered, mapping),
         choices=await choices(visit),
         delimiter=sent_delimiter(upload.table.delimiter),
         separator=separator(upload.table.delimiter),
-        first_rows=_first_rows(upload),
-        cut_columns=max(0, len(upload.table.headings) - FIRST_COLUMNS),
-        how_to_write=_how_to_write(content_type.value_fields),
+        first_rows=shown.first_rows(upload),
+        cut_columns=shown.cut_columns(upload),
+        how_to_write=shown.how_to_write(content_type.value_fields),
     )
-
-
-def _columns(upload: Upload, mapping: Mapping, offered: Sequence[Offer]) -> list[Column]:
-    headings, samples = upload.table.headings, uploads.samples(upload.table)
-    errors = _errors(mapping.targets, offered)
-    return [
-        Column(
-            letters=letters(index),
-            heading=shown(headings[index]),
-            samples=[shown(cell) for cell in samples[index]],
-            target=target,
-            source=mapping.sources[index] if mapping.sources else "",
-            error=errors[index],
-        )
-        for index, target in enumerate(mapping.targets)
-    ]
-
-
-def _errors(targets: Sequence[str], offered: Sequence[Offer]) -> list[str]:
-    """What is wrong with each column's choice, or ""."""
-    known = {NOTHING, *(one.target for one in offered)}
-    places: dict[str, list[int]] = {}
-    for index, target in enumerate(targets):
-        places.setdefault(target, []).append(index)
-
-    def error(index: int, target: str) -> str:
-        if target not in known:
-            return "There is no such field"
-        others = [one for one in places[target] if one != index]
-        if target == NOTHING or not others:
-            return ""
-        return f"Chosen for column {letters(others[0])} too: choose one of the two"
-
-    return [error(index, target) for index, target in enumerate(targets)]
-
-
-def _groups(offered: Sequence[Offer], content_type: ContentType) -> list[tuple[str, Pairs]]:
-    """Options of each column's select, in groups."""
-    kinds = {field.slug: kind_of(field) for field in content_type.value_fields}
-    own = [(one.target, _called(one, "")) for one in offered if one.target in OWN]
-    fields = [
-        (one.target, _called(one, kinds[one.target])) for one in offered if one.target not in OWN
-    ]
-    return [("Of every entry", own), (f"Fields of {content_type.name}", fields)]
-
-
-def _called(offer: Offer, kind: str) -> str:
-    notes = ", ".join(note for note in (kind, "required" if offer.required else "") if note)
-    return f"{offer.name} ({notes})" if notes else offer.name
-
-
-def _needed(offered: Sequence[Offer], mapping: Mapping) -> list[Needed]:
-    used = Counter(mapping.targets)
-    return [Needed(one.name, one.target in used) for one in offered if one.required]
-
-
-def _how_to_write(fields: Sequence[Field]) -> list[tuple[str, str]]:
-    """Of the kinds of fields that there are, how their cells are written."""
-    found = {kind_of(field): HOW_TO_WRITE[field.type] for field in fields}
-    return sorted(found.items())
-
-
-def _first_rows(upload: Upload) -> list[tuple[int, list[str]]]:
-    rows = upload.table.rows[:FIRST_ROWS]
-    return [(row.number, [shown(cell) for cell in row.cells[:FIRST_COLUMNS]]) for row in rows]
-
-
-def letters(index: int) -> str:
-    """As a spreadsheet names its columns: A, Z, AA."""
-    name = ""
-    index += 1
-    while index:
-        index, rest = divmod(index - 1, 26)
-        name = chr(ord("A") + rest) + name
-    return name
