@@ -78,7 +78,7 @@ class SheetReader(WorkSheetParser):
             raise FileRefused("has too many cells, blank ones included: delete empty rows below it")
         inline, left = element.find(INLINE_STRING), self.col_counter
         if inline is not None:
-            element.remove(inline)  # read below, with its escapes
+            element.remove(inline)  # else openpyxl reads it, fonts and all
         if element.get("t") == "d":
             element.set("t", "str")  # openpyxl would drop the offset of an ISO 8601 time
         cell = super().parse_cell(element)

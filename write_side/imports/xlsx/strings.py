@@ -1,4 +1,8 @@
-"""The texts of a workbook's cells. openpyxl takes the escapes out of some, and not all of them."""
+"""The texts of a workbook's cells.
+
+openpyxl takes some escapes out of shared strings and leaves others in, and refuses a file for a
+font that it does not know.
+"""
 
 from __future__ import annotations
 
