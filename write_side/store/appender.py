@@ -90,10 +90,14 @@ class Appender:
             self._running = asyncio.create_task(self._run(), name="appender")
         return await asyncio.shield(waiting.future)
 
-    async def close(self) -> None:
-        """Finish what is under way, then let go of the connection."""
+    def refuse(self) -> None:
+        """Take nothing more; what is under way is finished."""
         self._closed = True
         self._arrived.set()
+
+    async def close(self) -> None:
+        """Finish what is under way, then let go of the connection."""
+        self.refuse()
         if self._running is not None:
             await asyncio.wait([self._running])
 

@@ -89,6 +89,8 @@ class Recorder:
 
     async def close(self) -> None:
         """Finish what is under way; what is appended from now on raises StoreUnavailable."""
+        self._appender.refuse()
+        self._apart.refuse()
         await asyncio.gather(self._appender.close(), self._apart.close())
 
     async def select_events(
