@@ -114,6 +114,12 @@ class Doors(Twice):
         if entry:
             assert entry["version"] == self.naive.entry(place, one)["version"], given
 
+    async def translate_and_take_back(self, place: Place, number: int, locale: str) -> None:
+        one = self._which(place, number)
+        for text in ("Titre", ""):
+            texts = {locale: {"title": text, "fields": {"body": text}}}
+            await self._update(place, one, {"fields": {}, "texts": texts})
+
     def _expected(self, place: Place, one: str) -> int | None:
         """The right version, a stale one, or none."""
         try:

@@ -99,13 +99,13 @@ class Seeing:
     def __init__(self, doors: Doors, place: Place, limit: int, locale: str, moments: int) -> None:
         self._doors = doors
         self._naive = doors.naive
-        self._place = place
+        self.place = place
         self._limit = limit
-        self._locale = locale
+        self.locale = locale
         self._moments = moments
 
     async def everywhere(self) -> None:
-        if self._doors.is_closed(self._place):
+        if self._doors.is_closed(self.place):
             assert (await self._get("/v1/content")).status == 402
             return
         await self._lists()
@@ -116,13 +116,13 @@ class Seeing:
         await self._as_of()
 
     async def _get(self, path: str, **query: object) -> Answer:
-        return await self._doors.get(self._place, path, locale=self._locale, **query)
+        return await self._doors.get(self.place, path, locale=self.locale, **query)
 
     # Lists
 
     async def _lists(self) -> None:
         for of, status, language in itertools.product(TYPES, STATUSES, LANGUAGES):
-            said = self._says(self._naive.list_of_type, of, status, language, self._locale)
+            said = self._says(self._naive.list_of_type, of, status, language, self.locale)
             answer = await self._get(
                 f"/v1/content/{of}", status=status, language=language, limit=self._limit
             )
@@ -130,7 +130,7 @@ class Seeing:
 
     async def _list_across_types(self) -> None:
         for of in (None, *TYPES):
-            said = self._says(self._naive.list_across_types, of, self._locale)
+            said = self._says(self._naive.list_across_types, of, self.locale)
             where = {} if of is None else {"type": of}
             answer = await self._get("/v1/content", limit=self._limit, offset=1, **where)
             self._check_page(answer, said, offset=1, without="language")
@@ -155,14 +155,14 @@ class Seeing:
         """All filters at once, in one document; a filter that is null is none."""
         asked = list(
             itertools.product(
-                (None, *self._naive.types.get(self._place, ())),
+                (None, *self._naive.types.get(self.place, ())),
                 (None, *STATUSES),
                 (None, *LANGUAGES),
             )
         )
         document = "".join(
             f"a{n}: contentEntries({_arguments(type=of, language=language)}"
-            f" status: {status or 'null'} locale: {_text(self._locale)}"
+            f" status: {status or 'null'} locale: {_text(self.locale)}"
             f" limit: {self._limit} offset: {n % 2})"
             " { data { ...Entry } pagination { total } }"
             for n, (of, status, language) in enumerate(asked)
@@ -172,7 +172,7 @@ class Seeing:
         for n, (of, status, language) in enumerate(asked):
             said = [
                 one
-                for one in self._naive.list_across_types(self._place, of, self._locale)
+                for one in self._naive.list_across_types(self.place, of, self.locale)
                 if status in (None, one["status"]) and language in (None, one["language"])
             ]
             self._compare(pages[f"a{n}"], said, n % 2)
@@ -181,7 +181,7 @@ class Seeing:
 
     async def _singles(self) -> None:
         for of, slug, language in sorted(self._slugs()):
-            said = self._says(self._naive.one, of, slug, language, self._locale)
+            said = self._says(self._naive.one, of, slug, language, self.locale)
             answer = await self._get(f"/v1/content/{of}/{_path(slug)}", language=language)
             self._check_one(answer, said)
 
@@ -195,20 +195,20 @@ class Seeing:
     def _slugs(self) -> Iterator[tuple[str, str, str]]:
         """Types, slugs and languages of all there ever was here."""
         for place, of, slug, language in self._naive.past.slugs():
-            if place == self._place:
+            if place == self.place:
                 yield of, slug, language
 
     async def _by_id(self) -> None:
         """With its versions; entries of other workspaces and environments are none of this."""
         ids = [entry["id"] for entry in self._naive.entries][:40]
         document = "".join(
-            f"a{n}: contentEntryById(id: {_text(one)} locale: {_text(self._locale)}) {{ ...Entry }}"
+            f"a{n}: contentEntryById(id: {_text(one)} locale: {_text(self.locale)}) {{ ...Entry }}"
             for n, one in enumerate([*ids, GONE])
         )
         answer = await self._ask(document, ENTRY)
         found = msgspec.json.decode(answer.text, type=Ones).data
         here = {
-            one["id"]: one for one in self._naive.list_across_types(self._place, None, self._locale)
+            one["id"]: one for one in self._naive.list_across_types(self.place, None, self.locale)
         }
         for n, one in enumerate([*ids, GONE]):
             entry = found[f"a{n}"]
@@ -216,7 +216,7 @@ class Seeing:
                 assert (entry, here.get(one)) == (None, None)
                 continue
             assert entry.words() == as_shown(here[one])
-            version = self._naive.entry(self._place, one)["version"]
+            version = self._naive.entry(self.place, one)["version"]
             assert entry.history is not None
             assert [change.version for change in entry.history] == list(range(version, 0, -1))
             assert entry.version == version
@@ -226,7 +226,7 @@ class Seeing:
         times = self._naive.past.times()
         for at in times[:: max(1, len(times) // self._moments)]:
             for of, slug, language in sorted(self._slugs()):
-                where = (of, slug, language, self._locale)
+                where = (of, slug, language, self.locale)
                 said = self._says_of(at, *where)
                 answer = await self._get(
                     f"/v1/content/{of}/{_path(slug)}", language=language, asOf=timestamp(at)
@@ -236,18 +236,18 @@ class Seeing:
 
     async def _as_of_over_graphql(self, at: datetime, slugs: list[tuple[str, str, str]]) -> None:
         # One of a type that was not there then is an error, and would be one of all.
-        known = [one for one in slugs if self._says_of(at, *one, self._locale) is not None][:40]
+        known = [one for one in slugs if self._says_of(at, *one, self.locale) is not None][:40]
         if not known:
             return
         document = "".join(
             f"a{n}: contentEntry({_arguments(type=of, slug=slug, language=language)}"
-            f" locale: {_text(self._locale)} asOf: {_text(timestamp(at))}) {{ ...Entry }}"
+            f" locale: {_text(self.locale)} asOf: {_text(timestamp(at))}) {{ ...Entry }}"
             for n, (of, slug, language) in enumerate(known)
         )
         answer = await self._ask(document, ENTRY)
         found = msgspec.json.decode(answer.text, type=Ones).data
         for n, one in enumerate(known):
-            entry, said = found[f"a{n}"], self._says_of(at, *one, self._locale)
+            entry, said = found[f"a{n}"], self._says_of(at, *one, self.locale)
             assert entry is not None
             assert said is not None
             assert entry.words() == as_shown(said)
@@ -256,14 +256,14 @@ class Seeing:
             assert [change.version for change in entry.history] == list(range(entry.version, 0, -1))
 
     async def _ask(self, document: str, fragment: str) -> Answer:
-        answer = await self._doors.ask(self._place, f"{{ {document} }} {fragment}")
+        answer = await self._doors.ask(self.place, f"{{ {document} }} {fragment}")
         assert answer.status == 200, answer.text
         assert "errors" not in answer.body, answer.text
         return answer
 
     def _says(self, ask: Callable[..., Any], *where: object) -> Any:
         try:
-            return ask(self._place, *where)
+            return ask(self.place, *where)
         except No:
             return None
 

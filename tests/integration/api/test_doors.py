@@ -51,7 +51,7 @@ def test_both_doors_lead_to_one_house(
     run_state_machine_as_test(House, settings=AT_LENGTH if MANY else in_the_suite)
     # What was never refused was never tried.
     refused = {f"{door} {status}" for door in ("REST", "GraphQL") for status in (400, 402, 404)}
-    assert House.found >= {"REST 200", "GraphQL 200", "GraphQL 409", *refused}
+    assert MANY or House.found >= {"REST 200", "GraphQL 200", "GraphQL 409", *refused}
 
 
 class House(RuleBasedStateMachine):
@@ -89,6 +89,7 @@ class House(RuleBasedStateMachine):
 
     async def _tell_and_look(self, deeds: list[d.Deed], seeing: Seeing) -> None:
         await self.doors.tell(deeds)
+        await self.doors.translate_and_take_back(seeing.place, len(deeds), seeing.locale)
         # What has no door is not waited for by itself.
         await self.doors.server.caught_up()
         await seeing.everywhere()
