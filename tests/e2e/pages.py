@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Literal
 
-from playwright.async_api import Page
+from playwright.async_api import Page, expect
 
-from tests.e2e.browser import Visit
+from tests.e2e.browser import PATIENCE, Visit
 from tests.integration.api.serving import ACME
+
+expect.set_options(timeout=PATIENCE)
 
 AXE = (Path(__file__).parent / "axe" / "axe.min.js").read_text("utf-8")
 # Evaluated by the browser's debugger, which no page's policy keeps out: the policy stays in force.

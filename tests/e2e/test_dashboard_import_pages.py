@@ -123,9 +123,7 @@ async def _is_well_made(page: Page) -> None:
 
 
 async def _at(page: Page, step: str) -> None:
-    await expect(page.locator('.stepper [aria-current="step"]')).to_have_text(
-        re.compile(step), timeout=PATIENCE
-    )
+    await expect(page.locator('.stepper [aria-current="step"]')).to_have_text(re.compile(step))
 
 
 def _column(page: Page, letter: str) -> Locator:
@@ -215,7 +213,15 @@ async def test_a_workbook_goes_in_by_the_keyboard_while_the_world_changes(
     page = await signed_in(visit)
     await page.goto(f"{visit.origin}/dashboard/imports/new?type=posts")
     file = {"name": "posts.xlsx", "mimeType": "application/zip", "buffer": _xlsx(*WRONG)}
-    await page.get_by_label("A CSV or Excel file").set_input_files(file)  # type: ignore[arg-type]
+    chosen = page.get_by_label("A CSV or Excel file")
+    zone = page.locator("[data-most-bytes]")
+    limit = await zone.get_attribute("data-most-bytes")
+    await zone.evaluate("zone => zone.dataset.mostBytes = 10")
+    await chosen.set_input_files(file)  # type: ignore[arg-type]
+    await expect(page.locator("[data-file-name]")).to_contain_text("larger than")
+    assert not await chosen.evaluate("input => input.form.checkValidity()"), "it is not sent"
+    await zone.evaluate("(zone, limit) => zone.dataset.mostBytes = limit", limit)
+    await chosen.set_input_files(file)  # type: ignore[arg-type]
     await page.get_by_role("button", name="Upload").press("Enter")
     await _at(page, "Columns")
     await page.get_by_text("Read as").press("Enter")

@@ -8,6 +8,7 @@ from api.dashboard.pages import Form, see
 from api.dashboard.visit import Visit
 from api.dashboard.wizard.preview import show_preview
 from api.dashboard.wizard.steps import actor_of, readable, request_of, result_of
+from write_side.imports.columns import MappingRefused
 from write_side.imports.job import Changed, run_import
 from write_side.imports.uploads import Previewed, Upload, find_preview, keep_preview
 
@@ -27,9 +28,12 @@ async def run(visit: Visit, upload: Upload, form: Form) -> web.StreamResponse:
         return await show_preview(visit, upload, kept, 409, problem=_OTHERWISE)
     if not kept.preview.counts.ready:
         return await show_preview(visit, upload, kept, 422)
-    done = await run_import(
-        repository, upload.table, kept.wish, actor_of(visit), kept.preview, request_of(visit)
-    )
+    by, request = actor_of(visit), request_of(visit)
+    try:
+        done = await run_import(repository, upload.table, kept.wish, by, kept.preview, request)
+    except MappingRefused:
+        # The content type has other fields now: that page says at which column.
+        return see(visit.link("imports", upload.id, "columns"))
     if isinstance(done, Changed):
         return await _show_changes(visit, upload, kept, done)
     await readable(visit, done.position)

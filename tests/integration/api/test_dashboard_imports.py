@@ -12,7 +12,9 @@ from api.dashboard.wizard import columns
 from tests.integration.api.dashboard import signed_in
 from tests.integration.api.serving import Server
 from tests.integration.api.wizard import OWN, Wizard, csv
+from tests.integration.projecting import until
 from tests.integration.projector.given import BODY, Given, raws
+from tests.integration.write_side.holding import held
 from tests.workbooks import PARTS, sheet, workbook
 from write_side.domain.definition import Field
 
@@ -103,6 +105,30 @@ async def test_an_import_happens_once(wizard: Wizard, server: Server) -> None:
     assert len(report["reverted"]["deleted"]) == 1
 
 
+async def test_an_import_goes_on_when_its_page_is_left(wizard: Wizard, server: Server) -> None:
+    import_id = await wizard.previewed(ROWS, *MAPPED)
+    digest = await wizard.digest(import_id)
+    token = await wizard.browser.token()
+    async with held(server.url) as hold:
+        leaving = asyncio.create_task(
+            wizard.browser.ask(
+                "POST",
+                f"/dashboard/imports/{import_id}/run",
+                data={"csrf": token, "digest": digest},
+            )
+        )
+        await hold.until_blocked()
+        leaving.cancel()
+        await asyncio.gather(leaving, return_exceptions=True)
+        await hold.release()
+
+    async def is_done() -> bool:
+        return (await wizard.page(f"{import_id}.json")).status == 200
+
+    await until(is_done)
+    assert (await wizard.run(import_id, digest)).status == 303
+
+
 async def test_what_changed_since_the_preview_is_shown_and_asked_again(
     wizard: Wizard, server: Server, acme: Given
 ) -> None:
@@ -119,7 +145,12 @@ async def test_what_changed_since_the_preview_is_shown_and_asked_again(
     assert (await wizard.mapped(other, *MAPPED, update="yes")).status == 303
     answer = await wizard.run(other, stale)
     assert (answer.status, "another preview was made" in answer.text) == (409, True)
-    assert (await wizard.run(other)).status == 303
+    await acme.revised(BODY)
+    answer = await wizard.run(other)
+    assert (answer.status, answer.headers["Location"].split("/")[-1]) == (303, "columns")
+    assert "There is no such field" in (await wizard.page(other, "columns")).text
+    await acme.revised(VIEWS, BODY)
+    assert (await wizard.run(other)).headers["Location"] == f"/dashboard/imports/{other}"
 
 
 async def test_columns_say_what_is_missing_or_chosen_twice(wizard: Wizard, acme: Given) -> None:
