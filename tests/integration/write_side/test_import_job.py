@@ -145,6 +145,27 @@ async def test_what_changes_between_check_and_append_is_checked_again(
     assert (after.title, values(after)["cover"]) == ("One", '"hero"')
 
 
+@pytest.mark.parametrize("is_shown", [True, False])
+async def test_what_is_sent_twice_at_once_has_one_report(
+    magazine: Repository, monkeypatch: pytest.MonkeyPatch, is_shown: bool
+) -> None:
+    table = table_of(FILE)
+    wish = await wish_of(magazine, table)
+    shown = await seen(magazine, table) if is_shown else None
+    races = [1]
+
+    async def racing(*args: Any) -> Checked:
+        if races:
+            races.pop()
+            await run_import(magazine, table, wish, OPERATOR, shown)
+        return await check(*args)
+
+    monkeypatch.setattr("write_side.imports.job.check", racing)
+    report = await run_import(magazine, table, wish, OPERATOR, shown)
+    assert not isinstance(report, Changed)
+    assert (report.created, report.replayed) == (2, True)
+
+
 async def test_who_appends_little_does_not_wait_for_an_import_that_waits(
     magazine: Repository, database_url: str
 ) -> None:
