@@ -18,6 +18,8 @@ from write_side.imports.preview import Counts, Difference, State
 from write_side.imports.uploads import Previewed, Upload, find_preview
 
 ROWS = 50
+CELLS = 2_000
+"""Of a page: it has fewer rows where they are wide."""
 MOST_PROBLEMS = 6
 """Kinds of problems that are listed above the rows."""
 STATES: tuple[tuple[State, str], ...] = (
@@ -60,7 +62,8 @@ async def show_preview(
     chosen = [
         index for index, row in enumerate(kept.preview.rows) if not state or row.state == state
     ]
-    paging = Paging(page_of(query.get("page", "")), len(chosen), ROWS)
+    rows = max(5, min(ROWS, CELLS // len(upload.table.headings)))
+    paging = Paging(page_of(query.get("page", "")), len(chosen), rows)
     page = chosen[paging.first - 1 : paging.last] if not paging.is_beyond else []
     reader = Reader(upload, kept, content_type, await _entries(visit, kept, page))
     return await show(

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from api.dashboard.wizard import columns
+from api.dashboard.wizard import columns, preview
 from tests.integration.api.dashboard import signed_in
 from tests.integration.api.serving import Server
 from tests.integration.api.wizard import OWN, Wizard, csv
@@ -51,11 +51,11 @@ async def test_a_file_goes_through_every_step_and_back(
 
     answer = await wizard.mapped(import_id, *MAPPED, update="yes")
     assert answer.status == 303
-    preview = await wizard.page(import_id, "preview")
-    assert "Import 1 row and update 1 entry, leave out 1 with errors" in preview.text
-    assert _states(preview.text) == ["new", "update", "error", "unchanged"]
-    assert "<del>4</del>" in preview.text
-    assert 'class="problem' in preview.text
+    shown = await wizard.page(import_id, "preview")
+    assert "Import 1 row and update 1 entry, leave out 1 with errors" in shown.text
+    assert _states(shown.text) == ["new", "update", "error", "unchanged"]
+    assert "<del>4</del>" in shown.text
+    assert 'class="problem' in shown.text
 
     answer = await wizard.run(import_id)
     assert (answer.status, answer.headers["Location"]) == (303, f"/dashboard/imports/{import_id}")
@@ -239,7 +239,7 @@ def _relationship() -> str:
     return found[0]
 
 
-async def test_rows_are_filtered_and_paged(wizard: Wizard) -> None:
+async def test_rows_are_filtered_and_paged(wizard: Wizard, monkeypatch: pytest.MonkeyPatch) -> None:
     many = csv(HEAD, *(f"Row {n},row-{n},,{'x' if n % 2 else n}" for n in range(120)))
     import_id = await wizard.previewed(many, *MAPPED)
     assert _states((await wizard.page(import_id, "preview")).text) == ["new", "error"] * 25
@@ -250,6 +250,8 @@ async def test_rows_are_filtered_and_paged(wizard: Wizard) -> None:
     for query in ({"state": "skipped"}, {"page": "9"}):
         none = await wizard.page(import_id, "preview", **query)
         assert (none.status, "No such rows" in none.text) == (200, True)
+    monkeypatch.setattr(preview, "CELLS", 40)
+    assert len(_states((await wizard.page(import_id, "preview")).text)) == 10
     file = await wizard.page(import_id, "problems.csv")
     lines = file.text.removeprefix("\ufeff").splitlines()
     assert lines[0] == "Row,Severity,Column,Cell,Problem"
