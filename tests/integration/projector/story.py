@@ -11,7 +11,7 @@ from msgspec import Raw
 from write_side import commands as c
 from write_side.dispatch import Executed, execute
 from write_side.domain.definition import Field, Stage
-from write_side.domain.events import EntryCreated, Plan, Status, Translation
+from write_side.domain.events import EntryCreated, MappedColumn, Plan, Status, Translation
 from write_side.domain.identity import Actor, Scope, new_id
 from write_side.domain.refusals import Refused
 from write_side.domain.workspace import PERMISSIONS
@@ -239,19 +239,37 @@ class Story:
             await self._do(command)
 
     async def _import(self, scope: Scope) -> None:
+        """New entries, and changes of known ones; half of the time it is taken back."""
         slug = self._random.choice(self._types[scope])
-        rows = [self._new(scope) for _ in range(3)]
+        import_id = new_id()
+        new = [
+            msgspec.structs.replace(self._new(scope), content_type_slug=slug, slug=new_id())
+            for _ in range(3)
+        ]
         await self._do(
             c.ImportEntries(
                 actor=ACTOR,
                 scope=scope,
                 content_type_slug=slug,
-                import_id=new_id(),
+                import_id=import_id,
                 file_name="rows.csv",
-                entries=[
-                    msgspec.structs.replace(row, content_type_slug=slug, slug=new_id())
-                    for row in rows
-                ],
+                entries=[*new, *await self._changes_of(scope, slug)],
                 skipped=1,
             )
         )
+        columns = (MappedColumn("Name", self._random.choice(["Title", ""])),)
+        await self._do(
+            c.SaveImportMapping(actor=ACTOR, scope=scope, content_type_slug=slug, columns=columns)
+        )
+        if self._random.random() < 0.5:
+            await self._do(c.RevertImport(actor=ACTOR, scope=scope, import_id=import_id))
+
+    async def _changes_of(self, scope: Scope, slug: str) -> list[c.UpdateEntry]:
+        """Of two entries of the type at most: an import is of one type."""
+        known = self._entries.get(scope, [])
+        types = await self._repository.types_of_entries(scope, known)
+        return [
+            c.UpdateEntry(actor=ACTOR, scope=scope, entry_id=entry_id, fields=self._values())
+            for entry_id in known
+            if types.get(entry_id) == slug
+        ][-2:]

@@ -112,18 +112,19 @@ def test_staging_is_first_a_matter_of_the_plan_and_then_of_set_up() -> None:
 
 
 @pytest.mark.parametrize(
-    "permissions", [("content.view",), ("content.edit",), ("content.view", "content.edit")]
+    "permissions",
+    [("content.view",), ("content.edit",), ("service.view",), ("content.view", "content.edit")],
 )
-def test_a_key_may_view_edit_or_both(permissions: tuple[str, ...]) -> None:
+def test_a_key_may_have_any_of_the_permissions(permissions: tuple[str, ...]) -> None:
     check_permissions(permissions)
 
 
 @pytest.mark.parametrize(
     ("why", "permissions"),
     [
-        ("A key needs a permission: content.view or content.edit", ()),
+        ("A key needs a permission: content.view, content.edit, service.view", ()),
         (
-            "There is no permission 'content.delete'; there are content.view and",
+            "There is no permission 'content.delete'; there are content.view, content.edit,",
             ("content.delete",),
         ),
         ("There is no permission ''", ("content.view", "")),
