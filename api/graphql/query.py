@@ -12,6 +12,7 @@ from api.graphql.entry import ContentEntry, entry_of_row
 from api.graphql.types import ContentType, EntryStatus, Pagination, shown_type
 from api.parameters import MAX_LIMIT, MAX_OFFSET, findable, supported
 from read_side import content_types, entry_ids
+from read_side.entries import EntryRow
 from read_side.refusals import EntryNotFound, TypeNotFound
 from write_side.domain.identity import BASE_LANGUAGE, Scope, is_id
 from write_side.domain.refusals import UnknownEntry
@@ -57,7 +58,10 @@ class Query:
         except EntryNotFound:
             return None
         row = await asking.entries.load((found, shown_in))
-        return None if row is None else entry_of_row(row, shown_in)
+        # Read by its id after the slug was looked up: by then it may have another.
+        if row is None or not _matches(row, **named):
+            return None
+        return entry_of_row(row, shown_in)
 
     @strawberry.field
     async def content_entry_by_id(
@@ -89,19 +93,23 @@ class Query:
         shown_in = supported(locale or BASE_LANGUAGE)
         size = min(max(10 if limit is None else limit, 1), MAX_LIMIT)
         start = min(max(offset or 0, 0), MAX_OFFSET)
+        wanted = {
+            "type_slug": findable(type) if type else None,
+            "status": status.value if status else None,
+            "language": findable(language) if language else None,
+        }
         page = await entry_ids.page(
             asking.service.read_model,
             scope.workspace,
             scope.environment,
-            type_slug=findable(type) if type else None,
-            status=status.value if status else None,
-            language=findable(language) if language else None,
+            **wanted,
             limit=size,
             offset=start,
         )
         rows = await asking.entries.load_many([(one, shown_in) for one in page.ids])
         return ContentEntryPage(
-            data=[entry_of_row(row, shown_in) for row in rows if row is not None],
+            # What was published when the page was made may be a draft by now: it is left out.
+            data=[entry_of_row(row, shown_in) for row in rows if row and _matches(row, **wanted)],
             pagination=Pagination(limit=size, offset=start, total=page.total),
         )
 
@@ -127,12 +135,16 @@ class Query:
         return shown_type(row)
 
 
+def _matches(row: EntryRow, **wanted: str | None) -> bool:
+    return all(value is None or getattr(row, name) == value for name, value in wanted.items())
+
+
 async def _as_it_was(
     asking: Asking, scope: Scope, at: datetime, *, locale: str, **named: str
 ) -> ContentEntry | None:
     try:
         then = await past.entry_of_slug(asking.service, scope, **named, locale=locale, at=at)
-    except UnknownEntry:
+    except (EntryNotFound, UnknownEntry):  # nothing ever had the slug, or nothing had it then
         return None
     entry = entry_of_row(then.row, locale, then.entry.version, then.content_type)
     entry.is_past = True

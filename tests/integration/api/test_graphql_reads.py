@@ -5,16 +5,19 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from read_side import entries
 from read_side.pool import Pool
 from tests.integration.api.graphql import asked, create, data, refused, update
 from tests.integration.api.serving import Client, Server
 from tests.integration.projector.given import BODY, STAGES, Given, raws
+from tests.integration.projector.telling import Clock
 from write_side import commands as c
+from write_side import decision
 from write_side.domain.definition import Field, Option
 from write_side.domain.events import Translation
 from write_side.domain.identity import Scope
@@ -156,6 +159,34 @@ async def test_content_types_are_those_of_rest(server: Server, client: Client, a
     assert found["contentType"] == found["contentTypes"][1]
 
 
+@pytest.mark.parametrize("change", [{"status": "draft"}, {"slug": "renamed"}])
+async def test_what_changes_after_its_id_was_found_is_not_shown_as_what_was_asked_for(
+    server: Server,
+    client: Client,
+    acme: Given,
+    monkeypatch: pytest.MonkeyPatch,
+    change: dict[str, Any],
+) -> None:
+    await acme.content_type(BODY)
+    entry = await acme.entry("one", status="published")
+    await acme.entry("other", status="published")
+    await server.caught_up()
+    by_ids = entries.by_ids
+
+    async def after_the_change(*where: Any, **wanted: Any) -> list[entries.EntryRow]:
+        await acme.update(entry, **change, fields=raws(body="secret"))
+        await server.caught_up()
+        return await by_ids(*where, **wanted)
+
+    monkeypatch.setattr(entries, "by_ids", after_the_change)
+    if "status" in change:
+        page = await data(client, "{ contentEntries(status: published) { data { slug fields } } }")
+        assert [one["slug"] for one in page["contentEntries"]["data"]] == ["other"]
+    else:
+        query = '{ contentEntry(type: "posts", slug: "one") { fields } }'
+        assert await data(client, query) == {"contentEntry": None}
+
+
 async def test_references_keep_their_order_and_locale_and_leave_out_what_is_gone(
     server: Server, client: Client, acme: Given
 ) -> None:
@@ -219,28 +250,34 @@ async def test_what_really_is_referred_to_is_bounded_too(
     )
 
 
-async def test_the_past_is_shown_as_it_was(client: Client, acme: Given) -> None:
+async def test_the_past_is_shown_as_it_was(
+    client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Clock.time = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
+    monkeypatch.setattr(decision, "datetime", Clock)
     await acme.content_type(BODY)
     entry = (await create(client, contentTypeSlug="posts", title="One", fields={"body": "1"}))[
         "entry"
     ]
-    changed = (await update(client, entry["id"], title="Two", slug="two"))["entry"]
+    Clock.time += timedelta(seconds=1)
+    await update(client, entry["id"], title="Two", slug="two")
     await acme.revised(BODY, Field("new", "New", "text"))
-    query = """query ($at: DateTime!) { contentEntry(type: "posts", slug: "one", asOf: $at) {
-      title slug version fields contentType { fields { slug } } history { version }
-    } }"""
-    found = (await data(client, query, at=entry["createdAt"]))["contentEntry"]
-    assert datetime.fromisoformat(changed["updatedAt"]) >= datetime.fromisoformat(
-        entry["createdAt"]
-    )
-    if changed["updatedAt"] > entry["createdAt"]:
-        assert found == {
-            "title": "One",
-            "slug": "one",
-            "version": 1,
-            "fields": {"body": "1"},
-            "contentType": {"fields": [{"slug": "body"}]},
-            "history": [{"version": 1}],
+    query = """query ($at: DateTime!, $slug: String = "one") {
+      contentEntry(type: "posts", slug: $slug, asOf: $at) {
+        title slug version fields contentType { fields { slug } } history { version }
+      }
+    }"""
+    assert (await data(client, query, at=entry["createdAt"]))["contentEntry"] == {
+        "title": "One",
+        "slug": "one",
+        "version": 1,
+        "fields": {"body": "1"},
+        "contentType": {"fields": [{"slug": "body"}]},
+        "history": [{"version": 1}],
+    }
+    for nobodys in ("two", "nothing ever had this"):
+        assert await data(client, query, at=entry["createdAt"], slug=nobodys) == {
+            "contentEntry": None
         }
     assert await refused(client, query, at="2026-01-01") == (404, "Content type not found")
     for wrong in ("yesterday", "9999-01-01T00:00:00Z", 7):
