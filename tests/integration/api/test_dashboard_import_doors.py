@@ -132,6 +132,23 @@ async def test_what_is_no_table_is_refused_on_the_page(server: Server, browser: 
     assert await _kept(server.url) == 0
 
 
+async def test_whatever_is_chosen_beside_a_file_does_no_harm(browser: Browser) -> None:
+    wizard = Wizard(browser)
+    assert (await wizard.send(FILE, "../\u202e'\u00e9" + "x" * 2_000 + ".csv")).status == 303
+    for strange in ("\0", "\ud800".encode("utf-8", "surrogatepass").decode("latin-1"), "x" * 4_000):
+        fields = {"sheet": strange, "encoding": strange, "delimiter": strange}
+        import_id = await wizard.uploaded(FILE, **fields)
+        for query in ({"type": strange}, {"type": "posts", "language": strange}):
+            assert (await wizard.page(import_id, "columns", **query)).status in (200, 404)
+        read = await wizard.sent(import_id, "reading", ("type", "posts"), *fields.items())
+        assert read.status in (303, 422)
+        mapped = await wizard.mapped(import_id, strange, strange, language=strange)
+        assert mapped.status == 422
+        mapped = await wizard.mapped(import_id, *MAPPED, type=strange)
+        assert mapped.status == 404
+        assert (await wizard.sent(import_id, "run", ("digest", strange))).status == 303
+
+
 async def test_what_is_no_form_with_a_file_is_refused(server: Server, browser: Browser) -> None:
     token = await browser.token()
     header = {**HERE, "X-CSRF-Token": token}
