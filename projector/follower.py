@@ -21,6 +21,7 @@ from projector.presence import Presence
 from projector.projection import Inconsistent, Recorded
 from projector.rendering import render_some
 from projector.statements import statement
+from projector.statistics import Statistics
 from projector.writer import Writer
 from read_side.schema import SHAPE
 
@@ -49,6 +50,7 @@ class Follower:
         self._model = model
         self._log = log
         self._presence = presence
+        self._statistics = Statistics(model)
         self._arrived = asyncio.Event()
         self._beaten = 0.0
         self._rendered = 0.0
@@ -118,6 +120,7 @@ class Follower:
             if following is None or checkpoint.position != batch[-1].position:
                 await self._render_in_turn(writer.epoch)
                 following = await self._log.read(checkpoint.position)
+            await self._statistics.grew(len(batch))
             batch = following
             await self._beat(self._presence.go_on)
         return checkpoint

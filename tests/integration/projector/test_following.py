@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from projector import follower
+from projector import follower, statistics
 from projector.log import Log
 from projector.process import connect_model
 from read_side.checkpoint import CheckpointWatch
@@ -23,6 +23,7 @@ from tests.integration.projecting import (
     projecting,
     rendered,
     status_of,
+    until,
 )
 from tests.integration.projector.given import BODY, LEAD, SCOPE, Given, fields_of, raws, rows
 from tests.integration.projector.story import Story
@@ -37,6 +38,7 @@ SELECT pid FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid()
   AND (application_name = 'contentlog projector' OR query LIKE '%contentlog_event%'
        OR query LIKE '%bytes_before%')"""
+ANALYSED = "SELECT FROM pg_stats WHERE schemaname = 'read_model' AND tablename = 'entry_production'"
 LANGUAGES = 'SELECT fields::text FROM "entry_locale_production_fr-FR"'
 
 
@@ -71,6 +73,21 @@ async def test_event_store_and_read_model_may_be_two_databases(
         await caught_up(database_url, model_url)
     assert await rows(model_url, "SELECT slug FROM entry") == [("one",)]
     assert await checkpoint_of(database_url) == 0
+
+
+async def test_tables_that_have_grown_are_analysed(
+    given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or plans that were made while they were empty would walk them."""
+    monkeypatch.setattr(statistics, "FIRST", 10)
+    await given.magazine()
+    async with projecting(database_url):
+        await caught_up(database_url)
+        assert await rows(database_url, ANALYSED) == []
+        for n in range(20):
+            await given.entry(f"entry-{n}")
+        await caught_up(database_url)
+        await until(lambda: rows(database_url, ANALYSED))
 
 
 async def test_a_notification_that_is_missed_is_made_up_for_by_the_poll(
