@@ -13,7 +13,6 @@ from strawberry.dataloader import DataLoader
 from api.checks import check_permission, check_the_environment, wait_for_position
 from api.context import Call, Service
 from api.errors import BadRequest
-from api.graphql.limits import LOADED
 from api.graphql.once import Once
 from api.graphql.types import ContentType, shown_type
 from read_side import content_types, entries
@@ -22,6 +21,9 @@ from write_side import history
 from write_side.domain.history import Change
 from write_side.domain.identity import Scope
 from write_side.repository import Repository
+
+LOADED = 10_000
+"""References that one request may be answered with."""
 
 VIEW = "content.view"
 EDIT = "content.edit"

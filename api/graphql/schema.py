@@ -11,8 +11,9 @@ from strawberry.schema.config import StrawberryConfig
 from strawberry.types import ExecutionContext
 
 from api.errors import BadRequest
+from api.graphql.cost import Costs, fragments_of
 from api.graphql.descriptions import describe
-from api.graphql.limits import TOKENS, check_cost, check_document, fragments_of
+from api.graphql.limits import TOKENS, check_cost, check_document
 from api.graphql.mutation import Mutation
 from api.graphql.query import Query
 from api.graphql.scalars import SCALARS
@@ -43,7 +44,9 @@ class Bounded(SchemaExtension):
         sent = (context.variables or {}).get(SENT)
         context.variables = read_variables(sent, operation, context.schema._schema)  # noqa: SLF001
         assert context.graphql_document is not None
-        check_cost(operation, fragments_of(context.graphql_document), context.variables)
+        fragments = fragments_of(context.graphql_document)
+        costs = Costs(operation, fragments, context.variables, context.schema._schema)  # noqa: SLF001
+        check_cost(costs.of_all())
 
     def _operation(self) -> OperationDefinitionNode:
         context = self.execution_context

@@ -242,8 +242,13 @@ HOSTILE: dict[str, str] = {
         "{ __schema { types { fields { type { fields { type { fields { type { fields { name } } } "
         "} } } } } } }"
     ),
-    "40 introspections": "{"
-    + " ".join(f"a{n}: __schema {{ types {{ name }} }}" for n in range(40))
+    "90 introspections": "{"
+    + " ".join(f"a{n}: __schema {{ types {{ fields {{ name }} }} }}" for n in range(90))
+    + "}",
+    "types of fields of types": "{ __schema { types {"
+    + " ".join(f"a{n}: fields {{ type {{ ...F ofType {{ ...F }} }} }}" for n in range(15))
+    + "} } } fragment F on __Type {"
+    + " ".join(f"b{n}: fields {{ name description }}" for n in range(15))
     + "}",
     "directives": "{ __typename " + "@skip(if: false) " * 2_000 + "}",
     "no operation": "fragment A on Query { __typename }",

@@ -6,6 +6,7 @@ import pytest
 from graphql import OperationDefinitionNode, get_introspection_query, parse
 
 from api.errors import BadRequest
+from api.graphql.cost import Costs, fragments_of
 from api.graphql.limits import (
     ALIASES,
     COST,
@@ -13,8 +14,8 @@ from api.graphql.limits import (
     FIELDS,
     check_cost,
     check_document,
-    fragments_of,
 )
+from api.graphql.schema import schema
 
 NESTED = """
 query ($limit: Int = 10) {
@@ -33,7 +34,8 @@ def cost_of(query: str, **variables: object) -> None:
     check_document(document)
     operation = document.definitions[0]
     assert isinstance(operation, OperationDefinitionNode)
-    check_cost(operation, fragments_of(document), variables)
+    costs = Costs(operation, fragments_of(document), variables, schema._schema)
+    check_cost(costs.of_all())
 
 
 def refusal(query: str, **variables: object) -> str:
@@ -61,7 +63,7 @@ def test_a_limit_in_a_variable_counts_as_it_will_be_clamped() -> None:
 def test_a_refusal_says_the_cost_the_bound_and_what_to_do() -> None:
     query = "{ contentEntries(limit: 100) { data { history(limit: 100) { fields { field } } } } }"
     assert refusal(query) == (
-        f"The query costs 1,201,010; one may cost up to {COST:,}: "
+        f"The query costs 1,211,010; one may cost up to {COST:,}: "
         "ask for smaller pages, or for fewer lists inside of lists"
     )
 
@@ -105,11 +107,40 @@ def test_fragments_that_double_at_each_level_are_counted_at_once() -> None:
 
 
 def test_the_introspection_of_tools_is_allowed_and_a_hundred_of_them_are_not() -> None:
-    cost_of(get_introspection_query(input_value_deprecation=True, specified_by_url=True))
-    many = "{" + " ".join(f"a{n}: __schema {{ types {{ name }} }}" for n in range(ALIASES)) + "}"
-    assert "costs" in refusal(many)
+    tools = get_introspection_query(input_value_deprecation=True, specified_by_url=True)
+    cost_of(tools)
+    whole = tools[tools.index("{") : tools.index("fragment FullType")].strip()[1:-1]
+    many = " ".join(whole.replace("__schema", f"a{n}: __schema") for n in range(20))
+    assert "costs" in refusal("{" + many + "}" + tools[tools.index("fragment FullType") :])
 
 
-def test_mutations_cost_more_than_reading() -> None:
-    one = "deleteContentEntry(id: 1) { success }"
-    cost_of("mutation {" + " ".join(f"m{n}: {one}" for n in range(ALIASES)) + "}")
+def test_types_of_fields_of_types_cost_what_there_really_is_of_them() -> None:
+    wide = " ".join(f"a{n}: fields {{ type {{ ...F ofType {{ ...F }} }} }}" for n in range(15))
+    names = " ".join(f"b{n}: fields {{ name description }}" for n in range(15))
+    fragment = f"fragment F on __Type {{ {names} }}"
+    assert "costs" in refusal(f"{{ __schema {{ types {{ {wide} }} }} }} {fragment}")
+    one = f"query ($name: String!) {{ __type(name: $name) {{ {wide} }} }} {fragment}"
+    assert "costs" in refusal(one, name="Query")
+    cost_of(one, name="Nothing")
+    cost_of(one, name="EntryStatus")
+    cost_of("{ __schema { types { fields { name type { name fields { name } } } } } }")
+
+
+def test_mutations_cost_more_than_reading_wherever_they_stand() -> None:
+    def mutations(number: int) -> str:
+        return " ".join(f"m{n}: deleteContentEntry(id: 1) {{ success }}" for n in range(number))
+
+    cost_of("mutation {" + mutations(ALIASES) + "}")
+    cost_of("mutation { ...M } fragment M on Mutation {" + mutations(ALIASES) + "}")
+    twice = "mutation { ...M ...M } fragment M on Mutation {" + mutations(ALIASES) + "}"
+    assert "costs" in refusal(twice)
+
+
+def test_looking_back_costs_more_than_it_shows() -> None:
+    def past(number: int) -> str:
+        one = 'contentEntry(type: "posts", slug: "one", asOf: $at) { id }'
+        return "query ($at: DateTime) {" + " ".join(f"a{n}: {one}" for n in range(number)) + "}"
+
+    cost_of(past(90), at="2026-01-31")
+    cost_of(past(ALIASES))
+    assert "costs" in refusal(past(ALIASES), at="2026-01-31")
