@@ -54,6 +54,10 @@ class Asking:
     def repository(self) -> Repository:
         return self.call.service.repository
 
+    @property
+    def max_body_bytes(self) -> int:
+        return self.service.settings.max_body_bytes
+
     async def viewing(self) -> Scope:
         """Where to read, once it holds what was asked for to be read: what ``X-Content-Position``
         names, or what this very request has written.

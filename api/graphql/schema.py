@@ -17,7 +17,7 @@ from api.graphql.limits import TOKENS, check_cost, check_document
 from api.graphql.mutation import Mutation
 from api.graphql.query import Query
 from api.graphql.scalars import SCALARS
-from api.graphql.variables import read_variables
+from api.graphql.variables import check_repeated, read_variables
 
 SENT = "sent"
 """Where ``variables`` are until it is known what the operation declares."""
@@ -41,9 +41,10 @@ class Bounded(SchemaExtension):
         yield
         if context.pre_execution_errors:
             return
+        assert context.graphql_document is not None
         sent = (context.variables or {}).get(SENT)
         context.variables = read_variables(sent, operation, context.schema._schema)  # noqa: SLF001
-        assert context.graphql_document is not None
+        check_repeated(context.graphql_document, sent, context.context.max_body_bytes)
         fragments = fragments_of(context.graphql_document)
         costs = Costs(operation, fragments, context.variables, context.schema._schema)  # noqa: SLF001
         check_cost(costs.of_all())

@@ -9,6 +9,8 @@ from api.errors import BadRequest
 from write_side.domain.text import NotJSON, minified
 
 EXPECTED = 'Send an object: {"query": "…", "variables": {…}, "operationName": "…"}'
+LONGEST = 200_000
+"""Characters of a document: they are read one by one, while nobody else is answered."""
 _TEXT = msgspec.json.Decoder(str | None)
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
 
@@ -38,6 +40,11 @@ def read_body(body: bytes) -> Sent:
     query, operation = _text(given.get("query")), _text(given.get("operationName"))
     if not query:
         raise BadRequest(EXPECTED)
+    if len(query) > LONGEST:
+        raise BadRequest(
+            f"The query has {len(query):,} characters; it may have up to {LONGEST:,}: "
+            "large values belong in variables"
+        )
     return Sent(query, given.get("variables"), operation or None)
 
 

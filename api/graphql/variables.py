@@ -6,16 +6,22 @@ gets what was sent, as over REST.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 from graphql import (
+    DocumentNode,
     GraphQLInputObjectType,
     GraphQLInputType,
     GraphQLList,
     GraphQLNonNull,
     GraphQLSchema,
+    ListValueNode,
+    Node,
+    ObjectValueNode,
     OperationDefinitionNode,
+    VariableNode,
     is_input_type,
     type_from_ast,
 )
@@ -47,6 +53,43 @@ def read_variables(
         # Of another type validation says what is wrong.
         if name in given and is_input_type(type_)
     }
+
+
+def check_repeated(document: DocumentNode, sent: Raw | None, bound: int) -> None:
+    """What stands inside of the document's lists and objects is written out wherever it stands: all
+    of it may be as large as a body. Raises BadRequest."""
+    sizes = {} if sent is None or bytes(sent) == b"null" else _sizes(sent)
+    for definition in document.definitions:
+        for variable in getattr(definition, "variable_definitions", None) or ():
+            default = variable.default_value
+            if default is not None and default.loc is not None:
+                sizes.setdefault(variable.variable.name.value, default.loc.end - default.loc.start)
+    size = sum(sizes.get(name, 0) for name in _written(document))
+    if size > bound:
+        raise BadRequest(
+            f"Variables inside of the document's lists and objects come to {size:,} bytes; "
+            f"they may come to {bound:,}: send the whole as a variable"
+        )
+
+
+def _sizes(sent: Raw) -> dict[str, int]:
+    return {name: len(bytes(value)) for name, value in _OBJECT.decode(sent).items()}
+
+
+def _written(document: DocumentNode) -> Iterator[str]:
+    """The variables inside of lists and objects, as often as they stand there."""
+    waiting: list[tuple[Node, bool]] = [(document, False)]
+    while waiting:
+        node, inside = waiting.pop()
+        if isinstance(node, VariableNode):
+            if inside:
+                yield node.name.value
+            continue
+        inside = inside or isinstance(node, ListValueNode | ObjectValueNode)
+        for key in node.keys:
+            inner = getattr(node, key, None)
+            of_it = inner if isinstance(inner, tuple | list) else (inner,)
+            waiting.extend((one, inside) for one in of_it if isinstance(one, Node))
 
 
 def _read(sent: Raw, type_: GraphQLInputType) -> Any:

@@ -161,3 +161,30 @@ async def test_what_the_schema_does_not_know_is_named(client: Client, meta: Give
         [error] = answer.body["errors"]
         assert error["extensions"]["status"] == 400
         assert named in error["message"]
+
+
+async def test_a_large_value_stands_in_a_variable_and_there_once(
+    client: Client, meta: Given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nobody_comes_here(*_: object, **__: object) -> None:
+        raise AssertionError("the document was read")
+
+    document = """mutation ($x: JSON = %s) { createContentEntry(input: {
+      contentTypeSlug: "posts", title: "A", fields: {meta: [%s]}
+    }) { success } }"""
+    large = "x" * 10_000
+    answer = await asked(client, document % ("1", "$x " * 100), x=large)
+    assert answer.body["data"]["createContentEntry"] == {"success": True}
+    written = "$x " * 500
+    for answer in (
+        await asked(client, document % ("1", written), x=large),
+        await asked(client, document % (f'"{large}"', written)),
+    ):
+        [error] = answer.body["errors"]
+        assert error["extensions"]["status"] == 400
+        assert "come to 5,001,000 bytes; they may come to 4,194,304" in error["message"]
+    monkeypatch.setattr("api.graphql.handler.schema.execute", nobody_comes_here)
+    answer = await asked(client, document % (f'"{large * 20}"', "$x"))
+    [error] = answer.body["errors"]
+    assert error["extensions"]["status"] == 400
+    assert "large values belong in variables" in error["message"]
