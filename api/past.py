@@ -15,7 +15,7 @@ from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import UnknownEntry
-from write_side.history import content_type_at, entry_at
+from write_side.history import UNBOUNDED, Allowance, content_type_at, entry_at
 
 
 class PastEntry(Struct, frozen=True):
@@ -35,9 +35,11 @@ async def entry_of_slug(
     language: str,
     locale: str,
     at: datetime,
+    allowance: Allowance = UNBOUNDED,
 ) -> PastEntry:
     """What had the slug then, whoever has it now. Raises NotFound, UnknownContentType or
-    UnknownEntry where there was none, ReadModelUnavailable, StoreUnavailable.
+    UnknownEntry where there was none, ReadModelUnavailable, StoreUnavailable, and what the
+    allowance raises.
 
     The read model says whose it was, the log what it was: an entry that has been renamed or deleted
     in the log, and not yet in the read model, was so at a time since then.
@@ -51,8 +53,8 @@ async def entry_of_slug(
         language=language,
         at=at,
     )
-    content_type = await content_type_at(service.repository, scope, held.type_id, at)
-    entry = await entry_at(service.repository, scope, held.entry_id, at)
+    content_type = await content_type_at(service.repository, scope, held.type_id, at, allowance)
+    entry = await entry_at(service.repository, scope, held.entry_id, at, allowance)
     if entry.slug != slug:
         raise UnknownEntry
     return PastEntry(rendered(entry, content_type, locale), entry, content_type)

@@ -27,6 +27,20 @@ BYTES = 32 * 1024 * 1024
 T = TypeVar("T")
 
 
+class Allowance:
+    """Told of what is folded, and free to raise before another stream is begun. One that is begun
+    is read to its end, however long: what became of a single entry can always be told."""
+
+    def begins(self) -> None:
+        """A stream."""
+
+    def folded(self) -> None:
+        """An event of it."""
+
+
+UNBOUNDED = Allowance()
+
+
 class Asked(Struct, frozen=True):
     """The newest ``limit`` changes of an entry (1 to 100) before a version."""
 
@@ -36,18 +50,26 @@ class Asked(Struct, frozen=True):
 
 
 async def histories(
-    repository: Repository, scope: Scope, asked: Sequence[Asked]
+    repository: Repository,
+    scope: Scope,
+    asked: Sequence[Asked],
+    allowance: Allowance = UNBOUNDED,
 ) -> list[tuple[Change, ...]]:
     """In the order asked, each newest first; empty for what is no entry of the scope.
 
     Fewer than asked for where they are large: there are more as long as the last is not version 1.
     All of an entry's events up to the newest wanted are read, since any may have set what a change
-    then replaced. Raises StoreUnavailable.
+    then replaced. Raises StoreUnavailable, and what the allowance raises.
     """
     windows = [_Window(one.limit, BYTES // len(asked)) for one in asked]
     wanted = [Wanted(_stream(one), before=_or_last(one.before)) for one in asked]
+    begun = None
     async for page in pages(repository.recorder, wanted):
         for index, row in page:
+            if index != begun:
+                allowance.begins()
+                begun = index
+            allowance.folded()
             event = repository.mapper.decode(row["topic"], row["state"])
             windows[index].take(event, len(row["state"]))  # type: ignore[arg-type]
     return [window.changes(scope) for window in windows]
@@ -88,34 +110,52 @@ class _Window:
         )
 
 
-async def entry_at(repository: Repository, scope: Scope, entry_id: str, at: datetime) -> Entry:
-    """The entry of the scope as it was then; raises UnknownEntry, StoreUnavailable."""
+async def entry_at(
+    repository: Repository,
+    scope: Scope,
+    entry_id: str,
+    at: datetime,
+    allowance: Allowance = UNBOUNDED,
+) -> Entry:
+    """The entry of the scope as it was then; raises UnknownEntry, StoreUnavailable, and what the
+    allowance raises."""
     if not is_id(entry_id):
         raise UnknownEntry
-    entry = await _folded(repository, entry_stream(entry_id), entries.evolve, at)
+    entry = await _folded(repository, entry_stream(entry_id), entries.evolve, at, allowance)
     if entry is None or entry.deleted or Scope(entry.workspace, entry.environment) != scope:
         raise UnknownEntry
     return entry
 
 
 async def content_type_at(
-    repository: Repository, scope: Scope, content_type_id: str, at: datetime
+    repository: Repository,
+    scope: Scope,
+    content_type_id: str,
+    at: datetime,
+    allowance: Allowance = UNBOUNDED,
 ) -> ContentType:
-    """The content type of the scope as it was then; raises UnknownContentType, StoreUnavailable."""
+    """The content type of the scope as it was then; raises UnknownContentType, StoreUnavailable,
+    and what the allowance raises."""
     stream = content_type_stream(content_type_id)
-    found = await _folded(repository, stream, content_types.evolve, at)
+    found = await _folded(repository, stream, content_types.evolve, at, allowance)
     if found is None or found.removed or Scope(found.workspace, found.environment) != scope:
         raise UnknownContentType
     return found
 
 
 async def _folded(
-    repository: Repository, stream: str, evolve: Callable[[T | None, Any], T], at: datetime
+    repository: Repository,
+    stream: str,
+    evolve: Callable[[T | None, Any], T],
+    at: datetime,
+    allowance: Allowance,
 ) -> T | None:
     """A stream up to a time; within one, time never goes back."""
+    allowance.begins()
     state: T | None = None
     async for page in pages(repository.recorder, [Wanted(stream)]):
         for _, row in page:
+            allowance.folded()
             event = repository.mapper.decode(row["topic"], row["state"])
             if event.at > at:
                 return state

@@ -4,29 +4,42 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TypeAlias
 
 import strawberry
-from msgspec.structs import replace
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 from strawberry.dataloader import DataLoader
 
+from api import past
 from api.checks import check_permission, check_the_environment, wait_for_position
 from api.context import Call, Service
-from api.errors import BadRequest
 from api.graphql.once import Once
+from api.graphql.spending import Spending
 from api.graphql.types import ContentType, shown_type
+from api.past import PastEntry
 from read_side import content_types, entries
 from read_side.entries import EntryRow
+from read_side.refusals import EntryNotFound
 from write_side import history
 from write_side.domain.history import Change
 from write_side.domain.identity import Scope
+from write_side.domain.refusals import UnknownEntry
 from write_side.repository import Repository
-
-LOADED = 10_000
-"""References that one request may be answered with."""
 
 VIEW = "content.view"
 EDIT = "content.edit"
+
+
+class Then(Struct, frozen=True):
+    """A slug at a time."""
+
+    type_slug: str
+    slug: str
+    language: str
+    locale: str
+    at: datetime
 
 
 class Asking:
@@ -35,16 +48,17 @@ class Asking:
 
     def __init__(self, call: Call, once: Once) -> None:
         self.call = call
+        self.spending = Spending()
         self.once = once
         self.types: DataLoader[str, ContentType | None] = DataLoader(self._load_types)
         self.entries: DataLoader[tuple[str, str], EntryRow | None] = DataLoader(self._load_entries)
         """By id and locale."""
         self.changes: DataLoader[history.Asked, tuple[Change, ...]] = DataLoader(self._load_changes)
+        self.past: DataLoader[Then, PastEntry | None] = DataLoader(self._load_past)
         self.written = 0
         """The position that this request has written up to."""
         self._patience = call.service.settings.read_your_writes
         self._waited: asyncio.Task[None] | None = None
-        self._referred = 0
 
     @property
     def service(self) -> Service:
@@ -91,14 +105,6 @@ class Asking:
             self._patience = 0
         return seen
 
-    def refer(self, number: int) -> None:
-        """Counts references before they are looked up. Raises BadRequest."""
-        self._referred += number
-        if self._referred > LOADED:
-            raise BadRequest(
-                f"The answer holds more than {LOADED:,} references: ask for smaller pages"
-            )
-
     async def _load_types(self, ids: list[str]) -> Sequence[ContentType | None]:
         scope = await self.viewing()
         pool = self.service.read_model
@@ -117,11 +123,27 @@ class Asking:
                 ids=[entry_id for entry_id, wanted in keys if wanted == locale],
                 locale=locale,
             )
+            self.spending.on_bytes(sum(len(bytes(row.fields)) for row in rows))
             found |= {(row.id, locale): row for row in rows}
         return [found.get(key) for key in keys]
 
     async def _load_changes(self, asked: list[history.Asked]) -> Sequence[tuple[Change, ...]]:
-        return await history.histories(self.repository, await self.viewing(), asked)
+        scope = await self.viewing()
+        return await history.histories(self.repository, scope, asked, self.spending)
+
+    async def _load_past(self, asked: list[Then]) -> Sequence[PastEntry | Exception | None]:
+        # One after another: together they would be begun before any has been counted.
+        return [await self._as_it_was(one) for one in asked]
+
+    async def _as_it_was(self, asked: Then) -> PastEntry | Exception | None:
+        try:
+            return await past.entry_of_slug(
+                self.service, await self.viewing(), **asdict(asked), allowance=self.spending
+            )
+        except (EntryNotFound, UnknownEntry):  # nothing ever had the slug, or nothing had it then
+            return None
+        except Exception as error:
+            return error
 
 
 async def _placed(call: Call) -> Scope:

@@ -12,11 +12,12 @@ from msgspec import Raw
 from api.errors import BadRequest
 from api.graphql.asking import Asking, Info
 from api.graphql.scalars import JSON
+from api.graphql.spending import listed, shown
 from api.graphql.types import ContentType, Definition, EntryStatus, Field, Stage, shown_type
 from api.parameters import MAX_LIMIT
+from api.past import PastEntry, rendered
 from read_side.entries import EntryRow
 from read_side.refusals import TypeNotFound
-from read_side.rendering import Renderer, Shape, Texts
 from read_side.rendering import Stage as RenderedStage
 from write_side.domain import content_type as domain
 from write_side.domain.entry import Entry
@@ -33,8 +34,16 @@ class FieldChange:
     """``field`` is a path such as ``title``, ``fields.body`` or ``translations.fr-FR.title``."""
 
     field: str
-    before: JSON | None
-    after: JSON | None
+    was: strawberry.Private[Raw]
+    is_now: strawberry.Private[Raw]
+
+    @strawberry.field
+    def before(self, info: Info) -> JSON | None:
+        return shown(info, _some(self.was))
+
+    @strawberry.field
+    def after(self, info: Info) -> JSON | None:
+        return shown(info, _some(self.is_now))
 
 
 @strawberry.type
@@ -45,7 +54,11 @@ class Change:
     at: datetime
     actor: str
     action: str
-    fields: list[FieldChange]
+    changed: strawberry.Private[list[FieldChange]]
+
+    @strawberry.field
+    def fields(self, info: Info) -> list[FieldChange]:
+        return listed(info, self.changed)
 
 
 @strawberry.type
@@ -62,12 +75,16 @@ class ContentEntry:
     published_at: datetime | None
     created_at: datetime
     updated_at: datetime
-    fields: JSON
+    values: strawberry.Private[Raw]
     version: int
     type_id: strawberry.Private[str]
     known_type: strawberry.Private[ContentType | None] = None
     """The type where it need not be looked up: as it was then, or as the log has it."""
     is_past: strawberry.Private[bool] = False
+
+    @strawberry.field
+    def fields(self, info: Info) -> JSON:
+        return shown(info, JSON(self.values))
 
     @strawberry.field
     async def content_type(self, info: Info) -> ContentType:
@@ -78,9 +95,8 @@ class ContentEntry:
         """The living entries that a reference field names, in its order."""
         asking = info.context
         await asking.viewing()
-        _check_reference((await self._type(asking)).fields, field)
-        ids = _ids(_VALUES.decode(self.fields).get(field, Raw(b"null")))
-        asking.refer(len(ids))
+        _check_reference((await self._type(asking)).all_fields, field)
+        ids = listed(info, _ids(_VALUES.decode(self.values).get(field, Raw(b"null"))))
         rows = await asking.entries.load_many([(one, self.locale) for one in ids])
         return [entry_of_row(row, self.locale) for row in rows if row is not None]
 
@@ -124,7 +140,7 @@ def entry_of_row(
         published_at=row.published_at,
         created_at=row.created_at,
         updated_at=row.updated_at,
-        fields=JSON(row.fields),
+        values=row.fields,
         version=number,
         type_id=row.type_id,
         known_type=None if definition is None else shown_type(definition),
@@ -133,26 +149,14 @@ def entry_of_row(
 
 def entry_of_log(entry: Entry, content_type: domain.ContentType, locale: str) -> ContentEntry:
     """As the log has it, whether the read model does or not."""
-    renderer = Renderer(
-        msgspec.convert(content_type.fields, tuple[Shape, ...], from_attributes=True),
-        msgspec.convert(content_type.stages, tuple[RenderedStage, ...], from_attributes=True),
-    )
-    translation = entry.translations.get(locale)
-    texts = Texts() if translation is None else Texts(translation.title, translation.fields)
-    row = EntryRow(
-        id=entry.id,
-        title=texts.title or entry.title,
-        slug=entry.slug,
-        status=entry.status,
-        stage=renderer.stage(entry.status, entry.stage_id),
-        language=entry.language,
-        published_at=entry.published_at,
-        created_at=entry.created_at,
-        updated_at=entry.updated_at,
-        fields=Raw(renderer.render(renderer.translated(entry.fields, texts.fields))),
-        type_id=content_type.id,
-    )
+    row = rendered(entry, content_type, locale)
     return entry_of_row(row, locale, entry.version, content_type)
+
+
+def entry_of_the_past(then: PastEntry, locale: str) -> ContentEntry:
+    entry = entry_of_row(then.row, locale, then.entry.version, then.content_type)
+    entry.is_past = True
+    return entry
 
 
 def _check_reference(fields: Sequence[Field], slug: str) -> None:
@@ -177,10 +181,7 @@ def _change(change: HistoryChange) -> Change:
         at=change.at,
         actor=change.actor,
         action=change.action,
-        fields=[
-            FieldChange(field=f.field, before=_some(f.before), after=_some(f.after))
-            for f in change.fields
-        ],
+        changed=[FieldChange(field=f.field, was=f.before, is_now=f.after) for f in change.fields],
     )
 
 

@@ -6,16 +6,15 @@ from datetime import datetime
 
 import strawberry
 
-from api import past
-from api.graphql.asking import Asking, Info
-from api.graphql.entry import ContentEntry, entry_of_row
+from api.graphql.asking import Info, Then
+from api.graphql.entry import ContentEntry, entry_of_row, entry_of_the_past
+from api.graphql.spending import listed
 from api.graphql.types import ContentType, EntryStatus, Pagination, shown_type
 from api.parameters import MAX_LIMIT, MAX_OFFSET, findable, supported
 from read_side import content_types, entry_ids
 from read_side.entries import EntryRow
 from read_side.refusals import EntryNotFound, TypeNotFound
-from write_side.domain.identity import BASE_LANGUAGE, Scope, is_id
-from write_side.domain.refusals import UnknownEntry
+from write_side.domain.identity import BASE_LANGUAGE, is_id
 
 
 @strawberry.type
@@ -50,7 +49,8 @@ class Query:
             "language": findable(language or BASE_LANGUAGE),
         }
         if as_of:
-            return await _as_it_was(asking, scope, as_of, locale=shown_in, **named)
+            then = await asking.past.load(Then(**named, locale=shown_in, at=as_of))
+            return None if then is None else entry_of_the_past(then, shown_in)
         try:
             found = await entry_ids.of_slug(
                 asking.service.read_model, scope.workspace, scope.environment, **named
@@ -119,7 +119,7 @@ class Query:
         scope = await info.context.viewing()
         pool = info.context.service.read_model
         rows = await content_types.content_types(pool, scope.workspace, scope.environment)
-        return [shown_type(row) for row in rows]
+        return [shown_type(row) for row in listed(info, rows)]
 
     @strawberry.field
     async def content_type(self, info: Info, slug: str) -> ContentType | None:
@@ -137,15 +137,3 @@ class Query:
 
 def _matches(row: EntryRow, **wanted: str | None) -> bool:
     return all(value is None or getattr(row, name) == value for name, value in wanted.items())
-
-
-async def _as_it_was(
-    asking: Asking, scope: Scope, at: datetime, *, locale: str, **named: str
-) -> ContentEntry | None:
-    try:
-        then = await past.entry_of_slug(asking.service, scope, **named, locale=locale, at=at)
-    except (EntryNotFound, UnknownEntry):  # nothing ever had the slug, or nothing had it then
-        return None
-    entry = entry_of_row(then.row, locale, then.entry.version, then.content_type)
-    entry.is_past = True
-    return entry

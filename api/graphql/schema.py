@@ -13,7 +13,7 @@ from strawberry.types import ExecutionContext
 from api.errors import BadRequest
 from api.graphql.cost import Costs, fragments_of
 from api.graphql.descriptions import describe
-from api.graphql.limits import TOKENS, check_cost, check_document
+from api.graphql.limits import TOKENS, check_document
 from api.graphql.mutation import Mutation
 from api.graphql.query import Query
 from api.graphql.scalars import SCALARS
@@ -47,7 +47,7 @@ class Bounded(SchemaExtension):
         check_repeated(context.graphql_document, sent, context.context.max_body_bytes)
         fragments = fragments_of(context.graphql_document)
         costs = Costs(operation, fragments, context.variables, context.schema._schema)  # noqa: SLF001
-        check_cost(costs.of_all())
+        context.context.spending.begin(costs)
 
     def _operation(self) -> OperationDefinitionNode:
         context = self.execution_context

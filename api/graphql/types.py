@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import Protocol
+from typing import Any, Protocol, TypeAlias
 
 import strawberry
+
+from api.graphql.spending import listed
+
+Info: TypeAlias = strawberry.Info[Any, None]
 
 
 @strawberry.enum
@@ -44,8 +48,16 @@ class Field:
     type: str
     required: bool
     multiple: bool
-    options: list[str]
-    to: list[str]
+    all_options: strawberry.Private[Sequence[str]]
+    all_to: strawberry.Private[Sequence[str]]
+
+    @strawberry.field
+    def options(self, info: Info) -> list[str]:
+        return listed(info, self.all_options)
+
+    @strawberry.field
+    def to(self, info: Info) -> list[str]:
+        return listed(info, self.all_to)
 
 
 @strawberry.type
@@ -55,8 +67,16 @@ class ContentType:
     id: strawberry.ID
     name: str
     slug: str
-    fields: list[Field]
-    stages: list[Stage]
+    all_fields: strawberry.Private[list[Field]]
+    all_stages: strawberry.Private[list[Stage]]
+
+    @strawberry.field
+    def fields(self, info: Info) -> list[Field]:
+        return listed(info, self.all_fields)
+
+    @strawberry.field
+    def stages(self, info: Info) -> list[Stage]:
+        return listed(info, self.all_stages)
 
 
 class _Option(Protocol):
@@ -108,8 +128,8 @@ def shown_type(definition: Definition) -> ContentType:
         id=strawberry.ID(definition.id),
         name=definition.name,
         slug=definition.slug,
-        fields=[_shown_field(field) for field in definition.fields],
-        stages=[Stage(id=strawberry.ID(s.id), name=s.name) for s in definition.stages],
+        all_fields=[_shown_field(field) for field in definition.fields],
+        all_stages=[Stage(id=strawberry.ID(s.id), name=s.name) for s in definition.stages],
     )
 
 
@@ -120,6 +140,6 @@ def _shown_field(field: _Field) -> Field:
         type=field.type,
         required=field.required,
         multiple=field.multiple,
-        options=[option.value for option in field.options],
-        to=list(field.to),
+        all_options=[option.value for option in field.options],
+        all_to=field.to,
     )

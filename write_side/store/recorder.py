@@ -40,6 +40,8 @@ WHERE key = $1 AND (at > now() - interval '24 hours' OR key LIKE 'import/%')"""
 _LARGEST = 2**63 - 1
 PATIENCE = 10.0
 """Seconds for a read. Far more than any takes: it is for a server that no longer says anything."""
+LOOKING_BACK = 2
+"""Connections of the pool that may read long streams at once: no update is to wait for them."""
 CONNECTING = 5.0
 """Seconds for a connection of the pool: its turn, and making it where there is none."""
 
@@ -67,6 +69,7 @@ class Recorder:
         self._appender = Appender(connect, patience=patience)
         # Who appends little never waits here for who appends much.
         self._apart = Appender(connect, patience=patience)
+        self.looking_back = asyncio.Semaphore(LOOKING_BACK)
 
     @property
     def pool(self) -> Pool:

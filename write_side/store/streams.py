@@ -48,7 +48,8 @@ async def pages(
     first = 0
     left = list(wanted)
     while left:
-        rows = await recorder.fetch(_PAGE, *_columns(left), ROWS, BYTES)
+        async with recorder.looking_back:
+            rows = await recorder.fetch(_PAGE, *_columns(left), ROWS, BYTES)
         yield [(first + row["o"] - 1, row) for row in rows]
         if len(rows) < ROWS and (not rows or rows[-1]["bytes"] < BYTES):
             return

@@ -235,21 +235,6 @@ async def test_a_page_of_100_with_references_of_references_costs_a_bounded_numbe
     assert len(statements) <= 7
 
 
-async def test_what_really_is_referred_to_is_bounded_too(
-    server: Server, client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("api.graphql.asking.LOADED", 20)
-    await acme.content_type(BODY, RELATED)
-    one = await acme.entry("one")
-    await acme.entry("many", fields=raws(related=[one] * 21))
-    await server.caught_up()
-    status, message = await refused(client, NESTED)
-    assert (status, message) == (
-        400,
-        "The answer holds more than 20 references: ask for smaller pages",
-    )
-
-
 async def test_the_past_is_shown_as_it_was(
     client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
