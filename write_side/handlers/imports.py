@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from msgspec import Struct, field
 
 from write_side.commands import CreateEntry, ImportEntries, UpdateEntry
@@ -46,11 +48,12 @@ async def import_entries(command: ImportEntries, repository: Repository) -> Deci
     recorded = await _recorded(command, content_type, repository)
     if recorded is not None:
         return Decision(recorded=recorded, content_type=content_type)
+    began = now()
     made = await _made(command, content_type, repository)
     # Rows may refer to one another, in any order and in cycles.
     coming = {created.entry_id: content_type.slug for created in made.created}
     await check_targets(command.scope, made.targets, repository, coming)
-    record = _record(command, content_type, len(made.created), len(made.events))
+    record = _record(command, content_type, began, made)
     return Decision(
         events=[StreamEvent(import_stream(command.import_id), 1, record), *made.events],
         claims=[claim_of(command.scope, created) for created in made.created],
@@ -112,21 +115,21 @@ def _of_type(entry: Entry | None, content_type: ContentType) -> Entry:
 
 
 def _record(
-    command: ImportEntries, content_type: ContentType, created: int, events: int
+    command: ImportEntries, content_type: ContentType, at: datetime, made: _Made
 ) -> ImportRecorded:
     return ImportRecorded(
         workspace=command.scope.workspace,
         environment=command.scope.environment,
         actor=command.actor,
-        at=now(),
+        at=at,
         request_id=command.request_id,
         import_id=command.import_id,
         content_type_id=content_type.id,
         file_name=command.file_name,
         language=command.language,
         by=command.by,
-        created=created,
-        updated=events - created,
+        created=len(made.created),
+        updated=len(made.events) - len(made.created),
         unchanged=command.unchanged,
         skipped=command.skipped,
         failed=command.failed,
