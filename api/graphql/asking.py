@@ -88,6 +88,10 @@ class Asking:
             await asyncio.shield(self._waited)
         return scope
 
+    async def may_view(self) -> None:
+        """Raises Forbidden."""
+        await check_permission(replace(self.call, permission=VIEW))
+
     async def editing(self) -> Scope:
         """Where to write. Raises Forbidden and the refusals of an environment."""
         return await _placed(replace(self.call, permission=EDIT))

@@ -37,9 +37,12 @@ class ContentEntryPayload:
 
     @strawberry.field
     async def entry(self, info: Info) -> ContentEntry | None:
-        """As this mutation has left it, whether it can be read yet or not."""
+        """As this mutation has left it, whether it can be read yet or not. Of an update it takes
+        ``content.view``: who creates an entry knows what it says."""
         if self.written is None:
             return None
+        if self.written.entry_id is not None:
+            await info.context.may_view()
         entry, content_type = await entry_after(self.written, info.context.repository)
         return entry_of_log(entry, content_type, BASE_LANGUAGE)
 

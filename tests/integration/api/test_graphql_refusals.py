@@ -9,7 +9,7 @@ import pytest
 
 from tests.integration.api.graphql import asked, create, data, delete, refused, update
 from tests.integration.api.serving import Client, Server
-from tests.integration.projector.given import STAGES, Given
+from tests.integration.projector.given import STAGES, Given, raws
 from write_side.domain.definition import Field, Option
 from write_side.domain.identity import Scope
 from write_side.store.conflicts import StoreUnavailable
@@ -210,6 +210,28 @@ async def test_what_an_edit_key_may_not_read_is_no_refusal_of_its_mutation(
     answer = await asked(server.client("an-editor's"), document)
     assert answer.body["data"]["createContentEntry"] == {"success": True, "entry": None}
     assert answer.body["errors"][0]["extensions"] == {"status": 403}
+
+
+async def test_an_update_shows_the_entry_to_whom_may_view_it_a_create_to_whom_has_sent_it(
+    server: Server, acme: Given
+) -> None:
+    await server.key("an-editor's", "acme", ("content.edit",))
+    editor = server.client("an-editor's")
+    document = """mutation ($id: ID!) {
+      updateContentEntry(id: $id, input: %s) { success entry { fields } }
+    }"""
+    secret = await acme.entry("secret", fields=raws(body="secret"))
+    for given in ("{}", '{title: "New"}'):
+        answer = await asked(editor, document % given, id=secret)
+        assert answer.body["data"] == {"updateContentEntry": {"success": True, "entry": None}}
+        assert [error["extensions"] for error in answer.body["errors"]] == [{"status": 403}]
+        assert '"secret"' not in answer.text
+    created = await data(
+        editor,
+        """mutation { createContentEntry(input: {contentTypeSlug: "posts", title: "Mine"}) {
+          entry { title } } }""",
+    )
+    assert created == {"createContentEntry": {"entry": {"title": "Mine"}}}
 
 
 async def test_a_store_that_is_away_is_a_refusal_and_a_fault_of_ours_an_error(
