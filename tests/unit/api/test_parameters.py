@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 
 import pytest
 from multidict import MultiDict
@@ -171,6 +171,9 @@ TIMES = [
     ("2026-01-31 12:00", NOON),
     ("2026-01-31T14:00:00+02:00", NOON),
     ("2026-01-31T06:30-0530", NOON),
+    # A + that was not escaped.
+    ("2026-01-31T14:00:00.000 02:00", NOON),
+    ("2026-01-31 14:00 0200", NOON),
     ("2026-01-31", NOON.replace(hour=0)),
     ("2026-01-31T12:00:00.123456789Z", NOON.replace(microsecond=123456)),
     ("0001-01-01", datetime(1, 1, 1, tzinfo=UTC)),
@@ -179,7 +182,7 @@ NO_TIMES = [
     "yesterday",
     "2026-02-30",
     "2026-01-31T25:00Z",
-    "2026-01-31T14:00:00 02:00",
+    "2026-01-31 02:00 02:00 02:00",
     "20260131",
     "1769860800",
     "2026-01-31T12:00:00Z\n",
@@ -214,3 +217,18 @@ def test_a_time_that_has_not_come_is_refused() -> None:
     with pytest.raises(BadRequest, match="has not come yet"):
         parameters.past(datetime.max)
     assert parameters.past(soon - timedelta(minutes=2)) < datetime.now(UTC)
+
+
+def test_a_time_that_another_clock_has_seen_already_has_passed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Stopped(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Stopped:
+            return cls(2026, 1, 31, 9, 30, tzinfo=tz)
+
+    monkeypatch.setattr(parameters, "datetime", Stopped)
+    now = Stopped.now(UTC)
+    assert parameters.past(now + timedelta(seconds=1)) == now + timedelta(seconds=1)
+    with pytest.raises(BadRequest, match="has not come yet"):
+        parameters.past(now + timedelta(milliseconds=1001))
