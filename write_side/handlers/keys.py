@@ -7,15 +7,17 @@ from write_side.decision import Decision, now
 from write_side.domain.definition import check_name
 from write_side.domain.events import KeyIssued, KeyPermissionsChanged, KeyRevoked
 from write_side.domain.identity import key_stream, new_id
-from write_side.domain.refusals import UnknownKey
+from write_side.domain.refusals import InvalidDefinition, UnknownKey
 from write_side.domain.workspace import Key, check_permissions
 from write_side.repository import Repository
 from write_side.store.mapper import StreamEvent
 
+_OTHERS = {"import": "imports", "operator": "operators"}
+
 
 async def issue_key(command: IssueKey, repository: Repository) -> Decision:
     """A name names one live key of a workspace, a secret one live key of all."""
-    check_name(command.name, "The name of the key")
+    _check_name(command.name)
     check_permissions(command.permissions)
     await repository.workspace(command.workspace)
     issued = KeyIssued(
@@ -76,6 +78,17 @@ async def revoke_key(command: RevokeKey, repository: Repository) -> Decision:
         events=[StreamEvent(key_stream(key.id), key.version + 1, revoked)],
         changes={"keys": [{"op": "revoke", "id": key.id}], "access": True},
     )
+
+
+def _check_name(name: str) -> None:
+    """History names a key by its name alone, an import and an operator with the word before it."""
+    check_name(name, "The name of the key")
+    word = name.split()[0].casefold()
+    if word in _OTHERS and len(name.split()) > 1:
+        raise InvalidDefinition(
+            f"The name of the key begins with '{word}', "
+            f"which is how history tells of {_OTHERS[word]}: choose another"
+        )
 
 
 async def _key(repository: Repository, workspace: str, name: str) -> Key:

@@ -193,6 +193,12 @@ async def test_keys_that_cannot_be_are_refused(world: World) -> None:
     for name, permissions, text in (
         (" ", (VIEW,), "The name of the key is empty"),
         ("k" * 201, (VIEW,), "The name of the key has 201 characters; at most 200"),
+        (
+            "operator ada",
+            (VIEW,),
+            "begins with 'operator', which is how history tells of operators",
+        ),
+        (" Import posts.csv", (VIEW,), "begins with 'import', which is how history tells of"),
         ("k", (), "A key needs a permission"),
         ("k", ("admin",), "There is no permission 'admin'"),
     ):
