@@ -29,13 +29,14 @@ class PastEntry(Struct, frozen=True):
 async def entry_of_slug(
     service: Service,
     scope: Scope,
+    allowance: Allowance = UNBOUNDED,
+    /,
     *,
     type_slug: str,
     slug: str,
     language: str,
     locale: str,
     at: datetime,
-    allowance: Allowance = UNBOUNDED,
 ) -> PastEntry:
     """What had the slug then, whoever has it now. Raises NotFound, UnknownContentType or
     UnknownEntry where there was none, ReadModelUnavailable, StoreUnavailable, and what the

@@ -127,7 +127,7 @@ class Asking:
                 ids=[entry_id for entry_id, wanted in keys if wanted == locale],
                 locale=locale,
             )
-            self.spending.on_bytes(sum(len(bytes(row.fields)) for row in rows))
+            self.spending.on_bytes(sum(len(row.title) + len(bytes(row.fields)) for row in rows))
             found |= {(row.id, locale): row for row in rows}
         return [found.get(key) for key in keys]
 
@@ -142,7 +142,7 @@ class Asking:
     async def _as_it_was(self, asked: Then) -> PastEntry | Exception | None:
         try:
             return await past.entry_of_slug(
-                self.service, await self.viewing(), **asdict(asked), allowance=self.spending
+                self.service, await self.viewing(), self.spending, **asdict(asked)
             )
         except (EntryNotFound, UnknownEntry):  # nothing ever had the slug, or nothing had it then
             return None

@@ -66,8 +66,8 @@ class ContentEntry:
     """An entry, its texts in the locale asked for, and in the original where it has none."""
 
     id: strawberry.ID
-    title: str
-    slug: str
+    own_title: strawberry.Private[str]
+    own_slug: strawberry.Private[str]
     status: EntryStatus
     stage: Stage | None
     language: str
@@ -81,6 +81,15 @@ class ContentEntry:
     known_type: strawberry.Private[ContentType | None] = None
     """The type where it need not be looked up: as it was then, or as the log has it."""
     is_past: strawberry.Private[bool] = False
+
+    # Titles and slugs may be as long as an entry may be large.
+    @strawberry.field
+    def title(self, info: Info) -> str:
+        return shown(info, self.own_title)
+
+    @strawberry.field
+    def slug(self, info: Info) -> str:
+        return shown(info, self.own_slug)
 
     @strawberry.field
     def fields(self, info: Info) -> JSON:
@@ -131,8 +140,8 @@ def entry_of_row(
     stage = None if row.stage is None else _STAGE.decode(row.stage)
     return ContentEntry(
         id=strawberry.ID(row.id),
-        title=row.title,
-        slug=row.slug,
+        own_title=row.title,
+        own_slug=row.slug,
         status=EntryStatus(row.status),
         stage=None if stage is None else Stage(id=strawberry.ID(stage.id), name=stage.name),
         language=row.language,

@@ -16,7 +16,7 @@ from write_side.history import Allowance
 EVENTS = 20_000
 BYTES = 64 * 1024 * 1024
 T = TypeVar("T")
-V = TypeVar("V", bound=bytes | None)
+V = TypeVar("V", bound=bytes | str | None)
 
 
 class Spending(Allowance):
@@ -68,6 +68,6 @@ def listed(info: strawberry.Info[Any, Any], found: Sequence[T]) -> list[T]:
 
 
 def shown(info: strawberry.Info[Any, Any], value: V) -> V:
-    """JSON that a request is answered with, charged."""
+    """A value that a request is answered with, charged."""
     info.context.spending.on_bytes(0 if value is None else len(value))
     return value
