@@ -26,6 +26,11 @@ class Command(Struct, frozen=True, kw_only=True):
         return self.command_key
 
 
+def _sending() -> bytes:
+    """What tells one sending from another, where both have the same key."""
+    return new_id().encode()
+
+
 class CreateWorkspace(Command, frozen=True, kw_only=True):
     workspace: str
     name: str
@@ -176,6 +181,7 @@ class ImportEntries(Command, frozen=True, kw_only=True):
     unchanged: int = 0
     skipped: int = 0
     failed: int = 0
+    digest: bytes = msgspec.field(default_factory=_sending)
 
     @property
     def key(self) -> str:
@@ -187,6 +193,7 @@ class RevertImport(Command, frozen=True, kw_only=True):
 
     scope: Scope
     import_id: str
+    digest: bytes = msgspec.field(default_factory=_sending)
 
     @property
     def key(self) -> str:

@@ -76,6 +76,9 @@ HANDLERS: dict[type[Command], Handler] = {
     commands.SaveImportMapping: mappings.save_import_mapping,
 }
 
+ONCE = (commands.ImportEntries, commands.RevertImport)
+"""What happens once for an id, whoever sends it. Their handlers look for it themselves: the keys of
+commands know no workspace, and what was done in another one is not to be seen."""
 ATTEMPTS = 60
 ATTEMPTS_IN_THE_CROWD = 1
 """So often a command tries before it goes first (precedence.py): what it loses to is read anew, and
@@ -134,7 +137,7 @@ async def _execute(command: Command, repository: Repository, attempts: int) -> E
             continue
         except Conflict as conflict:
             raise _refusal(conflict, command, decision) from None
-        if appended.replayed and isinstance(command, commands.ImportEntries):
+        if appended.replayed and isinstance(command, ONCE) and appended.digest != command.digest:
             continue  # another sent it meanwhile, maybe with other rows: now it is recorded
         return await _executed(command, decision, appended, repository)
     raise StaleDecision(f"{type(command).__name__} met a new state {attempts} times over")
@@ -142,8 +145,8 @@ async def _execute(command: Command, repository: Repository, attempts: int) -> E
 
 async def _done(command: Command, repository: Repository) -> Executed | None:
     """What came of the command when it was sent before, if it was: a delete that is sent again
-    finds no entry, but has not failed. Imports look for themselves."""
-    if isinstance(command, commands.ImportEntries):
+    finds no entry, but has not failed."""
+    if isinstance(command, ONCE):
         return None
     appended = await repository.recorder.appended(command.key)
     return None if appended is None else await _answered_again(command, appended, repository)
@@ -194,7 +197,8 @@ async def _append(command: Command, decision: Decision, repository: Repository) 
 async def _executed(
     command: Command, decision: Decision, appended: Appended, repository: Repository
 ) -> Executed:
-    if not appended.replayed:
+    # An append whose acknowledgement was lost is answered from the log, but was made now.
+    if not appended.replayed or isinstance(command, ONCE):
         return Executed(tuple(decision.events), appended.last, decision.content_type)
     return await _answered_again(command, appended, repository)
 

@@ -134,8 +134,13 @@ async def test_references_to_what_is_deleted_are_left_as_they_are(magazine: Repo
     assert values(other)["related"] == f'["{one.id}"]'
 
 
-async def test_an_import_of_another_place_is_unknown(magazine: Repository) -> None:
+@pytest.mark.parametrize("reverted", [False, True])
+async def test_an_import_of_another_place_is_unknown(
+    magazine: Repository, *, reverted: bool
+) -> None:
     await imported(magazine, FILE)
+    if reverted:
+        await revert(magazine)
     for scope in (Scope("acme", "staging"), Scope("rival", "production")):
         for ask in (import_report(magazine, scope, "i-1"), _revert(magazine, scope)):
             with pytest.raises(UnknownImport, match="There is no import 'i-1'"):
