@@ -63,8 +63,8 @@ async def histories(
     """
     windows = [_Window(one.limit, BYTES // len(asked)) for one in asked]
     wanted = [Wanted(_stream(one), before=_or_last(one.before)) for one in asked]
-    begun = None
-    async for page in pages(repository.recorder, wanted):
+    begun, recorder = None, repository.recorder
+    async for page in pages(recorder, wanted, recorder.looking_back):
         for index, row in page:
             if index != begun:
                 allowance.begins()
@@ -153,7 +153,8 @@ async def _folded(
     """A stream up to a time; within one, time never goes back."""
     allowance.begins()
     state: T | None = None
-    async for page in pages(repository.recorder, [Wanted(stream)]):
+    recorder = repository.recorder
+    async for page in pages(recorder, [Wanted(stream)], recorder.looking_back):
         for _, row in page:
             allowance.folded()
             event = repository.mapper.decode(row["topic"], row["state"])

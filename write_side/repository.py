@@ -7,7 +7,7 @@ checks the type's version, and a refusal is never given on a cached one (``dispa
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from eventsourcing.persistence import StoredEvent
@@ -16,7 +16,12 @@ from write_side.domain import content_type as content_types
 from write_side.domain import entry as entries
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
-from write_side.domain.events import ImportMappingSaved, ImportRecorded, ImportReverted
+from write_side.domain.events import (
+    EntryEvent,
+    ImportMappingSaved,
+    ImportRecorded,
+    ImportReverted,
+)
 from write_side.domain.identity import (
     Scope,
     content_type_stream,
@@ -43,6 +48,7 @@ from write_side.slices import in_slices
 from write_side.store.append import Appended, slug_hash
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import Recorder
+from write_side.store.streams import Wanted, pages
 from write_side.turns import Turns
 
 CACHED_TYPES = 10_000
@@ -127,23 +133,36 @@ class Repository:
         """A living entry of the scope; raises UnknownEntry."""
         if not is_id(entry_id):
             raise UnknownEntry
-        entry = entries.fold(await self._stream(entry_stream(entry_id)))
-        if entry is None or entry.deleted:
+        found = await self.entries(scope, [entry_id])
+        if entry_id not in found:
             raise UnknownEntry
-        if _place(entry) != scope:
-            raise UnknownEntry
-        return entry
+        return found[entry_id]
 
     async def entries(self, scope: Scope, entry_ids: Iterable[str]) -> dict[str, Entry]:
         """Those of the ids that are living entries of the scope, at once."""
-        wanted = [entry_stream(entry_id) for entry_id in entry_ids]
-        streams = await self.recorder.select_streams(wanted) if wanted else {}
         found: dict[str, Entry] = {}
-        async for events in in_slices(streams.values()):
-            entry = entries.fold([self._decoded(event) for event in events])
-            if entry is not None and not entry.deleted and _place(entry) == scope:
-                found[entry.id] = entry
-        return found
+        async for entry, _ in self.lives(entry_ids):
+            found[entry.id] = entry
+        return {
+            entry_id: entry
+            for entry_id, entry in found.items()
+            if not entry.deleted and _place(entry) == scope
+        }
+
+    async def lives(self, entry_ids: Iterable[str]) -> AsyncIterator[tuple[Entry, EntryEvent]]:
+        """Each entry after each of its events, one entry after another, of whatever scope.
+
+        A page of the log is held at a time: a history may be far larger than any entry.
+        """
+        ids = list(dict.fromkeys(entry_ids))
+        entry: Entry | None = None
+        of = -1
+        async for page in pages(self.recorder, [Wanted(entry_stream(each)) for each in ids]):
+            async for index, row in in_slices(page):
+                event: Any = self.mapper.decode(row["topic"], row["state"])
+                entry = entries.evolve(entry if index == of else None, event)
+                of = index
+                yield entry, event
 
     async def workspace(self, slug: str) -> Workspace:
         """Raises UnknownWorkspace."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from typing import Any, Literal
 
 from msgspec import UNSET, Raw, Struct, field
 
 from write_side.commands import RevertImport
 from write_side.decision import Decision, check_of, now
-from write_side.domain.entry import Entry, changes, contents, fold
+from write_side.domain.entry import Entry, changes, contents
 from write_side.domain.events import (
     EntryDeleted,
     EntryEvent,
@@ -22,7 +22,6 @@ from write_side.domain.identity import entry_stream, import_stream
 from write_side.domain.refusals import UnknownImport
 from write_side.domain.values import NULL
 from write_side.repository import Repository
-from write_side.slices import in_slices
 from write_side.store.append import ENTRIES, Appended, Use
 from write_side.store.mapper import StreamEvent
 
@@ -33,6 +32,23 @@ class _Undone(Struct):
     entries: list[RevertedEntry] = field(default_factory=list)
     deletes: list[StreamEvent] = field(default_factory=list)
     restores: list[StreamEvent] = field(default_factory=list)
+
+
+class _Life(Struct):
+    """One of the import's entries: as it is, with its last event, as the import left it, and as it
+    was before, if it was."""
+
+    entry: Entry
+    last: EntryEvent
+    then: Entry | None = None
+    before: Entry | None = None
+
+    def take(self, entry: Entry, event: EntryEvent, first_made: int, last_made: int) -> None:
+        self.entry, self.last = entry, event
+        if entry.version < first_made:
+            self.before = entry
+        if entry.version <= last_made:
+            self.then = entry
 
 
 async def revert_import(command: RevertImport, repository: Repository) -> Decision:
@@ -70,14 +86,25 @@ async def imported(
 
 
 async def _undone(command: RevertImport, appended: Appended, repository: Repository) -> _Undone:
-    done = await _events(appended, repository)
-    streams = await repository.recorder.select_streams(map(entry_stream, done))
     undone = _Undone()
-    async for entry_id, versions in in_slices(done.items()):
-        rows = streams[entry_stream(entry_id)]
-        events = [repository.mapper.decode(row.topic, row.state) for row in rows]
-        _undo(command, events, versions, undone)  # type: ignore[arg-type]
+    async for life in _lives(await _events(appended, repository), repository):
+        _undo(command, life, undone)
     return undone
+
+
+async def _lives(
+    done: Mapping[str, tuple[int, int]], repository: Repository
+) -> AsyncIterator[_Life]:
+    life: _Life | None = None
+    async for entry, event in repository.lives(done):
+        if life is None or life.entry.id != entry.id:
+            if life is not None:
+                yield life
+            life = _Life(entry, event)
+        first, last = done[entry.id]
+        life.take(entry, event, first, last)
+    if life is not None:
+        yield life
 
 
 async def _events(appended: Appended, repository: Repository) -> dict[str, tuple[int, int]]:
@@ -90,24 +117,18 @@ async def _events(appended: Appended, repository: Repository) -> dict[str, tuple
     return found
 
 
-def _undo(
-    command: RevertImport, events: Sequence[EntryEvent], versions: tuple[int, int], undone: _Undone
-) -> None:
-    first, last = versions
-    entry, then = fold(list(events)), fold(list(events[:last]))
-    assert entry is not None
+def _undo(command: RevertImport, life: _Life, undone: _Undone) -> None:
+    entry, then, before = life.entry, life.then, life.before
     assert then is not None
     stream, version = entry_stream(entry.id), entry.version + 1
     # What was changed and changed back, as by a later import that was taken back, is unchanged.
     if entry.deleted or contents(entry) != contents(then):
-        undone.entries.append(_left(entry, events[-1]))
-    elif first == 1:
+        undone.entries.append(_left(entry, life.last))
+    elif before is None:
         undone.entries.append(RevertedEntry(entry.id, entry.slug, "deleted"))
         deleted = EntryDeleted(**_said(command, entry))
         undone.deletes.append(StreamEvent(stream, version, deleted))
     else:
-        before = fold(list(events[: first - 1]))
-        assert before is not None
         restored = _restored(command, before, entry)
         if changes(entry, restored):
             undone.entries.append(RevertedEntry(entry.id, entry.slug, "restored"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 
 import asyncpg
 from msgspec import Struct
@@ -40,15 +41,17 @@ class Wanted(Struct, frozen=True):
 
 
 async def pages(
-    recorder: Recorder, wanted: Sequence[Wanted]
+    recorder: Recorder,
+    wanted: Sequence[Wanted],
+    turn: AbstractAsyncContextManager[object] = nullcontext(),  # noqa: B008
 ) -> AsyncIterator[list[tuple[int, asyncpg.Record]]]:
     """Events (originator_version, topic, state), each with the index of what it was wanted for:
     one after another as they are wanted, each by version. One statement for each page; one page
-    for all where they are few and small. Raises StoreUnavailable."""
+    for all where they are few and small. Each waits for its ``turn``. Raises StoreUnavailable."""
     first = 0
     left = list(wanted)
     while left:
-        async with recorder.looking_back:
+        async with turn:
             rows = await recorder.fetch(_PAGE, *_columns(left), ROWS, BYTES)
         yield [(first + row["o"] - 1, row) for row in rows]
         if len(rows) < ROWS and (not rows or rows[-1]["bytes"] < BYTES):
