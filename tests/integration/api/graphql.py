@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import pytest
+
+from read_side.pool import Pool
 from tests.integration.api.serving import Answer, Client
+from write_side.store.recorder import Recorder
 
 ENTRY = """
 fragment Entry on ContentEntry {
@@ -78,3 +84,19 @@ async def delete(client: Client, entry_id: str, environment: str = "production")
 async def _payload(client: Client, environment: str, document: str, **variables: Any) -> Any:
     path = f"/graphql?environment={environment}"
     return (await data(client, document, path=path, **variables))["payload"]
+
+
+@contextmanager
+def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The statements that both databases are asked meanwhile."""
+    statements: list[str] = []
+    for kind in (Pool, Recorder):
+        fetch = kind.fetch
+
+        async def counted(self: Any, statement: str, *given: Any, fetch: Any = fetch) -> Any:
+            statements.append(statement)
+            return await fetch(self, statement, *given)
+
+        monkeypatch.setattr(kind, "fetch", counted)
+    yield statements
+    monkeypatch.undo()

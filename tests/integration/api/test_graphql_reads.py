@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from read_side import entries
-from read_side.pool import Pool
-from tests.integration.api.graphql import asked, create, data, refused, update
+from tests.integration.api.graphql import asked, counting, create, data, refused, update
 from tests.integration.api.serving import Client, Server
 from tests.integration.projector.given import BODY, STAGES, Given, raws
 from tests.integration.projector.telling import Clock
@@ -21,7 +18,6 @@ from write_side import decision
 from write_side.domain.definition import Field, Option
 from write_side.domain.events import Translation
 from write_side.domain.identity import Scope
-from write_side.store.recorder import Recorder
 
 RELATED = Field("related", "Related", "reference", multiple=True)
 LEAD = Field("lead", "Lead", "reference")
@@ -59,22 +55,6 @@ async def mixed(server: Server, acme: Given) -> list[tuple[str, str, str, str]]:
         made.append((type_slug, status, language, slug))
     await server.caught_up()
     return made[::-1]
-
-
-@contextmanager
-def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The statements that both databases are asked meanwhile."""
-    statements: list[str] = []
-    for kind in (Pool, Recorder):
-        fetch = kind.fetch
-
-        async def counted(self: Any, statement: str, *given: Any, fetch: Any = fetch) -> Any:
-            statements.append(statement)
-            return await fetch(self, statement, *given)
-
-        monkeypatch.setattr(kind, "fetch", counted)
-    yield statements
-    monkeypatch.undo()
 
 
 async def test_every_filter_selects_in_the_order_of_rest_with_the_true_total(

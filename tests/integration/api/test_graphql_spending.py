@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from api.graphql import spending
-from tests.integration.api.graphql import data, refused
+from tests.integration.api.graphql import counting, data, refused
 from tests.integration.api.serving import Client, Server
-from tests.integration.api.test_graphql_reads import counting
 from tests.integration.projector.given import BODY, Given, raws
 from write_side.domain.definition import Field, Option
 from write_side.history import Asked, histories
