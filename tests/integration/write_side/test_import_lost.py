@@ -1,0 +1,47 @@
+"""What was done, but whose acknowledgement was lost, is told as done now and not before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.integration.write_side import importing
+from tests.integration.write_side.importing import OPERATOR, SCOPE, imported
+from write_side.imports.report import revert_import
+from write_side.repository import Repository
+from write_side.store.append import Appended
+from write_side.store.appender import Appender
+
+FILE = "Title,Body\nOne,x\nTwo,x\n"
+
+
+class Losing:
+    """Each append is made, and the first answer to it is lost."""
+
+    def __init__(self) -> None:
+        self.lost = 0
+        self._call = Appender._call
+
+    async def __call__(self, appender: Appender, appends: Any, *, thorough: bool) -> Any:
+        answer = await self._call(appender, appends, thorough=thorough)
+        if isinstance(answer[0], Appended) and not answer[0].replayed:
+            self.lost += 1
+            raise ConnectionResetError
+        return answer
+
+
+async def test_an_import_and_its_revert_were_not_done_before(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    magazine = await importing.magazine(repository)
+    losing = Losing()
+    monkeypatch.setattr(Appender, "_call", lambda *of, **said: losing(*of, **said))
+    report = await imported(magazine, FILE)
+    assert (report.created, report.replayed) == (2, False)
+    reverted = await revert_import(magazine, SCOPE, "i-1", OPERATOR)
+    assert (len(reverted.deleted), reverted.replayed) == (2, False)
+    assert reverted.position == report.position + 3 == await magazine.recorder.head()
+    assert losing.lost == 2
+    assert (await imported(magazine, FILE)).replayed
+    assert (await revert_import(magazine, SCOPE, "i-1", OPERATOR)).replayed
