@@ -9,6 +9,7 @@ import click
 import msgspec
 from msgspec import Struct
 
+from deploy import reverting
 from deploy.databases import Databases, open_repository
 from deploy.failures import Failed
 from deploy.work import operator, run, until_visible
@@ -75,7 +76,7 @@ class Asked(Struct, frozen=True):
     "--delimiter", type=click.Choice(list(DELIMITERS)), help="Of a CSV file; else found out."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON, on errors too.")
-@click.option("--revert", metavar="ID", help="Take back the import of this id.")
+@click.option("--revert", metavar="ID", help="Take back the import of this id, for good.")
 def command(
     file: Path | None,
     workspace: str | None,
@@ -104,9 +105,8 @@ def command(
     from write_side.imports.wish import Options
 
     if revert is not None:
-        if file is not None:
-            raise click.UsageError("--revert takes no FILE")
-        run(lambda found: _revert(found, revert, as_json=as_json))
+        asked_back = reverting.asked_back(click.get_current_context())
+        run(lambda found: reverting.revert(found, asked_back))
         return
     if file is None or workspace is None or kind is None:
         raise click.UsageError("FILE, --workspace and --type are needed")
@@ -198,25 +198,6 @@ def _tell(report: Report, *, as_json: bool) -> None:
     else:
         told = summary(counts_of(report), "imported")
         click.echo(f"{told}; the import's id is {report.import_id}")
-
-
-async def _revert(found: Databases, import_id: str, *, as_json: bool) -> None:
-    from deploy.importing import lines_of_revert
-    from write_side.domain.identity import Scope
-    from write_side.domain.refusals import UnknownImport
-    from write_side.imports.report import revert_import
-
-    async with open_repository(found) as repository:
-        recorded = await repository.find_import(import_id)
-        if recorded is None or recorded[0].environment is None:
-            raise UnknownImport(import_id)
-        scope = Scope(recorded[0].workspace, recorded[0].environment)
-        reverted = await revert_import(repository, scope, import_id, operator())
-    if as_json:
-        click.echo(msgspec.json.encode(reverted))
-    else:
-        click.echo("\n".join(lines_of_revert(reverted)))
-    await until_visible(found, reverted.position)
 
 
 def _print(told: Told) -> None:

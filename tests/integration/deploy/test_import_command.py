@@ -139,6 +139,24 @@ def test_an_import_updates_is_sent_again_and_is_taken_back(typed: Typed) -> None
     assert refused(typed("import", "--revert", "i-9")) == "There is no import 'i-9'"
 
 
+def test_nothing_is_taken_back_by_who_typed_something_else(typed: Typed) -> None:
+    done(typed("import", "good.csv", *PLACE, "--import-id", "i-1"))
+    before = events(typed)
+    for beside in (["--dry-run"], ["--update"], ["--type", "posts"], ["--map", "A=b"], ["x.csv"]):
+        told = typed("import", "--revert", "i-1", *beside)
+        what = "FILE" if beside == ["x.csv"] else beside[0]
+        assert (told.exit_code, f"--revert takes no {what}" in told.stderr) == (2, True), (
+            told.stderr
+        )
+    revert = ("import", "--revert", "i-1")
+    assert "no workspace 'none'" in refused(typed(*revert, "--workspace", "none"))
+    elsewhere = refused(typed(*revert, "--environment", "staging"))
+    assert elsewhere == "There is no import 'i-1'"
+    assert events(typed) == before
+    told = typed(*revert, "--workspace", "acme", "--environment", "production")
+    assert done(told)[0] == "the import i-1 was taken back: 2 deleted, 0 restored"
+
+
 def test_columns_are_mapped_by_heading_or_number(typed: Typed) -> None:
     Path("good.csv").write_text("Name,Text,Name,Views\nOne,x,no,1\n")
     place = ("import", "good.csv", *PLACE)
