@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 _PUT = """
 INSERT INTO write_side.upload (id, workspace, environment, file_name, document, reading, parsed)
-VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING RETURNING at"""
+VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO UPDATE SET at = upload.at RETURNING at"""
 _MAKE_ROOM = """
 DELETE FROM write_side.upload WHERE id IN (
     SELECT id FROM (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.integration.write_side import importing
@@ -62,6 +64,21 @@ async def test_an_upload_is_found_by_every_process_and_read_again(magazine: Repo
     await drop_upload(magazine, SCOPE, upload.id)
     with pytest.raises(UnknownUpload):
         await find_upload(magazine, SCOPE, upload.id)
+
+
+async def test_an_upload_that_is_sent_again_after_a_lost_connection_is_kept(
+    magazine: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a read does that finds its connection dead, when the first one had arrived."""
+    fetch = magazine.recorder.fetch
+
+    async def twice(statement: str, *parameters: Any) -> Any:
+        await fetch(statement, *parameters)
+        return await fetch(statement, *parameters)
+
+    monkeypatch.setattr(magazine.recorder, "fetch", twice)
+    upload = await keep_upload(magazine, SCOPE, "posts.csv", FILE)
+    assert await find_upload(magazine, SCOPE, upload.id) == upload
 
 
 async def test_an_upload_is_nobody_elses(magazine: Repository) -> None:
