@@ -17,6 +17,8 @@ Own = Literal["Title", "Slug", "Status"]
 OWN: tuple[Own, ...] = ("Title", "Slug", "Status")
 NOT_IMPORTED = ("ID", "Content type", "Created", "Updated", "Published")
 """Columns of an export that are not an entry's to choose (readings, «Import and export»)."""
+EXPORTED = ("ID", *OWN, *NOT_IMPORTED[1:])
+"""The first headings of every export; those of the fields follow."""
 NOTHING = ""
 """What a column is mapped to that is not imported. The others are those of OWN and the slugs of
 fields, which never have capital letters."""
@@ -121,14 +123,16 @@ def matched(
 def proposed(
     headings: Sequence[str], fields: Sequence[Field], saved: Sequence[MappedColumn] = ()
 ) -> Proposal:
-    """What was saved for a heading, then what the heading says.
+    """What was saved for a heading, then what the heading says; in an export of ours nothing but
+    the latter, since there Title is the entry's own whatever it was in another file.
 
     Headings are compared without regard to case, spaces, underscores and hyphens, with the entry's
     own columns and the fields' names, then slugs. Where one repeats, the first is the entry's own,
     as in an export.
     """
     offered = {offer.target for offer in offers(fields)}
-    return _proposed(headings, fields, _kept(headings, saved, offered))
+    is_export = tuple(headings[: len(EXPORTED)]) == EXPORTED
+    return _proposed(headings, fields, {} if is_export else _kept(headings, saved, offered))
 
 
 def _proposed(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from api.export.table import OWN as EXPORT
 from write_side.domain.definition import Field
 from write_side.domain.events import MappedColumn
 from write_side.imports.columns import MappingRefused, columns_of, matched, offers, proposed
@@ -16,7 +17,6 @@ FIELDS = (
     Field("title", "Title", "text"),
 )
 REQUIRED = (Field("body", "Text", "text", required=True), *FIELDS[2:4])
-EXPORT = ("ID", "Title", "Slug", "Status", "Content type", "Created", "Updated", "Published")
 
 
 def targets(*headings: str) -> list[str]:
@@ -38,6 +38,13 @@ def test_a_file_that_was_exported_maps_itself() -> None:
     found = proposed((*EXPORT, *(field.name for field in FIELDS)), FIELDS)
     assert list(found.targets) == [*own, *(field.slug for field in FIELDS)]
     assert set(found.sources) == {"heading"}
+
+
+def test_what_was_saved_for_another_file_is_not_for_one_that_was_exported() -> None:
+    saved = (MappedColumn("Status", "second"), MappedColumn("Title", "title"))
+    headings = (*EXPORT, *(field.name for field in FIELDS))
+    assert proposed(headings, FIELDS, saved) == proposed(headings, FIELDS)
+    assert proposed(headings[1:], FIELDS, saved).sources[0] == "saved"
 
 
 def test_a_heading_that_repeats_is_the_entrys_own_and_then_the_fields() -> None:
