@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import pytest_asyncio
 from msgspec import Struct
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Page, Route, expect
 
 from tests.databases import Databases
 from tests.e2e.browser import Visit, browsing, chromium, visit_with
@@ -197,9 +197,20 @@ async def test_a_theme_is_chosen_and_kept_and_projections_follow(visit: Visit) -
     await page.evaluate("document.getElementById('head').textContent = 'old'")
     await expect(page.locator("#head")).to_have_text(re.compile(r"^\d+$"))
     await expect(page.get_by_text("Up to date")).to_be_visible()
+    # An answer that fails does not end that.
+    await page.route("**/dashboard/projections", _unavailable)
+    await expect(page.locator("[data-stale]")).to_be_visible()
+    await page.unroute("**/dashboard/projections")
+    await expect(page.locator("[data-stale]")).to_be_hidden()
+    await expect(page.get_by_text("Up to date")).to_be_visible()
+    visit.complaints[:] = [said for said in visit.complaints if "503" not in said]
     await page.get_by_role("link", name="Pause refreshing").click()
     await page.get_by_role("link", name="Refresh every 2 seconds").wait_for()
     assert await page.locator("#standing").get_attribute("hx-trigger") is None
+
+
+async def _unavailable(route: Route) -> None:
+    await route.fulfill(status=503, content_type="text/html", body="<main id=main>Away</main>")
 
 
 async def test_scripts_are_not_needed(place: Place) -> None:

@@ -84,6 +84,18 @@
     }
   });
 
+  // What refreshes itself goes on doing so where an answer does not come: it is old until one does.
+  for (const name of ["htmx:beforeSwap", "htmx:sendError", "htmx:timeout"]) {
+    document.addEventListener(name, (event) => {
+      const stale = event.detail.requestConfig?.elt.querySelector("[data-stale]");
+      const { status } = event.detail.xhr;
+      if (!stale || (name === "htmx:beforeSwap" && status < 500 && status !== 429)) return;
+      event.detail.shouldSwap = false;
+      if (stale.hidden) announce(stale.textContent.trim());
+      stale.hidden = false;
+    });
+  }
+
   document.addEventListener("htmx:xhr:progress", (event) => {
     const bar = event.target.querySelector?.("progress[data-upload]");
     const { lengthComputable, loaded, total } = event.detail;
