@@ -49,7 +49,7 @@ def _speaking() -> tuple[type[Exception], ...]:
     from projector.rebuild.rollback import NothingToGoBackTo
     from projector.rebuild.work import AtWork
     from read_side.schema import AnotherShape
-    from write_side.domain.refusals import Refused
+    from write_side.domain.refusals import Refused, StaleDecision
     from write_side.imports.files import FileRefused
     from write_side.manifest import ManifestError
     from write_side.store.conflicts import StoreError
@@ -61,6 +61,7 @@ def _speaking() -> tuple[type[Exception], ...]:
         EmbeddedPostgresError,
         SettingsError,
         Refused,
+        StaleDecision,
         FileRefused,
         TooLongForSpreadsheet,
         ManifestError,

@@ -116,7 +116,7 @@ async def execute(command: Command, repository: Repository) -> Executed:
 
 async def _execute(command: Command, repository: Repository, attempts: int) -> Executed:
     for attempt in range(attempts):
-        await repository.precedence.give_way(_contended(command))
+        await _give_way(command, repository)
         try:
             decision = await _decide(command, repository)
         except Refused:
@@ -141,6 +141,12 @@ async def _execute(command: Command, repository: Repository, attempts: int) -> E
             continue  # another sent it meanwhile, maybe with other rows: now it is recorded
         return await _executed(command, decision, appended, repository)
     raise StaleDecision(f"{type(command).__name__} met a new state {attempts} times over")
+
+
+async def _give_way(command: Command, repository: Repository) -> None:
+    entry_id, scope = _contended(command), getattr(command, "scope", None)
+    if entry_id is not None and isinstance(scope, Scope):
+        await repository.precedence.give_way(entry_id, scope)
 
 
 async def _done(command: Command, repository: Repository) -> Executed | None:

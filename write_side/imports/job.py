@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 
 from msgspec import Struct
 
@@ -30,6 +31,8 @@ from write_side.repository import Repository
 from write_side.slices import in_slices
 
 ATTEMPTS = 10
+ATTEMPTS_IN_THE_CROWD = 2
+"""So often an import tries before it goes first (precedence.py)."""
 LONGEST_NOTE = 300
 _OUTCOMES: dict[State, Outcome] = {
     "new": "new",
@@ -80,28 +83,47 @@ async def run_import(
     ``expected``: what was shown and agreed to; None agrees to anything. An import that was carried
     out before has no effect: its report is answered.
 
-    Raises RowsRefused, ImportIdTaken, and what ``check`` raises.
+    Raises RowsRefused, ImportIdTaken, StaleDecision where its entries change all the time, and what
+    ``check`` raises.
     """
-    refused: Refused | None = None
-    for _ in range(ATTEMPTS):
-        if await repository.find_import(wish.import_id) is not None:
-            again = await _command(table, wish, by, request_id, None)
-            return await _report(repository, again, wish, replayed=True)
-        checked = await check(repository, table, wish)
-        if await repository.find_import(wish.import_id) is not None:
-            continue  # Sent twice at once: the check may have met what the other one has imported.
-        if expected is not None and checked.preview.digest != expected.digest:
-            return Changed(checked.preview, differences(expected, checked.preview))
-        if checked.preview.counts.error and not wish.options.ready_only:
-            raise RowsRefused(checked.preview)
-        command = await _command(table, wish, by, request_id, checked)
-        if not checked.preview.counts.ready:
-            return report_of_nothing(command)
-        try:
-            return await _report(repository, command, wish)
-        except _OVERTAKEN as error:
-            refused = error
-    raise StaleDecision(f"The import met a new state {ATTEMPTS} times over") from refused
+    async with AsyncExitStack() as stack:
+        for attempt in range(ATTEMPTS):
+            if attempt == ATTEMPTS_IN_THE_CROWD and wish.options.update:
+                await stack.enter_async_context(repository.precedence.of_import(wish.scope))
+            done = await _attempt(repository, table, wish, by, expected, request_id)
+            if done is not None:
+                return done
+    raise StaleDecision(
+        "Entries of this file, or their type, are being edited all the time: try again"
+    )
+
+
+async def _attempt(
+    repository: Repository,
+    table: Table,
+    wish: Wish,
+    by: Actor,
+    expected: Preview | None,
+    request_id: str | None,
+) -> Report | Changed | None:
+    """None where somebody else was faster than what was checked could be appended."""
+    if await repository.find_import(wish.import_id) is not None:
+        again = await _command(table, wish, by, request_id, None)
+        return await _report(repository, again, wish, replayed=True)
+    checked = await check(repository, table, wish)
+    if await repository.find_import(wish.import_id) is not None:
+        return None  # Sent twice at once: the check may have met what the other one has imported.
+    if expected is not None and checked.preview.digest != expected.digest:
+        return Changed(checked.preview, differences(expected, checked.preview))
+    if checked.preview.counts.error and not wish.options.ready_only:
+        raise RowsRefused(checked.preview)
+    command = await _command(table, wish, by, request_id, checked)
+    if not checked.preview.counts.ready:
+        return report_of_nothing(command)
+    try:
+        return await _report(repository, command, wish)
+    except _OVERTAKEN:
+        return None
 
 
 async def _report(

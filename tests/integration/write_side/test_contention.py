@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.write_side import given
+from tests.integration.write_side import given, importing
 from tests.integration.write_side.given import (
     ACTOR,
     SCOPE,
@@ -28,6 +28,7 @@ from write_side.domain.events import EntryCreated
 from write_side.domain.refusals import (
     ContentTypeInUse,
     InvalidField,
+    StaleDecision,
     UnknownContentType,
     VersionConflict,
 )
@@ -242,6 +243,44 @@ async def test_one_that_is_slow_is_not_overtaken_for_ever(
     going_on.cancel()
     await asyncio.gather(going_on, return_exceptions=True)
     assert len(done.events) == 1
+    await check_store(slow)
+
+
+@pytest.mark.parametrize("wait", [30.0, 0.0])
+async def test_an_import_is_not_overtaken_for_ever_by_who_edits_its_entries(
+    wait: float, repositories: list[Repository], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each time that it has been checked an edit is there first, for as long as edits go on."""
+    monkeypatch.setattr(precedence, "GIVING_WAY_TO_IMPORTS", wait)
+    slow, fast, _ = repositories
+    await importing.magazine(slow)
+    file = "Title,Slug,Body\nOne,one,x\nTwo,two,x\n"
+    await importing.imported(slow, file)
+    entry_id = (await importing.entries(slow, "one"))["one"].id
+    edits = itertools.count()
+
+    async def edit() -> None:
+        await execute(_retitle(entry_id, f"Edited {next(edits)}"), fast)
+
+    editing: set[asyncio.Task[None]] = set()
+    append = slow.recorder.append
+
+    async def slow_append(what: Append) -> Appended:
+        editing.add(asyncio.create_task(edit()))
+        await asyncio.wait(editing, timeout=0.3 if wait else None)
+        return await append(what)
+
+    monkeypatch.setattr(slow.recorder, "append", slow_append)
+    importing_it = importing.imported(slow, file.replace("x", "y"), "i-2", update=True)
+    if wait:
+        assert (await importing_it).updated == 2
+    else:
+        with pytest.raises(StaleDecision, match="being edited all the time: try again"):
+            await importing_it
+    await asyncio.gather(*editing)
+    # Nobody waits any more, and no edit is lost.
+    last = (await slow.entry(SCOPE, entry_id)).title
+    assert last == f"Edited {next(edits) - 1}"
     await check_store(slow)
 
 
