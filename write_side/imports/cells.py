@@ -48,7 +48,7 @@ def is_blank(field: Field, cell: str) -> bool:
 def value_of(field: Field, cell: str, epoch: Epoch | None = None) -> Raw:
     """The value of a cell that is not blank and names nothing. Raises BadCell.
 
-    ``epoch``: of the workbook, where a number may be a date.
+    ``epoch``: of the workbook, where the cell is a number and may be a date.
     """
     check_storable(cell)
     try:
@@ -159,14 +159,13 @@ def _boolean(text: str) -> Raw:
 
 def _datetime(field: Field, text: str, epoch: Epoch | None) -> Raw:
     if not field.range:
-        return json_of(_moment(text, epoch))
+        return json_of(day_of(text, epoch) or text)
     start, slash, end = text.partition("/")
     if not slash:
         raise BadCell("takes a range of ISO 8601 dates: from / to")
-    return json_of({"from": _moment(start.strip(), epoch), "to": _moment(end.strip(), epoch)})
+    return json_of({"from": start.strip(), "to": end.strip()})
 
 
-def _moment(text: str, epoch: Epoch | None) -> str:
-    """A workbook's number is a day counted from its epoch."""
-    serial = iso_date_time(text, epoch) if epoch else None
-    return serial or text
+def day_of(cell: str, epoch: Epoch | None) -> str | None:
+    """The day, and the time, that a workbook's number counts from its epoch."""
+    return iso_date_time(cell.strip(), epoch) if epoch else None

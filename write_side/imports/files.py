@@ -100,7 +100,8 @@ class Table(Struct, frozen=True):
     """A file's headings and its rows that are not blank, each as wide as the headings.
 
     ``sheets`` to ``sheet`` and ``epoch`` are a workbook's, ``encoding`` and ``delimiter`` those
-    that a CSV file was read with.
+    that a CSV file was read with. ``texts``: by row and column, those of a workbook's cells that
+    are texts and read like numbers: they are no days since the epoch.
     """
 
     name: str
@@ -111,4 +112,5 @@ class Table(Struct, frozen=True):
     encoding: str | None = None
     delimiter: str | None = None
     epoch: Epoch | None = None
+    texts: tuple[tuple[int, int], ...] = ()
     troubles: tuple[Trouble, ...] = ()

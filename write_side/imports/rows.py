@@ -14,13 +14,14 @@ from write_side.domain.text import unstorable
 from write_side.imports.cells import (
     BadCell,
     check_storable,
+    day_of,
     is_blank,
     names_in,
     status_of,
     value_of,
 )
 from write_side.imports.columns import Column, Own
-from write_side.imports.files import Row, Table
+from write_side.imports.files import Epoch, Row, Table
 from write_side.imports.preview import Note, Severity, shown
 
 
@@ -36,6 +37,7 @@ class Bad(Struct, frozen=True):
 
 Value: TypeAlias = Raw | Names | Bad | None
 """What a cell says; None where it is blank."""
+Texts: TypeAlias = frozenset[tuple[int, int]]
 
 
 class Cell(Struct, frozen=True):
@@ -50,7 +52,8 @@ class Cell(Struct, frozen=True):
 
 class Draft(Struct, frozen=True):
     """A row as it stands in the file. ``slug`` is "" where there can be none; ``status`` is None
-    where no column is mapped to it; ``notes`` are those of the entry's own columns."""
+    where no column is mapped to it; ``notes`` are those of the entry's own columns, and what is to
+    be said of cells that are right."""
 
     number: int
     title: str
@@ -63,6 +66,7 @@ class Draft(Struct, frozen=True):
 def drafts_of(table: Table, columns: Sequence[Column]) -> Iterator[Draft]:
     """Every row of the table, in order."""
     troubles = {(trouble.row, trouble.column): trouble.reason for trouble in table.troubles}
+    texts = frozenset(table.texts)
     for row in table.rows:
         own = {column.target: column for column in columns if not isinstance(column.target, Field)}
         faults = {
@@ -70,13 +74,14 @@ def drafts_of(table: Table, columns: Sequence[Column]) -> Iterator[Draft]:
             for column in columns
             if troubles and (row.number, column.index) in troubles
         }
+        cells = tuple(_cells(table, row, columns, faults, texts))
         yield Draft(
             number=row.number,
             title=_own(row, own, "Title"),
             slug=_slug(row, own, faults),
             status=status_of(_own(row, own, "Status")) if "Status" in own else None,
-            cells=tuple(_cells(table, row, columns, faults)),
-            notes=tuple(_notes(row, own, faults)),
+            cells=cells,
+            notes=(*_notes(row, own, faults), *_days(row, cells, table.epoch, texts)),
         )
 
 
@@ -107,23 +112,37 @@ def _notes(row: Row, own: Mapping[Own, Column], faults: Mapping[int, str]) -> It
             yield note_of(column, cell, "is nothing but white space", "warning")
 
 
+def _days(row: Row, cells: Iterable[Cell], epoch: Epoch | None, texts: Texts) -> Iterator[Note]:
+    """A cell that is shown as a date is read as one: this one is shown as a number."""
+    for cell in cells:
+        if cell.field.type == "datetime" and (row.number, cell.column.index) not in texts:
+            day = day_of(cell.text, epoch)
+            if day is not None and isinstance(cell.value, Raw):
+                yield cell.note(f"is a number, and is taken as the date {day}", "warning")
+
+
 def _cells(
-    table: Table, row: Row, columns: Iterable[Column], faults: Mapping[int, str]
+    table: Table,
+    row: Row,
+    columns: Iterable[Column],
+    faults: Mapping[int, str],
+    texts: Texts,
 ) -> Iterator[Cell]:
     for column in columns:
         if isinstance(column.target, Field):
             text = row.cells[column.index]
             fault = faults.get(column.index)
-            value = Bad(fault) if fault else _value(column.target, text, table)
+            epoch = None if (row.number, column.index) in texts else table.epoch
+            value = Bad(fault) if fault else _value(column.target, text, epoch)
             yield Cell(column, column.target, text, value)
 
 
-def _value(field: Field, text: str, table: Table) -> Value:
+def _value(field: Field, text: str, epoch: Epoch | None) -> Value:
     if is_blank(field, text):
         return None
     try:
         if field.type not in ("reference", "media"):
-            return value_of(field, text, table.epoch)
+            return value_of(field, text, epoch)
         names = tuple(names_in(field, text))
         for name in names:
             check_storable(name)

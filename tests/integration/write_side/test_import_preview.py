@@ -316,12 +316,18 @@ async def test_every_cell_that_is_wrong_is_named_with_its_reason(repository: Rep
 async def test_serials_are_dates_where_the_file_is_a_workbook(repository: Repository) -> None:
     await set_up(repository, EVERYTHING)
 
-    def table(epoch: Epoch | None, *serials: str) -> Table:
+    def table(epoch: Epoch | None, *serials: str, texts: tuple[tuple[int, int], ...] = ()) -> Table:
         rows = (Row(n, (f"{epoch} {n}", "x", serial)) for n, serial in enumerate(serials, 2))
-        return Table("x.xlsx", ("Title", "Body", "Live"), tuple(rows), epoch=epoch)
+        return Table("x.xlsx", ("Title", "Body", "Live"), tuple(rows), epoch=epoch, texts=texts)
 
     # The first spreadsheets had a 29th of February 1900: day 60.
     old, mac = table(1900, "46053", "46053.5", "1", "59", "61"), table(1904, "44591")
+    [warned] = (await seen(repository, mac)).rows[0].notes
+    assert (warned.heading, warned.severity, warned.reason) == (
+        "Live",
+        "warning",
+        "is a number, and is taken as the date 2026-01-31",
+    )
     await imported(repository, old)
     await imported(repository, mac, "i-2")
     slugs = (*(f"1900-{n}" for n in range(2, 7)), "1904-2")
@@ -334,7 +340,8 @@ async def test_serials_are_dates_where_the_file_is_a_workbook(repository: Reposi
         '"1900-03-01"',
         '"2026-01-31"',
     ]
-    for wrong in (table(None, "46053"), table(1900, "60"), table(1900, "-1")):
+    year = table(1900, "2026", texts=((2, 2),))
+    for wrong in (table(None, "46053"), table(1900, "60"), table(1900, "-1"), year):
         shown = await seen(repository, wrong, update=True)
         assert [error[:2] for error in errors(shown)] == [(2, "Live")]
 

@@ -89,6 +89,20 @@ def test_what_openpyxl_writes() -> None:
     ]
 
 
+def test_texts_that_read_like_numbers_are_told_from_numbers() -> None:
+    def fill(book: xlsxwriter.Workbook) -> None:
+        page = book.add_worksheet("Posts")
+        page.write_row(0, 0, ["Title", "A", "B", "C", "D"])
+        page.write_string(1, 1, " 2026 ")
+        page.write_number(1, 2, 2026)
+        page.write_formula(1, 3, '="2026"', None, "2026")
+        page.write_string(2, 4, "2026-01-31")
+
+    assert sorted(with_xlsxwriter(fill).texts) == [(2, 1), (2, 3)]
+    inline = '<row r="2"><c r="A2" t="inlineStr"><is><t>46053</t></is></c></row>'
+    assert table(workbook(HEADINGS + inline)).texts == ((2, 0),)
+
+
 def test_formulas_without_a_value_are_told() -> None:
     def fill(book: openpyxl.Workbook) -> None:
         assert book.active is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 
@@ -9,6 +10,8 @@ from write_side.imports.files import Epoch
 
 _MILLISECONDS = 86_400_000
 _DAY_ZERO: dict[Epoch, date] = {1900: date(1899, 12, 30), 1904: date(1904, 1, 1)}
+_LIKE_A_NUMBER = re.compile(r"[\d._eE+\s-]+")
+"""As many texts as possible are told by this; what Decimal takes is what counts."""
 _NEVER = 60
 """The 29th of February 1900, which the first spreadsheets had and the calendar has not."""
 
@@ -24,6 +27,10 @@ def iso_date_time(serial: str, epoch: Epoch) -> str | None:
     if moment.time() == datetime.min.time():
         return moment.date().isoformat()
     return _text(moment)
+
+
+def reads_like_a_serial(text: str) -> bool:
+    return _LIKE_A_NUMBER.fullmatch(text) is not None and _milliseconds(text) is not None
 
 
 def iso_with_time(serial: str, epoch: Epoch) -> str | None:

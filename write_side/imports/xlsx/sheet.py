@@ -19,6 +19,7 @@ from write_side.imports.tabulating import letters, too_far
 from write_side.imports.xlsx.archive import Archive
 from write_side.imports.xlsx.formats import Kind
 from write_side.imports.xlsx.numerals import number_text
+from write_side.imports.xlsx.serials import reads_like_a_serial
 from write_side.imports.xlsx.strings import text_of
 from write_side.imports.xstring import unescaped
 
@@ -40,6 +41,7 @@ class SheetReader(WorkSheetParser):
         indexes: Any = range(2**31)
         super().__init__(io.BytesIO(), indexes, data_only=True)
         self.rows: Rows = {}
+        self.texts: list[tuple[int, int]] = []
         self.troubles: list[Trouble] = []
         self._kinds, self._days_since, self._limits = kinds, epoch, limits
         self._cells, self._room = limits.cells, limits.text_bytes
@@ -90,7 +92,7 @@ class SheetReader(WorkSheetParser):
     def _value(self, cell: dict[str, Any], element: Element, inline: Element | None) -> Cell:
         match cell["value"]:
             case None if inline is not None:
-                return self._text(text_of(inline))
+                return self._told(cell, text_of(inline))
             case None if _lacks_value(element):
                 formula = element.findtext(FORMULA_TAG) or ""
                 return self._trouble(cell, f"={formula}", _NO_VALUE)
@@ -103,9 +105,14 @@ class SheetReader(WorkSheetParser):
             case str(value) if cell["data_type"] == "e":
                 return self._trouble(cell, value, f"holds the error {value[:20]}")
             case str(value):
-                return self._text(unescaped(value))
+                return self._told(cell, unescaped(value))
             case value:
                 return number_text(value, self._kind(cell["style_id"]), self._days_since)
+
+    def _told(self, cell: dict[str, Any], text: str) -> str:
+        if reads_like_a_serial(text):
+            self.texts.append((self.row_counter, cell["column"] - 1))
+        return self._text(text)
 
     def _text(self, text: str) -> str:
         self._room -= len(text)

@@ -14,6 +14,7 @@ from write_side.imports.tabulating import Record, tabulated
 from write_side.imports.xlsx.archive import DAMAGED, Archive
 from write_side.imports.xlsx.formats import kinds_of
 from write_side.imports.xlsx.package import Package, Sheet, package_in
+from write_side.imports.xlsx.serials import reads_like_a_serial
 from write_side.imports.xlsx.sheet import Rows, SheetReader
 from write_side.imports.xlsx.strings import strings_at
 
@@ -40,6 +41,7 @@ def workbook_table(file: BinaryIO, name: str, choice: Choice, limits: Limits) ->
         sheets=tuple(sheet.name for sheet in package.sheets),
         sheet=sheet.name,
         epoch=package.epoch,
+        texts=(*reader.texts, *_texts(reader.rows, strings)),
         troubles=tuple(reader.troubles),
     )
 
@@ -78,6 +80,15 @@ def _strings(rows: Rows, archive: Archive, package: Package, limits: Limits) -> 
     if not indexes:
         return {}
     return strings_at(indexes, archive, package.strings or "", limits)
+
+
+def _texts(rows: Rows, strings: dict[int, str]) -> Iterator[tuple[int, int]]:
+    """The shared ones among those that read like numbers."""
+    like_numbers = {index for index, text in strings.items() if reads_like_a_serial(text)}
+    for number, row in rows.items() if like_numbers else ():
+        for column, cell in row.items():
+            if cell in like_numbers:
+                yield number, column
 
 
 def _records(rows: Rows, strings: dict[int, str]) -> Iterator[Record]:
