@@ -9,7 +9,7 @@ from api.dashboard.visit import Visit
 from api.dashboard.wizard import mapping as shown
 from api.dashboard.wizard.choices import choices, reading_of, sent_delimiter, separator
 from api.dashboard.wizard.mapping import Mapping
-from api.dashboard.wizard.steps import STEPS, actor_of
+from api.dashboard.wizard.steps import STEPS, actor_of, shown_at
 from write_side.domain.identity import BASE_LANGUAGE
 from write_side.domain.refusals import InvalidEntry
 from write_side.imports import check, uploads
@@ -28,12 +28,14 @@ CHECK = "check"
 async def columns(visit: Visit, upload: Upload) -> web.StreamResponse:
     query = visit.request.query
     kept = await uploads.find_preview(visit.service.repository, visit.scope, upload.id)
-    type_slug = query.get("type", "") or (kept.wish.content_type_slug if kept else "")
-    if kept and type_slug == kept.wish.content_type_slug and "language" not in query:
+    type_slug, language = query.get("type", ""), query.get("language", "")
+    if kept and _is_for(kept.wish, type_slug, language):
+        # Whoever comes back from the preview finds what was chosen.
         return await _show(visit, upload, _of(kept))
-    type_slug = type_slug or await _any_type(visit)
-    mapping = await _proposed(visit, upload, type_slug, query.get("language", ""))
-    return await _show(visit, upload, mapping)
+    if not type_slug:
+        # Of an address that has been cut short: a type that is guessed would be a wrong one.
+        return see(visit.link("imports", "new"))
+    return await _show(visit, upload, await _proposed(visit, upload, type_slug, language))
 
 
 async def map_columns(visit: Visit, upload: Upload, form: Form) -> web.StreamResponse:
@@ -48,7 +50,7 @@ async def map_columns(visit: Visit, upload: Upload, form: Form) -> web.StreamRes
         # The file was read anew in another tab.
         mapping = await _proposed(visit, upload, mapping.type_slug, mapping.language)
         mapping.problem = "The file was read in another way since: here are its columns now"
-        return await _show(visit, upload, mapping, 409)
+        return await _refuse(visit, upload, mapping, 409)
     if CHECK in form:
         return await _show(visit, upload, mapping)
     wish = wish_of(visit, upload, mapping)
@@ -56,10 +58,10 @@ async def map_columns(visit: Visit, upload: Upload, form: Form) -> web.StreamRes
         await _preview(visit, upload, wish, save=mapping.save)
     except MappingRefused:
         mapping.problem = "The columns cannot be imported as they are mapped"
-        return await _show(visit, upload, mapping, 422)
+        return await _refuse(visit, upload, mapping, 422)
     except InvalidEntry as refused:
         mapping.problem = str(refused)
-        return await _show(visit, upload, mapping, 422)
+        return await _refuse(visit, upload, mapping, 422)
     return see(visit.link("imports", upload.id, "preview"))
 
 
@@ -74,9 +76,8 @@ async def read_again(visit: Visit, upload: Upload, form: Form) -> web.StreamResp
     except FileRefused as refused:
         mapping = await _proposed(visit, upload, type_slug, language)
         mapping.problem = str(refused)
-        return await _show(visit, upload, mapping, 422)
-    chosen = {"type": type_slug, "language": language}
-    return see(visit.link("imports", upload.id, "columns", **chosen))
+        return await _refuse(visit, upload, mapping, 422)
+    return see(_address(visit, upload, type_slug, language))
 
 
 def wish_of(visit: Visit, upload: Upload, mapping: Mapping) -> Wish:
@@ -111,9 +112,9 @@ async def _proposed(visit: Visit, upload: Upload, type_slug: str, language: str)
     )
 
 
-async def _any_type(visit: Visit) -> str:
-    """Of an address that has been cut short; it can be chosen on the page."""
-    return next((slug for slug, _ in (await choices(visit)).types), "")
+def _is_for(wish: Wish, type_slug: str, language: str) -> bool:
+    """Whether it is what an address asks for; what that leaves out is as it was."""
+    return type_slug in ("", wish.content_type_slug) and language in ("", wish.options.language)
 
 
 def _of(kept: Previewed) -> Mapping:
@@ -124,6 +125,15 @@ def _of(kept: Previewed) -> Mapping:
         targets=wish.targets,
         update=wish.options.update,
     )
+
+
+def _address(visit: Visit, upload: Upload, type_slug: str, language: str) -> str:
+    return visit.link("imports", upload.id, "columns", type=type_slug, language=language)
+
+
+async def _refuse(visit: Visit, upload: Upload, mapping: Mapping, code: int) -> web.StreamResponse:
+    where = _address(visit, upload, mapping.type_slug, mapping.language)
+    return shown_at(where, await _show(visit, upload, mapping, code))
 
 
 async def _show(

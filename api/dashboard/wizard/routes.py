@@ -9,7 +9,7 @@ from api.dashboard.pages import EDIT, VIEW, action, page
 from api.dashboard.pages import upload as uploading
 from api.dashboard.visit import ROOT
 from api.dashboard.wizard import columns, preview, problems, result, run, upload
-from api.dashboard.wizard.steps import form_step, step
+from api.dashboard.wizard.steps import back_to, form_step, step
 
 _ONE = f"{ROOT}/imports/{{id:[^/]+}}"
 
@@ -21,8 +21,10 @@ def routes() -> list[web.RouteDef]:
         web.get(f"{_ONE}/columns", step(columns.columns)),
         web.post(f"{_ONE}/columns", form_step(columns.map_columns)),
         web.post(f"{_ONE}/reading", form_step(columns.read_again)),
+        web.get(f"{_ONE}/reading", back_to("columns")),
         web.get(f"{_ONE}/preview", step(preview.preview)),
         web.get(f"{_ONE}/problems.csv", step(problems.problems)),
+        web.get(f"{_ONE}/run", back_to("preview")),
         web.post(f"{_ONE}/run", form_step(run.run)),
         web.get(f"{_ONE}/revert", page(EDIT, result.ask_to_revert)),
         web.post(f"{_ONE}/revert", action(EDIT, result.revert)),

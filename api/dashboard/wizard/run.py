@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from aiohttp import web
 
 from api.dashboard.pages import Form, see
 from api.dashboard.visit import Visit
 from api.dashboard.wizard.preview import show_preview
-from api.dashboard.wizard.steps import actor_of, readable, request_of, result_of
+from api.dashboard.wizard.steps import actor_of, readable, request_of, result_of, shown_at
 from write_side.imports.columns import MappingRefused
 from write_side.imports.job import Changed, run_import
+from write_side.imports.preview import Difference
 from write_side.imports.uploads import Previewed, Upload, find_preview, keep_preview
 
 _OTHERWISE = (
@@ -25,9 +28,9 @@ async def run(visit: Visit, upload: Upload, form: Form) -> web.StreamResponse:
     if kept is None:
         return see(visit.link("imports", upload.id, "columns"))
     if form.get("digest") != kept.preview.digest:
-        return await show_preview(visit, upload, kept, 409, problem=_OTHERWISE)
+        return await _refuse(visit, upload, kept, 409, problem=_OTHERWISE)
     if not kept.preview.counts.ready:
-        return await show_preview(visit, upload, kept, 422)
+        return await _refuse(visit, upload, kept, 422)
     by, request = actor_of(visit), request_of(visit)
     try:
         done = await run_import(repository, upload.table, kept.wish, by, kept.preview, request)
@@ -45,6 +48,19 @@ async def _show_changes(
 ) -> web.StreamResponse:
     kept = Previewed(shown.wish, changed.preview)
     await keep_preview(visit.service.repository, visit.scope, upload.id, kept.wish, kept.preview)
-    return await show_preview(
+    return await _refuse(
         visit, upload, kept, 409, problem=_CHANGED, differences=changed.differences
     )
+
+
+async def _refuse(
+    visit: Visit,
+    upload: Upload,
+    kept: Previewed,
+    code: int,
+    *,
+    problem: str = "",
+    differences: Sequence[Difference] = (),
+) -> web.StreamResponse:
+    page = await show_preview(visit, upload, kept, code, problem=problem, differences=differences)
+    return shown_at(visit.link("imports", upload.id, "preview"), page)

@@ -43,6 +43,21 @@ def form_step(handler: FormStep) -> Handler:
     return action(EDIT, checked)
 
 
+def back_to(name: str) -> Handler:
+    """For whoever reloads the address of a form: the page that the form is on."""
+
+    async def opened(visit: Visit, upload: Upload) -> web.StreamResponse:
+        return see(visit.link("imports", upload.id, name))
+
+    return step(opened)
+
+
+def shown_at(address: str, response: web.StreamResponse) -> web.StreamResponse:
+    """A form that was refused, under an address that can be reloaded: its own takes only forms."""
+    response.headers["HX-Push-Url"] = address
+    return response
+
+
 async def report(visit: Visit) -> Report:
     """Raises UnknownImport, for one of another place and for what is no id at all too."""
     wanted = import_id(visit)

@@ -8,7 +8,7 @@ from api.dashboard.pages import see, show
 from api.dashboard.visit import Visit
 from api.dashboard.wizard.choices import choices, reading_of
 from api.dashboard.wizard.form import Sent, sent_form
-from api.dashboard.wizard.steps import STEPS
+from api.dashboard.wizard.steps import STEPS, shown_at
 from write_side.domain.identity import BASE_LANGUAGE
 from write_side.domain.locales import supported_locales
 from write_side.imports.files import LIMITS, FileRefused
@@ -24,14 +24,14 @@ async def receive(visit: Visit) -> web.StreamResponse:
     problem = sent.problem or await _wrong(visit, sent)
     if problem:
         sent.problem = problem
-        return await _show(visit, sent, sent.status)
+        return await _refuse(visit, sent, sent.status)
     try:
         upload = await keep_upload(
             visit.service.repository, visit.scope, sent.name, sent.document, reading_of(sent.fields)
         )
     except FileRefused as refused:
         sent.problem = str(refused)
-        return await _show(visit, sent, 422)
+        return await _refuse(visit, sent, 422)
     chosen = {"type": sent.text("type"), "language": _language(sent)}
     return see(visit.link("imports", upload.id, "columns", **chosen))
 
@@ -47,6 +47,12 @@ async def _wrong(visit: Visit, sent: Sent) -> str:
 
 def _language(sent: Sent) -> str:
     return sent.text("language") or BASE_LANGUAGE
+
+
+async def _refuse(visit: Visit, sent: Sent, code: int) -> web.StreamResponse:
+    chosen = {"type": sent.text("type"), "language": sent.text("language")}
+    where = visit.link("imports", "new", **chosen)
+    return shown_at(where, await _show(visit, sent, code))
 
 
 async def _show(visit: Visit, sent: Sent, code: int) -> web.StreamResponse:

@@ -171,6 +171,42 @@ async def test_columns_say_what_is_missing_or_chosen_twice(wizard: Wizard, acme:
     assert (await wizard.mapped(import_id, *MAPPED, type="nothing")).status == 404
 
 
+async def test_a_form_that_is_refused_has_an_address_that_can_be_reloaded(
+    wizard: Wizard, server: Server, acme: Given
+) -> None:
+    await acme.content_type(slug="topics")
+    await server.caught_up()
+    document = ROWS.replace(b"Old", "Âgé".encode("cp1252"))
+    import_id = await wizard.uploaded(document, type="topics", language="fr-FR")
+    where = f"/dashboard/imports/{import_id}"
+    chosen = {"type": "topics", "language": "fr-FR"}
+    again = f"{where}/columns?type=topics&language=fr-FR"
+    for answer in (
+        await wizard.mapped(import_id, "", "Slug", "", "", **chosen),
+        await wizard.mapped(import_id, "Title", **chosen),
+        await wizard.sent(import_id, "reading", *chosen.items(), ("encoding", "utf-8")),
+    ):
+        assert answer.status in (409, 422)
+        assert answer.headers["HX-Push-Url"] == again
+    assert "into Topics, written in fr-FR" in (await wizard.browser.get(again)).text
+    told = await wizard.mapped(import_id, "", "Slug", "", "", **chosen, check="yes")
+    assert "HX-Push-Url" not in told.headers, "only what is missing is shown"
+    cut = await wizard.page(import_id, "columns")
+    assert (cut.status, cut.headers["Location"]) == (303, "/dashboard/imports/new")
+
+    assert (await wizard.mapped(import_id, *OWN, "", **chosen)).status == 303
+    shown = await wizard.digest(import_id)
+    await acme.entry("new", type_slug="topics", language="fr-FR")
+    for digest in ("another", shown):
+        answer = await wizard.run(import_id, digest)
+        assert (answer.status, answer.headers["HX-Push-Url"]) == (409, f"{where}/preview")
+    for form, page in (("run", "preview"), ("reading", "columns")):
+        answer = await wizard.page(import_id, form)
+        assert (answer.status, answer.headers["Location"]) == (303, f"{where}/{page}")
+    answer = await wizard.send(ROWS, "posts.txt", language="de-DE")
+    assert answer.headers["HX-Push-Url"] == "/dashboard/imports/new?type=posts&language=de-DE"
+
+
 async def test_many_columns_of_many_fields_share_one_list(
     wizard: Wizard, acme: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,9 +224,12 @@ async def test_columns_that_were_saved_are_proposed_and_those_chosen_are_kept(
 ) -> None:
     strange = csv("Heading,Number", "A title,3")
     import_id = await wizard.previewed(strange, "Title", "views", save="yes", update="yes")
-    chosen = await wizard.page(import_id, "columns")
-    assert re.search(r'name="update" value="yes" checked', chosen.text)
-    assert "By its heading" not in chosen.text
+    for back in ({}, {"type": "posts", "language": "en-US"}):
+        chosen = await wizard.page(import_id, "columns", **back)
+        assert re.search(r'name="update" value="yes" checked', chosen.text)
+        assert chosen.text.count('value="views" selected') == 1
+    other = await wizard.page(import_id, "columns", type="posts", language="de-DE")
+    assert "checked" not in other.text
     another = await wizard.uploaded(strange)
     assert (await wizard.page(another, "columns", type="posts")).text.count("As it was saved") == 2
 
