@@ -51,4 +51,9 @@ async def checked(page: Page, theme: Literal["light", "dark"]) -> None:
     # No colour is on its way to another one while axe-core looks at it.
     await page.emulate_media(color_scheme=theme, reduced_motion="reduce")
     assert await violations(page) == [], (page.url, theme)
+    await fits(page)
+
+
+async def fits(page: Page) -> None:
+    """It is no wider than the window."""
     assert await page.evaluate(_OVERFLOW) == 0, page.url

@@ -12,7 +12,7 @@ from playwright.async_api import Browser, Locator, Page, expect
 
 from tests.databases import Databases
 from tests.e2e.browser import PATIENCE, Visit, browsing, chromium, visit_with
-from tests.e2e.pages import checked, checked_in_both_themes, signed_in
+from tests.e2e.pages import checked, checked_in_both_themes, fits, signed_in
 from tests.integration.api.serving import Server, serving
 from tests.integration.projector.given import Given, raws
 from tests.workbooks import workbook
@@ -23,11 +23,12 @@ from write_side.store.recorder import open_recorder
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
+LONG_FIELD = "category" * 20
 FIELDS = (
     Field("body", "Body", "text", required=True),
     Field("views", "Views", "number"),
     Field(
-        "category", "Category", "select", options=(Option("news", "News"), Option("howto", "How"))
+        "category", LONG_FIELD, "select", options=(Option("news", "News"), Option("howto", "How"))
     ),
     Field("author", "Author", "reference", to=("authors",)),
 )
@@ -42,6 +43,7 @@ RIGHT = (
     ("Known", "known", "", "A new text", "1,234", "news", "ada", ""),
     ("Lost", "lost", "published", "Found", "3", "howto", "ada", ""),
 )
+LONG_NAME = f"{'posts' * 30}.xlsx"
 _DROP = """async (zone, [name, text]) => {
     const data = new DataTransfer();
     data.items.add(new File([text], name, { type: "text/csv" }));
@@ -119,6 +121,12 @@ async def _is_well_made(page: Page) -> None:
     await checked_in_both_themes(page)
     await page.set_viewport_size({"width": 360, "height": 800})
     await checked(page, "dark")
+    await page.set_viewport_size({"width": 1280, "height": 800})
+
+
+async def _fits_a_small_screen(page: Page) -> None:
+    await page.set_viewport_size({"width": 360, "height": 800})
+    await fits(page)
     await page.set_viewport_size({"width": 1280, "height": 800})
 
 
@@ -212,7 +220,7 @@ async def test_a_workbook_goes_in_by_the_keyboard_while_the_world_changes(
 ) -> None:
     page = await signed_in(visit)
     await page.goto(f"{visit.origin}/dashboard/imports/new?type=posts")
-    file = {"name": "posts.xlsx", "mimeType": "application/zip", "buffer": _xlsx(*WRONG)}
+    file = {"name": LONG_NAME, "mimeType": "application/zip", "buffer": _xlsx(*WRONG)}
     chosen = page.get_by_label("A CSV or Excel file")
     zone = page.locator("[data-most-bytes]")
     limit = await zone.get_attribute("data-most-bytes")
@@ -222,13 +230,18 @@ async def test_a_workbook_goes_in_by_the_keyboard_while_the_world_changes(
     assert not await chosen.evaluate("input => input.form.checkValidity()"), "it is not sent"
     await zone.evaluate("(zone, limit) => zone.dataset.mostBytes = limit", limit)
     await chosen.set_input_files(file)  # type: ignore[arg-type]
+    await _fits_a_small_screen(page)
     await page.get_by_role("button", name="Upload").press("Enter")
     await _at(page, "Columns")
+    await _fits_a_small_screen(page)
     await page.get_by_text("Read as").press("Enter")
     await expect(page.get_by_label("Sheet")).to_have_value("One")
     await page.get_by_role("button", name="Check 3 rows").press("Enter")
     await _at(page, "Preview")
     await expect(page.get_by_role("heading", name="1 row has errors")).to_be_focused()
+    await _fits_a_small_screen(page)
+    heading = page.get_by_role("columnheader", name=LONG_FIELD)
+    assert await heading.evaluate("one => one.offsetWidth") < 400
     button = page.get_by_role("button", name="Import 1 row, leave out 1 with errors")
     await expect(page.get_by_text("1 row is skipped, for its slug exists")).to_be_visible()
     await place.acme.entry("fresh")
