@@ -77,6 +77,10 @@ def status_of(cell: str) -> Status:
     return "draft"
 
 
+def is_status(cell: str) -> bool:
+    return cell.strip().casefold() == status_of(cell)
+
+
 def names_in(field: Field, cell: str) -> list[str]:
     """What a cell of references, media or options lists."""
     if not field.multiple:

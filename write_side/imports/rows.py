@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from write_side.domain.definition import Field
 from write_side.domain.events import Status
@@ -16,6 +17,7 @@ from write_side.imports.cells import (
     check_storable,
     day_of,
     is_blank,
+    is_status,
     names_in,
     status_of,
     value_of,
@@ -52,8 +54,9 @@ class Cell(Struct, frozen=True):
 
 class Draft(Struct, frozen=True):
     """A row as it stands in the file. ``slug`` is "" where there can be none; ``status`` is None
-    where no column is mapped to it; ``notes`` are those of the entry's own columns, and what is to
-    be said of cells that are right."""
+    where no column is mapped to it, and a draft with ``no_status`` where the cell names none;
+    ``notes`` are those of the entry's own columns, and what is to be said of cells that are right.
+    """
 
     number: int
     title: str
@@ -61,6 +64,15 @@ class Draft(Struct, frozen=True):
     status: Status | None
     cells: tuple[Cell, ...]
     notes: tuple[Note, ...]
+    no_status: Note | None = None
+
+    def status_notes(self, *, was_published: bool) -> list[Note]:
+        """A blank cell is a draft, of which nothing is to be said but where it takes one down."""
+        note = self.no_status
+        if note is None or not (note.cell or was_published):
+            return []
+        what = "the published entry becomes a draft" if was_published else "it counts as draft"
+        return [replace(note, reason=f"{note.reason}: {what}")]
 
 
 def drafts_of(table: Table, columns: Sequence[Column]) -> Iterator[Draft]:
@@ -82,6 +94,7 @@ def drafts_of(table: Table, columns: Sequence[Column]) -> Iterator[Draft]:
             status=status_of(_own(row, own, "Status")) if "Status" in own else None,
             cells=cells,
             notes=(*_notes(row, own, faults), *_days(row, cells, table.epoch, texts)),
+            no_status=_no_status(row, own, faults),
         )
 
 
@@ -110,6 +123,14 @@ def _notes(row: Row, own: Mapping[Own, Column], faults: Mapping[int, str]) -> It
             yield note_of(column, cell, "is blank")
         elif name != "Status" and cell and not cell.strip():
             yield note_of(column, cell, "is nothing but white space", "warning")
+
+
+def _no_status(row: Row, own: Mapping[Own, Column], faults: Mapping[int, str]) -> Note | None:
+    cell = _own(row, own, "Status")
+    if "Status" not in own or own["Status"].index in faults or unstorable(cell) or is_status(cell):
+        return None
+    reason = "is none of draft, published and archived" if cell.strip() else "is blank"
+    return note_of(own["Status"], cell, reason, "warning")
 
 
 def _days(row: Row, cells: Iterable[Cell], epoch: Epoch | None, texts: Texts) -> Iterator[Note]:

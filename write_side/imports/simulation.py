@@ -88,7 +88,9 @@ class _Round:
         if outcome.entry_id is not None and not self._wish.options.update:
             outcome.state, outcome.notes = "skipped", []
             return outcome
-        outcome.before = self._entries.get(outcome.entry_id or "")
+        outcome.before = before = self._entries.get(outcome.entry_id or "")
+        was_published = before is not None and before.status == "published"
+        outcome.notes += draft.status_notes(was_published=was_published)
         self._value(outcome)
         self._conclude(outcome)
         outcome.notes += self._excluded.get(draft.number, [])

@@ -133,6 +133,16 @@ def errors(shown: Preview) -> list[tuple[int, str, str]]:
     ]
 
 
+def warnings(shown: Preview) -> list[tuple[int, str, str, str]]:
+    """Row, heading, cell and reason."""
+    return [
+        (row.number, note.heading, note.cell, note.reason)
+        for row in shown.rows
+        for note in row.notes
+        if note.severity == "warning"
+    ]
+
+
 def values(entry: Entry) -> dict[str, str]:
     return {slug: bytes(value).decode() for slug, value in entry.fields.items()}
 

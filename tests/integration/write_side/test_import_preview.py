@@ -20,6 +20,7 @@ from tests.integration.write_side.importing import (
     states,
     table_of,
     values,
+    warnings,
 )
 from write_side.commands import DeleteEntry, ReviseContentType, UpdateEntry
 from write_side.dispatch import execute
@@ -183,6 +184,27 @@ async def test_what_a_published_row_lacks_is_an_error_and_a_draft_is_warned(
     warning = ("warning", "Body", "is blank, and the entry cannot be published without it")
     needed = ("error", "Body", "is blank, and a published entry needs it")
     assert notes == [needed, warning, warning]
+
+
+async def test_a_cell_that_is_no_status_is_warned_of_and_whatever_takes_an_entry_down(
+    magazine: Repository,
+) -> None:
+    file = "Title,Status,Body\nOne,PUBLISHED ,x\nTwo,live,x\nThree,,x\n"
+    no_status = "is none of draft, published and archived"
+    assert warnings(await seen(magazine, file)) == [
+        (3, "Status", "live", f"{no_status}: it counts as draft")
+    ]
+    await imported(magazine, file.replace("live", "published"))
+    file = "Title,Status,Body\nOne,live,x\nTwo, ,x\nThree,,x\nOne,,x\n"
+    shown = await seen(magazine, file, update=True)
+    down = "the published entry becomes a draft"
+    assert warnings(shown) == [
+        (2, "Status", "live", f"{no_status}: {down}"),
+        (3, "Status", "", f"is blank: {down}"),
+    ]
+    assert states(shown) == ["update", "update", "unchanged", "unchanged"]
+    file = "Title,Body\nOne,y\n"
+    assert warnings(await seen(magazine, file, update=True)) == []
 
 
 async def test_what_a_published_entry_lacked_already_stops_no_update(magazine: Repository) -> None:
