@@ -6,6 +6,7 @@ from aiohttp import web
 
 from api.dashboard import entries, entry, files, imports, projections, signing_in
 from api.dashboard.pages import VIEW, action, no_page, page, see
+from api.dashboard.shell import start_of
 from api.dashboard.visit import ROOT, Visit
 from api.dashboard.wizard import routes as wizard
 
@@ -30,4 +31,4 @@ def routes() -> list[web.RouteDef]:
 
 
 async def _home(visit: Visit) -> web.StreamResponse:
-    return see(visit.link("entries"))
+    return see(visit.link(start_of(visit.known_caller)))

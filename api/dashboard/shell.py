@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from api.dashboard.visit import Visit, link
+from api.keys import Caller
 from read_side.browsing import workspace_name
 from read_side.refusals import ReadModelUnavailable
 from write_side.domain.identity import PRODUCTION, STAGING
@@ -20,14 +21,26 @@ class Place(Struct, frozen=True):
 
 
 class Shell(Struct, frozen=True):
+    """``start``: where one can go whatever was refused here."""
+
     workspace: str
     key: str
     environments: list[Place]
     places: list[Place]
+    start: Place
 
 
-# A page, and the first part of its address.
-_PLACES = (("Entries", "entries"), ("Imports", "imports"), ("Projections", "projections"))
+# A page, the first part of its address, and the permission that it takes.
+_PLACES = (
+    ("Entries", "entries", "content.view"),
+    ("Imports", "imports", "content.view"),
+    ("Projections", "projections", ""),
+)
+
+
+def start_of(caller: Caller) -> str:
+    """The first part of the address of the first page that is for this key."""
+    return _open_to(caller)[0][1]
 
 
 async def shell_of(visit: Visit) -> Shell:
@@ -36,8 +49,19 @@ async def shell_of(visit: Visit) -> Shell:
         workspace=await _name(visit),
         key=caller.key_name,
         environments=[_environment(visit, name) for name in (PRODUCTION, STAGING)],
-        places=[Place(name, visit.link(part), part == _part(visit)) for name, part in _PLACES],
+        places=[
+            Place(name, visit.link(part), part == _part(visit)) for name, part in _open_to(caller)
+        ],
+        start=Place(f"{_open_to(caller)[0][0]} in production", link(start_of(caller)), False),
     )
+
+
+def _open_to(caller: Caller) -> list[tuple[str, str]]:
+    return [
+        (name, part)
+        for name, part, permission in _PLACES
+        if not permission or permission in caller.permissions
+    ]
 
 
 def _environment(visit: Visit, name: str) -> Place:
@@ -55,7 +79,8 @@ def _environment(visit: Visit, name: str) -> Place:
 def _part(visit: Visit) -> str:
     """The same page of the other environment, as far as it can be there too."""
     parts = visit.request.path.split("/")[2:3]
-    return next((part for _, part in _PLACES if [part] == parts), "entries")
+    caller = visit.known_caller
+    return next((part for _, part in _open_to(caller) if [part] == parts), start_of(caller))
 
 
 async def _name(visit: Visit) -> str:

@@ -6,6 +6,7 @@ from aiohttp import web
 
 from api.dashboard import cookie
 from api.dashboard.pages import Form, form_of, html, refusal, see
+from api.dashboard.shell import start_of
 from api.dashboard.templates import rendered
 from api.dashboard.visit import (
     ROOT,
@@ -25,12 +26,12 @@ ENDED = "Your session has ended, or its key was revoked. Please sign in again."
 
 
 async def ask(request: web.Request) -> web.StreamResponse:
-    """The form; for somebody who is signed in already, the entries."""
+    """The form; for somebody who is signed in already, the first page."""
     visit = visit_of(request, permission="")
     try:
         await check_address_limit(visit)
         if await _is_signed_in(visit):
-            return see(link("entries"))
+            return see(link(start_of(visit.known_caller)))
         ended = ENDED if "ended" in request.query else ""
         return _form(request.query.get("next", ""), ended=ended)
     except Exception as error:
@@ -66,7 +67,7 @@ async def _signed_in(visit: Visit, form: Form) -> web.StreamResponse:
     sessions = visit.request.app[SESSIONS]
     if before := cookie.token_of(visit.request):
         await sessions.end(before)
-    response = see(wanted if _is_ours(wanted) else link("entries"))
+    response = see(wanted if _is_ours(wanted) else link(start_of(caller)))
     cookie.give(visit.request, response, await sessions.begin(caller.key_id))
     return response
 
@@ -76,8 +77,6 @@ async def _is_signed_in(visit: Visit) -> bool:
         await check_session(visit)
     except SignedOut:
         return False
-    finally:
-        visit.caller = None  # the form's page is the same for all
     return True
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from http.cookies import SimpleCookie
 from typing import Any
@@ -139,6 +140,23 @@ async def test_a_page_that_refreshes_itself_keeps_no_session(server: Server, acm
         assert await execute(server, kept) == [{"old": True}]
         await visitor.get("/dashboard/imports")
         assert await execute(server, kept) == [{"old": False}]
+
+
+async def test_a_key_begins_where_it_may(server: Server) -> None:
+    await server.workspace(permissions=("service.view",))
+    async with browser(server) as visitor:
+        start = "/dashboard/projections"
+        for answer in (
+            await visitor.sign_in(ACME),
+            await visitor.get(SIGN_IN),
+            await visitor.get("/dashboard"),
+        ):
+            assert (answer.status, answer.headers["Location"]) == (303, start)
+        assert (await visitor.get(start)).status == 200
+        refused = await visitor.get("/dashboard/entries")
+        assert refused.status == 403
+        led_to = re.findall(r'<a [^>]*href="/dashboard/([^"?]+)', refused.text)
+        assert set(led_to) == {"projections"}, "nothing is offered that it may not see"
 
 
 async def test_a_session_is_worth_what_its_key_is_at_the_moment(
