@@ -63,7 +63,7 @@ T = TypeVar("T")
 
 MANY = int(os.environ.get("CONTENTLOG_TEST_LAWS", "0"))
 IN_THE_SUITE = settings(
-    max_examples=10,
+    max_examples=8,
     stateful_step_count=12,
     deadline=None,
     database=None,
