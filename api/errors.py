@@ -7,6 +7,7 @@ ApiError
 ├── Forbidden
 ├── Forged
 ├── NotVisibleYet
+├── Busy
 ├── StillInFlight
 ├── SlowClient
 ├── BadRequest
@@ -70,6 +71,11 @@ class NotVisibleYet(ApiError):
     """The read model has not passed the position that the request names."""
 
 
+class Busy(ApiError):
+    def __init__(self) -> None:
+        super().__init__("Too many files are being read and checked at the moment")
+
+
 class SlowClient(ApiError):
     def __init__(self) -> None:
         super().__init__("The request body did not come in time")
@@ -108,6 +114,7 @@ STATUS: dict[type[Exception], int] = {
     TooLongForSpreadsheet: 422,
     RateLimited: 429,
     NotVisibleYet: 503,
+    Busy: 503,
     ReadModelUnavailable: 503,
     r.StaleDecision: 503,
     StoreUnavailable: 503,

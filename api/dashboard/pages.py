@@ -14,8 +14,9 @@ from api.dashboard import cookie
 from api.dashboard.shell import shell_of
 from api.dashboard.templates import rendered
 from api.dashboard.visit import ROOT, SignedOut, Visit, check, check_token, link, visit_of
-from api.errors import RETRY_AFTER, BadRequest, RateLimited, status_of
+from api.errors import RETRY_AFTER, BadRequest, Busy, RateLimited, status_of
 from api.observing import log_fault, request_id
+from write_side.domain.refusals import StaleDecision
 
 Form = MultiDictProxy[str]
 Page = Callable[[Visit], Awaitable[web.StreamResponse]]
@@ -109,7 +110,8 @@ async def refusal(visit: Visit, error: Exception) -> web.StreamResponse:
     status = error.status if isinstance(error, web.HTTPException) else status_of(error)
     if status >= 500:
         log_fault(visit.request, error)
-    said = str(error) if not isinstance(error, web.HTTPException) and status < 500 else ""
+    may_be_told = status < 500 or isinstance(error, (Busy, StaleDecision))
+    said = str(error) if may_be_told and not isinstance(error, web.HTTPException) else ""
     response = await _refused(visit, status, said)
     if isinstance(error, RateLimited):
         response.headers["Retry-After"] = str(error.wait)

@@ -9,6 +9,7 @@ from api.dashboard.pages import EDIT, VIEW, action, page
 from api.dashboard.pages import upload as uploading
 from api.dashboard.visit import ROOT
 from api.dashboard.wizard import columns, preview, problems, result, run, upload
+from api.dashboard.wizard.places import receiving
 from api.dashboard.wizard.steps import back_to, form_step, step
 
 _ONE = f"{ROOT}/imports/{{id:[^/]+}}"
@@ -17,7 +18,7 @@ _ONE = f"{ROOT}/imports/{{id:[^/]+}}"
 def routes() -> list[web.RouteDef]:
     return [
         web.get(f"{ROOT}/imports/new", page(EDIT, upload.ask)),
-        web.post(f"{ROOT}/imports", uploading(EDIT, upload.receive)),
+        web.post(f"{ROOT}/imports", uploading(EDIT, receiving(upload.receive))),
         web.get(f"{_ONE}/columns", step(columns.columns)),
         web.post(f"{_ONE}/columns", form_step(columns.map_columns)),
         web.post(f"{_ONE}/reading", form_step(columns.read_again)),

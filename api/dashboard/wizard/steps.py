@@ -9,6 +9,7 @@ from aiohttp import web
 from api.context import REQUEST_ID
 from api.dashboard.pages import EDIT, Action, Form, Handler, action, page, see
 from api.dashboard.visit import Visit
+from api.dashboard.wizard.places import place
 from write_side.domain.identity import Actor, is_id
 from write_side.domain.refusals import UnknownImport
 from write_side.imports.report import Report, import_report
@@ -26,7 +27,8 @@ def step(handler: Step) -> Handler:
     async def opened(visit: Visit) -> web.StreamResponse:
         if await is_imported(visit):
             return see(result_of(visit))
-        return await handler(visit, await _upload(visit))
+        async with place(visit, "working"):
+            return await handler(visit, await _upload(visit))
 
     return page(EDIT, opened)
 
@@ -37,7 +39,8 @@ def form_step(handler: FormStep) -> Handler:
     async def opened(visit: Visit, form: Form) -> web.StreamResponse:
         if await is_imported(visit):
             return see(result_of(visit))
-        return await handler(visit, await _upload(visit), form)
+        async with place(visit, "working"):
+            return await handler(visit, await _upload(visit), form)
 
     checked: Action = opened
     return action(EDIT, checked)

@@ -43,6 +43,7 @@ SAME_WORDS = {
 # Only GraphQL, the dashboard and the command line meet these: REST neither updates nor defines
 # anything, and knows no files.
 ELSEWHERE = {
+    "Busy",
     "ContentTypeInUse",
     "Forged",
     "InvalidDefinition",

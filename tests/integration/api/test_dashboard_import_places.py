@@ -1,0 +1,114 @@
+"""Files in memory at a time: who comes when there are too many is told to try again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from api.dashboard.visit import Visit
+from api.dashboard.wizard import places, steps, upload
+from api.dashboard.wizard.form import Sent, sent_form
+from tests.integration.api.dashboard import HERE, Browser, signed_in
+from tests.integration.api.serving import Server
+from tests.integration.api.wizard import Wizard, csv
+from tests.integration.projector.given import Given
+from tests.integration.write_side.holding import until_true
+from write_side.imports.uploads import find_upload
+
+FILE = csv("Title,Body", "A title,A text")
+BUSY = "Too many files are being read and checked at the moment"
+_HEAD = b'--b\r\nContent-Disposition: form-data; name="%s"%s\r\n\r\n'
+
+
+@pytest.fixture
+async def browser(server: Server, acme: Given) -> AsyncIterator[Browser]:
+    await acme.content_type()
+    await server.caught_up()
+    async with signed_in(server) as browser:
+        yield browser
+
+
+async def _slowly(token: str, goes_on: asyncio.Event) -> AsyncIterator[bytes]:
+    """A form of which the file comes when it goes on."""
+    for name, value in (("csrf", token), ("type", "posts"), ("language", "en-US")):
+        yield _HEAD % (name.encode(), b"") + value.encode() + b"\r\n"
+    yield _HEAD % (b"file", b'; filename="posts.csv"')
+    await goes_on.wait()
+    yield FILE + b"\r\n--b--\r\n"
+
+
+async def test_no_more_files_are_taken_in_than_there_are_places_for(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "PATIENCE", 0.1)
+    token, goes_on = await browser.token(), asyncio.Event()
+    headers = {**HERE, "Content-Type": "multipart/form-data; boundary=b"}
+    inside = 0
+
+    async def counted(visit: Visit) -> Sent:
+        nonlocal inside
+        inside += 1
+        return await sent_form(visit)
+
+    monkeypatch.setattr(upload, "sent_form", counted)
+
+    async def sent() -> int:
+        body = _slowly(token, goes_on)
+        return (await browser.ask("POST", "/dashboard/imports", data=body, headers=headers)).status
+
+    slow = [asyncio.create_task(sent()) for _ in range(places.OF_A_WORKSPACE)]
+    await until_true(lambda: inside == places.OF_A_WORKSPACE)
+    refused = await Wizard(browser).send(FILE)
+    assert (refused.status, refused.headers["Retry-After"]) == (503, "1")
+    assert (BUSY in refused.text, inside) == (True, places.OF_A_WORKSPACE)
+    goes_on.set()
+    assert await asyncio.gather(*slow) == [303, 303]
+    assert (await Wizard(browser).send(FILE)).status == 303
+
+
+async def test_no_more_files_are_worked_on_than_there_are_places_for(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wizard, goes_on, inside = Wizard(browser), asyncio.Event(), 0
+    import_id = await wizard.previewed(FILE, "Title", "body")
+
+    async def slow(*args: Any) -> Any:
+        nonlocal inside
+        inside += 1
+        await goes_on.wait()
+        return await find_upload(*args)
+
+    monkeypatch.setattr(steps, "find_upload", slow)
+    monkeypatch.setattr(places, "PATIENCE", 0.1)
+    pages = [asyncio.create_task(wizard.page(import_id, step)) for step in ("columns", "preview")]
+    await until_true(lambda: inside == places.OF_A_WORKSPACE)
+    for refused in (
+        await wizard.page(import_id, "preview"),
+        await wizard.sent(import_id, "run", ("digest", "x")),
+    ):
+        assert (refused.status, refused.headers["Retry-After"]) == (503, "1")
+        assert BUSY in refused.text
+    assert inside == places.OF_A_WORKSPACE
+    goes_on.set()
+    assert [page.status for page in await asyncio.gather(*pages)] == [200, 200]
+    assert (await wizard.run(import_id)).status == 303
+
+
+async def test_a_workspace_leaves_places_to_others() -> None:
+    found = places.Places(3)
+    async with found.of("acme"), found.of("acme"), found.of("rival"):
+        pass
+    async with found.of("acme"), found.of("acme"):
+        waiting = asyncio.create_task(_enter(found, "acme"))
+        async with found.of("rival"):
+            await asyncio.sleep(0)
+            assert not waiting.done()
+    await waiting
+
+
+async def _enter(found: places.Places, workspace: str) -> None:
+    async with found.of(workspace):
+        pass
