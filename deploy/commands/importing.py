@@ -15,9 +15,8 @@ from deploy.failures import Failed
 from deploy.work import operator, run, until_visible
 
 if TYPE_CHECKING:
-    from deploy.importing import Told
     from write_side.imports.files import Choice, Table
-    from write_side.imports.report import Report
+    from write_side.imports.told import Told
     from write_side.imports.wish import Options, Wish
     from write_side.repository import Repository
 
@@ -141,63 +140,61 @@ async def _import(found: Databases, asked: Asked) -> None:
         if asked.dry_run:
             await _check(repository, table, wish, as_json=asked.json)
             return
-        report = await _imported(repository, table, wish, as_json=asked.json)
-    _tell(report, as_json=asked.json)
-    await until_visible(found, report.position)
+        told = await _imported(repository, table, wish, as_json=asked.json)
+    _tell(told, as_json=asked.json)
+    await until_visible(found, told.position)
 
 
 async def _check(repository: Repository, table: Table, wish: Wish, *, as_json: bool) -> None:
-    from deploy.importing import notes_of, summary, told_of_preview
+    from deploy.importing import lines_of, summary
     from write_side.imports.check import preview
+    from write_side.imports.told import told_of_preview
 
-    seen = await preview(repository, table, wish)
-    told = told_of_preview(wish.import_id, seen)
+    told = told_of_preview(wish.import_id, await preview(repository, table, wish))
     if as_json:
         _print(told)
     else:
-        for line in (*notes_of(seen, "error"), *notes_of(seen, "warning")):
+        for line in (*lines_of(told, "error"), *lines_of(told, "warning")):
             click.echo(line)
-    if seen.counts.error and not wish.options.ready_only:
-        raise Failed(f"nothing would be imported: {seen.counts.error} rows have errors")
+    if told.counts["error"] and not wish.options.ready_only:
+        raise Failed(f"nothing would be imported: {told.counts['error']} rows have errors")
     if not as_json:
         click.echo(summary(told.counts, "would be imported") or "the file has no rows")
 
 
-async def _imported(repository: Repository, table: Table, wish: Wish, *, as_json: bool) -> Report:
-    from deploy.importing import notes_of, told_of_preview
+async def _imported(repository: Repository, table: Table, wish: Wish, *, as_json: bool) -> Told:
+    from deploy.importing import lines_of
     from write_side.imports.job import Changed, RowsRefused, run_import
+    from write_side.imports.told import told_of_preview, told_of_report
 
     try:
         report = await run_import(repository, table, wish, operator())
     except RowsRefused as refused:
+        told = told_of_preview(wish.import_id, refused.preview)
         if as_json:
-            _print(told_of_preview(wish.import_id, refused.preview))
+            _print(told)
         else:
-            click.echo("\n".join(notes_of(refused.preview, "error")))
-        raise Failed(
-            f"nothing was imported: {refused.preview.counts.error} rows have errors"
-        ) from None
+            click.echo("\n".join(lines_of(told, "error")))
+        raise Failed(f"nothing was imported: {told.counts['error']} rows have errors") from None
     assert not isinstance(report, Changed), "nothing was shown that could have changed"
-    return report
+    return told_of_report(report)
 
 
-def _tell(report: Report, *, as_json: bool) -> None:
-    from deploy.importing import counts_of, summary, told_of_report
+def _tell(told: Told, *, as_json: bool) -> None:
+    from deploy.importing import lines_of, summary
 
     if as_json:
-        _print(told_of_report(report))
+        _print(told)
         return
-    for row in report.rows:
-        if row.note:
-            click.echo(f"row {row.number}: {row.note}")
-    if report.replayed:
-        click.echo(f"the import {report.import_id} was carried out before: nothing was done")
-    elif not report.position:
-        told = summary(counts_of(report), "imported")
-        click.echo(f"nothing to import: {told or 'the file has no rows'}")
+    for line in lines_of(told, "error"):
+        click.echo(line)
+    done = summary(told.counts, "imported")
+    if told.replayed:
+        click.echo(f"the import {told.import_id} was carried out before: nothing was done")
+    elif not told.imported:
+        click.echo(f"nothing to import: {done or 'the file has no rows'}")
     else:
-        told = summary(counts_of(report), "imported")
-        click.echo(f"{told}; the import's id is {report.import_id}")
+        click.echo(f"{done}; the import's id is {told.import_id}")
 
 
 def _print(told: Told) -> None:

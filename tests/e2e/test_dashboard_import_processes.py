@@ -78,7 +78,7 @@ async def test_an_import_whose_process_is_killed_happens_once(
             *(303, f"/dashboard/imports/{import_id}"),
         )
         report = (await wizard.page(f"{import_id}.json")).body
-        assert (report["created"], len(report["rows"])) == (ROWS, ROWS)
+        assert (report["counts"]["new"], len(report["rows"])) == (ROWS, ROWS)
         assert await _counted(database_url, _IMPORTED) == ROWS
         await service.until_level()
         async with service.session.get("/v1/content/posts?status=draft") as listed:

@@ -25,7 +25,7 @@ from write_side.domain.refusals import (
 from write_side.imports.check import Checked, check, command_of
 from write_side.imports.files import Table
 from write_side.imports.preview import Difference, Preview, State, differences
-from write_side.imports.report import Report, import_report, report_of_nothing
+from write_side.imports.report import Report, import_report, noted, report_of_nothing
 from write_side.imports.wish import Wish
 from write_side.repository import Repository
 from write_side.slices import in_slices
@@ -119,9 +119,9 @@ async def _attempt(
         raise RowsRefused(checked.preview)
     command = await _command(table, wish, by, request_id, checked)
     if not checked.preview.counts.ready:
-        return report_of_nothing(command)
+        return noted(report_of_nothing(command), checked.preview)
     try:
-        return await _report(repository, command, wish)
+        return noted(await _report(repository, command, wish), checked.preview)
     except _OVERTAKEN:
         return None
 

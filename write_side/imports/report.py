@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from write_side.commands import ImportEntries, RevertImport
 from write_side.decision import now
@@ -18,18 +19,21 @@ from write_side.domain.events import (
 from write_side.domain.history import actor_name
 from write_side.domain.identity import Actor, Scope
 from write_side.domain.refusals import UnknownImport
+from write_side.imports.preview import Note, Preview
 from write_side.repository import Repository
 from write_side.store.append import Appended
 
 
 class ReportRow(Struct, frozen=True, rename="camel"):
-    """``number`` as a spreadsheet counts; ``note`` says what is wrong with the row."""
+    """``number`` as a spreadsheet counts; ``note`` says what is wrong with the row, ``notes`` the
+    same of each cell where that is known: the log has it as one text."""
 
     number: int
     outcome: Outcome
     entry_id: str | None
     slug: str
     note: str
+    notes: tuple[Note, ...] = ()
 
 
 class LeftAlone(Struct, frozen=True, rename="camel"):
@@ -129,6 +133,14 @@ def report_of_nothing(command: ImportEntries) -> Report:
     )
 
 
+def noted(report: Report, preview: Preview) -> Report:
+    """With all that the check has said of the cells, where it is what was imported now."""
+    if report.replayed:
+        return report
+    rows = zip(report.rows, preview.rows, strict=True)
+    return replace(report, rows=tuple(replace(row, notes=seen.notes) for row, seen in rows))
+
+
 async def revert_import(
     repository: Repository,
     scope: Scope,
@@ -176,7 +188,8 @@ def _left(entry: RevertedEntry) -> LeftAlone:
 
 
 def _row(row: ImportedRow) -> ReportRow:
-    return ReportRow(row.number, row.outcome, row.entry_id, row.slug, row.note)
+    notes = (Note(None, "", "error", "", row.note),) if row.note else ()
+    return ReportRow(row.number, row.outcome, row.entry_id, row.slug, row.note, notes)
 
 
 def _place(scope: Scope) -> tuple[str, str]:

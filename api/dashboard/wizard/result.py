@@ -22,6 +22,7 @@ from api.dashboard.wizard.steps import (
 )
 from write_side.domain.events import Outcome
 from write_side.imports.report import Report, revert_import
+from write_side.imports.told import told_of_report
 
 ROWS = 50
 OUTCOMES: tuple[tuple[Outcome, str], ...] = (
@@ -64,7 +65,9 @@ async def result(visit: Visit) -> web.StreamResponse:
 async def as_json(visit: Visit) -> web.StreamResponse:
     """The same report as ``contentlog import --json`` prints."""
     done = await report(visit)
-    return web.Response(body=_JSON.encode(done), content_type="application/json", charset="utf-8")
+    return web.Response(
+        body=_JSON.encode(told_of_report(done)), content_type="application/json", charset="utf-8"
+    )
 
 
 async def ask_to_revert(visit: Visit) -> web.StreamResponse:

@@ -300,7 +300,7 @@ async def test_who_may_only_view_sees_what_became_of_an_import(
         reading = Wizard(reader)
         result = await reading.page(done)
         assert (result.status, "Revert" in result.text) == (200, False)
-        assert (await reading.page(f"{done}.json")).body["created"] == 1
+        assert (await reading.page(f"{done}.json")).body["counts"]["new"] == 1
         assert "/imports/new" not in (await reader.get(IMPORTS)).text
         assert (await reader.get(f"{IMPORTS}/new")).status == 403
         assert (await reading.send(FILE)).status == 403

@@ -60,10 +60,8 @@ async def test_a_file_goes_through_every_step_and_back(
     answer = await wizard.run(import_id)
     assert (answer.status, answer.headers["Location"]) == (303, f"/dashboard/imports/{import_id}")
     report = (await wizard.page(f"{import_id}.json")).body
-    assert [row["outcome"] for row in report["rows"]] == ["new", "updated", "error", "unchanged"]
-    assert [report[name] for name in ("created", "updated", "unchanged", "skipped", "failed")] == [
-        *(1, 1, 1, 0, 1)
-    ]
+    assert [row["state"] for row in report["rows"]] == ["new", "update", "error", "unchanged"]
+    assert report["counts"] == {"new": 1, "update": 1, "unchanged": 1, "skipped": 0, "error": 1}
     assert report["by"] == "secret-of-acme"
     result = await wizard.page(import_id)
     new = report["rows"][0]["entryId"]
@@ -85,6 +83,16 @@ async def test_a_file_goes_through_every_step_and_back(
     past = await wizard.browser.get("/dashboard/imports")
     assert "Reverted" in past.text
     assert "secret-of-acme" in past.text
+
+
+async def test_rows_of_one_entry_are_shown_and_counted_as_one(wizard: Wizard) -> None:
+    rows = (HEAD, "Old,old,,5", "Twice,twice,,1", "Twice,twice,,2", "Old,old,,6", "Old,old,,6")
+    import_id = await wizard.previewed(csv(*rows), *MAPPED, update="yes")
+    shown = (await wizard.page(import_id, "preview")).text
+    assert _states(shown) == ["update", "new", "update", "update", "unchanged"]
+    assert shown.count("<del>4</del>") == 1, "the entry has no 4 any more after its first row"
+    assert shown.count("the same entry as row 2") == 2
+    assert shown.count("the same entry as row 3") == 1
 
 
 async def test_an_import_happens_once(wizard: Wizard, server: Server) -> None:

@@ -27,6 +27,11 @@ contentTypes:
 PLACE = ("--workspace", "acme", "--environment", "production", "--type", "posts")
 GOOD = "Title,Body,Views\nOne,x,1\nTwo,y,2\n"
 BAD = "Title,Body,Views,Related\nOne,x,many,\nTwo,y,2,one\n,z,3,gone\n"
+PROBLEMS = [
+    "row 2, Views: 'many' takes a number, such as 1234.5 or 1,234.5",
+    "row 4, Title: is blank",
+    "row 4, Related: 'gone' names no entry: there is none of type posts with the id or slug 'gone'",
+]
 Typed = Callable[..., Result]
 
 
@@ -71,12 +76,7 @@ def test_problem_cells_are_named_to_people_and_to_scripts(typed: Typed) -> None:
     before = events(typed)
     told = typed("import", "bad.csv", *PLACE)
     assert refused(told) == "nothing was imported: 2 rows have errors"
-    assert told.stdout.splitlines() == [
-        "row 2, Views: 'many' takes a number, such as 1234.5 or 1,234.5",
-        "row 4, Title: is blank",
-        "row 4, Related: 'gone' names no entry: "
-        "there is none of type posts with the id or slug 'gone'",
-    ]
+    assert told.stdout.splitlines() == PROBLEMS
     told = typed("import", "bad.csv", *PLACE, "--json")
     assert refused(told) == "nothing was imported: 2 rows have errors"
     body = report(told, 1)
@@ -107,11 +107,30 @@ def test_only_ready_rows_are_imported_where_that_is_asked(typed: Typed) -> None:
     Path("bad.csv").write_text(BAD.replace("2,one", "2,"))
     told = done(typed("import", "bad.csv", *PLACE, "--ready-only", "--import-id", "i-1"))
     assert told == [
-        "row 2: Views takes a number, such as 1234.5 or 1,234.5",
-        "row 4: Title is blank; Related names no entry: "
-        "there is none of type posts with the id or slug 'gone'",
+        *PROBLEMS,
         "1 entry imported, 2 left out because of errors; the import's id is i-1",
     ]
+
+
+def test_scripts_are_told_of_the_same_cells_whatever_became_of_the_rows(typed: Typed) -> None:
+    Path("bad.csv").write_text(BAD.replace("2,one", "2,").replace(",z,", ",,"))
+    all_rows = ("import", "bad.csv", *PLACE, "--import-id", "i-1", "--json")
+    refused, ready = report(typed(*all_rows), 1), (*all_rows, "--ready-only")
+    assert report(typed(*ready, "--dry-run"))["rows"] == refused["rows"]
+    done = report(typed(*ready))
+    assert done["rows"] == refused["rows"]
+    warning = {"column": "Body", "severity": "warning", "cell": ""}
+    assert any(warning.items() <= cell.items() for cell in done["rows"][2]["cells"])
+    again = report(typed(*ready))
+    assert set(again) == set(done) == set(refused)
+    assert [(row["row"], row["state"]) for row in again["rows"]] == [
+        (2, "error"),
+        (3, "new"),
+        (4, "error"),
+    ]
+    assert again["rows"][0]["cells"][0]["reason"] == (
+        "Views takes a number, such as 1234.5 or 1,234.5"
+    )
 
 
 def test_an_import_updates_is_sent_again_and_is_taken_back(typed: Typed) -> None:
@@ -120,6 +139,7 @@ def test_an_import_updates_is_sent_again_and_is_taken_back(typed: Typed) -> None
     assert [row["slug"] for row in first["rows"]] == ["one", "two"]
     again = report(typed("import", "good.csv", *PLACE, "--import-id", "i-1", "--json"))
     assert again == {**first, "replayed": True}
+    assert first["by"].startswith("operator ")
     Path("good.csv").write_text(GOOD.replace("y,2", "y,3") + "Three,z,\n")
     update = (*PLACE, "--update", "--import-id", "i-2")
     dry = report(typed("import", "good.csv", *update, "--dry-run", "--json"))
