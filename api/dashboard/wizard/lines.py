@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec import Raw, Struct
@@ -63,12 +63,16 @@ class Reader:
             for index, target in enumerate(kept.wish.targets)
             if target not in (NOTHING, *OWN)
         ]
+        self._first = first_rows(kept.preview.rows)
         names = {field.slug: field.name for field in content_type.value_fields}
         self.names = [names.get(target, target) for _, target in self._fields]
 
     def line(self, index: int) -> Line:
         row, cells = self._preview.rows[index], self._table.rows[index]
-        before = self._entries.get(row.entry_id or "") if row.state == "update" else None
+        first = self._first.get(row.entry_id or "", row.number)
+        # What a later row of the same entry meets is what the one before has made of it.
+        is_first = row.state == "update" and first == row.number
+        before = self._entries.get(row.entry_id or "") if is_first else None
         known = {*self._own.values(), *(index for index, _ in self._fields)}
         return Line(
             row=row,
@@ -81,7 +85,10 @@ class Reader:
                 _cell(row, number, target, name, shown(cells.cells[number]), _field(before, target))
                 for (number, target), name in zip(self._fields, self.names, strict=True)
             ],
-            reasons=_reasons([note for note in row.notes if note.column not in known]),
+            reasons=(
+                *_reasons([note for note in row.notes if note.column not in known]),
+                *(() if first == row.number else (f"the same entry as row {first:,}",)),
+            ),
         )
 
     def _own_cell(
@@ -91,6 +98,15 @@ class Reader:
         number = self._own.get(target)
         text = will_be or (cells.cells[number] if number is not None else "")
         return _cell(row, number, target, target, shown(text), before)
+
+
+def first_rows(rows: Iterable[PreviewRow]) -> dict[str, int]:
+    """Entry id → number of the first row that makes or changes the entry."""
+    found: dict[str, int] = {}
+    for row in rows:
+        if row.entry_id is not None and row.state in ("new", "update"):
+            found.setdefault(row.entry_id, row.number)
+    return found
 
 
 def _cell(

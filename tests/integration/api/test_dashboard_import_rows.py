@@ -1,0 +1,37 @@
+"""What the import wizard says of rows: of one entry, of what they overwrite and refer to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.integration.api.dashboard import signed_in
+from tests.integration.api.serving import Server
+from tests.integration.api.wizard import OWN, Wizard, csv
+from tests.integration.projector.given import Given, raws
+from write_side.domain.definition import Field
+
+HEAD = "Title,Slug,Status,Views"
+MAPPED = (*OWN, "views")
+_STATE = re.compile(r'<tr role="row" class="(\w+)">')
+
+
+@pytest.fixture
+async def wizard(server: Server, acme: Given) -> AsyncIterator[Wizard]:
+    await acme.content_type(Field("views", "Views", "number"))
+    await acme.entry("old", fields=raws(views=4))
+    await server.caught_up()
+    async with signed_in(server) as browser:
+        yield Wizard(browser)
+
+
+async def test_rows_of_one_entry_are_shown_and_counted_as_one(wizard: Wizard) -> None:
+    rows = (HEAD, "Old,old,,5", "Twice,twice,,1", "Twice,twice,,2", "Old,old,,6", "Old,old,,6")
+    import_id = await wizard.previewed(csv(*rows), *MAPPED, update="yes")
+    shown = (await wizard.page(import_id, "preview")).text
+    assert _STATE.findall(shown) == ["update", "new", "update", "update", "unchanged"]
+    assert shown.count("<del>4</del>") == 1, "the entry has no 4 any more after its first row"
+    assert shown.count("the same entry as row 2") == 2
+    assert shown.count("the same entry as row 3") == 1
