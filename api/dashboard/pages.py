@@ -13,8 +13,17 @@ from api.body import received
 from api.dashboard import cookie
 from api.dashboard.shell import shell_of
 from api.dashboard.templates import rendered
-from api.dashboard.visit import ROOT, SignedOut, Visit, check, check_token, link, visit_of
-from api.errors import RETRY_AFTER, BadRequest, Busy, RateLimited, status_of
+from api.dashboard.visit import (
+    ROOT,
+    SignedOut,
+    Visit,
+    check,
+    check_token,
+    link,
+    page_before,
+    visit_of,
+)
+from api.errors import RETRY_AFTER, BadRequest, Busy, Forged, RateLimited, status_of
 from api.observing import log_fault, request_id
 from write_side.domain.refusals import StaleDecision
 
@@ -112,7 +121,7 @@ async def refusal(visit: Visit, error: Exception) -> web.StreamResponse:
         log_fault(visit.request, error)
     may_be_told = status < 500 or isinstance(error, (Busy, StaleDecision))
     said = str(error) if may_be_told and not isinstance(error, web.HTTPException) else ""
-    response = await _refused(visit, status, said)
+    response = await _refused(visit, status, said, is_forged=isinstance(error, Forged))
     if isinstance(error, RateLimited):
         response.headers["Retry-After"] = str(error.wait)
     if status == 503:
@@ -120,8 +129,13 @@ async def refusal(visit: Visit, error: Exception) -> web.StreamResponse:
     return response
 
 
-async def _refused(visit: Visit, status: int, said: str) -> web.Response:
-    context = {"status": status, "said": said, "request_id": request_id(visit.request)}
+async def _refused(visit: Visit, status: int, said: str, *, is_forged: bool) -> web.Response:
+    context = {
+        "status": status,
+        "said": said,
+        "request_id": request_id(visit.request),
+        "stale_form": page_before(visit.request) if is_forged else None,
+    }
     if visit.caller is not None:
         return await show(visit, "refused.html", status, **context)
     return html(rendered("refused_apart.html", **context), status)

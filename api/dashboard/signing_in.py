@@ -9,12 +9,12 @@ from api.dashboard.pages import Form, form_of, html, refusal, see
 from api.dashboard.shell import start_of
 from api.dashboard.templates import rendered
 from api.dashboard.visit import (
-    ROOT,
     SESSIONS,
     SignedOut,
     Visit,
     check_origin,
     check_session,
+    is_ours,
     link,
     visit_of,
 )
@@ -67,7 +67,7 @@ async def _signed_in(visit: Visit, form: Form) -> web.StreamResponse:
     sessions = visit.request.app[SESSIONS]
     if before := cookie.token_of(visit.request):
         await sessions.end(before)
-    response = see(wanted if _is_ours(wanted) else link(start_of(caller)))
+    response = see(wanted if is_ours(wanted) else link(start_of(caller)))
     cookie.give(visit.request, response, await sessions.begin(caller.key_id))
     return response
 
@@ -82,11 +82,6 @@ async def _is_signed_in(visit: Visit) -> bool:
 
 def _form(wanted: str, *, ended: str = "", error: str = "") -> web.Response:
     page = rendered(
-        "sign_in.html", next=wanted if _is_ours(wanted) else "", ended=ended, error=error
+        "sign_in.html", next=wanted if is_ours(wanted) else "", ended=ended, error=error
     )
     return html(page, 403 if error else 200)
-
-
-def _is_ours(address: str) -> bool:
-    """A path of the dashboard: where a link leads that another site has made, it leads here."""
-    return address.startswith(f"{ROOT}/") and "\\" not in address and address.isprintable()

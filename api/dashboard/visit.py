@@ -7,7 +7,7 @@ takes requests from a website.
 
 from __future__ import annotations
 
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 from aiohttp import web
 
@@ -85,7 +85,19 @@ async def check_origin(visit: Visit) -> None:
 def check_token(visit: Visit, token: str) -> None:
     """403 for a form that is not from a page of this session."""
     if not forgery.is_genuine(visit.session, token):
-        raise Forged("This form is from an earlier session: reload the page and send it again")
+        raise Forged("This form is from an earlier session, so nothing was done")
+
+
+def is_ours(address: str) -> bool:
+    """A path of the dashboard: where a link leads that another site has made, it leads here."""
+    return address.startswith(f"{ROOT}/") and "\\" not in address and address.isprintable()
+
+
+def page_before(request: web.Request) -> str:
+    """The page of ours that a form was sent from; "" where the browser does not say."""
+    before = urlsplit(request.headers.get("Referer", ""))
+    address = before._replace(scheme="", netloc="", fragment="").geturl()
+    return address if before.netloc == request.host and is_ours(address) else ""
 
 
 async def check(visit: Visit) -> None:

@@ -37,6 +37,22 @@ async def test_a_form_needs_the_token_of_its_session(server: Server, acme: Given
         assert (await mine.ask("POST", SIGN_OUT, data={"csrf": token})).status == 303
 
 
+async def test_a_form_that_is_too_old_leads_to_its_page(server: Server, acme: Given) -> None:
+    async with signed_in(server) as visitor:
+        here = str(visitor.session._base_url).rstrip("/")
+        for before, leads_to in (
+            (f"{here}/dashboard/imports/new?type=posts", ["/dashboard/imports/new?type=posts"]),
+            (f"{here}/docs", []),
+            ("https://example.com/dashboard/entries", []),
+            ("", []),
+        ):
+            headers = {"Sec-Fetch-Site": "same-origin", "Referer": before}
+            answer = await visitor.ask("POST", SIGN_OUT, data={"csrf": "old"}, headers=headers)
+            assert (answer.status, "another key" in answer.text) == (403, False)
+            assert "Open its page here anew" in answer.text
+            assert re.findall(r'href="([^"]+)">Open the form<', answer.text) == leads_to
+
+
 @pytest.mark.parametrize("path", [SIGN_OUT, "/dashboard/sign-in"])
 async def test_a_form_of_another_site_does_nothing(path: str, server: Server, acme: Given) -> None:
     async with signed_in(server) as visitor:
