@@ -33,6 +33,18 @@ def summary(counts: dict[State, int], verb: str) -> str:
     return ", ".join(f"{counts[state]} {words}" for state, words in told.items() if counts[state])
 
 
+def told_of_before(told: Told, done: str) -> str:
+    """Of an import whose id was used before; ``done`` now: nothing."""
+    before = f"the import {told.import_id} was carried out before"
+    if told.reverted is None:
+        return f"{before}: {done}"
+    back = told.reverted
+    return (
+        f"{before}, and taken back by {back.by} at {back.at:%Y-%m-%d %H:%M} UTC: {done} "
+        "(with another --import-id it is imported anew)"
+    )
+
+
 def lines_of_revert(reverted: Reverted) -> Iterator[str]:
     if reverted.replayed:
         yield (

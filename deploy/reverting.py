@@ -69,7 +69,9 @@ async def _place(repository: Repository, asked: AskedBack) -> Scope:
     """Where it is asked to be. Raises UnknownImport, and UnknownWorkspace for one that is none."""
     from write_side.domain.identity import Scope
     from write_side.domain.refusals import UnknownImport
+    from write_side.handlers.imports import check_import_id
 
+    check_import_id(asked.import_id)
     if asked.workspace is not None:
         await repository.workspace(asked.workspace)
     recorded = await repository.find_import(asked.import_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,6 +24,15 @@ SHOWN = 100
 
 def on_terminal() -> bool:
     return sys.stdout.isatty()
+
+
+def working(what: str) -> AbstractContextManager[object]:
+    """Says on a terminal what is being done, as long as it lasts."""
+    if not sys.stderr.isatty():
+        return nullcontext()
+    from rich.console import Console
+
+    return Console(stderr=True).status(what)
 
 
 @contextmanager

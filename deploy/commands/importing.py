@@ -12,6 +12,7 @@ from msgspec import Struct
 from deploy import reverting
 from deploy.databases import Databases, open_repository
 from deploy.failures import Failed
+from deploy.showing import working
 from deploy.work import operator, run, until_visible
 
 if TYPE_CHECKING:
@@ -127,18 +128,29 @@ def command(
 async def _import(found: Databases, asked: Asked) -> None:
     from deploy.mapping import typed_targets
     from write_side.domain.identity import Scope
+    from write_side.domain.workspace import check_environment
+    from write_side.handlers.imports import check_import_id
     from write_side.imports.reading import read_file
+    from write_side.imports.report import report_of_before
+    from write_side.imports.told import told_of_report
     from write_side.imports.wish import Wish
 
-    table = await read_file(asked.file, asked.file.name, asked.choice)
+    check_import_id(asked.import_id)
+    with working(f"reading {asked.file.name}"):
+        table = await read_file(asked.file, asked.file.name, asked.choice)
     async with open_repository(found) as repository:
-        await repository.workspace(asked.workspace)
         scope = Scope(asked.workspace, asked.environment)
-        fields = (await repository.content_type(scope, asked.kind)).value_fields
-        targets = typed_targets(asked.maps, table.headings, fields)
+        workspace = await repository.workspace(asked.workspace)
+        check_environment(workspace.plan, workspace.environments, scope)
+        content_type = await repository.content_type(scope, asked.kind)
+        targets = typed_targets(asked.maps, table.headings, content_type.value_fields)
         wish = Wish(scope, asked.kind, asked.import_id, targets, asked.options)
         if asked.dry_run:
-            await _check(repository, table, wish, as_json=asked.json)
+            before = await report_of_before(repository, content_type, wish)
+            if before is None:
+                await _check(repository, table, wish, as_json=asked.json)
+            else:
+                _tell_before(told_of_report(before), as_json=asked.json)
             return
         told = await _imported(repository, table, wish, as_json=asked.json)
     _tell(told, as_json=asked.json)
@@ -150,7 +162,8 @@ async def _check(repository: Repository, table: Table, wish: Wish, *, as_json: b
     from write_side.imports.check import preview
     from write_side.imports.told import told_of_preview
 
-    told = told_of_preview(wish.import_id, await preview(repository, table, wish))
+    with working(f"checking {len(table.rows):,} rows"):
+        told = told_of_preview(wish.import_id, await preview(repository, table, wish))
     if as_json:
         _print(told)
     else:
@@ -168,7 +181,8 @@ async def _imported(repository: Repository, table: Table, wish: Wish, *, as_json
     from write_side.imports.told import told_of_preview, told_of_report
 
     try:
-        report = await run_import(repository, table, wish, operator())
+        with working(f"importing {len(table.rows):,} rows"):
+            report = await run_import(repository, table, wish, operator())
     except RowsRefused as refused:
         told = told_of_preview(wish.import_id, refused.preview)
         if as_json:
@@ -180,8 +194,17 @@ async def _imported(repository: Repository, table: Table, wish: Wish, *, as_json
     return told_of_report(report)
 
 
+def _tell_before(told: Told, *, as_json: bool) -> None:
+    from deploy.importing import told_of_before
+
+    if as_json:
+        _print(told)
+    else:
+        click.echo(told_of_before(told, "nothing would be done"))
+
+
 def _tell(told: Told, *, as_json: bool) -> None:
-    from deploy.importing import lines_of, summary
+    from deploy.importing import lines_of, summary, told_of_before
 
     if as_json:
         _print(told)
@@ -190,7 +213,7 @@ def _tell(told: Told, *, as_json: bool) -> None:
         click.echo(line)
     done = summary(told.counts, "imported")
     if told.replayed:
-        click.echo(f"the import {told.import_id} was carried out before: nothing was done")
+        click.echo(told_of_before(told, "nothing was done"))
     elif not told.imported:
         click.echo(f"nothing to import: {done or 'the file has no rows'}")
     else:

@@ -11,7 +11,7 @@ from write_side.decision import Decision, check_of, now
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry, changes, evolve
 from write_side.domain.events import EntryCreated, EntryUpdated, ImportRecorded
-from write_side.domain.identity import entry_stream, import_stream
+from write_side.domain.identity import Scope, entry_stream, import_stream
 from write_side.domain.refusals import ImportIdTaken, InvalidEntry, UnknownEntry
 from write_side.domain.text import check_text
 from write_side.domain.values import Target, targets
@@ -43,9 +43,10 @@ class _Made(Struct):
 async def import_entries(command: ImportEntries, repository: Repository) -> Decision:
     """All entries or none. The same import id has no effect the second time, whatever comes with
     it then: the answer is what was recorded (readings, «Import and export»)."""
-    _check(command)
+    check_import_id(command.import_id)
+    check_text(command.file_name, "The name of the file")
     content_type = await repository.content_type(command.scope, command.content_type_slug)
-    recorded = await _recorded(command, content_type, repository)
+    recorded = await recorded_before(repository, command.scope, content_type, command.import_id)
     if recorded is not None:
         return Decision(recorded=recorded, content_type=content_type)
     began = now()
@@ -64,24 +65,24 @@ async def import_entries(command: ImportEntries, repository: Repository) -> Deci
     )
 
 
-def _check(command: ImportEntries) -> None:
-    check_text(command.import_id, "The import id")
-    check_text(command.file_name, "The name of the file")
-    if not 0 < len(command.import_id) <= LONGEST_ID:
+def check_import_id(import_id: str) -> None:
+    check_text(import_id, "The import id")
+    if not 0 < len(import_id) <= LONGEST_ID:
         raise InvalidEntry(f"An import id has 1 to {LONGEST_ID} characters")
 
 
-async def _recorded(
-    command: ImportEntries, content_type: ContentType, repository: Repository
+async def recorded_before(
+    repository: Repository, scope: Scope, content_type: ContentType, import_id: str
 ) -> Appended | None:
-    found = await repository.find_import(command.import_id)
+    """Where the events of the import of this id stand. Raises ImportIdTaken."""
+    found = await repository.find_import(import_id)
     if found is None:
         return None
     recorded, appended = found
     place = (recorded.workspace, recorded.environment, recorded.content_type_id)
     # Import ids are the installation's: what another workspace imported is not to be seen here.
-    if place != (command.scope.workspace, command.scope.environment, content_type.id):
-        raise ImportIdTaken(command.import_id)
+    if place != (scope.workspace, scope.environment, content_type.id):
+        raise ImportIdTaken(import_id)
     return appended
 
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from write_side.commands import ImportEntries, RevertImport
 from write_side.decision import now
 from write_side.dispatch import execute
+from write_side.domain.content_type import ContentType
 from write_side.domain.events import (
     ImportedRow,
     ImportReverted,
@@ -19,7 +20,9 @@ from write_side.domain.events import (
 from write_side.domain.history import actor_name
 from write_side.domain.identity import Actor, Scope
 from write_side.domain.refusals import UnknownImport
+from write_side.handlers.imports import recorded_before
 from write_side.imports.preview import Note, Preview
+from write_side.imports.wish import Wish
 from write_side.repository import Repository
 from write_side.store.append import Appended
 
@@ -112,6 +115,15 @@ async def import_report(
         replayed=replayed,
         reverted=None if revert is None else _reverted(*revert, replayed=False),
     )
+
+
+async def report_of_before(
+    repository: Repository, content_type: ContentType, wish: Wish
+) -> Report | None:
+    """Of what was done under the wish's import id, if it was. Raises ImportIdTaken."""
+    if await recorded_before(repository, wish.scope, content_type, wish.import_id) is None:
+        return None
+    return await import_report(repository, wish.scope, wish.import_id, replayed=True)
 
 
 def report_of_nothing(command: ImportEntries) -> Report:

@@ -159,6 +159,31 @@ def test_an_import_updates_is_sent_again_and_is_taken_back(typed: Typed) -> None
     assert refused(typed("import", "--revert", "i-9")) == "There is no import 'i-9'"
 
 
+def test_an_id_that_was_used_is_told_before_anything_else(typed: Typed) -> None:
+    again = ("import", "good.csv", *PLACE, "--import-id", "i-1")
+    report(typed(*again, "--json"))
+    before = "the import i-1 was carried out before"
+    assert done(typed(*again, "--dry-run")) == [f"{before}: nothing would be done"]
+    told = report(typed(*again, "--dry-run", "--json"))
+    assert (told["imported"], told["replayed"], told["counts"]["new"]) == (True, True, 2)
+    Path("acme.yaml").write_text(MANIFEST + "  - {slug: pages, name: Pages}\n")
+    done(typed("apply", "acme.yaml"))
+    other = (*again, "--type", "pages", "--map", "Body=", "--map", "Views=", "--dry-run")
+    assert "i-1" in refused(typed(*other))
+    done(typed("import", "--revert", "i-1"))
+    [line] = done(typed(*again))
+    assert line.startswith(f"{before}, and taken back by operator ")
+    assert line.endswith(": nothing was done (with another --import-id it is imported anew)")
+
+
+def test_a_place_or_an_id_that_cannot_be_is_told_as_such(typed: Typed) -> None:
+    staging = ("import", "good.csv", *PLACE, "--environment", "staging")
+    assert "staging" in refused(typed(*staging)).lower()
+    wrong = "The import id contains half of a surrogate pair"
+    assert refused(typed("import", "good.csv", *PLACE, "--import-id", "\udcff")).startswith(wrong)
+    assert refused(typed("import", "--revert", "\udcff")).startswith(wrong)
+
+
 def test_nothing_is_taken_back_by_who_typed_something_else(typed: Typed) -> None:
     done(typed("import", "good.csv", *PLACE, "--import-id", "i-1"))
     before = events(typed)
