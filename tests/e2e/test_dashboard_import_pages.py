@@ -248,7 +248,7 @@ async def test_a_workbook_goes_in_by_the_keyboard_while_the_world_changes(
     await button.press("Enter")
     said = page.get_by_role("alert")
     await expect(said).to_contain_text("Row 2: New is now Skipped")
-    await expect(page.get_by_role("button", name="Import 0 rows")).to_be_disabled()
+    await expect(page.get_by_role("button", name="Nothing to import")).to_be_disabled()
     await expect(page.get_by_text("No row is ready")).to_be_visible()
     await _is_well_made(page)
 

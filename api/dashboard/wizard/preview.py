@@ -10,6 +10,7 @@ from msgspec import Struct
 from api.dashboard.pages import see, show
 from api.dashboard.paging import Paging, page_of
 from api.dashboard.visit import Visit
+from api.dashboard.wizard.extent import Extent, extent
 from api.dashboard.wizard.lines import Reader
 from api.dashboard.wizard.problems import problems_of
 from api.dashboard.wizard.steps import STEPS
@@ -55,6 +56,7 @@ async def show_preview(
 ) -> web.StreamResponse:
     """``problem``: why nothing was imported yet; ``differences`` from what was shown then."""
     query, counts = visit.request.query, kept.preview.counts
+    reach = extent(kept.preview.rows)
     content_type = await visit.service.repository.fresh_content_type(
         visit.scope, kept.wish.content_type_slug
     )
@@ -82,7 +84,8 @@ async def show_preview(
         lines=[reader.line(index) for index in page],
         problems=problems_of(kept.preview),
         most_problems=MOST_PROBLEMS,
-        offer=offer(counts),
+        extent=reach,
+        offer=offer(counts, reach),
         hindrance=hindrance(counts, update=kept.wish.options.update),
         problem=problem,
         differences=differences,
@@ -101,14 +104,16 @@ def _tabs(counts: Counts, total: int) -> list[Tab]:
     return [Tab("", "All", total), *(tab for tab in tabs if tab.count)]
 
 
-def offer(counts: Counts) -> str:
+def offer(counts: Counts, reach: Extent) -> str:
     """What the button says, and does."""
+    if not counts.ready:
+        return "Nothing to import"
     parts = []
-    if counts.new or not counts.update:
-        parts.append(f"import {_rows(counts.new)}")
-    if counts.update:
-        entries = "entry" if counts.update == 1 else "entries"
-        parts.append(f"update {counts.update:,} {entries}")
+    if reach.new:
+        parts.append(f"import {_rows(reach.rows_of_new)}")
+    if reach.updated:
+        entries = "entry" if reach.updated == 1 else "entries"
+        parts.append(f"update {reach.updated:,} {entries}")
     done = " and ".join(parts)
     if counts.error:
         done += f", leave out {counts.error:,} with errors"

@@ -11,6 +11,7 @@ from msgspec import Struct
 from api.dashboard.pages import EDIT, Form, see, show
 from api.dashboard.paging import Paging, page_of
 from api.dashboard.visit import Visit
+from api.dashboard.wizard.extent import reverted
 from api.dashboard.wizard.steps import (
     STEPS,
     actor_of,
@@ -58,6 +59,7 @@ async def result(visit: Visit) -> web.StreamResponse:
         paging=paging,
         rows=rows[paging.first - 1 : paging.last] if not paging.is_beyond else [],
         deleted={one.entry_id for one in done.reverted.deleted} if done.reverted else (),
+        reverting=reverted(done),
         may_edit=EDIT in visit.known_caller.permissions,
     )
 
@@ -75,16 +77,16 @@ async def ask_to_revert(visit: Visit) -> web.StreamResponse:
     done = await report(visit)
     if done.reverted is not None:
         return see(result_of(visit))
-    return await show(visit, "wizard/revert.html", report=done)
+    return await show(visit, "wizard/revert.html", report=done, reverting=reverted(done))
 
 
 async def revert(visit: Visit, _form: Form) -> web.StreamResponse:
     await report(visit)
     repository = visit.service.repository
-    reverted = await revert_import(
+    undone = await revert_import(
         repository, visit.scope, import_id(visit), actor_of(visit), request_of(visit)
     )
-    await readable(visit, reverted.position)
+    await readable(visit, undone.position)
     return see(result_of(visit))
 
 

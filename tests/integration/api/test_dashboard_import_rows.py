@@ -35,3 +35,21 @@ async def test_rows_of_one_entry_are_shown_and_counted_as_one(wizard: Wizard) ->
     assert shown.count("<del>4</del>") == 1, "the entry has no 4 any more after its first row"
     assert shown.count("the same entry as row 2") == 2
     assert shown.count("the same entry as row 3") == 1
+    assert "1 new entry. 1 entry changes. 2 rows change an entry of an earlier row. 1 row" in shown
+    assert "Import 2 rows and update 1 entry<" in shown
+    assert (await wizard.run(import_id)).status == 303
+    said = "1 entry that it made is deleted, 1 entry that it changed is as before."
+    assert said in (await wizard.page(import_id)).text
+    assert said in (await wizard.page(import_id, "revert")).text
+    assert (await wizard.sent(import_id, "revert")).status == 303
+    undone = (await wizard.page(import_id)).text
+    assert "1 entry was deleted, 1 entry has its values of before" in undone
+
+
+async def test_where_there_is_nothing_to_import_the_button_says_so(wizard: Wizard) -> None:
+    import_id = await wizard.previewed(csv(HEAD, "Wrong,,,many"), *MAPPED)
+    shown = (await wizard.page(import_id, "preview")).text
+    assert re.search(r"<button[^>]* disabled [^>]*>Nothing to import<", shown)
+    import_id = await wizard.uploaded(csv(HEAD))
+    mapping = (await wizard.page(import_id, "columns", type="posts")).text
+    assert re.search(r"<button[^>]* disabled [^>]*>Nothing to import<", mapping)
