@@ -188,8 +188,8 @@ def test_a_hostile_workbook_is_refused_in_little_memory(
 @pytest.mark.parametrize(
     ("document", "said"),
     [
-        (b"Title\n" + b"x" * (15 * MIB), "more than 1,000,000 characters"),
-        (b'Title\n"' + b"x\n" * (7 * MIB), "more than 1,000,000 characters"),
+        (b"Title\n" + b"x" * (15 * MIB), "more than 2,097,152 characters"),
+        (b'Title\n"' + b"x\n" * (7 * MIB), "more than 2,097,152 characters"),
         (b"Title" + b"," * (4 * MIB), "has more than 500 columns"),
         (b"Title" + b"\n" * MIB + b"a,b", "reaches down to row 100,001"),
     ],

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from write_side.domain.entry import MAX_BYTES
 from write_side.imports.delimited import delimited_table
 from write_side.imports.files import LIMITS, NO_CHOICE, Choice, FileRefused, Limits, Table
 from write_side.imports.guard import guard
@@ -99,6 +100,12 @@ def test_damaged_utf8_is_no_other_encoding() -> None:
 def test_what_is_refused_is_told_by_its_place(text: str, said: str) -> None:
     with pytest.raises(FileRefused, match=said):
         table(text.encode(), limits=Limits(rows=2, columns=3, cell_characters=10, text_bytes=25))
+
+
+def test_a_text_as_long_as_an_entry_may_have_is_read() -> None:
+    text = "x" * MAX_BYTES
+    read = table(f'Title,Body\nLong,"{text}"\n'.encode())
+    assert read.rows[0].cells[1] == text
 
 
 texts = st.text(alphabet=st.sampled_from("a ,;\t|\"'=-\r\né\u2028{}[]0")) | st.text(
