@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Sequence
 
@@ -15,6 +16,7 @@ from write_side.handlers.checks import check_locale
 from write_side.imports.columns import columns_of
 from write_side.imports.files import Table
 from write_side.imports.outcome import Outcome, preview_row
+from write_side.imports.packing import packed
 from write_side.imports.preview import Preview, PreviewRow, counted
 from write_side.imports.rows import Draft, drafts_of
 from write_side.imports.simulation import Basis, Room, simulated
@@ -50,7 +52,8 @@ async def check(repository: Repository, table: Table, wish: Wish) -> Checked:
     basis = await _basis(repository, drafts, wish, content_type)
     outcomes = await simulated(drafts, basis, wish)
     rows = tuple([preview_row(outcome) async for outcome in in_slices(outcomes)])
-    seen = Preview(_digest(table, wish, rows), counted(rows), rows)
+    digest = await asyncio.to_thread(_digest, table, wish, rows)
+    seen = Preview(digest, counted(rows), rows)
     return Checked(seen, outcomes, content_type)
 
 
@@ -79,8 +82,12 @@ async def _room(repository: Repository, wish: Wish) -> Room:
 
 
 def _digest(table: Table, wish: Wish, rows: Sequence[PreviewRow]) -> str:
-    told = (table, wish, [row.digest for row in rows])
-    return hashlib.sha256(msgspec.msgpack.encode(told)).hexdigest()
+    digest = hashlib.sha256()
+    content = packed(table)
+    told = msgspec.msgpack.encode((content.table, wish, [row.digest for row in rows]))
+    for part in (told, *content.rows, *content.texts):
+        digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.hexdigest()
 
 
 def command_of(outcome: Outcome, wish: Wish, actor: Actor) -> CreateEntry | UpdateEntry:

@@ -17,6 +17,7 @@ import msgspec
 import structlog
 
 from write_side.imports.files import LIMITS, NO_CHOICE, Choice, FileRefused, Limits, Table
+from write_side.imports.packing import unpacked
 from write_side.imports.worker import TOO_MUCH, Answer, Task
 
 AT_ONCE = 2
@@ -50,7 +51,7 @@ async def read_file(
                 await asyncio.to_thread(_fill, file, document)
             answer = await _answer(file, task)
     if answer.table is not None:
-        return answer.table
+        return await asyncio.to_thread(unpacked, answer.table)
     if answer.failure is not None:
         _log.error("a file could not be read", name=name, failure=answer.failure)
     raise FileRefused(f"{name} {answer.refusal or _UNREADABLE}")

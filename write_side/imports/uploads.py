@@ -18,6 +18,7 @@ from msgspec import Struct
 from write_side.domain.identity import Scope, is_id, new_id
 from write_side.domain.refusals import UnknownUpload
 from write_side.imports.files import NO_CHOICE, Choice, Table
+from write_side.imports.packing import Packed, packed, unpacked
 from write_side.imports.preview import Preview
 from write_side.imports.reading import read_file
 from write_side.imports.wish import Wish
@@ -82,7 +83,7 @@ async def keep_upload(
     """Raises FileRefused."""
     table = await read_file(document, file_name, choice)
     upload_id = new_id()
-    parsed = await asyncio.to_thread(_packed, table)
+    parsed = await asyncio.to_thread(_packed_table, table)
     reading = msgspec.json.encode(choice).decode()
     row = (upload_id, *_place(scope), table.name, document, reading, parsed)
     rows = await repository.recorder.fetch(_PUT, *row)
@@ -93,7 +94,11 @@ async def keep_upload(
 async def find_upload(repository: Repository, scope: Scope, upload_id: str) -> Upload:
     """Raises UnknownUpload, for one of another place too."""
     row = await _row(repository, _FIND, scope, upload_id)
-    table = await asyncio.to_thread(_unpacked, row["parsed"], Table)
+    try:
+        table = await asyncio.to_thread(_unpacked_table, row["parsed"])
+    except msgspec.DecodeError:
+        # Another version of ours has written it, yesterday.
+        raise UnknownUpload from None
     choice = msgspec.json.decode(row["reading"], type=Choice)
     return Upload(upload_id, choice, table, row["at"])
 
@@ -105,7 +110,7 @@ async def read_again(
     what was read before is kept then."""
     row = await _row(repository, _DOCUMENT, scope, upload_id)
     table = await read_file(row["document"], row["file_name"], choice)
-    parsed = await asyncio.to_thread(_packed, table)
+    parsed = await asyncio.to_thread(_packed_table, table)
     reading = msgspec.json.encode(choice).decode()
     await repository.recorder.fetch(_READ_AGAIN, upload_id, *_place(scope), reading, parsed)
     return Upload(upload_id, choice, table, row["at"])
@@ -158,6 +163,14 @@ async def _row(repository: Repository, statement: str, scope: Scope, upload_id: 
 
 def _place(scope: Scope) -> Sequence[str]:
     return (scope.workspace, scope.environment)
+
+
+def _packed_table(table: Table) -> bytes:
+    return _packed(packed(table))
+
+
+def _unpacked_table(parsed: bytes) -> Table:
+    return unpacked(_unpacked(parsed, Packed))
 
 
 def _packed(value: Struct) -> bytes:

@@ -16,6 +16,7 @@ from write_side.imports.confining import confine, end_with_reader
 from write_side.imports.delimited import delimited_table
 from write_side.imports.files import Choice, FileRefused, Limits, Table
 from write_side.imports.kinds import HEAD_BYTES, kind_of
+from write_side.imports.packing import Packed, packed
 
 TOO_MUCH = "takes too much time or memory to read: split it into several files"
 
@@ -31,7 +32,7 @@ class Task(Struct, frozen=True):
 class Answer(Struct, frozen=True):
     """One of the three. ``failure`` is what nobody foresaw, for the log."""
 
-    table: Table | None = None
+    table: Packed | None = None
     refusal: str | None = None
     failure: str | None = None
 
@@ -46,7 +47,7 @@ def main() -> None:
 
 def answer_to(task: Task, file: BinaryIO) -> Answer:
     try:
-        return Answer(table=table_in(file, task))
+        return Answer(table=packed(table_in(file, task)))
     except FileRefused as refused:
         return Answer(refusal=str(refused))
     except MemoryError:

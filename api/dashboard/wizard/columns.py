@@ -151,7 +151,7 @@ async def _show(
         table=upload.table,
         mapping=mapping,
         content_type=content_type,
-        columns=shown.columns(upload, mapping, offered),
+        columns=await shown.columns(upload, mapping, offered),
         is_large=len(mapping.targets) * len(offered) > MOST_OPTIONS,
         groups=shown.groups(offered, content_type),
         needed=shown.needed(offered, mapping),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -49,8 +50,9 @@ class Needed(Struct, frozen=True):
     is_mapped: bool
 
 
-def columns(upload: Upload, mapping: Mapping, offered: Sequence[Offer]) -> list[Column]:
-    headings, samples = upload.table.headings, uploads.samples(upload.table)
+async def columns(upload: Upload, mapping: Mapping, offered: Sequence[Offer]) -> list[Column]:
+    headings = upload.table.headings
+    samples = await asyncio.to_thread(uploads.samples, upload.table)
     errors = _errors(mapping.targets, offered)
     return [
         Column(

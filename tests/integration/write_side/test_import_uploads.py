@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import zlib
+
+import msgspec
 import pytest
 
 from tests.integration.write_side import importing
@@ -122,6 +125,17 @@ async def test_uploads_are_gone_after_a_day(magazine: Repository, database_url: 
         await find_upload(magazine, SCOPE, old.id)
     await sweep(magazine.recorder)
     assert await kept(magazine) == [new.id]
+
+
+async def test_an_upload_of_another_version_is_to_be_made_again(
+    magazine: Repository, database_url: str
+) -> None:
+    upload = await keep_upload(magazine, SCOPE, "posts.csv", FILE)
+    other = zlib.compress(msgspec.msgpack.encode(upload.table))
+    async with connected(database_url) as connection:
+        await connection.execute("UPDATE write_side.upload SET parsed = $1", other)
+    with pytest.raises(UnknownUpload, match="upload the file again"):
+        await find_upload(magazine, SCOPE, upload.id)
 
 
 async def test_a_file_that_is_none_is_not_kept(magazine: Repository) -> None:

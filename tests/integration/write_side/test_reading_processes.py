@@ -15,6 +15,7 @@ import pytest
 from tests.workbooks import workbook
 from write_side.imports import reading
 from write_side.imports.files import FileRefused, Limits, Table
+from write_side.imports.packing import packed
 from write_side.imports.reading import AT_ONCE, read_file
 from write_side.imports.worker import TOO_MUCH, Answer
 
@@ -136,7 +137,7 @@ async def test_few_workers_run_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         most = max(most, running)
         await asyncio.sleep(0.01)
         running -= 1
-        return Answer(table=Table("x.csv", ("Title",), ()))
+        return Answer(table=packed(Table("x.csv", ("Title",), ())))
 
     monkeypatch.setattr(reading, "_answer", answer)
     await asyncio.gather(*(read_file(b"Title\n", "x.csv") for _ in range(3 * AT_ONCE)))
