@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import zlib
+from typing import Any
 
 import msgspec
 import pytest
