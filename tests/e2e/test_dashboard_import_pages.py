@@ -52,8 +52,11 @@ _DROP = """async (zone, [name, text]) => {
         zone.dispatchEvent(new DragEvent(kind, given));
     }
 }"""
-_OURS = ("Failed to load resource", "Response Status Error Code 4")
-"""What the browser says of every answer that refuses something."""
+_OURS = (
+    *("Failed to load resource", "Response Status Error Code 4"),
+    *("htmx:afterRequest", "htmx:sendError"),
+)
+"""What the browser says of every answer that refuses something, and of what has none."""
 
 
 class Place(Struct):
@@ -236,8 +239,13 @@ async def test_a_workbook_goes_in_by_the_keyboard_while_the_world_changes(
     await _fits_a_small_screen(page)
     await page.get_by_text("Read as").press("Enter")
     await expect(page.get_by_label("Sheet")).to_have_value("One")
+    await page.context.set_offline(offline=True)
+    await page.get_by_role("button", name="Check 3 rows").press("Enter")
+    await expect(page.get_by_role("alert")).to_contain_text("Sending it again is safe")
+    await page.context.set_offline(offline=False)
     await page.get_by_role("button", name="Check 3 rows").press("Enter")
     await _at(page, "Preview")
+    await expect(page.get_by_role("alert")).to_be_hidden()
     await expect(page.get_by_role("heading", name="1 row has errors")).to_be_focused()
     await _fits_a_small_screen(page)
     heading = page.get_by_role("columnheader", name=LONG_FIELD)
@@ -248,6 +256,7 @@ async def test_a_workbook_goes_in_by_the_keyboard_while_the_world_changes(
     await button.press("Enter")
     said = page.get_by_role("alert")
     await expect(said).to_contain_text("Row 2: New is now Skipped")
+    await expect(page).to_have_url(re.compile("/preview$"))
     await expect(page.get_by_role("button", name="Nothing to import")).to_be_disabled()
     await expect(page.get_by_text("No row is ready")).to_be_visible()
     await _is_well_made(page)

@@ -96,6 +96,16 @@
     });
   }
 
+  // A form or a link that nobody answers: said until it is sent again.
+  for (const name of ["htmx:beforeSend", "htmx:sendError", "htmx:timeout"]) {
+    document.addEventListener(name, (event) => {
+      const unreached = document.getElementById("unreached");
+      if (!unreached || event.detail.requestConfig.elt.querySelector("[data-stale]")) return;
+      unreached.hidden = name === "htmx:beforeSend";
+      if (!unreached.hidden) unreached.scrollIntoView({ block: "nearest" });
+    });
+  }
+
   document.addEventListener("htmx:xhr:progress", (event) => {
     const bar = event.target.querySelector?.("progress[data-upload]");
     const { lengthComputable, loaded, total } = event.detail;
