@@ -72,6 +72,9 @@ WHERE (e.workspace, e.environment) = ($1, $2)
       SELECT id FROM write_side.content_type_claim
       WHERE (workspace, environment) = ($1, $2) AND ($3::text[] = '{}' OR slug = ANY ($3)))
   AND e.language = $4 AND e.slug_hash = ANY ($5)"""
+_ENTRIES_BY_SLUG_IN_ANY = _ENTRIES_BY_SLUG.replace(
+    "e.language = $4 AND e.slug_hash = ANY ($5)", "e.slug_hash = ANY ($4)"
+)
 _KEY = """
 SELECT id FROM write_side.key_claim WHERE workspace = $1 AND name = $2 AND NOT revoked"""
 _BEGINNING = """
@@ -217,18 +220,16 @@ class Repository:
         return {row["id"]: row["slug"] for row in rows}
 
     async def entries_by_slug(
-        self, scope: Scope, types: Sequence[str], language: str, slugs: Iterable[str]
+        self, scope: Scope, types: Sequence[str], language: str | None, slugs: Iterable[str]
     ) -> dict[str, list[tuple[str, str]]]:
-        """Slug → (entry id, slug of its type) of those that have it; no types: any type."""
+        """Slug → (entry id, slug of its type) of those that have it; no types: any type, no
+        language: any language."""
         hashes = {slug_hash(slug): slug for slug in slugs}
-        rows = await self.recorder.fetch(
-            _ENTRIES_BY_SLUG,
-            scope.workspace,
-            scope.environment,
-            list(types),
-            language,
-            list(hashes),
-        )
+        place = (scope.workspace, scope.environment, list(types))
+        if language is None:
+            rows = await self.recorder.fetch(_ENTRIES_BY_SLUG_IN_ANY, *place, list(hashes))
+        else:
+            rows = await self.recorder.fetch(_ENTRIES_BY_SLUG, *place, language, list(hashes))
         found: dict[str, list[tuple[str, str]]] = {}
         for row in rows:
             found.setdefault(hashes[row["slug_hash"]], []).append((row["id"], row["slug"]))

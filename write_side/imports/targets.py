@@ -119,7 +119,8 @@ async def look_up(
     language: str,
     repository: Repository,
 ) -> Targets:
-    """One query for all ids, one for all files, one for each set of types that fields take."""
+    """One query for all ids, one for all files, one or two for each set of types that fields
+    take."""
     names: dict[tuple[str, ...], set[str]] = {}
     ids: set[str] = set()
     has_media = False
@@ -135,11 +136,26 @@ async def look_up(
             )
     types = await repository.types_of_entries(scope, ids.union(*names.values()))
     by_slug = {
-        to: await repository.entries_by_slug(scope, to, language, found)
+        to: await _by_slug(found - types.keys(), to, own, own_type, scope, language, repository)
         for to, found in names.items()
     }
     files = await _files(scope, repository) if has_media else {}
     return Targets(types, by_slug, own, own_type, files)
+
+
+async def _by_slug(
+    names: set[str],
+    to: tuple[str, ...],
+    own: Mapping[str, str],
+    own_type: str,
+    scope: Scope,
+    language: str,
+    repository: Repository,
+) -> dict[str, list[tuple[str, str]]]:
+    """In the import's language, and in all others what that has not."""
+    found = await repository.entries_by_slug(scope, to, language, names)
+    lacking = names - found.keys() - (own.keys() if not to or own_type in to else set())
+    return found | (await repository.entries_by_slug(scope, to, None, lacking) if lacking else {})
 
 
 def _held_all_the_same(cell: Cell, held: Raw, reason: str) -> Raw:

@@ -368,6 +368,32 @@ async def test_serials_are_dates_where_the_file_is_a_workbook(repository: Reposi
         assert [error[:2] for error in errors(shown)] == [(2, "Live")]
 
 
+async def test_references_are_sought_in_the_imports_language_and_then_in_all(
+    magazine: Repository,
+) -> None:
+    bob = [await create(magazine, "authors", "Bob", language=each) for each in ("de-DE", "fr-FR")]
+    eve = await create(magazine, "authors", "Eve", language="de-DE")
+    for slug in ("ada", "bob"):
+        await create(magazine, "topics", slug, language="de-DE")
+    text = "Title,Body,Author\nOne,x,bob\nTwo,x,eve\n"
+    await imported(magazine, text, language="fr-FR")
+    made = await magazine.entries_by_slug(SCOPE, ["posts"], "fr-FR", ["one", "two"])
+    one, two = [await magazine.entry(SCOPE, made[slug][0][0]) for slug in ("one", "two")]
+    ids = [values(one)["author"], values(two)["author"]]
+    assert ids == [f'"{bob[1].entry_id}"', f'"{eve.entry_id}"']
+    several = "Title,Body,Author,About\nThree,x,bob,\nFour,x,,bob\nFive,x,nobody,ada\n"
+    shown = await seen(magazine, several)
+    ambiguous = "is ambiguous: {} entries have the slug 'bob', give the id"
+    assert errors(shown) == [
+        (2, "Author", f"'bob' {ambiguous.format(2)}"),
+        (3, "About", f"'bob' {ambiguous.format(3)}"),
+        (
+            *(4, "Author"),
+            "'nobody' names no entry: there is none of type authors with the id or slug 'nobody'",
+        ),
+    ]
+
+
 async def test_a_row_that_is_too_large_says_so(magazine: Repository) -> None:
     big = Table(
         "x.csv", ("Title", "Body"), (Row(2, ("Big", "x" * MAX_BYTES)), Row(3, ("Small", "x")))
