@@ -56,7 +56,7 @@ async def simulated(drafts: Sequence[Draft], basis: Basis, wish: Wish) -> list[O
     excluded: dict[int, list[Note]] = {}
     for _ in range(ROUNDS):
         outcomes = await _Round(basis, wish, excluded).of(drafts)
-        failing = _dangling(outcomes) if wish.options.ready_only else {}
+        failing = _dangling(outcomes, excluded) if wish.options.ready_only else {}
         if not failing:
             return outcomes
         excluded |= failing
@@ -199,29 +199,40 @@ def _state(outcome: Outcome) -> State:
     return "unchanged" if same_own and not outcome.values else "update"
 
 
-def _dangling(outcomes: Sequence[Outcome]) -> dict[int, list[Note]]:
-    """Ready rows that refer to rows which are not, and those that refer to them in turn."""
-    provided: dict[str, int] = {}
+def _dangling(
+    outcomes: Sequence[Outcome], excluded: Mapping[int, list[Note]]
+) -> dict[int, list[Note]]:
+    """Ready rows that refer to rows which are not, and those that refer to them in turn.
+
+    A slug that a row gives up may be had by a later one, which was skipped or an update: what
+    refers to it waits for the next round.
+    """
+    providers: dict[str, set[int]] = {}
     waiting: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
-        if outcome.state == "new":
-            provided[outcome.draft.slug] = outcome.draft.number
+        if _may_provide(outcome) and outcome.draft.number not in excluded:
+            providers.setdefault(outcome.draft.slug, set()).add(outcome.draft.number)
         if not outcome.failed:
             for slug in outcome.references:
                 waiting.setdefault(slug, []).append(outcome)
-    lost = [slug for slug in waiting if slug not in provided]
+    lost = [slug for slug in waiting if slug not in providers]
     failing: dict[int, list[Note]] = {}
     while lost:
         slug = lost.pop()
         for outcome in waiting.get(slug, ()):
             reason = f"refers to the row with the slug {slug!r}, which has errors"
-            failing.setdefault(outcome.draft.number, []).append(
-                outcome.references[slug].note(reason)
-            )
-            own = outcome.draft.slug
-            if outcome.state == "new" and provided.pop(own, None) is not None:
+            number, own = outcome.draft.number, outcome.draft.slug
+            failing.setdefault(number, []).append(outcome.references[slug].note(reason))
+            left = providers.get(own, set())
+            if left == {number}:
                 lost.append(own)
+            left.discard(number)
     return failing
+
+
+def _may_provide(outcome: Outcome) -> bool:
+    """As a new row it would fail again, if it has; as an update it may have failed for that."""
+    return not outcome.failed or outcome.before is not None
 
 
 def _lack(column: int | None, heading: str, *, is_published: bool) -> Note:

@@ -167,6 +167,22 @@ async def test_a_reference_to_a_row_with_errors_is_one_where_only_ready_rows_are
     assert report.rows[2].note == "Views takes a number, such as 1234.5 or 1,234.5"
 
 
+@pytest.mark.parametrize("update", [False, True])
+async def test_what_refers_to_a_slug_that_a_later_row_can_have_is_imported(
+    magazine: Repository, *, update: bool
+) -> None:
+    file = "Title,Slug,Body,Views,Related\nA,t,x,,x\nB,t,x,,\nC,c,x,,t\nX,x,x,bad,\n"
+    shown = await seen(magazine, file, ready_only=True, update=update)
+    assert states(shown) == ["error", "new", "new", "error"]
+    worse = file.replace("B,t,x,,", "B,t,x,bad,")
+    shown = await seen(magazine, worse, ready_only=True, update=update)
+    assert states(shown) == ["error"] * 4
+    report = await imported(magazine, file, ready_only=True, update=update)
+    assert report.created == 2
+    made = await entries(magazine, "t", "c")
+    assert values(made["c"])["related"] == f'["{made["t"].id}"]'
+
+
 async def test_a_chain_of_references_to_a_row_with_errors_of_any_length_is_told(
     magazine: Repository,
 ) -> None:
