@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 from aiohttp import web
@@ -13,7 +14,14 @@ from api.dashboard.wizard.steps import actor_of, readable, request_of, result_of
 from write_side.imports.columns import MappingRefused
 from write_side.imports.job import Changed, run_import
 from write_side.imports.preview import Difference
-from write_side.imports.uploads import Previewed, Upload, find_preview, keep_preview
+from write_side.imports.uploads import (
+    Previewed,
+    Upload,
+    drop_upload,
+    find_preview,
+    keep_preview,
+)
+from write_side.store.conflicts import StoreUnavailable
 
 _OTHERWISE = (
     "Nothing was imported: another preview was made of this file since, perhaps in another tab"
@@ -39,6 +47,9 @@ async def run(visit: Visit, upload: Upload, form: Form) -> web.StreamResponse:
         return see(visit.link("imports", upload.id, "columns"))
     if isinstance(done, Changed):
         return await _show_changes(visit, upload, kept, done)
+    # The file is in the log now. Where it stays for once, it is swept up in a day.
+    with contextlib.suppress(StoreUnavailable):
+        await drop_upload(repository, scope, upload.id)
     await readable(visit, done.position)
     return see(result_of(visit))
 

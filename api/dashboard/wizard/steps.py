@@ -11,7 +11,7 @@ from api.dashboard.pages import EDIT, Action, Form, Handler, action, page, see
 from api.dashboard.visit import Visit
 from api.dashboard.wizard.places import place
 from write_side.domain.identity import Actor, is_id
-from write_side.domain.refusals import UnknownImport
+from write_side.domain.refusals import UnknownImport, UnknownUpload
 from write_side.imports.report import Report, import_report
 from write_side.imports.uploads import Upload, find_upload
 
@@ -25,10 +25,7 @@ def step(handler: Step) -> Handler:
     """A page on an upload. What has been imported has a result, and nothing before it any more."""
 
     async def opened(visit: Visit) -> web.StreamResponse:
-        if await is_imported(visit):
-            return see(result_of(visit))
-        async with place(visit, "working"):
-            return await handler(visit, await _upload(visit))
+        return await _on_upload(visit, lambda upload: handler(visit, upload))
 
     return page(EDIT, opened)
 
@@ -37,10 +34,7 @@ def form_step(handler: FormStep) -> Handler:
     """The same for a form."""
 
     async def opened(visit: Visit, form: Form) -> web.StreamResponse:
-        if await is_imported(visit):
-            return see(result_of(visit))
-        async with place(visit, "working"):
-            return await handler(visit, await _upload(visit), form)
+        return await _on_upload(visit, lambda upload: handler(visit, upload, form))
 
     checked: Action = opened
     return action(EDIT, checked)
@@ -75,6 +69,20 @@ async def is_imported(visit: Visit) -> bool:
     found = await visit.service.repository.find_import(import_id(visit))
     place = (visit.scope.workspace, visit.scope.environment)
     return found is not None and (found[0].workspace, found[0].environment) == place
+
+
+async def _on_upload(
+    visit: Visit, work: Callable[[Upload], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    """An upload that goes meanwhile has been imported, as where a button was pressed twice."""
+    if not await is_imported(visit):
+        try:
+            async with place(visit, "working"):
+                return await work(await _upload(visit))
+        except UnknownUpload:
+            if not await is_imported(visit):
+                raise
+    return see(result_of(visit))
 
 
 async def _upload(visit: Visit) -> Upload:

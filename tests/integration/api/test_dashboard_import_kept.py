@@ -1,0 +1,50 @@
+"""What the import wizard keeps of a file: nothing once it is imported."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from api.dashboard.visit import Visit
+from api.dashboard.wizard import steps
+from tests.integration.api.dashboard import signed_in
+from tests.integration.api.serving import Server
+from tests.integration.api.wizard import OWN, Wizard, csv
+from tests.integration.projector.given import Given
+from tests.integration.write_side.holding import connected
+
+ROWS = csv("Title,Slug,Status", "New,,draft")
+
+
+@pytest.fixture
+async def wizard(server: Server, acme: Given) -> AsyncIterator[Wizard]:
+    await acme.content_type()
+    await server.caught_up()
+    async with signed_in(server) as browser:
+        yield Wizard(browser)
+
+
+async def test_a_file_that_was_imported_is_kept_no_longer(
+    wizard: Wizard, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = await wizard.uploaded(ROWS)
+    import_id = await wizard.previewed(ROWS, *OWN)
+    digest = await wizard.digest(import_id)
+    assert (await wizard.run(import_id, digest)).status == 303
+    async with connected(server.url) as connection:
+        kept = await connection.fetch("SELECT id::text FROM write_side.upload")
+    assert [row["id"] for row in kept] == [begun]
+
+    # Pressed twice, and the second time seen before the first one has imported it.
+    seen: list[bool] = []
+    is_imported = steps.is_imported
+
+    async def late(visit: Visit) -> bool:
+        seen.append(await is_imported(visit))
+        return seen[-1] and len(seen) > 1
+
+    monkeypatch.setattr(steps, "is_imported", late)
+    again = await wizard.run(import_id, digest)
+    where = f"/dashboard/imports/{import_id}"
+    assert (again.status, again.headers["Location"], seen) == (303, where, [True, True])
