@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 import msgspec
 from msgspec import Raw, Struct
 
+from api.dashboard.pointing import POINTING, in_names
 from read_side.content_types import FieldRow
 from read_side.rendering import Stage
 from write_side.domain.history import Change, FieldChange
@@ -34,10 +35,13 @@ class Step(Struct, frozen=True):
 
 
 def steps(
-    changes: Iterable[Change], fields: Iterable[FieldRow], stages: Iterable[Stage]
+    changes: Iterable[Change],
+    fields: Iterable[FieldRow],
+    stages: Iterable[Stage],
+    pointed: Mapping[str, str],
 ) -> list[Step]:
-    """What the type no longer has goes by its slug, or its id."""
-    names = {field.slug: field.name for field in fields}
+    """What the type no longer has goes by its slug, or its id; ``pointed``: id → name."""
+    known = {field.slug: field for field in fields}
     stage_names = {stage.id: stage.name for stage in stages}
     return [
         Step(
@@ -45,24 +49,46 @@ def steps(
             change.at,
             change.actor,
             change.action,
-            [_difference(one, names, stage_names) for one in change.fields],
+            [_difference(one, known, stage_names, pointed) for one in change.fields],
         )
         for change in changes
     ]
 
 
 def _difference(
-    change: FieldChange, names: Mapping[str, str], stages: Mapping[str, str]
+    change: FieldChange,
+    fields: Mapping[str, FieldRow],
+    stages: Mapping[str, str],
+    pointed: Mapping[str, str],
 ) -> Difference:
-    path, locale = change.field, ""
-    if path.startswith("translations."):
-        _, locale, path = path.split(".", 2)
+    path, locale = _place(change)
     before, after = _text(change.before), _text(change.after)
     if path == "stage":
         before, after = (one and stages.get(one, one) for one in (before, after))
     slug = path.removeprefix("fields.")
-    name = _NAMES[path] if path in _NAMES else names.get(slug, slug)
+    field = None if path in _NAMES else fields.get(slug)
+    if field is not None and field.type in POINTING:
+        before = _cut(in_names(change.before, pointed)) or before
+        after = _cut(in_names(change.after, pointed)) or after
+    name = _NAMES.get(path, field.name if field else slug)
     return Difference(name, locale, before, after)
+
+
+def values_of(changes: Iterable[Change], fields: Iterable[FieldRow]) -> Iterator[tuple[str, Raw]]:
+    """All values before and after, with the types of their fields."""
+    kinds = {f"fields.{field.slug}": field.type for field in fields}
+    for change in changes:
+        for one in change.fields:
+            kind = kinds.get(_place(one)[0], "")
+            yield from ((kind, one.before), (kind, one.after))
+
+
+def _place(change: FieldChange) -> tuple[str, str]:
+    """Path and locale."""
+    if not change.field.startswith("translations."):
+        return change.field, ""
+    _, locale, path = change.field.split(".", 2)
+    return path, locale
 
 
 def _text(value: Raw) -> str | None:
@@ -71,4 +97,8 @@ def _text(value: Raw) -> str | None:
     if raw in (b"null", b'""'):
         return None
     text = msgspec.json.decode(raw, type=str) if raw.startswith(b'"') else raw.decode()
+    return _cut(text)
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= LONGEST else text[:LONGEST] + "…"

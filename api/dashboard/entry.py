@@ -8,10 +8,11 @@ from aiohttp import web
 from msgspec import Raw, Struct
 
 from api import parameters
-from api.dashboard.changes import Step, steps
+from api.dashboard.changes import Step, steps, values_of
 from api.dashboard.entries import stage_of
 from api.dashboard.pages import show
 from api.dashboard.past import as_it_was
+from api.dashboard.pointing import names_of
 from api.dashboard.values import Known, Shown, pointed_at, shown
 from api.dashboard.visit import Visit
 from read_side.browsing import Looked, look_at, media_files, titles
@@ -38,7 +39,7 @@ async def page(visit: Visit) -> web.StreamResponse:
     at = parameters.as_of({"asOf": query.get("asOf", "")})
     looked = await _looked(visit, entry_id, locale, at)
     stages = await _stages(visit, looked)
-    changes = await _history(visit, looked, stages, query.get("before", ""))
+    changes = await _history(visit, looked, stages, query.get("before", ""), locale)
     return await show(
         visit,
         "entry.html",
@@ -95,7 +96,7 @@ async def _lines(visit: Visit, looked: Looked, locale: str) -> list[Line]:
 
 
 async def _history(
-    visit: Visit, looked: Looked, stages: tuple[Stage, ...], before: str
+    visit: Visit, looked: Looked, stages: tuple[Stage, ...], before: str, locale: str
 ) -> list[Step]:
     """Of the log, which may be a change ahead of what is shown; in the past, nothing later."""
     number = int(before) if before.isascii() and before.isdigit() and len(before) < 9 else None
@@ -104,4 +105,5 @@ async def _history(
         number = latest if number is None else min(number, latest)
     asked = Asked(looked.entry.id, limit=CHANGES, before=number)
     [changes] = await histories(visit.service.repository, visit.scope, [asked])
-    return steps(changes, looked.definition, stages)
+    names = await names_of(visit, values_of(changes, looked.definition), locale)
+    return steps(changes, looked.definition, stages, names)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 from msgspec import Raw, Struct
 
+from api.dashboard.pointing import POINTING, in_names
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
 from write_side.imports.columns import NOTHING, OWN
@@ -51,10 +52,14 @@ class Reader:
         kept: Previewed,
         content_type: ContentType,
         entries: Mapping[str, Entry],
+        names: Mapping[str, str],
     ) -> None:
+        """``names``: of what the entries point at, by id."""
         self._table = upload.table
         self._preview = kept.preview
         self._entries = entries
+        self._pointed = names
+        self._kinds = {field.slug: field.type for field in content_type.value_fields}
         self._own: dict[str, int] = {
             target: n for n, target in enumerate(kept.wish.targets) if target in OWN
         }
@@ -82,7 +87,10 @@ class Reader:
                 row, cells, "Status", row.status, before.status if before else None
             ),
             cells=[
-                _cell(row, number, target, name, shown(cells.cells[number]), _field(before, target))
+                _cell(
+                    *(row, number, target, name, shown(cells.cells[number])),
+                    self._field(before, target),
+                )
                 for (number, target), name in zip(self._fields, self.names, strict=True)
             ],
             reasons=(
@@ -90,6 +98,20 @@ class Reader:
                 *(() if first == row.number else (f"the same entry as row {first:,}",)),
             ),
         )
+
+    def _field(self, entry: Entry | None, slug: str) -> str | None:
+        """A field's value in one line; texts as they are, all others as JSON."""
+        if entry is None:
+            return None
+        stored = entry.fields.get(slug, Raw(b"null"))
+        if self._kinds.get(slug) in POINTING:
+            return shown(in_names(stored, self._pointed))
+        value = msgspec.json.decode(stored)
+        if value is None or value in ("", []):
+            return ""
+        if isinstance(value, list) and all(isinstance(one, str) for one in value):
+            return shown(", ".join(value))
+        return shown(value if isinstance(value, str) else bytes(stored).decode())
 
     def _own_cell(
         self, row: PreviewRow, cells: Row, target: str, will_be: str, before: str | None
@@ -127,16 +149,3 @@ def _reasons(notes: Sequence[Note]) -> tuple[str, ...]:
         note.reason if note.column is not None else f"{note.heading} {note.reason}".strip()
         for note in notes
     )
-
-
-def _field(entry: Entry | None, slug: str) -> str | None:
-    """A field's value in one line; texts as they are, all others as JSON."""
-    if entry is None:
-        return None
-    stored = entry.fields.get(slug, Raw(b"null"))
-    value = msgspec.json.decode(stored)
-    if value is None or value in ("", []):
-        return ""
-    if isinstance(value, list) and all(isinstance(one, str) for one in value):
-        return shown(", ".join(value))
-    return shown(value if isinstance(value, str) else bytes(stored).decode())

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from aiohttp import web
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from api.dashboard.pages import see, show
 from api.dashboard.paging import Paging, page_of
+from api.dashboard.pointing import names_of
 from api.dashboard.visit import Visit
 from api.dashboard.wizard.extent import Extent, extent
 from api.dashboard.wizard.lines import Reader
 from api.dashboard.wizard.problems import problems_of
 from api.dashboard.wizard.steps import STEPS
+from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
 from write_side.imports.preview import Counts, Difference, State
 from write_side.imports.uploads import Previewed, Upload, find_preview
@@ -67,7 +69,9 @@ async def show_preview(
     rows = max(5, min(ROWS, CELLS // len(upload.table.headings)))
     paging = Paging(page_of(query.get("page", "")), len(chosen), rows)
     page = chosen[paging.first - 1 : paging.last] if not paging.is_beyond else []
-    reader = Reader(upload, kept, content_type, await _entries(visit, kept, page))
+    entries = await _entries(visit, kept, page)
+    names = await names_of(visit, _values(content_type, entries.values()))
+    reader = Reader(upload, kept, content_type, entries, names)
     return await show(
         visit,
         "wizard/preview.html",
@@ -97,6 +101,14 @@ async def _entries(visit: Visit, kept: Previewed, page: Sequence[int]) -> Mappin
     rows = [kept.preview.rows[index] for index in page]
     ids = {row.entry_id for row in rows if row.state == "update" and row.entry_id}
     return await visit.service.repository.entries(visit.scope, ids)
+
+
+def _values(content_type: ContentType, entries: Iterable[Entry]) -> Iterator[tuple[str, Raw]]:
+    """With the types of their fields."""
+    for entry in entries:
+        for field in content_type.value_fields:
+            if field.slug in entry.fields:
+                yield field.type, entry.fields[field.slug]
 
 
 def _tabs(counts: Counts, total: int) -> list[Tab]:

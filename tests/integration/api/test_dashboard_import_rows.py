@@ -11,10 +11,12 @@ from tests.integration.api.dashboard import signed_in
 from tests.integration.api.serving import Server
 from tests.integration.api.wizard import OWN, Wizard, csv
 from tests.integration.projector.given import Given, raws
+from write_side import commands as c
 from write_side.domain.definition import Field
 
 HEAD = "Title,Slug,Status,Views"
 MAPPED = (*OWN, "views")
+_BEFORE = re.compile("<del>(.*?)</del>")
 _STATE = re.compile(r'<tr role="row" class="(\w+)">')
 
 
@@ -44,6 +46,38 @@ async def test_rows_of_one_entry_are_shown_and_counted_as_one(wizard: Wizard) ->
     assert (await wizard.sent(import_id, "revert")).status == 303
     undone = (await wizard.page(import_id)).text
     assert "1 entry was deleted, 1 entry has its values of before" in undone
+
+
+async def test_what_an_entry_points_at_is_shown_by_its_name(
+    server: Server, wizard: Wizard, acme: Given
+) -> None:
+    about = Field("about", "About", "reference", multiple=True)
+    await acme.content_type(about, Field("cover", "Cover", "media"), slug="pages")
+    await acme.does(
+        c.PutMedia,
+        workspace="acme",
+        media_id="c1",
+        url="https://cdn.example.com/h.png",
+        name="harbour.png",
+        content_type="image/png",
+    )
+    old = await acme.entry("old", type_slug="pages", title="Old & gold")
+    gone = await acme.entry("gone", type_slug="pages")
+    fields = raws(about=[old, gone], cover="c1")
+    page = await acme.entry("page", type_slug="pages", fields=fields)
+    await acme.does(c.DeleteEntry, scope=acme.scope, entry_id=gone)
+    await server.caught_up()
+    import_id = await wizard.uploaded(csv("Title,About,Cover", "Page,,"), type="pages")
+    chosen = {"type": "pages", "update": "yes"}
+    assert (await wizard.mapped(import_id, "Title", "about", "cover", **chosen)).status == 303
+    before = _BEFORE.findall((await wizard.page(import_id, "preview")).text)
+    assert before == [f"Old &amp; gold, {gone}", "harbour.png"]
+
+    assert (await wizard.run(import_id)).status == 303
+    history = (await wizard.browser.get(f"/dashboard/entries/{page}")).text
+    for kind in ("After", "Before"):
+        assert f"{kind}: </span>Old &amp; gold, {gone}<" in history
+        assert f"{kind}: </span>harbour.png<" in history
 
 
 async def test_where_there_is_nothing_to_import_the_button_says_so(wizard: Wizard) -> None:
