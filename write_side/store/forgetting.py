@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 
 import structlog
@@ -55,7 +55,8 @@ async def sweep(recorder: Recorder) -> None:
 
 @asynccontextmanager
 async def forgetting(recorder: Recorder) -> AsyncIterator[None]:
-    """Each hour, beginning within one, so that processes that start together do not meet."""
+    """Sweep up now, and do all of it each hour, beginning within one, so that processes that start
+    together do not meet."""
     task = asyncio.create_task(_each_hour(recorder), name="forgetting")
     try:
         yield
@@ -66,11 +67,21 @@ async def forgetting(recorder: Recorder) -> AsyncIterator[None]:
 
 
 async def _each_hour(recorder: Recorder) -> None:
+    # The process before this one may have died of what it left behind.
+    await _tried(sweep(recorder))
     await asyncio.sleep(random.uniform(0, EVERY))  # noqa: S311
     while True:
-        try:
-            _log.info("commands forgotten", commands=await forget_commands(recorder))
-            await sweep(recorder)
-        except Exception as error:
-            _log.warning("commands are not forgotten", fault=repr(error))
+        await _tried(_all(recorder))
         await asyncio.sleep(EVERY)
+
+
+async def _all(recorder: Recorder) -> None:
+    _log.info("commands forgotten", commands=await forget_commands(recorder))
+    await sweep(recorder)
+
+
+async def _tried(work: Awaitable[None]) -> None:
+    try:
+        await work
+    except Exception as error:
+        _log.warning("commands are not forgotten", fault=repr(error))

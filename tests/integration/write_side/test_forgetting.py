@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.integration.write_side.holding import connected
+from tests.integration.write_side.holding import connected, until
 from write_side.store.forgetting import forget_commands, forgetting
 from write_side.store.recorder import Recorder
 
@@ -12,6 +12,10 @@ _FILL = """
 INSERT INTO write_side.command (key, digest, originator_id, originator_version, events, at)
 SELECT prefix || n, '', 'entry/x', 1, 1, now() - make_interval(hours => age)
 FROM generate_series(1, 25) n, (VALUES ('http/', 47), ('', 49), ('import/', 1000)) k(prefix, age)"""
+_STAGE = """
+INSERT INTO write_side.staged_event
+SELECT gen_random_uuid(), 1, 'x', 1, 't', '{}', now() - make_interval(mins => age)
+FROM (VALUES (10), (70)) AS ages(age)"""
 _LEFT = """
 SELECT split_part(key, '/', 1), count(*) FROM write_side.command GROUP BY 1 ORDER BY 1"""
 
@@ -37,6 +41,19 @@ async def test_two_that_forget_at_once_share_the_work(
         await forget_commands(recorder)
         left = [tuple(row) for row in await connection.fetch(_LEFT)]
     assert left == [("http", 25), ("import", 25)]
+
+
+async def test_what_was_left_behind_is_swept_up_at_the_start(
+    recorder: Recorder, database_url: str
+) -> None:
+    async with connected(database_url) as connection:
+        await connection.execute(_STAGE)
+
+        async def is_swept() -> bool:
+            return len(await connection.fetch("SELECT FROM write_side.staged_event")) == 1
+
+        async with forgetting(recorder):
+            await until(is_swept)
 
 
 async def test_it_can_be_told_to_stop(recorder: Recorder) -> None:
