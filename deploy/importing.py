@@ -56,6 +56,10 @@ def lines_of_revert(reverted: Reverted) -> Iterator[str]:
         f"the import {reverted.import_id} was taken back: {len(reverted.deleted)} deleted, "
         f"{len(reverted.restored)} restored"
     )
+    if reverted.restored:
+        yield (
+            "times are not taken back: what is published again by this has been published since now"
+        )
     if reverted.deleted:
         yield "references of other entries to those that were deleted are left as they are"
     yield from (f"{_left(entry)}: left as it is" for entry in reverted.changed_since)

@@ -46,6 +46,7 @@ async def test_rows_of_one_entry_are_shown_and_counted_as_one(wizard: Wizard) ->
     assert (await wizard.sent(import_id, "revert")).status == 303
     undone = (await wizard.page(import_id)).text
     assert "1 entry was deleted, 1 entry has its values of before" in undone
+    assert "Times are not taken back" in undone
 
 
 async def test_what_an_entry_points_at_is_shown_by_its_name(

@@ -150,6 +150,7 @@ def test_an_import_updates_is_sent_again_and_is_taken_back(typed: Typed) -> None
     before = events(typed)
     assert done(typed("import", "--revert", "i-2")) == [
         "the import i-2 was taken back: 1 deleted, 1 restored",
+        "times are not taken back: what is published again by this has been published since now",
         "references of other entries to those that were deleted are left as they are",
     ]
     assert events(typed) == before + 3
