@@ -162,6 +162,11 @@ def _recorded(checked: Checked) -> Iterator[ImportedRow]:
     for row in checked.preview.rows:
         errors = [note for note in row.notes if note.severity == "error"]
         said = "; ".join(f"{note.heading} {note.reason}".strip() for note in errors)
-        yield ImportedRow(
-            row.number, _OUTCOMES[row.state], row.entry_id, row.slug, said[:LONGEST_NOTE]
-        )
+        yield ImportedRow(row.number, _OUTCOMES[row.state], row.entry_id, row.slug, _cut(said))
+
+
+def _cut(note: str) -> str:
+    """Between words, and seen to be cut."""
+    if len(note) <= LONGEST_NOTE:
+        return note
+    return note[: LONGEST_NOTE - 1].rsplit(" ", 1)[0] + "…"

@@ -29,7 +29,7 @@ from write_side.domain.entry import Entry
 from write_side.domain.events import EntryCreated, EntryUpdated, ImportRecorded
 from write_side.domain.identity import Actor
 from write_side.imports.check import Checked, check
-from write_side.imports.job import Changed, run_import
+from write_side.imports.job import LONGEST_NOTE, Changed, run_import
 from write_side.repository import Repository
 from write_side.store import staging
 from write_side.store.append import slug_hash
@@ -65,6 +65,21 @@ async def test_an_import_is_one_stretch_of_the_log_by_one_actor(magazine: Reposi
     assert [row.outcome for row in report.rows] == ["updated", "unchanged", "new"]
     assert await staged(magazine) == 0
     await check_store(magazine)
+
+
+async def test_what_is_wrong_with_a_row_is_seen_to_be_cut_where_it_is_long(
+    magazine: Repository,
+) -> None:
+    author = "-".join(["nobody"] * 30)
+    file = f"Title,Body,Views,Author,About,Related,Cover\nOne,x,many,{author},{author},no,none\n"
+    shown = await seen(magazine, file + "Two,x,2,,,,\n")
+    said = "; ".join(f"{note.heading} {note.reason}" for note in shown.rows[0].notes)
+    assert len(said) > LONGEST_NOTE
+    report = await imported(magazine, file + "Two,x,2,,,,\n", ready_only=True)
+    note = report.rows[0].note
+    assert note.endswith("…")
+    assert len(note) <= LONGEST_NOTE
+    assert said.startswith(f"{note[:-1]} ")
 
 
 async def test_what_was_agreed_to_is_imported(magazine: Repository) -> None:
