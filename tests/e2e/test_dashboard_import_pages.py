@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Iterator, Sequence
+from functools import partial
 
 import pytest
 import pytest_asyncio
 from msgspec import Struct
-from playwright.async_api import Browser, Locator, Page, expect
+from playwright.async_api import Browser, Locator, Page, Route, expect
 
 from tests.databases import Databases
 from tests.e2e.browser import PATIENCE, Visit, browsing, chromium, visit_with
@@ -47,10 +49,11 @@ LONG_NAME = f"{'posts' * 30}.xlsx"
 _DROP = """async (zone, [name, text]) => {
     const data = new DataTransfer();
     data.items.add(new File([text], name, { type: "text/csv" }));
-    for (const kind of ["dragenter", "dragover", "drop"]) {
+    const isTaken = ["dragenter", "dragover", "drop"].map((kind) => {
         const given = { dataTransfer: data, bubbles: true, cancelable: true };
-        zone.dispatchEvent(new DragEvent(kind, given));
-    }
+        return !zone.dispatchEvent(new DragEvent(kind, given));
+    });
+    return isTaken.every((one) => one);
 }"""
 _OURS = (
     *("Failed to load resource", "Response Status Error Code 4"),
@@ -133,6 +136,11 @@ async def _fits_a_small_screen(page: Page) -> None:
     await page.set_viewport_size({"width": 1280, "height": 800})
 
 
+async def _held(going: asyncio.Event, route: Route) -> None:
+    await going.wait()
+    await route.continue_()
+
+
 async def _at(page: Page, step: str) -> None:
     await expect(page.locator('.stepper [aria-current="step"]')).to_have_text(re.compile(step))
 
@@ -151,10 +159,14 @@ async def test_a_dropped_file_is_corrected_imported_and_taken_back(
     await _is_well_made(page)
     await page.get_by_label("Content type").select_option("posts")
     zone = page.locator("[data-drop-zone]")
+    beside = page.get_by_role("heading", level=1)
+    assert await beside.evaluate(_DROP, ["posts.csv", ""]), "the browser does not open it"
     await zone.evaluate(_DROP, ["notes.txt", "no table"])
-    await expect(page.locator("#announcer")).to_contain_text("notes.txt")
+    await expect(page.locator("#announcer")).to_contain_text("it does not end in .csv or .xlsx")
+    await zone.evaluate(_DROP, ["notes.CSV", "PK"])
+    await expect(page.locator("#announcer")).to_contain_text("notes.CSV (1 kB)")
     await page.get_by_role("button", name="Upload").click()
-    await expect(page.get_by_role("alert")).to_contain_text("notes.txt is no CSV or .xlsx file")
+    await expect(page.get_by_role("alert")).to_contain_text("notes.CSV is a workbook")
     await expect(page.get_by_label("Content type")).to_have_value("posts")
     await zone.evaluate(_DROP, ["posts.csv", _csv(*WRONG)])
     await page.get_by_role("button", name="Upload").click()
@@ -209,7 +221,12 @@ async def test_a_dropped_file_is_corrected_imported_and_taken_back(
     await page.keyboard.press("Escape")
     await expect(dialog).to_be_hidden()
     await page.get_by_role("button", name="Revert…").click()
-    await dialog.get_by_role("button", name="Revert the import").click()
+    going = asyncio.Event()
+    await page.route("**/revert", partial(_held, going))
+    revert = dialog.get_by_role("button", name="Revert the import")
+    await revert.click()
+    await expect(revert).to_be_disabled()
+    going.set()
     await expect(page.get_by_role("heading", name="Reverted")).to_be_focused()
     await expect(page.get_by_text("2 entries were deleted, 1 entry has")).to_be_visible()
     await _is_well_made(page)

@@ -41,8 +41,12 @@
     const size = file.size < 1e6 ? `${Math.ceil(file.size / 1e3)} kB` : `${(file.size / 1e6).toFixed(1)} MB`;
     // The server refuses it too, but only after some of it has travelled.
     const limit = Number(zone.closest("[data-most-bytes]")?.dataset.mostBytes ?? Infinity);
-    const problem = file.size > limit ? `is larger than the ${Math.floor(limit / 2 ** 20)} MB that are imported` : "";
-    zone.querySelector("input[type=file]").setCustomValidity(problem && `${file.name} ${problem}`);
+    const input = zone.querySelector("input[type=file]");
+    let problem = file.size > limit ? `is larger than the ${Math.floor(limit / 2 ** 20)} MB that are imported` : "";
+    if (!input.accept.split(",").some((end) => file.name.toLowerCase().endsWith(end))) {
+      problem = `does not end in ${input.accept.replace(",", " or ")}`;
+    }
+    input.setCustomValidity(problem && `${file.name} ${problem}`);
     told.textContent = `${file.name} (${size})${problem && `: it ${problem}`}`;
     told.classList.toggle("error", problem !== "");
     zone.classList.toggle("has-file", problem === "");
@@ -65,8 +69,10 @@
   for (const name of ["dragenter", "dragover", "dragleave", "drop"]) {
     document.addEventListener(name, (event) => {
       const zone = event.target.closest?.("[data-drop-zone]");
+      // Beside the zone the browser would open the file, and leave the page.
+      const isMissed = event.dataTransfer?.types.includes("Files") && document.querySelector("[data-drop-zone]");
+      if (zone || isMissed) event.preventDefault();
       if (!zone) return;
-      event.preventDefault();
       zone.classList.toggle("is-over", name === "dragenter" || name === "dragover");
       if (name === "drop" && event.dataTransfer.files.length) {
         const input = zone.querySelector("input[type=file]");
