@@ -39,6 +39,7 @@ async def table(visit: Visit) -> web.StreamResponse:
         paging=Paging(page, found.total),
         searched=found.looked if choice.filters.search and found.looked >= SEARCHED else 0,
         exported=export.LIMIT,
+        exportable=await _exportable(visit, choice, found.total),
         may_edit=EDIT in visit.known_caller.permissions,
     )
 
@@ -49,20 +50,31 @@ async def exported(visit: Visit) -> web.StreamResponse:
     kind = visit.request.match_info["kind"]
     if choice.type is None:
         raise web.HTTPNotFound
-    filters = export.Filters(
-        type_slug=choice.type.slug,
+    return await export_answer(
+        visit.request,
+        visit.service.read_model,
+        visit.scope,
+        _of_file(choice, choice.type),
+        cast("Literal['csv', 'xlsx']", kind),
+    )
+
+
+def _of_file(choice: Chosen, content_type: ContentTypeRow) -> export.Filters:
+    return export.Filters(
+        type_slug=content_type.slug,
         status=choice.filters.status or None,
         language=choice.exported_language,
         search=choice.filters.search,
         locale=choice.filters.locale or BASE_LANGUAGE,
     )
-    return await export_answer(
-        visit.request,
-        visit.service.read_model,
-        visit.scope,
-        filters,
-        cast("Literal['csv', 'xlsx']", kind),
-    )
+
+
+async def _exportable(visit: Visit, choice: Chosen, found: int) -> int:
+    """How many of those found are in a file's one language; as far as a file could hold fewer."""
+    if choice.type is None or found <= export.LIMIT or choice.filters.language:
+        return found
+    scope, filters = visit.scope, _of_file(choice, choice.type)
+    return await export.total(visit.service.read_model, scope.workspace, scope.environment, filters)
 
 
 class Row:

@@ -102,8 +102,9 @@ async def test_bounds_are_said_where_they_are_met(
     server: Server, acme: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await acme.content_type()
-    for name in ("one", "two", "three"):
+    for name in ("one", "two"):
         await acme.entry(name)
+    three = await acme.entry("three")
     await server.caught_up()
     monkeypatch.setattr("read_side.export.LIMIT", 2)
     for module in ("read_side.browsing", "api.dashboard.entries"):
@@ -111,6 +112,13 @@ async def test_bounds_are_said_where_they_are_met(
     async with signed_in(server) as visitor:
         page = (await visitor.get("/dashboard/entries?type=posts")).text
         assert "A file holds the newest 2 entries" in page
+        assert "3 in en-US match" in page
+        await acme.delete(three)
+        await acme.entry("vier", language="de-DE")
+        await server.caught_up()
+        page = (await visitor.get("/dashboard/entries?type=posts")).text
+        assert "3 entries" in page
+        assert "A file holds" not in page, "two of them are in its language"
         assert "were searched" not in page
         assert (await found(visitor, "search=one"))[1] == [], "it is the oldest"
         assert (
