@@ -81,6 +81,17 @@ async def test_what_an_entry_points_at_is_shown_by_its_name(
         assert f"{kind}: </span>harbour.png<" in history
 
 
+async def test_a_result_says_why_rows_are_not_in_it(wizard: Wizard) -> None:
+    rows = csv(HEAD, "Old,old,,5", "Wrong,wrong,,many", "New,new,,1")
+    import_id = await wizard.imported(rows, *MAPPED)
+    shown = (await wizard.page(import_id)).text
+    assert re.search(r">Skipped<.*An entry with this slug exists", shown)
+    assert re.search(r'class="badge bad">Left out<.*takes a number', shown)
+    assert ">Error<" not in shown
+    assert (await wizard.sent(import_id, "revert")).status == 303
+    assert "<p>1 entry was deleted.</p>" in (await wizard.page(import_id)).text
+
+
 async def test_where_there_is_nothing_to_import_the_button_says_so(wizard: Wizard) -> None:
     import_id = await wizard.previewed(csv(HEAD, "Wrong,,,many"), *MAPPED)
     shown = (await wizard.page(import_id, "preview")).text
