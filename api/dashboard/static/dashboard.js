@@ -112,6 +112,13 @@
     });
   }
 
+  // A step back is to what was looked for before, not to one letter less of it.
+  document.addEventListener("htmx:beforeHistoryUpdate", (event) => {
+    const { history, requestConfig } = event.detail;
+    const isHere = history.path === location.pathname + location.search;
+    if (isHere || requestConfig.triggeringEvent?.type === "input") history.type = "replace";
+  });
+
   document.addEventListener("htmx:xhr:progress", (event) => {
     const bar = event.target.querySelector?.("progress[data-upload]");
     const { lengthComputable, loaded, total } = event.detail;
