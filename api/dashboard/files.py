@@ -7,7 +7,9 @@ from functools import cache
 
 from aiohttp import web
 
+from api.dashboard.pages import refusal
 from api.dashboard.templates import HERE
+from api.dashboard.visit import visit_of
 
 TYPES = {
     "tokens.css": "text/css",
@@ -21,10 +23,10 @@ TYPES = {
 }
 
 
-async def file(request: web.Request) -> web.Response:
+async def file(request: web.Request) -> web.StreamResponse:
     name = request.match_info["file"]
     if name not in TYPES:
-        raise web.HTTPNotFound
+        return await refusal(visit_of(request, permission=""), web.HTTPNotFound())
     response = web.Response(body=_read(name), content_type=TYPES[name], charset="utf-8")
     # Under the address of another version too; but then a page has named that one.
     response.headers["Cache-Control"] = "public, max-age=31536000, immutable"

@@ -85,6 +85,7 @@ async def test_every_answer_says_what_a_page_may_do(server: Server, acme: Given)
             assert answer.headers["X-RateLimit-Limit"]
             assert answer.headers["X-Request-Id"]
         assert "unsafe" not in CONTENT_SECURITY_POLICY
+        assert "data:" not in CONTENT_SECURITY_POLICY
         assert "Content-Security-Policy" not in (await visitor.get("/v1/content")).headers
 
 
@@ -174,4 +175,5 @@ async def test_the_files_of_a_page_are_ours_and_kept_by_the_browser(
             assert answer.status == 200
             assert answer.headers["Cache-Control"] == "public, max-age=31536000, immutable"
         for name in ("README.md", "..%2Fpages.py", "htmx.LICENSE.txt", "%00"):
-            assert (await visitor.get(f"/dashboard/static/{name}")).status == 404
+            answer = await visitor.get(f"/dashboard/static/{name}")
+            assert (answer.status, "<h1" in answer.text) == (404, True), "a page, as elsewhere"
