@@ -36,8 +36,9 @@ def take(request: web.Request, response: web.StreamResponse) -> None:
 
 
 def is_secure(request: web.Request) -> bool:
-    """Whether the browser speaks https, which only a trusted proxy can tell us."""
-    if request.scheme == "https":
+    """Whether the browser speaks https: a trusted proxy tells us, or the browser itself, by the
+    origin of its form. Nobody is harmed who says so of his own cookie."""
+    if request.scheme == "https" or request.headers.get("Origin", "").startswith("https://"):
         return True
     remote = address.parsed(request.remote or "")
     trusted = _trusted(request.app[SERVICE].settings.trusted_proxies)

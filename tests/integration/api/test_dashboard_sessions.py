@@ -46,6 +46,10 @@ async def test_a_session_is_a_cookie_for_the_dashboard_alone(server: Server, acm
         assert not cookie["secure"]
         assert await is_signed_in(visitor)
         assert (await visitor.get(SIGN_IN)).headers["Location"] == "/dashboard/entries"
+        said = {"Origin": "https://cms.example.com", "Sec-Fetch-Site": "same-origin"}
+        answer = await visitor.ask("POST", SIGN_IN, data={"key": ACME}, headers=said)
+        [cookie] = SimpleCookie(answer.headers["Set-Cookie"]).values()
+        assert cookie["secure"], "the browser came by https, whoever stands between"
 
 
 @pytest.mark.parametrize(("trusted", "secure"), [("127.0.0.1", True), ("10.0.0.1", False)])
