@@ -11,6 +11,7 @@ from api.dashboard.wizard.choices import choices, reading_of, sent_delimiter, se
 from api.dashboard.wizard.mapping import Mapping
 from api.dashboard.wizard.steps import STEPS, actor_of, shown_at
 from write_side.domain.identity import BASE_LANGUAGE
+from write_side.domain.locales import supported_locales
 from write_side.domain.refusals import InvalidEntry
 from write_side.imports import check, uploads
 from write_side.imports.columns import MappingRefused, offers
@@ -106,7 +107,7 @@ async def _proposed(visit: Visit, upload: Upload, type_slug: str, language: str)
     proposal = await propose(visit.service.repository, visit.scope, type_slug, headings)
     return Mapping(
         type_slug=type_slug,
-        language=language or BASE_LANGUAGE,
+        language=language if language in supported_locales() else BASE_LANGUAGE,
         targets=proposal.targets,
         sources=proposal.sources,
     )

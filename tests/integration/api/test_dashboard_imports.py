@@ -48,6 +48,8 @@ async def test_a_file_goes_through_every_step_and_back(
     mapping = await wizard.page(import_id, "columns", type="posts")
     assert mapping.text.count("By its heading") == 4
     assert "Title: mapped" in mapping.text
+    mapping = await wizard.page(import_id, "columns", type="posts", language="zz-ZZ")
+    assert "written in en-US" in mapping.text, "there is no such language"
 
     answer = await wizard.mapped(import_id, *MAPPED, update="yes")
     assert answer.status == 303
