@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from api.dashboard.visit import Visit
-from api.dashboard.wizard import places, steps, upload
+from api.dashboard.wizard import places, run, steps, upload
 from api.dashboard.wizard.form import Sent, sent_form
 from tests.integration.api.dashboard import HERE, Browser, signed_in
 from tests.integration.api.serving import Server
 from tests.integration.api.wizard import Wizard, csv
 from tests.integration.projector.given import Given
 from tests.integration.write_side.holding import until_true
+from write_side.domain.refusals import StaleDecision
 from write_side.imports.uploads import find_upload
 
 FILE = csv("Title,Body", "A title,A text")
@@ -95,6 +96,20 @@ async def test_no_more_files_are_worked_on_than_there_are_places_for(
     goes_on.set()
     assert [page.status for page in await asyncio.gather(*pages)] == [200, 200]
     assert (await wizard.run(import_id)).status == 303
+
+
+async def test_an_import_whose_entries_are_being_edited_says_so(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def overtaken(*_: Any) -> None:
+        raise StaleDecision("Entries of this file are being edited: try again")
+
+    monkeypatch.setattr(run, "run_import", overtaken)
+    wizard = Wizard(browser)
+    refused = await wizard.run(await wizard.previewed(FILE, "Title", "body"))
+    assert (refused.status, refused.headers["Retry-After"]) == (503, "1")
+    assert "Entries of this file are being edited: try again" in refused.text
+    assert "database" not in refused.text
 
 
 async def test_a_workspace_leaves_places_to_others() -> None:
