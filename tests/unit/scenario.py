@@ -5,7 +5,7 @@ The handlers are driven by hand, without an event loop: one that did I/O would f
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable
 from typing import Any
 
 import pytest
@@ -18,7 +18,7 @@ from write_side.dispatch import HANDLERS
 from write_side.domain import events as e
 from write_side.domain import identity
 from write_side.domain.content_type import ContentType
-from write_side.domain.entry import fold
+from write_side.domain.entry import Entry, evolve, fold
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import Refused, UnknownContentType
 from write_side.repository import Repository
@@ -41,6 +41,13 @@ class Memory(Repository):
                 return await self.content_type_by_id(event.content_type_id)
         raise UnknownContentType
 
+    async def lives(self, entry_ids: Iterable[str]) -> AsyncIterator[tuple[Entry, e.EntryEvent]]:
+        for entry_id in entry_ids:
+            entry: Entry | None = None
+            for event in await self._stream(identity.entry_stream(entry_id)):
+                entry = evolve(entry, event)
+                yield entry, event
+
     async def types_of_entries(self, scope: Scope, entry_ids: Iterable[str]) -> dict[str, str]:
         wanted, found = set(entry_ids), {}
         for event in self._events:
@@ -58,6 +65,13 @@ class Memory(Repository):
 
     async def known_media(self, _workspace: str, media_ids: Iterable[str]) -> set[str]:
         return set(media_ids) & self._media
+
+    async def lives(self, entry_ids: Iterable[str]) -> AsyncIterator[tuple[Entry, e.EntryEvent]]:
+        for entry_id in entry_ids:
+            entry: Entry | None = None
+            for event in await self._stream(identity.entry_stream(entry_id)):
+                entry = evolve(entry, event)
+                yield entry, event
 
     async def _stream(self, stream: str) -> list[Any]:
         return [event for event in self._events if _stream_of(event) == stream]
