@@ -252,7 +252,7 @@ async def test_a_workbook_goes_in_by_the_keyboard_while_the_world_changes(
     await chosen.set_input_files(file)  # type: ignore[arg-type]
     await _fits_a_small_screen(page)
     await page.get_by_role("button", name="Upload").press("Enter")
-    await _at(page, "Columns")
+    await expect(page.get_by_role("heading", name="Columns of posts")).to_be_focused()
     await _fits_a_small_screen(page)
     await page.get_by_text("Read as").press("Enter")
     await expect(page.get_by_label("Sheet")).to_have_value("One")
