@@ -66,13 +66,6 @@ class Memory(Repository):
     async def known_media(self, _workspace: str, media_ids: Iterable[str]) -> set[str]:
         return set(media_ids) & self._media
 
-    async def lives(self, entry_ids: Iterable[str]) -> AsyncIterator[tuple[Entry, e.EntryEvent]]:
-        for entry_id in entry_ids:
-            entry: Entry | None = None
-            for event in await self._stream(identity.entry_stream(entry_id)):
-                entry = evolve(entry, event)
-                yield entry, event
-
     async def _stream(self, stream: str) -> list[Any]:
         return [event for event in self._events if _stream_of(event) == stream]
 
