@@ -103,6 +103,8 @@ async def test_somebody_finds_an_entry_and_leaves_again(visit: Visit) -> None:
     await expect(total).to_have_text("2 entries")
     assert page.url.endswith("/dashboard/entries?type=posts")
     await expect(page.get_by_role("link", name="CSV")).to_be_visible()
+    into = page.get_by_role("link", name="Import", exact=True)
+    await expect(into).to_have_attribute("href", "/dashboard/imports/new?type=posts")
     steps = await page.evaluate("history.length")
     for letters in ("HE", "LL"):
         await page.get_by_label("Search in titles").type(letters)
