@@ -95,7 +95,9 @@ class XlsxFile:
 
 def is_held(digits: str) -> bool:
     """Whether a spreadsheet's number is read back as the same digits; it keeps 15 of them."""
-    return digits != "-0" and f"{float(digits):.15G}" == digits
+    if digits == "-0" or "E" in digits:  # spreadsheets choose the exponent, and import its letter
+        return False
+    return f"{float(digits):.15G}" == digits
 
 
 def _always() -> bool:

@@ -125,6 +125,7 @@ def test_xlsx_gives_every_text_back(folder: Path, pairs: list[tuple[str, str]]) 
                         | st.decimals(allow_nan=False, allow_infinity=False).map(str)
                         | st.integers().map(str), min_size=1, max_size=20))  # fmt: skip
 @example(numbers=NUMBERS)
+@example(numbers=["5.7849533491E-10", "1E+15"])
 def test_numbers_come_back_digit_for_digit(folder: Path, numbers: list[str]) -> None:
     rows = [row("x", number) for number in numbers]
     assert cells(read(of_csv(rows), "e.csv")) == rows
