@@ -72,15 +72,22 @@ WHERE (e.workspace, e.environment) = ($1, $2)
       SELECT id FROM write_side.content_type_claim
       WHERE (workspace, environment) = ($1, $2) AND ($3::text[] = '{}' OR slug = ANY ($3)))
   AND e.language = $4 AND e.slug_hash = ANY ($5)"""
-_ENTRIES_BY_SLUG_IN_ANY = _ENTRIES_BY_SLUG.replace(
-    "e.language = $4 AND e.slug_hash = ANY ($5)", "e.slug_hash = ANY ($4)"
-)
+_ENTRIES_BY_SLUG_IN_ANY = """
+SELECT e.slug_hash, e.id::text, t.slug FROM write_side.entry_claim e
+JOIN write_side.content_type_claim t ON t.id = e.content_type_id
+WHERE (e.workspace, e.environment) = ($1, $2)
+  AND e.content_type_id IN (
+      SELECT id FROM write_side.content_type_claim
+      WHERE (workspace, environment) = ($1, $2) AND ($3::text[] = '{}' OR slug = ANY ($3)))
+  AND e.slug_hash = ANY ($4)"""
 _KEY = """
 SELECT id FROM write_side.key_claim WHERE workspace = $1 AND name = $2 AND NOT revoked"""
 _BEGINNING = """
 SELECT notification_id, topic, state FROM write_side.event
 WHERE originator_id = $1 AND originator_version = 1"""
-_REVERT = _BEGINNING.replace("originator_version = 1", "originator_version = 2")
+_REVERT = """
+SELECT notification_id, topic, state FROM write_side.event
+WHERE originator_id = $1 AND originator_version = 2"""
 _KEYS = "SELECT id FROM write_side.key_claim WHERE workspace = $1 AND NOT revoked ORDER BY name"
 
 
