@@ -42,8 +42,12 @@ DELETE FROM write_side.upload WHERE id IN (
 _FIND = """
 SELECT file_name, reading, parsed, at FROM write_side.upload
 WHERE id = $1 AND (workspace, environment) = ($2, $3) AND at > now() - interval '24 hours'"""
-_DOCUMENT = _FIND.replace("file_name, reading, parsed, at", "file_name, document, at")
-_PREVIEW = _FIND.replace("file_name, reading, parsed, at", "preview")
+_DOCUMENT = """
+SELECT file_name, document, at FROM write_side.upload
+WHERE id = $1 AND (workspace, environment) = ($2, $3) AND at > now() - interval '24 hours'"""
+_PREVIEW = """
+SELECT preview FROM write_side.upload
+WHERE id = $1 AND (workspace, environment) = ($2, $3) AND at > now() - interval '24 hours'"""
 _READ_AGAIN = """
 UPDATE write_side.upload SET reading = $4, parsed = $5, preview = NULL
 WHERE id = $1 AND (workspace, environment) = ($2, $3)"""

@@ -54,7 +54,7 @@ ELSEWHERE = {
 }
 OF_THE_KEY = {"Authorization", "X-API-Key"}
 # Browsers send them, and are answered with a page.
-OF_PAGES = {"Accept", "Origin", "Referer", "Sec-Fetch-Site", "X-Forwarded-Proto"}
+OF_PAGES = {"Accept", "HX-Push-Url", "Origin", "Referer", "Sec-Fetch-Site", "X-Forwarded-Proto"}
 OF_DOWNLOADS = {"Content-Disposition"}
 OF_PROXIES = {"X-Forwarded-For"}  # clients send none; the README tells operators
 WITH_EXAMPLES = ("parameters", "headers")
