@@ -177,6 +177,8 @@ async def test_a_dropped_file_is_corrected_imported_and_taken_back(
     await _column(page, "D").select_option("")
     await expect(page.get_by_text("Body: choose a column")).to_be_visible()
     await _column(page, "H").select_option("views")
+    await expect(page.get_by_text("Chosen for column E too")).to_be_visible()
+    await expect(_column(page, "H")).to_have_attribute("aria-invalid", "true")
     await page.get_by_role("button", name="Check 3 rows").click()
     await expect(page.get_by_role("alert")).to_contain_text("No column is mapped to Body")
     await expect(page.get_by_text("Chosen for column E too")).to_be_visible()

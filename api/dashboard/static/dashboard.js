@@ -128,6 +128,13 @@
     bar.value = loaded;
   });
 
+  // What is said of a choice while it is made.
+  document.addEventListener("htmx:oobAfterSwap", (event) => {
+    const told = document.getElementById(event.detail.target.id);
+    const choice = told?.closest("td")?.querySelector(".input");
+    choice?.setAttribute("aria-invalid", String(told.textContent !== ""));
+  });
+
   // Who listens is told what is there now; who used a link that was swapped away goes on from the
   // heading of what replaced it.
   document.addEventListener("htmx:afterSettle", (event) => {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from api.dashboard.pages import Form, see, show
+from api.dashboard.pages import Form, html, see, show
+from api.dashboard.templates import rendered
 from api.dashboard.visit import Visit
 from api.dashboard.wizard import mapping as shown
 from api.dashboard.wizard.choices import choices, reading_of, sent_delimiter, separator
@@ -53,7 +54,7 @@ async def map_columns(visit: Visit, upload: Upload, form: Form) -> web.StreamRes
         mapping.problem = "The file was read in another way since: here are its columns now"
         return await _refuse(visit, upload, mapping, 409)
     if CHECK in form:
-        return await _show(visit, upload, mapping)
+        return await _checked(visit, upload, mapping)
     wish = wish_of(visit, upload, mapping)
     try:
         await _preview(visit, upload, wish, save=mapping.save)
@@ -111,6 +112,19 @@ async def _proposed(visit: Visit, upload: Upload, type_slug: str, language: str)
         targets=proposal.targets,
         sources=proposal.sources,
     )
+
+
+async def _checked(visit: Visit, upload: Upload, mapping: Mapping) -> web.StreamResponse:
+    """Only what another choice changes: of many columns, the page is large."""
+    repository = visit.service.repository
+    content_type = await repository.fresh_content_type(visit.scope, mapping.type_slug)
+    offered = offers(content_type.value_fields)
+    page = rendered(
+        "wizard/checked.html",
+        needed=shown.needed(offered, mapping),
+        columns=await shown.columns(upload, mapping, offered),
+    )
+    return html(page)
 
 
 def _is_for(wish: Wish, type_slug: str, language: str) -> bool:

@@ -51,6 +51,10 @@ async def test_a_file_goes_through_every_step_and_back(
     mapping = await wizard.page(import_id, "columns", type="posts", language="zz-ZZ")
     assert "written in en-US" in mapping.text, "there is no such language"
 
+    checked = await wizard.mapped(import_id, "Title", "", "", "Title", check="yes")
+    assert "Chosen for column D too" in checked.text
+    assert "<html" not in checked.text, "only what the choice changes"
+
     answer = await wizard.mapped(import_id, *MAPPED, update="yes")
     assert answer.status == 303
     shown = await wizard.page(import_id, "preview")
