@@ -38,9 +38,10 @@ class Line(Struct, frozen=True):
 
     @property
     def failing(self) -> list[str]:
-        """The columns that hold the row up; they may be out of sight."""
+        """What holds the row up, and in which columns; they may be out of sight."""
         cells = (self.title, self.slug, self.status, *self.cells)
-        return [one.name for one in cells if one.kind == "problem"]
+        problems = [one for one in cells if one.kind == "problem"]
+        return [f"{one.name}: {reason}" for one in problems for reason in one.reasons]
 
 
 class Reader:

@@ -62,6 +62,8 @@ async def test_a_file_goes_through_every_step_and_back(
     assert _states(shown.text) == ["new", "update", "error", "unchanged"]
     assert "<del>4</del>" in shown.text
     assert 'class="problem' in shown.text
+    [why] = re.findall(r'class="bare state">.*<span class="failing">([^<]+)', shown.text)
+    assert why.startswith("Views: "), "though its column may be out of sight"
 
     answer = await wizard.run(import_id)
     assert (answer.status, answer.headers["Location"]) == (303, f"/dashboard/imports/{import_id}")
