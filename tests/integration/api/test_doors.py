@@ -47,7 +47,7 @@ def test_both_doors_lead_to_one_house(
     monkeypatch.setattr(decision, "datetime", Clock)
     monkeypatch.setattr(House, "databases", databases, raising=False)
     monkeypatch.setattr(House, "found", set(), raising=False)
-    in_the_suite = settings(IN_THE_SUITE, max_examples=4, stateful_step_count=8)
+    in_the_suite = settings(IN_THE_SUITE, max_examples=3, stateful_step_count=8)
     run_state_machine_as_test(House, settings=AT_LENGTH if MANY else in_the_suite)
     # What was never refused was never tried.
     refused = {f"{door} {status}" for door in ("REST", "GraphQL") for status in (400, 402, 404)}
