@@ -13,8 +13,6 @@ from api.parameters import MAX_LIMIT, MAX_OFFSET, STATUSES
 
 Schema = dict[str, Any]
 
-MAX_WHOLE = 2**53 - 1
-
 
 class NewEntry(Struct, frozen=True, rename="camel"):
     """What is read of the body of a create (§4.4); other properties are ignored."""
