@@ -83,7 +83,7 @@ async def place(url: str) -> AsyncIterator[Place]:
         browsing() as browser,
     ):
         acme = await _magazine(server)
-        yield Place(str(server.session._base_url).rstrip("/"), browser, acme)
+        yield Place(server.origin, browser, acme)
 
 
 @pytest_asyncio.fixture(loop_scope="module")

@@ -55,7 +55,7 @@ async def place(url: str) -> AsyncIterator[Place]:
         browsing() as browser,
     ):
         await _magazine(server)
-        yield Place(str(server.session._base_url).rstrip("/"), browser)
+        yield Place(server.origin, browser)
 
 
 @pytest_asyncio.fixture(loop_scope="module")

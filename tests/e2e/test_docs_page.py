@@ -17,7 +17,7 @@ async def visit(database_url: str, repository: Repository) -> AsyncIterator[Visi
     chromium()
     async with serving(database_url, repository) as server:
         await _magazine(server)
-        async with visiting(str(server.session._base_url).rstrip("/")) as visit:
+        async with visiting(server.origin) as visit:
             await visit.page.goto(f"{visit.origin}/docs")
             yield visit
 

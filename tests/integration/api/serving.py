@@ -80,6 +80,11 @@ class Server:
         self.session = session
         self.repository = repository
 
+    @property
+    def origin(self) -> str:
+        """Where it is served, for those who ask by other means than its session."""
+        return str(self.session._base_url).rstrip("/")
+
     def client(self, secret: str | None = ACME) -> Client:
         return Client(self.session, secret)
 

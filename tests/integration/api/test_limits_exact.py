@@ -57,7 +57,7 @@ async def test_two_services_let_the_limit_pass_wherever_it_is_counted(
     async with AsyncExitStack() as stack:
         servers = await two(stack, database_url, repository, key_rate_limit=limit, **store)
         await Given(repository).workspace()
-        bases = [str(server.session._base_url).rstrip("/") for server in servers]
+        bases = [server.origin for server in servers]
         await check_exact(bases, repository, limit, n)
 
 
