@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from api import parameters
 from api.dashboard.names import named
 from api.dashboard.visit import Visit
+from api.rest import parameters
 from read_side.browsing import Filters, languages, locales
 from read_side.content_types import ContentTypeRow, content_types
 from write_side.domain.identity import BASE_LANGUAGE

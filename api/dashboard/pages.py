@@ -9,7 +9,6 @@ from urllib.parse import parse_qsl
 from aiohttp import web
 from multidict import MultiDict, MultiDictProxy
 
-from api.body import received
 from api.dashboard import cookie
 from api.dashboard.shell import shell_of
 from api.dashboard.templates import rendered
@@ -24,7 +23,8 @@ from api.dashboard.visit import (
     visit_of,
 )
 from api.errors import RETRY_AFTER, BadRequest, Busy, Forged, RateLimited, status_of
-from api.observing import log_fault, request_id
+from api.http.request_log import log_fault, request_id
+from api.rest.request_body import received
 from write_side.domain.refusals import StaleDecision
 
 Form = MultiDictProxy[str]

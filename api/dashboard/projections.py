@@ -11,7 +11,7 @@ from aiohttp import web
 
 from api.dashboard.pages import OPERATE, show
 from api.dashboard.visit import Visit
-from api.figures import WATCHED
+from api.operations.metrics import WATCHED
 
 
 async def page(visit: Visit) -> web.StreamResponse:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from api.context import Call
 from api.errors import StillInFlight
-from api.idempotency import HEADER, command_key, digest
+from api.rest.idempotency import HEADER, command_key, digest
 from write_side.domain.identity import Scope
 
 

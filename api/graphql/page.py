@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from api.vendored import Vendored, counted
+from api.http.static_files import Vendored, counted
 
 _GRAPHIQL = Vendored(
     "graphql",

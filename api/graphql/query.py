@@ -10,7 +10,7 @@ from api.graphql.asking import Info, Then
 from api.graphql.entry import ContentEntry, entry_of_row, entry_of_the_past
 from api.graphql.spending import listed
 from api.graphql.types import ContentType, EntryStatus, Pagination, shown_type
-from api.parameters import MAX_LIMIT, MAX_OFFSET, findable, supported
+from api.rest.parameters import MAX_LIMIT, MAX_OFFSET, findable, supported
 from read_side import content_types, entry_ids
 from read_side.entries import EntryRow
 from read_side.refusals import EntryNotFound, TypeNotFound

@@ -22,9 +22,9 @@ from graphql.language import (
 from msgspec import Raw
 from strawberry.types.scalar import ScalarDefinition
 
-from api import parameters
 from api.errors import BadRequest
-from api.wire import timestamp
+from api.rest import parameters
+from api.rest.wire import timestamp
 
 JSON = NewType("JSON", Raw)
 """Any JSON, as the very text that was sent: numbers of any size, keys in their order."""

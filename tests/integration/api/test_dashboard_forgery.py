@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from api.dashboard.policy import CONTENT_SECURITY_POLICY
-from api.limits.bucket import Standing
+from api.rate_limits.bucket import Standing
 from tests.integration.api.dashboard import browser, signed_in
 from tests.integration.api.serving import Server
 from tests.integration.projector.given import Given

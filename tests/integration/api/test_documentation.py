@@ -8,8 +8,8 @@ import pytest
 from aiohttp import web
 
 from api.context import Service
-from api.limits.bucket import Standing
 from api.openapi.document import document
+from api.rate_limits.bucket import Standing
 from api.server import application
 from tests.integration.api.serving import Server
 
@@ -84,5 +84,5 @@ async def test_a_route_that_is_not_described_is_noticed(
 ) -> None:
     before = routes(server.service)
     more = [web.get("/v1/secret", nothing)]
-    monkeypatch.setattr("api.documentation.routes", lambda: more)
+    monkeypatch.setattr("api.openapi.documentation.routes", lambda: more)
     assert ("GET", "/v1/secret") in routes(server.service) - before

@@ -9,10 +9,10 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.limits import leases as module
-from api.limits.bucket import Standing
-from api.limits.counter import FEW, WINDOW, block
-from api.limits.leases import Leases
+from api.rate_limits import leases as module
+from api.rate_limits.bucket import Standing
+from api.rate_limits.counter import FEW, WINDOW, block
+from api.rate_limits.leases import Leases
 from tests.unit.api.limiting import NOON, Clock, FakeCounter, settled
 
 

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 import pytest
 from multidict import MultiDict
 
-from api import parameters
 from api.errors import BadRequest
-from api.parameters import MAX_OFFSET, paging
+from api.rest import parameters
+from api.rest.parameters import MAX_OFFSET, paging
 
 LONG = "9" * 5000
 

@@ -10,8 +10,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from api.context import SERVICE, Service
-from api.figures import WATCHED, Figures, Gauges
-from api.wire import encode
+from api.operations.metrics import WATCHED, Figures, Gauges
+from api.rest.wire import encode
 
 
 def routes() -> list[web.RouteDef]:

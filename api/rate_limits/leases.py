@@ -20,8 +20,8 @@ import structlog
 from prometheus_client import Counter as Metric
 from prometheus_client import Gauge
 
-from api.limits.bucket import Bucket, Standing
-from api.limits.counter import WINDOW, Counter, Demand, Grant
+from api.rate_limits.bucket import Bucket, Standing
+from api.rate_limits.counter import WINDOW, Counter, Demand, Grant
 
 PATIENCE = 2.0
 """Seconds until the counter counts as out of reach."""

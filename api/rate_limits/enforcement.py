@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from aiohttp import web
 
+from api.auth.keys import secret_of
 from api.context import SERVICE, Call
 from api.errors import RateLimited
-from api.keys import secret_of
-from api.limits.bucket import Standing
+from api.rate_limits.bucket import Standing
 
 STANDING = web.RequestKey("rate_limit", Standing)
 """Of the bucket that the response describes."""

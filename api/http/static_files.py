@@ -9,7 +9,7 @@ from importlib import resources
 from aiohttp import web
 
 from api.context import SERVICE, Call
-from api.limits.responses import check_address_limit
+from api.rate_limits.enforcement import check_address_limit
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]
 

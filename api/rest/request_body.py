@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from api.context import REQUEST_ID, Call
 from api.errors import BadRequest, SlowClient
-from api.packed import ENCODINGS, NOT_UNPACKED, Damaged, Unpacking
+from api.http.compression import ENCODINGS, NOT_UNPACKED, Damaged, Unpacking
 from api.settings import ApiSettings
 from write_side.commands import CreateEntry
 from write_side.domain.identity import Actor

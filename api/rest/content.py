@@ -5,12 +5,12 @@ from __future__ import annotations
 from aiohttp import web
 from msgspec.structs import replace
 
-from api import parameters, past, wire
-from api.body import create_command, received
-from api.checks import checked
 from api.context import Call
-from api.idempotency import HEADER, command_key, digest
-from api.positions import HEADER as POSITION
+from api.rest import parameters, point_in_time, wire
+from api.rest.idempotency import HEADER, command_key, digest
+from api.rest.positions import HEADER as POSITION
+from api.rest.request_body import create_command, received
+from api.rest.request_checks import checked
 from read_side import entries
 from write_side.commands import CreateEntry
 from write_side.dispatch import execute
@@ -68,7 +68,7 @@ async def one(call: Call) -> web.Response:
     if at is None:
         row = await entries.one(service.read_model, scope.workspace, scope.environment, **named)
     else:
-        row = (await past.entry_of_slug(service, scope, at=at, **named)).row
+        row = (await point_in_time.entry_of_slug(service, scope, at=at, **named)).row
     return _json(wire.SingleBody(True, wire.single(row, call.locale)))
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from api import parameters, type_wire
-from api.checks import checked
+from api import type_wire
 from api.context import Call
-from api.wire import Wire, encode
+from api.rest import parameters
+from api.rest.request_checks import checked
+from api.rest.wire import Wire, encode
 from read_side import content_types
 
 VIEW = "content.view"

@@ -7,7 +7,7 @@ import math
 
 from msgspec import Struct
 
-from api.limits.counter import WINDOW, Demand, Grant
+from api.rate_limits.counter import WINDOW, Demand, Grant
 
 
 class Standing(Struct, frozen=True):

@@ -9,12 +9,12 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from api import parameters
+from api.auth.keys import secret_of
 from api.context import SERVICE, Call
 from api.errors import BadRequest, Forbidden, NotVisibleYet, Unauthorized
-from api.keys import secret_of
-from api.limits.responses import check_address_limit, check_key_limit
-from api.positions import HEADER
+from api.rate_limits.enforcement import check_address_limit, check_key_limit
+from api.rest import parameters
+from api.rest.positions import HEADER
 from write_side.domain.workspace import check_environment
 
 Check = Callable[[Call], Awaitable[None]]

@@ -6,9 +6,9 @@ from functools import cache
 
 from aiohttp import web
 
+from api.http.static_files import Vendored, counted
 from api.openapi.document import document
-from api.vendored import Vendored, counted
-from api.wire import encode
+from api.rest.wire import encode
 
 _SHOWN = Vendored(
     "docs",
