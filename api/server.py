@@ -22,7 +22,7 @@ from api.http.representation import represented
 from api.http.request_log import observed
 from api.openapi import documentation
 from api.operations import health
-from api.operations.metrics import WATCHED, Watched
+from api.operations.status import STATUS, StatusCache
 from api.rate_limits.limits import open_limits
 from api.rest import content, content_types
 from api.rest.positions import load_positions
@@ -62,7 +62,7 @@ def application(service: Service) -> web.Application:
         middlewares=[observed, represented], client_max_size=service.settings.max_body_bytes
     )
     app[SERVICE] = service
-    app[WATCHED] = Watched(service)
+    app[STATUS] = StatusCache(service)
     app.on_response_prepare.append(add_promised_headers)
     app.add_routes(content.routes())
     app.add_routes(content_types.routes())

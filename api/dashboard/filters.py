@@ -73,7 +73,7 @@ async def chosen(visit: Visit) -> Chosen:
         status=_one_of(STATUSES, query.get("status", "")),
         language=_one_of(spoken, query.get("language", "")),
         locale=_one_of(translated, query.get("locale", "")),
-        search=parameters.findable(query.get("search", "").strip())[:LONGEST_SEARCH],
+        search=parameters.searchable(query.get("search", "").strip())[:LONGEST_SEARCH],
     )
     return Chosen(types, spoken, translated, of_type, filters)
 

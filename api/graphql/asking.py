@@ -18,7 +18,7 @@ from api.graphql.spending import Spending
 from api.graphql.types import ContentType, shown_type
 from api.rest import point_in_time
 from api.rest.point_in_time import PastEntry
-from api.rest.request_checks import check_permission, check_the_environment, wait_for_position
+from api.rest.request_checks import check_permission, resolve_environment, wait_for_position
 from read_side import content_types, entries
 from read_side.entries import EntryRow
 from read_side.refusals import EntryNotFound
@@ -152,7 +152,7 @@ class Asking:
 
 async def _placed(call: Call) -> Scope:
     await check_permission(call)
-    await check_the_environment(call)
+    await resolve_environment(call)
     return call.scope
 
 

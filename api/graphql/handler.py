@@ -16,8 +16,8 @@ from api.graphql.once import Once
 from api.graphql.schema import SENT, schema
 from api.graphql.sent import read_body
 from api.rest.positions import HEADER as POSITION
-from api.rest.request_body import received
-from api.rest.request_checks import COUNTED
+from api.rest.request_body import receive_body
+from api.rest.request_checks import AUTHENTICATION
 
 PATH = "/graphql"
 
@@ -36,9 +36,9 @@ async def post(request: web.Request) -> web.Response:
 
 
 async def _answered(call: Call) -> web.Response:
-    for check in COUNTED:
+    for check in AUTHENTICATION:
         await check(call)
-    body = await received(call)
+    body = await receive_body(call)
     sent = read_body(body)
     asking = Asking(call, Once(call, body))
     with asking.once.alone():

@@ -66,7 +66,7 @@ class Once:
         name = f"graphql\n{key_id}\n{environment}\n{given}"
         with ExitStack() as stack:
             try:
-                stack.enter_context(self._call.service.in_flight.alone(name))
+                stack.enter_context(self._call.service.in_flight.reserve(name))
             except StillInFlight:
                 self._in_flight = True
             yield

@@ -71,7 +71,7 @@ def _encoded(value: list[Raw] | dict[str, Raw]) -> Raw:
 def _moment(value: Any) -> datetime:
     if not isinstance(value, str):
         raise BadRequest("A DateTime takes a string, such as 2026-01-31T09:30:00Z")
-    return parameters.moment(value)
+    return parameters.parse_time(value)
 
 
 SCALARS: dict[object, ScalarDefinition] = {

@@ -1,16 +1,13 @@
-"""For operators and their machines: alive, ready, and how it goes. No key, no rate limit."""
+"""``/healthz`` and ``/readyz``, for load balancers and supervisors. No key, no rate limit."""
 
 from __future__ import annotations
 
-import asyncio
-
 from aiohttp import web
 from msgspec import Struct
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.multiprocess import MultiProcessCollector
 
-from api.context import SERVICE, Service
-from api.operations.metrics import WATCHED, Figures, Gauges
+from api.context import SERVICE
+from api.operations.metrics import metrics
+from api.operations.status import STATUS, ServiceStatus
 from api.rest.wire import encode
 
 
@@ -39,8 +36,8 @@ async def healthz(_request: web.Request) -> web.Response:
 
 async def readyz(request: web.Request) -> web.Response:
     """200 where both databases answer and the read model is close enough to the log, else 503."""
-    found = await request.app[WATCHED].figures()
-    readiness = _readiness(found, request.app[SERVICE])
+    status = await request.app[STATUS].current()
+    readiness = _readiness(status, request.app[SERVICE].settings.ready_lag)
     return web.Response(
         status=200 if readiness.ready else 503,
         body=encode(readiness),
@@ -48,39 +45,18 @@ async def readyz(request: web.Request) -> web.Response:
     )
 
 
-async def metrics(request: web.Request) -> web.Response:
-    """Prometheus' text format: the counts of all workers of this command, and the figures."""
-    service = request.app[SERVICE]
-    gauges = CollectorRegistry()
-    gauges.register(Gauges(await request.app[WATCHED].figures()))
-    counts = await _counts(service.settings.metrics_folder)
-    return web.Response(
-        body=counts + generate_latest(gauges),
-        headers={"Content-Type": "text/plain; version=0.0.4"},
-    )
-
-
-async def _counts(folder: str | None) -> bytes:
-    if folder is None:
-        return generate_latest()
-    registry = CollectorRegistry()
-    MultiProcessCollector(registry, folder)  # type: ignore[no-untyped-call]
-    # It reads the files of every worker.
-    return await asyncio.to_thread(generate_latest, registry)
-
-
-def _readiness(found: Figures, service: Service) -> Readiness:
-    if found.model is None or found.behind is None:
-        return Readiness(ready=False, reason=f"a database does not answer: {found.fault}")
+def _readiness(status: ServiceStatus, ready_lag: float) -> Readiness:
+    if status.model is None or status.behind is None:
+        return Readiness(ready=False, reason=f"a database does not answer: {status.fault}")
     reason = None
-    if found.behind.seconds > service.settings.ready_lag:
+    if status.behind.seconds > ready_lag:
         reason = "the read model is too far behind the log"
-    if found.halted:
-        reason = f"the projector has halted: {found.halted}"
+    if status.halted:
+        reason = f"the projector has halted: {status.halted}"
     return Readiness(
         ready=reason is None,
         reason=reason,
-        head=found.behind.head,
-        checkpoint=found.model.position,
-        lag={"events": found.behind.events, "seconds": round(found.behind.seconds, 3)},
+        head=status.behind.head,
+        checkpoint=status.model.position,
+        lag={"events": status.behind.events, "seconds": round(status.behind.seconds, 3)},
     )

@@ -10,7 +10,7 @@ from prometheus_client import Counter as Metric
 
 from api.auth.keys import Caller
 from api.http import client_address
-from api.rate_limits.bucket import Standing
+from api.rate_limits.bucket import LimitStatus
 from api.rate_limits.counter import Counter
 from api.rate_limits.in_memory import MemoryCounter
 from api.rate_limits.leases import Leases
@@ -33,31 +33,31 @@ class Limits:
         self._address_limit = settings.ip_rate_limit
         self._trusted = client_address.networks(settings.trusted_proxies)
 
-    async def count_address(self, request: web.Request) -> Standing:
+    async def count_address(self, request: web.Request) -> LimitStatus:
         if self._address_limit == 0:
             return self._unlimited()
         return self._noted(
             "address", await self._leases.count(self._bucket_of(request), self._address_limit)
         )
 
-    async def count_key(self, caller: Caller) -> Standing:
+    async def count_key(self, caller: Caller) -> LimitStatus:
         """The plan's limit, or the setting where the plan has none."""
         limit = self._limit_of(caller)
         if limit == 0:
             return self._unlimited()
         return self._noted("key", await self._leases.count(f"key:{caller.key_id}", limit))
 
-    async def count_sign_in(self, request: web.Request) -> Standing:
+    async def count_sign_in(self, request: web.Request) -> LimitStatus:
         """Whatever the limits are set to: nobody types keys faster, and who tries them does."""
         bucket = "sign-in:" + self._bucket_of(request)
         return self._noted("sign-in", await self._leases.count(bucket, SIGN_INS))
 
-    def look_at_key(self, caller: Caller) -> Standing:
+    def look_at_key(self, caller: Caller) -> LimitStatus:
         """The key's standing, without counting the request."""
         limit = self._limit_of(caller)
         return self._leases.look(f"key:{caller.key_id}", limit) if limit else self._unlimited()
 
-    def look(self, request: web.Request) -> Standing:
+    def look(self, request: web.Request) -> LimitStatus:
         """The address's standing, without counting the request."""
         if self._address_limit == 0:
             return self._unlimited()
@@ -71,10 +71,10 @@ class Limits:
         forwarded = request.headers.getall("X-Forwarded-For", ()) if self._trusted else ()
         return "ip:" + client_address.client(request.remote, forwarded, self._trusted)
 
-    def _unlimited(self) -> Standing:
-        return Standing(True, UNLIMITED, UNLIMITED, self._leases.reset())
+    def _unlimited(self) -> LimitStatus:
+        return LimitStatus(True, UNLIMITED, UNLIMITED, self._leases.reset())
 
-    def _noted(self, bucket: str, standing: Standing) -> Standing:
+    def _noted(self, bucket: str, standing: LimitStatus) -> LimitStatus:
         if not standing.passed:
             REFUSED.labels(bucket).inc()
         return standing

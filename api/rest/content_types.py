@@ -37,7 +37,7 @@ async def one(call: Call) -> web.Response:
         call.service.read_model,
         call.scope.workspace,
         call.scope.environment,
-        parameters.findable(call.request.match_info["slug"]),
+        parameters.searchable(call.request.match_info["slug"]),
     )
     return _json(type_wire.ContentTypeBody(True, type_wire.shown(row)))
 

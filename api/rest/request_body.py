@@ -43,7 +43,7 @@ def create_command(call: Call, sent: bytes) -> CreateEntry:
     )
 
 
-async def received(call: Call) -> bytes:
+async def receive_body(call: Call) -> bytes:
     """The body, unpacked. Whatever is said of its type: what is JSON is read as such, since the
     key stands in a header that no form of another site can send.
 

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from api.context import Service
 from api.openapi.document import document
-from api.rate_limits.bucket import Standing
+from api.rate_limits.bucket import LimitStatus
 from api.server import application
 from tests.integration.api.serving import Server
 
@@ -64,8 +64,8 @@ async def test_the_page_loads_nothing_from_elsewhere(server: Server) -> None:
 async def test_it_is_counted_as_every_request_of_an_address_is(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def is_over(_request: web.Request) -> Standing:
-        return Standing(passed=False, limit=1, remaining=0, reset=1_769_851_860, wait=7)
+    async def is_over(_request: web.Request) -> LimitStatus:
+        return LimitStatus(passed=False, limit=1, remaining=0, reset=1_769_851_860, wait=7)
 
     monkeypatch.setattr(server.service.limits, "count_address", is_over)
     for path in ("/docs", "/docs/start.js", "/v1/openapi.json"):

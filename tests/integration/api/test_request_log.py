@@ -12,8 +12,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from api.context import Service
-from api.operations import metrics
-from api.operations.metrics import Figures
+from api.operations import status
+from api.operations.status import ServiceStatus
 from tests.integration.api.serving import Client, Server, serving
 from tests.integration.projecting import connected, until
 from tests.integration.projector.given import Given
@@ -222,7 +222,7 @@ class TestMetrics:
     ) -> None:
         """Not repeated from when it last did."""
 
-        monkeypatch.setattr(metrics, "KEPT", 0)
+        monkeypatch.setattr(status, "KEPT", 0)
 
         def away(*_: object, **__: object) -> None:
             raise ConnectionRefusedError
@@ -307,19 +307,19 @@ class TestVisibility:
         answer = await client.post(POST)
         assert (answer.status, answer.headers["X-Content-Visible"]) == (200, "true")
 
-    async def test_many_who_ask_at_once_ask_the_databases_once(
+    async def test_simultaneous_requests_share_one_database_query(
         self, server: Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         asked = 0
-        figures = metrics._figures
+        service_status = status.service_status
 
-        async def counted(service: Service) -> Figures:
+        async def counted(service: Service) -> ServiceStatus:
             nonlocal asked
             asked += 1
-            return await figures(service)
+            return await service_status(service)
 
-        monkeypatch.setattr(metrics, "_figures", counted)
-        monkeypatch.setattr(metrics, "KEPT", 60)
+        monkeypatch.setattr(status, "service_status", counted)
+        monkeypatch.setattr(status, "KEPT", 60)
         client = server.client(None)
         answers = await asyncio.gather(*(client.get(path) for path in ("/readyz", "/metrics") * 20))
         assert {answer.status for answer in answers} == {200}
