@@ -100,8 +100,8 @@ class Access:
             found = known()
         return found
 
-    def known(self, secret: str) -> Caller | None:
-        """Whose key it is as far as is known, for what is shown and refuses nobody."""
+    def cached_caller(self, secret: str) -> Caller | None:
+        """The caller as far as this process knows, without a look: refuse no request by it."""
         return self._claims.keys.caller(_digest(secret)) if secret else None
 
     async def _looked_since(self, moment: float) -> None:

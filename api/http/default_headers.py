@@ -10,13 +10,13 @@ from api.dashboard.policy import add_dashboard_policy
 from api.http.cors import add_cors
 from api.http.representation import add_cache_control
 from api.http.request_log import add_request_id
-from api.rate_limits.enforcement import show_limits
+from api.rate_limits.enforcement import add_rate_limits
 
 Add = Callable[[web.Request, web.StreamResponse], Awaitable[None]]
 
 ADDED: tuple[Add, ...] = (
     add_request_id,
-    show_limits,
+    add_rate_limits,
     add_cors,
     add_cache_control,
     add_dashboard_policy,
