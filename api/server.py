@@ -15,11 +15,11 @@ from api.dashboard import routes as dashboard
 from api.dashboard.sessions import Sessions
 from api.dashboard.visit import SESSIONS
 from api.graphql import handler as graphql
-from api.http.connections import Runner
+from api.http.connections import open_runner
 from api.http.cors import add_preflights
 from api.http.default_headers import add_promised_headers
 from api.http.representation import represented
-from api.http.request_log import observed
+from api.http.request_log import answer_errors
 from api.openapi import documentation
 from api.operations import health
 from api.operations.status import STATUS, StatusCache
@@ -59,7 +59,7 @@ async def open_service(settings: ApiSettings) -> AsyncIterator[Service]:
 
 def application(service: Service) -> web.Application:
     app = web.Application(
-        middlewares=[observed, represented], client_max_size=service.settings.max_body_bytes
+        middlewares=[answer_errors, represented], client_max_size=service.settings.max_body_bytes
     )
     app[SERVICE] = service
     app[STATUS] = StatusCache(service)
@@ -81,14 +81,12 @@ async def serve(settings: ApiSettings) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    async with open_service(settings) as service:
-        runner = Runner(application(service), patience=settings.client_timeout, grace=GRACE)
-        await runner.setup()
-        try:
-            site = web.TCPSite(
-                runner, settings.host, settings.port, reuse_port=settings.reuse_port or None
-            )
-            await site.start()
-            await stop.wait()
-        finally:
-            await runner.cleanup()
+    async with (
+        open_service(settings) as service,
+        open_runner(application(service), patience=settings.client_timeout, grace=GRACE) as runner,
+    ):
+        site = web.TCPSite(
+            runner, settings.host, settings.port, reuse_port=settings.reuse_port or None
+        )
+        await site.start()
+        await stop.wait()
