@@ -47,22 +47,22 @@ class Connection(web.RequestHandler):
         self._body: StreamReader | None = None
         self._busy = self._stopping = False
         self._finished: asyncio.Future[None] | None = None
+        self._head_since: float | None = None
         self._late: asyncio.TimerHandle | None = None
         self._stuck: asyncio.TimerHandle | None = None
         super().__init__(server, loop=asyncio.get_running_loop(), **options)
 
     def begin(self, body: StreamReader) -> None:
         """A request was read as far as its head."""
-        self._busy, self._body = True, body
-        if self._late is not None:
-            self._late.cancel()
-            self._late = None
+        self._busy, self._body, self._head_since = True, body, None
 
     def data_received(self, data: bytes) -> None:
         idle = not self._busy and (self._body is None or self._body.is_eof())
         super().data_received(data)
-        if idle and self._patience and self._late is None:
-            self._late = _later(self._patience, self.force_close)
+        if idle and self._patience and self._head_since is None:
+            self._head_since = asyncio.get_running_loop().time()
+            if self._late is None:
+                self._late = _later(self._patience, self._check_head)
 
     def close(self) -> None:
         """Stops after the request in progress."""
@@ -163,6 +163,18 @@ class Connection(web.RequestHandler):
         self._busy = False
         if self._finished is not None and not self._finished.done():
             self._finished.set_result(None)
+
+    def _check_head(self) -> None:
+        """Closes a connection whose request's head takes longer than ``patience``. One timer serves
+        many requests."""
+        self._late = None
+        if self._head_since is None:
+            return
+        left = self._head_since + self._patience - asyncio.get_running_loop().time()
+        if left > 0:
+            self._late = _later(left, self._check_head)
+        else:
+            self.force_close()
 
     def _check_reading(self, before: int | None = None) -> None:
         """Disconnects a client that reads its response more slowly than ``SLOWEST``."""

@@ -1,23 +1,24 @@
-"""The content endpoints (specification §4.1 to §4.4)."""
+"""The endpoints for entries (specification §4.1 to §4.4) and content types."""
 
 from __future__ import annotations
 
 from aiohttp import web
 from msgspec.structs import replace
 
+from api import type_wire
 from api.context import Call
 from api.rest import parameters, point_in_time, wire
 from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.positions import HEADER as POSITION
 from api.rest.request_body import create_command, receive_body
 from api.rest.request_checks import checked
-from read_side import entries
+from read_side import content_types, entries
 from write_side.commands import CreateEntry
 from write_side.dispatch import execute
 
 VIEW = "content.view"
 EDIT = "content.edit"
-# Any text but a slash: aiohttp's own pattern leaves out braces too, which slugs may have.
+# aiohttp's default pattern excludes braces, which slugs may contain.
 _TYPE = "{type:[^/]+}"
 _SLUG = "{slug:[^/]+}"
 
@@ -28,11 +29,13 @@ def routes() -> list[web.RouteDef]:
         web.get(f"/v1/content/{_TYPE}/{_SLUG}", checked(VIEW, one)),
         web.get("/v1/content", checked(VIEW, list_across_types)),
         web.post("/v1/content", checked(EDIT, create)),
+        web.get("/v1/content-types", checked(VIEW, list_content_types)),
+        web.get(f"/v1/content-types/{_SLUG}", checked(VIEW, one_content_type)),
     ]
 
 
 async def list_of_type(call: Call) -> web.Response:
-    """§4.1: published ones by default, 10 a page."""
+    """§4.1: by default the published entries, 10 a page."""
     query = call.request.query
     paging = parameters.paging(query, 10)
     page = await entries.list_of_type(
@@ -56,7 +59,7 @@ async def list_of_type(call: Call) -> web.Response:
 
 
 async def one(call: Call) -> web.Response:
-    """§4.2: whatever its status; with ``asOf``, as it was then."""
+    """§4.2: of any status; with ``asOf``, at that time."""
     query, service, scope = call.request.query, call.service, call.scope
     at = parameters.as_of(query)
     named = {
@@ -73,7 +76,7 @@ async def one(call: Call) -> web.Response:
 
 
 async def list_across_types(call: Call) -> web.Response:
-    """§4.3: every status, 50 a page."""
+    """§4.3: of every status, 50 a page."""
     query = call.request.query
     paging = parameters.paging(query, 50)
     page = await entries.list_across_types(
@@ -94,7 +97,7 @@ async def list_across_types(call: Call) -> web.Response:
 
 
 async def create(call: Call) -> web.Response:
-    """§4.4: always a draft. With an Idempotency-Key, once however often it is sent."""
+    """§4.4: always a draft. With an Idempotency-Key, repetitions create nothing more."""
     given = call.request.headers.get(HEADER)
     key = None if given is None else command_key(given, call.known_caller.key_id, call.scope)
     body = await receive_body(call)
@@ -106,7 +109,7 @@ async def create(call: Call) -> web.Response:
 
 
 async def _created(call: Call, command: CreateEntry) -> web.Response:
-    """Answers once the entry can be read, or the bound has passed."""
+    """Responds once the entry can be read, or after ``read_your_writes`` seconds."""
     executed = await execute(command, call.service.repository)
     visible = await call.service.checkpoint.wait(
         executed.position, call.service.settings.read_your_writes
@@ -118,6 +121,25 @@ async def _created(call: Call, command: CreateEntry) -> web.Response:
     )
     response.headers["X-Content-Visible"] = "true" if visible else "false"
     return response
+
+
+async def list_content_types(call: Call) -> web.Response:
+    """All of the environment's, by slug."""
+    scope = call.scope
+    rows = await content_types.content_types(
+        call.service.read_model, scope.workspace, scope.environment
+    )
+    return _json(type_wire.ContentTypesBody(True, [type_wire.shown(row) for row in rows]))
+
+
+async def one_content_type(call: Call) -> web.Response:
+    row = await content_types.content_type(
+        call.service.read_model,
+        call.scope.workspace,
+        call.scope.environment,
+        parameters.searchable(call.request.match_info["slug"]),
+    )
+    return _json(type_wire.ContentTypeBody(True, type_wire.shown(row)))
 
 
 def _json(body: wire.Wire) -> web.Response:

@@ -1,4 +1,4 @@
-"""An entry as it was at a time: its stream and its content type's folded up to then."""
+"""An entry at a past time: its stream and its content type's, folded up to that time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from write_side.history import UNBOUNDED, Allowance, content_type_at, entry_at
 
 
 class PastEntry(Struct, frozen=True):
-    """``row`` is ready to serve, as the read model's are; the rest is what it was made of."""
+    """``row`` is ready to serve, like the read model's; it was rendered from the rest."""
 
     row: EntryRow
     entry: Entry
@@ -38,12 +38,11 @@ async def entry_of_slug(
     locale: str,
     at: datetime,
 ) -> PastEntry:
-    """What had the slug then, whoever has it now. Raises NotFound, UnknownContentType or
-    UnknownEntry where there was none, ReadModelUnavailable, StoreUnavailable, and what the
-    allowance raises.
+    """The entry that had the slug at that time. Raises NotFound, UnknownContentType or UnknownEntry
+    where there was none, ReadModelUnavailable, StoreUnavailable, and what the allowance raises.
 
-    The read model says whose it was, the log what it was: an entry that has been renamed or deleted
-    in the log, and not yet in the read model, was so at a time since then.
+    The read model knows which entry it was, the log its content. If the log says that the entry had
+    another slug at that time, the read model is behind, and the entry is not found.
     """
     held = await holder(
         service.read_model,
@@ -71,7 +70,7 @@ async def entry_of_id(
 
 
 def rendered(entry: Entry, content_type: ContentType, locale: str) -> EntryRow:
-    """An entry of the log as the read model would serve it, under this version of its type."""
+    """The entry as the read model would serve it, with this version of its content type."""
     renderer = Renderer(
         msgspec.convert(content_type.fields, tuple[Shape, ...], from_attributes=True),
         msgspec.convert(content_type.stages, tuple[Stage, ...], from_attributes=True),

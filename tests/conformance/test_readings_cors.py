@@ -127,8 +127,8 @@ async def test_cors_1_a_500_is_open_to_any_origin(
 ) -> None:
     monkeypatch.setattr("api.rest.content.entries.list_of_type", fails)
     monkeypatch.setattr("api.rest.content.entries.one", fails)
-    monkeypatch.setattr("api.rest.content_types.content_types.content_types", fails)
-    monkeypatch.setattr("api.rest.content_types.content_types.content_type", fails)
+    monkeypatch.setattr("api.rest.content.content_types.content_types", fails)
+    monkeypatch.setattr("api.rest.content.content_types.content_type", fails)
     for path in OPEN:
         answer = await asker.ask(get(path))
         assert answer.status == 500

@@ -26,8 +26,8 @@ IN_HANDLERS = [
     ("api.rest.content.entries.one", "GET", ONE),
     ("api.rest.content.entries.list_across_types", "GET", ACROSS),
     ("api.rest.content.execute", "POST", ACROSS),
-    ("api.rest.content_types.content_types.content_types", "GET", TYPES),
-    ("api.rest.content_types.content_types.content_type", "GET", TYPE),
+    ("api.rest.content.content_types.content_types", "GET", TYPES),
+    ("api.rest.content.content_types.content_type", "GET", TYPE),
     ("api.rest.content.entries.one", "HEAD", ONE),
 ]
 BEFORE_THEM = [

@@ -173,7 +173,7 @@ async def test_while_one_is_under_way_another_with_its_key_is_refused(
     second = (await asked(client, NEW, title="A", headers=again)).body["data"]
     assert second["createContentEntry"] == {
         "success": False,
-        "message": "A request with this Idempotency-Key is still under way",
+        "message": "A request with this Idempotency-Key is still in progress",
         "entry": None,
     }
     go.set()
