@@ -25,6 +25,7 @@ BENCHMARKS = (
     "export",
     "imports",
     "browse",
+    "walk",
 )
 
 
