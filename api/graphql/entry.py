@@ -169,7 +169,7 @@ def entry_of_the_past(then: PastEntry, locale: str) -> ContentEntry:
 
 
 def _check_reference(fields: Sequence[Field], slug: str) -> None:
-    known = [field.slug for field in fields if field.type == "reference"]
+    known = [field.slug for field in fields if field.definition.spec.refers_to == "entry"]
     if slug not in known:
         raise BadRequest(
             f"'{slug[:100]}' is no reference field of this content type; "
