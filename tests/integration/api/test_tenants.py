@@ -46,6 +46,7 @@ AT_A_TIME = 20
 numbers = itertools.count(1)
 
 
+@pytest.mark.slow
 @settings(
     max_examples=5,
     deadline=None,
