@@ -7,10 +7,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from api import type_wire
 from api.graphql.wire import GraphQLAnswer, GraphQLRequest
 from api.operations import health
-from api.rest import wire
+from api.rest import content_type_wire, wire
 from api.rest.parameters import MAX_LIMIT, MAX_OFFSET
 from write_side.domain.events import STATUSES
 from write_side.domain.field_types import FIELD_TYPES
@@ -33,8 +32,8 @@ BODIES: tuple[type[Struct], ...] = (
     wire.ListBody,
     wire.CreatedBody,
     wire.ErrorBody,
-    type_wire.ContentTypesBody,
-    type_wire.ContentTypeBody,
+    content_type_wire.ContentTypesBody,
+    content_type_wire.ContentTypeBody,
     health.Readiness,
     NewEntry,
     GraphQLRequest,

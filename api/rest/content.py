@@ -5,9 +5,8 @@ from __future__ import annotations
 from aiohttp import web
 from msgspec.structs import replace
 
-from api import type_wire
 from api.context import Call
-from api.rest import parameters, point_in_time, wire
+from api.rest import content_type_wire, parameters, point_in_time, wire
 from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.positions import HEADER as POSITION
 from api.rest.request_body import create_command, receive_body
@@ -129,7 +128,9 @@ async def list_content_types(call: Call) -> web.Response:
     rows = await content_types.content_types(
         call.service.read_model, scope.workspace, scope.environment
     )
-    return _json(type_wire.ContentTypesBody(True, [type_wire.shown(row) for row in rows]))
+    return _json(
+        content_type_wire.ContentTypesBody(True, [content_type_wire.shown(row) for row in rows])
+    )
 
 
 async def one_content_type(call: Call) -> web.Response:
@@ -139,7 +140,7 @@ async def one_content_type(call: Call) -> web.Response:
         call.scope.environment,
         parameters.searchable(call.request.match_info["slug"]),
     )
-    return _json(type_wire.ContentTypeBody(True, type_wire.shown(row)))
+    return _json(content_type_wire.ContentTypeBody(True, content_type_wire.shown(row)))
 
 
 def _json(body: wire.Wire) -> web.Response:

@@ -12,11 +12,11 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from api import type_wire
 from api.dashboard import templates, values
 from api.dashboard.values import Known
 from api.graphql.types import EntryStatus, shown_type
 from api.openapi.schemas import schemas
+from api.rest import content_type_wire
 from read_side.content_types import ContentTypeRow
 from write_side.domain.cells import cell_of, same, value_of
 from write_side.domain.definition import Field, Option, check_definition
@@ -97,7 +97,7 @@ def test_a_manifest_and_the_bodies_of_content_types_have_every_type(field: Field
     manifest = {"workspace": "acme", "name": "Acme", "contentTypes": types}
     read = read_manifest(msgspec.json.encode(manifest), "acme.json", is_json=True)
     assert read.content_types[0].fields == (field,)
-    assert type_wire.shown(row_of(field)).fields[0].type == field.type
+    assert content_type_wire.shown(row_of(field)).fields[0].type == field.type
     assert shown_type(row_of(field)).all_fields[0].type == field.type
 
 

@@ -1,7 +1,7 @@
-"""The bodies of the content type endpoints (interface.md, «HTTP besides the specification»).
+"""The bodies of the content type endpoints.
 
-They are Structs apart from the domain's: those leave defaults out and refuse unknown keys, and so
-would say in OpenAPI that most properties are optional and that none will ever be added.
+They are separate from the domain's Structs, which omit defaults and refuse unknown keys: in
+OpenAPI, most properties would be optional, and none could be added later.
 """
 
 from __future__ import annotations
