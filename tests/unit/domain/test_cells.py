@@ -7,7 +7,7 @@ import time
 import pytest
 from msgspec import Raw
 
-from write_side.domain.cells import BadCell, cell_of, is_blank, same, value_of
+from write_side.domain.cells import BadCell, cell_of, is_blank, is_listable, same, value_of
 from write_side.domain.definition import Field, Option
 from write_side.domain.field_types import FieldType
 from write_side.imports.rows import status_of
@@ -179,3 +179,11 @@ def test_a_value_is_written_as_a_cell_that_reads_back(given: Field, value: str, 
     assert cell_of(given, Raw(value.encode()), {"id-1": "ann"}) == cell
     if cell and "id-" not in value:
         assert bytes(value_of(given, cell)).decode() == value
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("hero", True), ("a b", True), ("", False), (" a", False), ("a,b", False), ("[a", False)],
+)
+def test_a_name_is_listable_if_commas_can_tell_it(name: str, expected: bool) -> None:
+    assert is_listable(name) is expected
