@@ -9,8 +9,8 @@ import strawberry
 
 from api.graphql.spending import listed
 from read_side.content_types import ContentTypeRow
-from write_side.domain import content_type as folded
-from write_side.domain import definition as domain
+from write_side.domain.content_type import ContentType as LoggedContentType
+from write_side.domain.definition import Field as FieldDefinition
 
 Info: TypeAlias = strawberry.Info[Any, None]
 
@@ -50,7 +50,7 @@ class Field:
     type: str
     required: bool
     multiple: bool
-    definition: strawberry.Private[domain.Field]
+    definition: strawberry.Private[FieldDefinition]
 
     @strawberry.field
     def options(self, info: Info) -> list[str]:
@@ -80,7 +80,7 @@ class ContentType:
         return listed(info, self.all_stages)
 
 
-Definition: TypeAlias = ContentTypeRow | folded.ContentType
+Definition: TypeAlias = ContentTypeRow | LoggedContentType
 """A content type, from the read model or from the log."""
 
 
@@ -94,7 +94,7 @@ def shown_type(content_type: Definition) -> ContentType:
     )
 
 
-def _shown_field(field: domain.Field) -> Field:
+def _shown_field(field: FieldDefinition) -> Field:
     return Field(
         slug=field.slug,
         name=field.name,
