@@ -9,7 +9,7 @@ import msgspec
 from eventsourcing.persistence import StoredEvent
 from msgspec import Raw
 
-from write_side import claims, commands
+from write_side import commands
 from write_side.commands import CreateContentType, CreateEntry, CreateWorkspace
 from write_side.dispatch import Executed, execute
 from write_side.domain.definition import Field
@@ -19,6 +19,7 @@ from write_side.repository import Repository
 from write_side.store.append import Append
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import Recorder
+from write_side.verification import claims
 
 ACTOR = Actor("operator", "test")
 SCOPE = Scope("acme", PRODUCTION)
@@ -136,7 +137,11 @@ async def check_store(repository: Repository) -> int:
     head = await check_log(repository.recorder)
     rows = await repository.recorder.log(0, head)
     events = [repository.mapper.decode(row["topic"], row["state"]) for row in rows]
-    position, stored = await claims.stored(repository.recorder.pool)
-    assert position == head
+    async with (
+        repository.recorder.pool.acquire() as connection,
+        connection.transaction(isolation="repeatable_read"),
+    ):
+        assert await connection.fetchval("SELECT position FROM write_side.head") == head
+        stored = await claims.stored(connection)
     assert stored == claims.fold(events)
     return head
