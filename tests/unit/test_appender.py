@@ -10,8 +10,16 @@ from eventsourcing.persistence import StoredEvent
 from msgspec.structs import replace
 
 from write_side.domain.identity import Scope
-from write_side.store.append import Append, Appended, EntryClaim, TypeCheck, Use, parameters
-from write_side.store.appender import MAX_BYTES, MAX_COMMANDS, Appender, _outcomes, _together
+from write_side.store.append import (
+    Append,
+    Appended,
+    EntryClaim,
+    TypeCheck,
+    Use,
+    outcomes,
+    parameters,
+)
+from write_side.store.appender import MAX_BYTES, MAX_COMMANDS, Appender, _together
 from write_side.store.appender import _Waiting as Waiting
 from write_side.store.conflicts import (
     ContentTypeConflict,
@@ -133,7 +141,7 @@ async def test_append_larger_than_the_bound_goes_alone() -> None:
 
 def test_commands_follow_the_first_position_in_order() -> None:
     appends = [_append("a", n=2), _append("b"), _append("c", n=3)]
-    assert _outcomes(appends, [(None, "first", "11")]) == [
+    assert outcomes(appends, [(None, "first", "11")]) == [
         Appended(11, 2),
         Appended(13, 1),
         Appended(14, 3),
@@ -151,7 +159,7 @@ def test_commands_that_were_not_appended_take_no_position() -> None:
         (7, "id_taken", "1"),
         (None, "first", "100"),
     ]
-    stale, first, slug, replayed, second, limit, same_id = _outcomes(appends, rows)
+    stale, first, slug, replayed, second, limit, same_id = outcomes(appends, rows)
     assert (first, second) == (Appended(100, 2), Appended(102, 2))
     assert replayed == Appended(5, 9, replayed=True, digest=bytes.fromhex("c0ffee"))
     assert isinstance(stale, StaleAppend)
@@ -162,14 +170,14 @@ def test_commands_that_were_not_appended_take_no_position() -> None:
 
 
 def test_call_in_which_nothing_is_appended_has_no_first_position() -> None:
-    found = _outcomes([_append("a"), _append("b")], [(2, "stale", ""), (1, "replayed", "7:1:")])
+    found = outcomes([_append("a"), _append("b")], [(2, "stale", ""), (1, "replayed", "7:1:")])
     assert found[0] == Appended(7, 1, replayed=True)
     assert isinstance(found[1], StaleAppend)
 
 
 def test_answer_that_is_silent_on_a_command_is_never_taken_for_success() -> None:
     with pytest.raises(AssertionError, match="says nothing"):
-        _outcomes([_append("a"), _append("b")], [(1, "stale", "")])
+        outcomes([_append("a"), _append("b")], [(1, "stale", "")])
 
 
 def test_conflicts_carry_what_the_caller_needs() -> None:

@@ -1,9 +1,9 @@
-"""What one command appends, and the columns in which some of them go to PostgreSQL together."""
+"""What a command appends; the parameters and the outcomes of ``write_side.append``."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 from eventsourcing.persistence import StoredEvent
@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from write_side.domain.identity import Scope, new_id
 from write_side.domain.slugs import slug_hash
+from write_side.store.conflicts import Conflict, conflict
 
 Quota = Literal["entries", "content_types"]
 ENTRIES: Quota = "entries"
@@ -50,9 +51,8 @@ class Append(Struct, frozen=True, kw_only=True):
     """The events of one command and what must hold for them: appended as a whole or not at all.
 
     ``command_key`` decides whether an append that is sent again has happened; ``digest`` is of the
-    request it came from. ``changes`` are rare changes of claims, as
-    ``write_side.change_claims`` documents them. ``apart``: it is large, and goes over another
-    connection than the others, its events staged beforehand.
+    request it came from. ``changes``: see functions/change_claims.sql. ``apart``: the append is
+    large; it has a connection of its own, and its events are staged first (ADR 16).
     """
 
     events: Sequence[StoredEvent]
@@ -71,7 +71,7 @@ class Append(Struct, frozen=True, kw_only=True):
 
     @property
     def coalescable(self) -> bool:
-        """Whether it may share a call: what is refused is then easily given back."""
+        """Whether it may share a call: if it is refused, little must be given back."""
         return (
             not self.apart
             and self.changes is None
@@ -81,7 +81,7 @@ class Append(Struct, frozen=True, kw_only=True):
         )
 
     def names(self) -> set[object]:
-        """What no two commands of one call may have in common."""
+        """Keys, claims and streams: no two commands of one call may share any."""
         claims = ((c.scope, c.content_type_id, c.language, c.slug) for c in self.claims)
         ids = (claim.entry_id for claim in self.claims)
         return {
@@ -93,9 +93,9 @@ class Append(Struct, frozen=True, kw_only=True):
 
 
 class Appended(Struct, frozen=True):
-    """Where the events of a command stand in the log: ``position`` is of the first.
+    """Where the events of a command stand in the log: ``position`` is that of the first.
 
-    ``replayed``: it had happened before, under the digest that was sent then.
+    ``replayed``: the command was appended before, with this ``digest``.
     """
 
     position: int
@@ -106,6 +106,9 @@ class Appended(Struct, frozen=True):
     @property
     def last(self) -> int:
         return self.position + self.events - 1
+
+
+Outcome: TypeAlias = Appended | Conflict
 
 
 def parameters(
@@ -165,3 +168,30 @@ def _claim(command: int, claim: EntryClaim) -> tuple[Any, ...]:
         claim.language,
         claim.slug_hash,
     )
+
+
+def outcomes(appends: Sequence[Append], rows: Iterable[Any]) -> list[Outcome]:
+    """The outcome of each command, from the rows (n, outcome, detail) of ``write_side.append``."""
+    exceptions: dict[int, Outcome] = {}
+    position: int | None = None
+    for n, outcome, detail in rows:
+        if outcome == "first":
+            position = int(detail)
+        elif outcome == "replayed":
+            exceptions[n] = _replayed(detail)
+        else:
+            exceptions[n] = conflict(outcome, detail)
+    found: list[Outcome] = []
+    for n, append in enumerate(appends, 1):
+        if n in exceptions:
+            found.append(exceptions[n])
+        else:
+            assert position is not None, "write_side.append says nothing of a command"
+            found.append(Appended(position, len(append.events)))
+            position += len(append.events)
+    return found
+
+
+def _replayed(detail: str) -> Appended:
+    position, events, digest = detail.split(":")
+    return Appended(int(position), int(events), replayed=True, digest=bytes.fromhex(digest))
