@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import msgspec
 
-from api.wire import Wire, timestamp
+from api.rest.wire import Wire, timestamp
 from read_side.content_types import ContentTypeRow
-from write_side.domain.definition import FieldType
+from write_side.domain.field_types import FieldType
 
 
 class Option(Wire, frozen=True):

@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from api.dashboard.visit import ROOT, link
-from api.wire import timestamp
+from api.rest.wire import timestamp
 
 HERE = Path(__file__).parent
 
@@ -48,7 +48,8 @@ def static(name: str) -> str:
     return f"{ROOT}/static/{name}?v={digest}"
 
 
-def _environment() -> Environment:
+@cache
+def environment() -> Environment:
     made = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
@@ -62,8 +63,5 @@ def _environment() -> Environment:
     return made
 
 
-_ENVIRONMENT = _environment()
-
-
 def rendered(template: str, **context: Any) -> str:
-    return _ENVIRONMENT.get_template(template).render(context)
+    return environment().get_template(template).render(context)

@@ -1,0 +1,124 @@
+"""The content endpoints (specification §4.1 to §4.4)."""
+
+from __future__ import annotations
+
+from aiohttp import web
+from msgspec.structs import replace
+
+from api.context import Call
+from api.rest import parameters, point_in_time, wire
+from api.rest.idempotency import HEADER, command_key, digest
+from api.rest.positions import HEADER as POSITION
+from api.rest.request_body import create_command, receive_body
+from api.rest.request_checks import checked
+from read_side import entries
+from write_side.commands import CreateEntry
+from write_side.dispatch import execute
+
+VIEW = "content.view"
+EDIT = "content.edit"
+# Any text but a slash: aiohttp's own pattern leaves out braces too, which slugs may have.
+_TYPE = "{type:[^/]+}"
+_SLUG = "{slug:[^/]+}"
+
+
+def routes() -> list[web.RouteDef]:
+    return [
+        web.get(f"/v1/content/{_TYPE}", checked(VIEW, list_of_type)),
+        web.get(f"/v1/content/{_TYPE}/{_SLUG}", checked(VIEW, one)),
+        web.get("/v1/content", checked(VIEW, list_across_types)),
+        web.post("/v1/content", checked(EDIT, create)),
+    ]
+
+
+async def list_of_type(call: Call) -> web.Response:
+    """§4.1: published ones by default, 10 a page."""
+    query = call.request.query
+    paging = parameters.paging(query, 10)
+    page = await entries.list_of_type(
+        call.service.read_model,
+        call.scope.workspace,
+        call.scope.environment,
+        type_slug=parameters.searchable(call.request.match_info["type"]),
+        status=parameters.status(query),
+        language=parameters.language(query),
+        locale=call.locale,
+        limit=paging.limit,
+        offset=paging.offset,
+    )
+    return _json(
+        wire.TypeListBody(
+            True,
+            [wire.listed(row, call.locale) for row in page.rows],
+            wire.Pagination(paging.limit, paging.offset, page.total),
+        )
+    )
+
+
+async def one(call: Call) -> web.Response:
+    """§4.2: whatever its status; with ``asOf``, as it was then."""
+    query, service, scope = call.request.query, call.service, call.scope
+    at = parameters.as_of(query)
+    named = {
+        "type_slug": parameters.searchable(call.request.match_info["type"]),
+        "slug": parameters.searchable(call.request.match_info["slug"]),
+        "language": parameters.language(query),
+        "locale": call.locale,
+    }
+    if at is None:
+        row = await entries.one(service.read_model, scope.workspace, scope.environment, **named)
+    else:
+        row = (await point_in_time.entry_of_slug(service, scope, at=at, **named)).row
+    return _json(wire.SingleBody(True, wire.single(row, call.locale)))
+
+
+async def list_across_types(call: Call) -> web.Response:
+    """§4.3: every status, 50 a page."""
+    query = call.request.query
+    paging = parameters.paging(query, 50)
+    page = await entries.list_across_types(
+        call.service.read_model,
+        call.scope.workspace,
+        call.scope.environment,
+        type_slug=parameters.type_slug(query),
+        locale=call.locale,
+        limit=paging.limit,
+        offset=paging.offset,
+    )
+    return _json(
+        wire.ListBody(
+            [wire.of_any_type(row, call.locale) for row in page.rows],
+            wire.Pagination(paging.limit, paging.offset, page.total),
+        )
+    )
+
+
+async def create(call: Call) -> web.Response:
+    """§4.4: always a draft. With an Idempotency-Key, once however often it is sent."""
+    given = call.request.headers.get(HEADER)
+    key = None if given is None else command_key(given, call.known_caller.key_id, call.scope)
+    body = await receive_body(call)
+    command = create_command(call, body)
+    if key is None:
+        return await _created(call, command)
+    with call.service.in_flight.reserve(key):
+        return await _created(call, replace(command, command_key=key, digest=digest(body)))
+
+
+async def _created(call: Call, command: CreateEntry) -> web.Response:
+    """Answers once the entry can be read, or the bound has passed."""
+    executed = await execute(command, call.service.repository)
+    visible = await call.service.checkpoint.wait(
+        executed.position, call.service.settings.read_your_writes
+    )
+    entry = wire.created(executed)
+    response = _json(wire.CreatedBody(entry, f"Content entry '{entry.slug}' was created"))
+    response.headers[POSITION] = call.service.positions.token(
+        call.scope.workspace, executed.position
+    )
+    response.headers["X-Content-Visible"] = "true" if visible else "false"
+    return response
+
+
+def _json(body: wire.Wire) -> web.Response:
+    return web.Response(body=wire.encode(body), content_type="application/json")

@@ -1,0 +1,129 @@
+"""Query parameters, each read in one place (readings, «Query parameters»)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+
+from msgspec import Struct
+
+from api.errors import BadRequest
+from write_side.domain.events import STATUSES
+from write_side.domain.identity import BASE_LANGUAGE, ENVIRONMENTS, PRODUCTION
+from write_side.domain.locales import supported_locales
+from write_side.domain.values import is_iso_datetime
+
+MAX_LIMIT = 100
+# The largest whole number that every JSON reader holds exactly; beyond it is as empty as there.
+MAX_OFFSET = 2**53 - 1
+_NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.[0-9]*)?", re.ASCII)
+_OFFSET = re.compile(r"(:\d\d\S*) (\d\d:?\d\d)\Z", re.ASCII)
+_SKEW = timedelta(seconds=1)
+"""So far the clock of another process may be ahead, that has told when an entry was updated."""
+_TIME = "use an ISO 8601 time of the past, like 2026-01-31T09:30:00Z or 2026-01-31"
+
+Query = Mapping[str, str]
+
+
+class Paging(Struct, frozen=True):
+    limit: int
+    offset: int
+
+
+def paging(query: Query, default_limit: int) -> Paging:
+    """Clamped to 1..100 and from 0 on; what is no number is as if absent."""
+    limit = _number(query.get("limit", ""))
+    offset = _number(query.get("offset", ""))
+    return Paging(
+        limit=default_limit if limit is None else min(max(limit, 1), MAX_LIMIT),
+        offset=0 if offset is None else min(max(offset, 0), MAX_OFFSET),
+    )
+
+
+def _number(text: str) -> int | None:
+    """ASCII digits with an optional sign and fraction, which is cut off; of any length."""
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        return None
+    sign, digits = match.groups()
+    # Far beyond any bound already: Python refuses to convert thousands of digits.
+    number = int(digits.lstrip("0")[:20] or "0")
+    return -number if sign == "-" else number
+
+
+def status(query: Query) -> str:
+    given = query.get("status") or "published"
+    if given not in STATUSES:
+        raise BadRequest(f"Unknown status '{_shown(given)}': use published, draft or archived")
+    return given
+
+
+def language(query: Query) -> str:
+    """Of any form: an unknown one matches nothing."""
+    return searchable(query.get("language") or BASE_LANGUAGE)
+
+
+def type_slug(query: Query) -> str | None:
+    given = query.get("type")
+    return searchable(given) if given else None
+
+
+def searchable(text: str) -> str:
+    """The text where PostgreSQL can hold it, else "", which is no slug and no language."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return ""
+    return "" if "\x00" in text else text
+
+
+def locale(query: Query) -> str:
+    return supported_locale(query.get("locale") or BASE_LANGUAGE)
+
+
+def supported_locale(given: str) -> str:
+    """The locale, if it is one."""
+    if given not in supported_locales():
+        raise BadRequest(f"Unsupported locale '{_shown(given)}': use a code like en-US or fr-FR")
+    return given
+
+
+def as_of(query: Query) -> datetime | None:
+    """A time that has passed; None for now."""
+    given = query.get("asOf")
+    # "+02:00" that is not escaped comes with a space.
+    return parse_time(_OFFSET.sub(r"\1+\2", given)) if given else None
+
+
+def parse_time(text: str) -> datetime:
+    """An ISO 8601 date or date-time that has passed, in UTC; one without an offset is UTC."""
+    if not is_iso_datetime(text):
+        raise BadRequest(f"Unknown time '{_shown(text)}' in asOf: {_TIME}")
+    return past_time(datetime.fromisoformat(text.upper().replace(",", ".")))
+
+
+def past_time(time: datetime) -> datetime:
+    """The time in UTC, if it has passed, by about any clock."""
+    try:
+        utc = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except OverflowError:  # the first and last day of the calendar, seen from elsewhere
+        raise BadRequest(f"Unknown time '{time.isoformat()}' in asOf: {_TIME}") from None
+    if utc > datetime.now(UTC) + _SKEW:
+        raise BadRequest(f"The time '{time.isoformat()}' in asOf has not come yet: {_TIME}")
+    return utc
+
+
+def environment(query: Query, header: str | None) -> str:
+    """The query parameter beats the header (§4.0)."""
+    given = query.get("environment") or header or PRODUCTION
+    if given not in ENVIRONMENTS:
+        raise BadRequest(f"Unknown environment '{_shown(given)}': use production or staging")
+    return given
+
+
+def _shown(text: str) -> str:
+    """What a refusal repeats of it. Bytes of a header that are no text come as lone surrogates,
+    which JSON cannot say."""
+    text = text.encode("utf-8", "replace").decode()
+    return text if len(text) <= 100 else text[:100] + "…"

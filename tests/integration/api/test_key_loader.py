@@ -1,0 +1,181 @@
+"""What is taken in change by change is what one would read from the start."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import random
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from api.auth import key_loader
+from api.auth.key_loader import KeyClaims
+from api.auth.keys import Keys
+from tests.integration.projecting import Connection, connected
+from tests.integration.projector.given import Given
+from write_side import commands as c
+from write_side.domain.events import Plan
+from write_side.domain.identity import Scope
+from write_side.domain.refusals import Refused
+from write_side.repository import Repository
+
+
+class Asked:
+    """Passes on what is asked of the store, and knows what it was."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._fetch = repository.recorder.fetch
+        self.statements: list[str] = []
+
+    async def __call__(self, statement: str, *parameters: Any) -> Any:
+        self.statements.append(statement)
+        return await self._fetch(statement, *parameters)
+
+
+@pytest.fixture
+def asked(repository: Repository) -> Asked:
+    return Asked(repository)
+
+
+@pytest.fixture
+async def connection(database_url: str) -> AsyncIterator[Connection]:
+    async with connected(database_url) as connection:
+        yield connection
+
+
+def digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+async def issued(given: Given, name: str, permissions: tuple[str, ...] = ("content.view",)) -> None:
+    await given.does(
+        c.IssueKey,
+        workspace=given.scope.workspace,
+        name=name,
+        permissions=permissions,
+        secret_hash=digest(f"{name} of {given.scope.workspace}"),
+    )
+
+
+async def workspace(repository: Repository, slug: str) -> Given:
+    given = Given(repository, Scope(slug, "production"))
+    await given.workspace(staging=True)
+    return given
+
+
+def held(keys: Keys) -> list[Any]:
+    """All that it would answer."""
+    return sorted(map(repr, (keys.caller(one) for one in keys._by_digest)))
+
+
+async def read_anew(repository: Repository) -> list[Any]:
+    claims = KeyClaims(repository.recorder.fetch, repository)
+    await claims.refresh()
+    return held(claims.keys)
+
+
+async def test_change_by_change_it_is_what_the_store_has(
+    repository: Repository, asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(key_loader, "AT_ONCE", 3)
+    dice = random.Random(20261121)
+    claims = KeyClaims(asked, repository)
+    await claims.refresh()
+    asked.statements.clear()
+    workspaces = [await workspace(repository, "first")]
+    for n in range(60):
+        for _ in range(dice.randint(1, 6)):
+            given = dice.choice(workspaces)
+            if dice.random() < 0.1:
+                workspaces.append(await workspace(repository, f"w-{len(workspaces)}"))
+            else:
+                await change(given, dice)
+        await claims.refresh()
+        assert held(claims.keys) == await read_anew(repository), n
+    assert len(claims.keys) > 5
+    assert key_loader._LIVE not in asked.statements, "it was never read from the start again"
+
+
+async def change(given: Given, dice: random.Random) -> None:
+    name, slug = dice.choice("abcd"), given.scope.workspace
+    permissions = dice.choice([("content.view",), ("content.view", "content.edit")])
+    try:
+        match dice.randrange(5):
+            case 0 | 1:
+                await issued(given, name, permissions)
+            case 2:
+                await given.does(c.RevokeKey, workspace=slug, name=name)
+            case 3:
+                await given.does(c.PermitKey, workspace=slug, name=name, permissions=permissions)
+            case _:
+                plan = Plan(staging=True, entries=dice.randrange(100))
+                await given.does(c.ChangePlan, workspace=slug, plan=plan)
+                await given.does(c.AddEnvironment, scope=Scope(slug, "staging"))
+    except Refused:
+        pass  # There is such a key, or none.
+
+
+async def test_where_nothing_has_changed_one_small_question_is_asked(
+    repository: Repository, asked: Asked
+) -> None:
+    given = await workspace(repository, "acme")
+    await issued(given, "a")
+    await given.content_type()
+    claims = KeyClaims(asked, repository)
+    await claims.refresh()
+    asked.statements.clear()
+    await given.entry("one")
+    await claims.refresh()
+    assert asked.statements == [key_loader._MARK]
+
+
+@pytest.mark.parametrize("how", ["restored", "failed over", "far behind", "repaired"])
+async def test_where_the_log_cannot_tell_all_keys_are_read(
+    how: str,
+    repository: Repository,
+    asked: Asked,
+    connection: Connection,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = await workspace(repository, "acme")
+    await issued(given, "a")
+    claims = KeyClaims(asked, repository)
+    await claims.refresh()
+    assert len(claims.keys) == 1
+    # By hand, as if the log had lost what made the key.
+    await connection.execute("UPDATE write_side.key_claim SET revoked = true")
+    if how == "restored":
+        await connection.execute("UPDATE write_side.access SET version = version - 1")
+    elif how == "repaired":
+        await given.does(c.RenameWorkspace, workspace="acme", name="Acme & Sons")
+        await connection.execute("UPDATE write_side.access SET version = version + 1")
+    elif how == "failed over":
+        since = "(pg_postmaster_start_time() - interval '1 hour')"
+        mark = key_loader._MARK.replace("pg_postmaster_start_time()", since)
+        monkeypatch.setattr(key_loader, "_MARK", mark)
+    else:
+        monkeypatch.setattr(key_loader, "FAR", 1)
+        for n in range(2):
+            await given.does(c.RenameWorkspace, workspace="acme", name=f"Acme {n}")
+    await claims.refresh()
+    assert len(claims.keys) == 0
+
+
+async def test_keys_are_there_while_they_are_read_anew(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = await workspace(repository, "acme")
+    await issued(given, "a")
+    claims = KeyClaims(repository.recorder.fetch, repository)
+    await claims.refresh()
+    claims._mark = None
+    reading = asyncio.create_task(claims.refresh())
+    seen = 0
+    while not reading.done():
+        assert claims.keys.caller(digest("a of acme"))
+        seen += 1
+        await asyncio.sleep(0)
+    await reading
+    assert seen > 1
