@@ -30,9 +30,9 @@ from api.settings import ApiSettings
 from read_side.checkpoint import CheckpointWatch
 from read_side.pool import open_pool
 from write_side.repository import Repository
-from write_side.store.forgetting import forgetting
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
+from write_side.store.retention import retention
 
 # Seconds that requests in progress have to finish; supervisors kill after more.
 GRACE = 5.0
@@ -45,7 +45,7 @@ async def open_service(settings: ApiSettings) -> AsyncIterator[Service]:
         open_recorder(settings.event_store_url) as recorder,
         open_pool(settings.read_model_url) as read_model,
         CheckpointWatch(settings.read_model_url) as checkpoint,
-        forgetting(recorder),
+        retention(recorder),
     ):
         repository = Repository(recorder, EventMapper())
         positions = await load_positions(repository)

@@ -49,7 +49,7 @@ from write_side.slices import in_slices
 from write_side.store.append import Appended
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import Recorder
-from write_side.store.streams import Wanted, pages
+from write_side.store.streams import StreamSlice, pages
 from write_side.turns import Turns
 
 CACHED_TYPES = 10_000
@@ -168,7 +168,7 @@ class Repository:
         ids = list(dict.fromkeys(entry_ids))
         entry: Entry | None = None
         of = -1
-        async for page in pages(self.recorder, [Wanted(entry_stream(each)) for each in ids]):
+        async for page in pages(self.recorder, [StreamSlice(entry_stream(each)) for each in ids]):
             async for index, row in in_slices(page):
                 event: Any = self.mapper.decode(row["topic"], row["state"])
                 entry = entries.evolve(entry if index == of else None, event)

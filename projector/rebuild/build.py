@@ -10,15 +10,15 @@ import asyncpg
 from msgspec import Struct
 
 from projector.checkpoint import Checkpoint, move
-from projector.log import Log
+from projector.log import Log, pages, prove_whole
 from projector.rebuild.crew import Crew
 from projector.rebuild.messages import Job
 from projector.rebuild.replay import Replay, Replayed
-from projector.rebuild.streams import OTHERS, Range, pages, prove_whole, ranges_of_entries
 from projector.rebuild.work import Work
 from projector.writer import Writer
 from read_side import schema
 from write_side.store.mapper import EventMapper
+from write_side.store.stream_ranges import OTHERS, Range, ranges_of_entries
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import asyncpg
-from msgspec import Struct
+
+from write_side.verification.claim_check import Difference, kind_of
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
-
-Kind = Literal["missing", "unknown", "different"]
 
 Bucket: TypeAlias = tuple[str, int]
 
@@ -21,18 +20,6 @@ SELECT relation, bucket, count(*) AS rows, sum(hash) AS sum FROM digest GROUP BY
 _ROWS = """
 SELECT relation, key, hash FROM digest
 JOIN unnest($1::text[], $2::bigint[]) AS wanted(relation, bucket) USING (relation, bucket)"""
-
-
-class Difference(Struct, frozen=True, order=True):
-    """A row of the live read model, or of the claims, that is not as the log says.
-
-    ``missing`` from it, ``unknown`` to the log, or ``different``. ``key`` is JSON: the row's
-    primary key.
-    """
-
-    relation: str
-    key: str
-    kind: Kind
 
 
 async def differences(live: Connection, log: Connection) -> list[Difference]:
@@ -85,9 +72,3 @@ async def _rows(
     relations, numbers = map(list, zip(*buckets, strict=True))
     rows = await connection.fetch(_ROWS, relations, numbers)
     return {(row["relation"], row["key"]): row["hash"] for row in rows}
-
-
-def kind_of(live: object | None, log: object | None) -> Kind:
-    if live is None:
-        return "missing"
-    return "unknown" if log is None else "different"

@@ -14,12 +14,13 @@ from projector.checkpoint import Checkpoint
 from projector.log import Halted, Log
 from projector.process import connect_model
 from projector.rebuild.build import Build, BuildSettings, drop
-from projector.rebuild.differences import Difference, differences
+from projector.rebuild.differences import differences
 from projector.rebuild.switch import NEW_FOR_LIVE, follow, switch
 from projector.rebuild.work import Tell, Work, at_work
 from projector.writer import Writer
 from read_side.schema import DISCARDED, LIVE, NEXT, SHAPE
 from write_side.store.mapper import EventMapper
+from write_side.verification.claim_check import Difference
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 

@@ -20,12 +20,13 @@ from projector.columns import (
     past_slug_rows,
 )
 from projector.known import types_by_id
+from projector.log import pages
 from projector.partitions import Partitions
 from projector.projection import Inconsistent, Recorded
-from projector.rebuild.streams import Range, pages
 from projector.rows import CountKey, EntryState, PastSlug, TypeRow, count_key, evolved, given_up
 from write_side.domain.events import EntryCreated
 from write_side.store.mapper import EventMapper
+from write_side.store.stream_ranges import Range
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 

@@ -16,7 +16,6 @@ from projector.rebuild import rebuild as module
 from projector.rebuild.build import Build
 from projector.rebuild.replay import Replay
 from projector.rebuild.rollback import NothingToGoBackTo
-from projector.rebuild.streams import ENTRIES
 from projector.rebuild.switch import NEW_FOR_LIVE, switch
 from projector.rebuild.work import Work
 from projector.writer import Writer
@@ -43,6 +42,7 @@ from tests.integration.projector.rebuilding import (
     silent,
 )
 from write_side.store.mapper import EventMapper
+from write_side.store.stream_ranges import ENTRIES
 
 ROUNDS = 3
 LOST = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)

@@ -15,14 +15,12 @@ from projector.statements import STATEMENTS as PROJECTOR
 from read_side.schema import LIVE
 from read_side.statements import STATEMENTS as READ_SIDE
 from tests.databases import Databases
-from write_side.repairing import STATEMENTS as WRITE_SIDE
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 STATEMENTS = [
     *(pytest.param(sql, id=f"read_side/{name}") for name, sql in sorted(READ_SIDE.items())),
     *(pytest.param(sql, id=f"projector/{name}") for name, sql in sorted(PROJECTOR.items())),
-    *(pytest.param(sql, id=f"write_side/{name}") for name, sql in sorted(WRITE_SIDE.items())),
 ]
 TYPE = "018f0000-0000-7000-8000-0000000000aa"
 FILL = [

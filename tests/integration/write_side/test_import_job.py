@@ -32,8 +32,8 @@ from write_side.domain.slugs import slug_hash
 from write_side.imports.check import Checked, check
 from write_side.imports.job import LONGEST_NOTE, Changed, run_import
 from write_side.repository import Repository
-from write_side.store import staging
-from write_side.store.forgetting import sweep
+from write_side.store import appender
+from write_side.store.retention import delete_leftovers
 
 FILE = "Title,Body,Views\nOne,x,1\nTwo,x,2\n"
 _STAGED = "SELECT count(*) FROM write_side.staged_event"
@@ -218,7 +218,7 @@ async def test_staged_events_that_are_lost_are_staged_again(
     magazine: Repository, monkeypatch: pytest.MonkeyPatch, database_url: str
 ) -> None:
     """As after a crash of PostgreSQL, which empties the unlogged table."""
-    copy, losses = staging.staged, [1]
+    copy, losses = appender.staged, [1]
     async with connected(database_url) as other:
 
         @asynccontextmanager
@@ -235,7 +235,7 @@ async def test_staged_events_that_are_lost_are_staged_again(
     await check_store(magazine)
 
 
-async def test_what_a_dead_process_has_staged_is_swept_up_in_time(
+async def test_events_that_a_dead_process_staged_are_deleted(
     magazine: Repository, database_url: str
 ) -> None:
     put = """INSERT INTO write_side.staged_event
@@ -243,5 +243,5 @@ async def test_what_a_dead_process_has_staged_is_swept_up_in_time(
         FROM (VALUES (10), (70)) AS ages(age)"""
     async with connected(database_url) as connection:
         await connection.execute(put)
-    await sweep(magazine.recorder)
+    await delete_leftovers(magazine.recorder)
     assert await staged(magazine) == 1

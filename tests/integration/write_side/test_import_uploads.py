@@ -29,7 +29,7 @@ from write_side.imports.uploads import (
     samples,
 )
 from write_side.repository import Repository
-from write_side.store.forgetting import sweep
+from write_side.store.retention import delete_leftovers
 
 FILE = b"Title;Body\nCaf\xe9;x\n"
 OTHERS = (Scope("acme", "staging"), Scope("rival", "production"))
@@ -122,7 +122,7 @@ async def test_uploads_are_gone_after_a_day(magazine: Repository, database_url: 
     new = await keep_upload(magazine, SCOPE, "posts.csv", FILE)
     with pytest.raises(UnknownUpload):
         await find_upload(magazine, SCOPE, old.id)
-    await sweep(magazine.recorder)
+    await delete_leftovers(magazine.recorder)
     assert await kept(magazine) == [new.id]
 
 

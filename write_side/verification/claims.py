@@ -1,16 +1,16 @@
-"""What the claims must be, derived again from the log, and what they are: for ``verify``.
+"""The rows that the claims tables must have: a fold of the log.
 
 The claims tables change only inside the append, so at every position of the log they equal the
-fold of the events up to there. The row of a command's key is not derivable, and nothing else is
-built on it.
+fold of the events up to there. The rows of command keys cannot be derived, and nothing depends on
+them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
-import asyncpg
 import msgspec
 from msgspec import Struct, UnsetType, field
 from msgspec.structs import replace
@@ -34,16 +34,15 @@ from write_side.domain.events import (
 from write_side.domain.identity import ENVIRONMENTS, PRODUCTION
 from write_side.domain.slugs import slug_hash
 from write_side.store.append import CONTENT_TYPES, ENTRIES
-from write_side.store.recorder import Pool
+from write_side.store.connection import Connection
 
-Connection: TypeAlias = (
-    "asyncpg.Connection[asyncpg.Record] | asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
-)
+Place: TypeAlias = tuple[str, str]
+"""A workspace and an environment."""
 
-_HEAD = "SELECT position FROM write_side.head"
 _ENTRIES = """
 SELECT id::text, workspace, environment, content_type_id::text, language, slug_hash
-FROM write_side.entry_claim"""
+FROM write_side.entry_claim
+WHERE ($1::uuid IS NULL OR id >= $1) AND ($2::uuid IS NULL OR id < $2)"""
 _CONTENT_TYPES = """
 SELECT id::text, workspace, environment, slug, version FROM write_side.content_type_claim"""
 _KEYS = """
@@ -85,62 +84,62 @@ class UsageRow(Struct, frozen=True):
     bound: int | None
 
 
-UsageKey = tuple[str, str | None, str]
-
-
 class Claims(Struct):
     """The rows of the claims tables, each by its primary key."""
 
-    entries: dict[str, EntryRow] = field(default_factory=dict)
-    content_types: dict[str, ContentTypeRow] = field(default_factory=dict)
-    keys: dict[str, KeyRow] = field(default_factory=dict)
-    usage: dict[UsageKey, UsageRow] = field(default_factory=dict)
+    entry_claim: dict[str, EntryRow] = field(default_factory=dict)
+    content_type_claim: dict[str, ContentTypeRow] = field(default_factory=dict)
+    key_claim: dict[str, KeyRow] = field(default_factory=dict)
+    usage: dict[tuple[str, str, str], UsageRow] = field(default_factory=dict)
 
-    def use(self, event: Event, quota: str, n: int) -> None:
-        key = (event.workspace, event.environment, quota)
-        self.usage[key] = replace(self.usage[key], used=self.usage[key].used + n)
+    def take(self, events: Iterable[Event]) -> None:
+        """Fold further events of the log. Usage gets the plans' limits; ``count`` says what is
+        used."""
+        for event in events:
+            step = STEPS.get(type(event))
+            if step is not None:
+                step(self, event)
+
+    def count(self, entries: Mapping[Place, int]) -> None:
+        """Set what is used: as many entries as given, and the content types there are."""
+        types = Counter(
+            (row.workspace, row.environment) for row in self.content_type_claim.values()
+        )
+        for key, row in self.usage.items():
+            used = entries if row.quota == ENTRIES else types
+            self.usage[key] = replace(row, used=used.get((row.workspace, row.environment), 0))
 
     def bind(self, workspace: str, environment: str, plan: Plan) -> None:
-        """Set the plan's limits for one environment; what is used stays."""
+        """Set the plan's limits for one environment."""
         for quota, bound in ((ENTRIES, plan.entries), (CONTENT_TYPES, plan.content_types)):
-            known = self.usage.get((workspace, environment, quota))
-            used = known.used if known else 0
-            row = UsageRow(workspace, environment, quota, used, bound)
+            row = UsageRow(workspace, environment, quota, 0, bound)
             self.usage[(workspace, environment, quota)] = row
 
 
 def fold(events: Iterable[Event]) -> Claims:
-    """The claims after the events, which are the log's from its first on, in order."""
+    """The claims after the events of the log from the first on."""
     claims = Claims()
-    take(claims, events)
+    claims.take(events)
+    claims.count(_places(claims.entry_claim.values()))
     return claims
 
 
-def take(claims: Claims, events: Iterable[Event]) -> None:
-    """Fold further events onto the claims."""
-    for event in events:
-        step = STEPS.get(type(event))
-        if step is not None:
-            step(claims, event)
+async def stored(connection: Connection) -> Claims:
+    """The rows that the tables have. Call it in a transaction that reads one snapshot."""
+    claims = await stored_without_entries(connection)
+    claims.entry_claim = await stored_entries(connection)
+    return claims
 
 
-def key_text(key: str | UsageKey) -> str:
-    """A row's primary key as JSON."""
-    return msgspec.json.encode([key] if isinstance(key, str) else key).decode()
+async def stored_entries(
+    connection: Connection, first: str | None = None, end: str | None = None
+) -> dict[str, EntryRow]:
+    """The rows of entries from the id ``first`` on and before ``end``."""
+    rows = await connection.fetch(_ENTRIES, first, end)
+    return {row["id"]: EntryRow(**row) for row in rows}
 
 
-async def stored(pool: Pool) -> tuple[int, Claims]:
-    """The claims as the tables hold them, and the position of the log at which they do."""
-    async with pool.acquire() as connection, connection.transaction(isolation="repeatable_read"):
-        position = await connection.fetchval(_HEAD)
-        claims = await stored_around(connection)
-        entries = await connection.fetch(_ENTRIES)
-    claims.entries.update((row["id"], EntryRow(**row)) for row in entries)
-    return position, claims
-
-
-async def stored_around(connection: Connection) -> Claims:
-    """The claims as the tables hold them, without those of entries."""
+async def stored_without_entries(connection: Connection) -> Claims:
     types = await connection.fetch(_CONTENT_TYPES)
     keys = await connection.fetch(_KEYS)
     usage = await connection.fetch(_USAGE)
@@ -150,6 +149,10 @@ async def stored_around(connection: Connection) -> Claims:
         {row["id"]: msgspec.convert(dict(row), KeyRow) for row in keys},
         {(row["workspace"], row["environment"], row["quota"]): UsageRow(**row) for row in usage},
     )
+
+
+def _places(rows: Iterable[EntryRow | ContentTypeRow]) -> Counter[Place]:
+    return Counter((row.workspace, row.environment) for row in rows)
 
 
 def _workspace_created(claims: Claims, event: WorkspaceCreated) -> None:
@@ -174,25 +177,23 @@ def _environment_added(claims: Claims, event: EnvironmentAdded) -> None:
 
 def _content_type_created(claims: Claims, event: ContentTypeCreated) -> None:
     assert event.environment is not None
-    claims.content_types[event.content_type_id] = ContentTypeRow(
+    claims.content_type_claim[event.content_type_id] = ContentTypeRow(
         event.content_type_id, event.workspace, event.environment, event.slug, 1
     )
-    claims.use(event, CONTENT_TYPES, 1)
 
 
 def _content_type_revised(claims: Claims, event: ContentTypeRevised) -> None:
-    row = claims.content_types[event.content_type_id]
-    claims.content_types[row.id] = replace(row, version=row.version + 1)
+    row = claims.content_type_claim[event.content_type_id]
+    claims.content_type_claim[row.id] = replace(row, version=row.version + 1)
 
 
 def _content_type_removed(claims: Claims, event: ContentTypeRemoved) -> None:
-    del claims.content_types[event.content_type_id]
-    claims.use(event, CONTENT_TYPES, -1)
+    del claims.content_type_claim[event.content_type_id]
 
 
 def _entry_created(claims: Claims, event: EntryCreated) -> None:
     assert event.environment is not None
-    claims.entries[event.entry_id] = EntryRow(
+    claims.entry_claim[event.entry_id] = EntryRow(
         event.entry_id,
         event.workspace,
         event.environment,
@@ -200,34 +201,32 @@ def _entry_created(claims: Claims, event: EntryCreated) -> None:
         event.language,
         slug_hash(event.slug),
     )
-    claims.use(event, ENTRIES, 1)
 
 
 def _entry_updated(claims: Claims, event: EntryUpdated) -> None:
     if not isinstance(event.slug, UnsetType):
-        row = claims.entries[event.entry_id]
-        claims.entries[row.id] = replace(row, slug_hash=slug_hash(event.slug))
+        row = claims.entry_claim[event.entry_id]
+        claims.entry_claim[row.id] = replace(row, slug_hash=slug_hash(event.slug))
 
 
 def _entry_deleted(claims: Claims, event: EntryDeleted) -> None:
-    del claims.entries[event.entry_id]
-    claims.use(event, ENTRIES, -1)
+    del claims.entry_claim[event.entry_id]
 
 
 def _key_issued(claims: Claims, event: KeyIssued) -> None:
-    claims.keys[event.key_id] = KeyRow(
+    claims.key_claim[event.key_id] = KeyRow(
         event.key_id, event.workspace, event.name, event.secret_hash, event.permissions, False
     )
 
 
 def _key_permitted(claims: Claims, event: KeyPermissionsChanged) -> None:
-    row = claims.keys[event.key_id]
-    claims.keys[row.id] = replace(row, permissions=event.permissions)
+    row = claims.key_claim[event.key_id]
+    claims.key_claim[row.id] = replace(row, permissions=event.permissions)
 
 
 def _key_revoked(claims: Claims, event: KeyRevoked) -> None:
-    row = claims.keys[event.key_id]
-    claims.keys[row.id] = replace(row, revoked=True)
+    row = claims.key_claim[event.key_id]
+    claims.key_claim[row.id] = replace(row, revoked=True)
 
 
 STEPS: dict[type[Event], Callable[[Claims, Any], None]] = {
@@ -244,4 +243,4 @@ STEPS: dict[type[Event], Callable[[Claims, Any], None]] = {
     KeyPermissionsChanged: _key_permitted,
     KeyRevoked: _key_revoked,
 }
-"""What each event does to the claims; those that are not here claim nothing."""
+"""What each event does to the claims. Events that are not here claim nothing."""

@@ -1,12 +1,12 @@
-"""Which commands were carried out is forgotten in time, but for imports."""
+"""Expired commands and leftovers are deleted; the keys of imports are kept."""
 
 from __future__ import annotations
 
 import asyncio
 
 from tests.integration.write_side.holding import connected, until
-from write_side.store.forgetting import forget_commands, forgetting
 from write_side.store.recorder import Recorder
+from write_side.store.retention import delete_commands, retention
 
 _FILL = """
 INSERT INTO write_side.command (key, digest, originator_id, originator_version, events, at)
@@ -20,42 +20,40 @@ _LEFT = """
 SELECT split_part(key, '/', 1), count(*) FROM write_side.command GROUP BY 1 ORDER BY 1"""
 
 
-async def test_old_commands_are_forgotten_in_batches_and_imports_never(
+async def test_expired_commands_are_deleted_in_batches_and_imports_kept(
     recorder: Recorder, database_url: str
 ) -> None:
     async with connected(database_url) as connection:
         await connection.execute(_FILL)
-        assert await forget_commands(recorder, batch=10) == 25
+        assert await delete_commands(recorder, batch=10) == 25
         left = [tuple(row) for row in await connection.fetch(_LEFT)]
     assert left == [("http", 25), ("import", 25)]
-    assert await forget_commands(recorder, batch=10) == 0
+    assert await delete_commands(recorder, batch=10) == 0
 
 
-async def test_two_that_forget_at_once_share_the_work(
+async def test_processes_that_delete_at_once_share_the_work(
     recorder: Recorder, database_url: str
 ) -> None:
     async with connected(database_url) as connection:
         await connection.execute(_FILL)
-        counts = await asyncio.gather(*(forget_commands(recorder, batch=3) for _ in range(4)))
+        counts = await asyncio.gather(*(delete_commands(recorder, batch=3) for _ in range(4)))
         assert sum(counts) <= 25
-        await forget_commands(recorder)
+        await delete_commands(recorder)
         left = [tuple(row) for row in await connection.fetch(_LEFT)]
     assert left == [("http", 25), ("import", 25)]
 
 
-async def test_what_was_left_behind_is_swept_up_at_the_start(
-    recorder: Recorder, database_url: str
-) -> None:
+async def test_leftovers_are_deleted_at_the_start(recorder: Recorder, database_url: str) -> None:
     async with connected(database_url) as connection:
         await connection.execute(_STAGE)
 
-        async def is_swept() -> bool:
+        async def is_clean() -> bool:
             return len(await connection.fetch("SELECT FROM write_side.staged_event")) == 1
 
-        async with forgetting(recorder):
-            await until(is_swept)
+        async with retention(recorder):
+            await until(is_clean)
 
 
-async def test_it_can_be_told_to_stop(recorder: Recorder) -> None:
-    async with asyncio.timeout(30), forgetting(recorder):
+async def test_retention_can_be_cancelled(recorder: Recorder) -> None:
+    async with asyncio.timeout(30), retention(recorder):
         await asyncio.sleep(0)

@@ -1,31 +1,26 @@
-"""The log read stream by stream: ranges of streams, and the pages of one.
+"""Reads the log stream by stream: ranges of streams, and the pages of one.
 
-The store's index of streams gives each stream's events one after another, so what replays a range
-holds one entry at a time and spills nothing (deploy/adr/0011).
+The index of streams gives each stream's events one after another, so a replay of a range holds one
+entry at a time and spills nothing (deploy/adr/0011).
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import AsyncIterator
-from typing import TypeAlias
 
 import asyncpg
 from msgspec import Struct
 
-from projector.log import Gap, decoded
-from projector.projection import Recorded
 from write_side.domain.identity import ENTRY_STREAMS
-from write_side.store.mapper import EventMapper
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+from write_side.store.connection import Connection
 
 PAGE = 2_000
 EVENTS_IN_A_RANGE = 25_000
 SAMPLES_FOR_A_RANGE = 32
 AFTER_ALL = "\U0010ffff"
 
-# The first of a page is read whatever its size: before it, there is nothing.
+# The first event of a page has no bytes before it, so it is read whatever its size.
 _PAGE = """
 SELECT notification_id, originator_id, originator_version, topic, state FROM (
     SELECT *, sum(octet_length(state)) OVER (
@@ -57,7 +52,7 @@ OTHERS = (Range("", ENTRIES.first), Range(ENTRIES.end, AFTER_ALL))
 
 
 async def ranges_of_entries(store: Connection, through: int) -> list[Range]:
-    """All streams of entries, in ranges of about as many events each, told from a sample."""
+    """All streams of entries, in ranges of about as many events each, estimated from a sample."""
     parts = max(1, through // EVENTS_IN_A_RANGE)
     wanted = min(through, parts * SAMPLES_FOR_A_RANGE)
     positions = [1 + through * n // wanted for n in range(wanted)]
@@ -69,23 +64,14 @@ async def ranges_of_entries(store: Connection, through: int) -> list[Range]:
 
 
 async def pages(
-    store: Connection, mapper: EventMapper, streams: Range, through: int, page_bytes: int
-) -> AsyncIterator[list[Recorded]]:
-    """The events of the range up to a position, stream by stream, in pages of about so many bytes.
-
-    Raises Halted at an event that cannot be read.
-    """
+    store: Connection, streams: Range, through: int, page_bytes: int
+) -> AsyncIterator[list[asyncpg.Record]]:
+    """The rows (notification_id, originator_id, originator_version, topic, state) of the range up
+    to a position, stream by stream, in pages of about so many bytes."""
     after = (streams.first, 0)
     while True:
         rows = await store.fetch(_PAGE, *after, streams.end, through, PAGE, page_bytes)
         if not rows:
             return
-        yield [decoded(mapper, row) for row in rows]
+        yield rows
         after = (rows[-1]["originator_id"], rows[-1]["originator_version"])
-
-
-def prove_whole(read: int, through: int) -> None:
-    """The log is gapless: from its first event to a position there are as many as the position
-    says. Raises Gap."""
-    if read != through:
-        raise Gap(f"the log up to position {through} gave {read} events: they must be as many")
