@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 
 from api.cors import add_cors
-from api.dashboard.policy import add_dashboard_policy
+from api.dashboard.security import add_security_headers
 from api.limits.responses import show_limits
 from api.observing import add_request_id
 from api.representation import add_cache_control
@@ -19,7 +19,7 @@ ADDED: tuple[Add, ...] = (
     show_limits,
     add_cors,
     add_cache_control,
-    add_dashboard_policy,
+    add_security_headers,
 )
 _FAILED = web.RequestKey("a_promised_header_failed", bool)
 

@@ -14,9 +14,7 @@ from api.access import Access
 from api.connections import Runner
 from api.context import SERVICE, Service
 from api.cors import add_preflights
-from api.dashboard import routes as dashboard
-from api.dashboard.sessions import Sessions
-from api.dashboard.visit import SESSIONS
+from api.dashboard.routes import add_dashboard
 from api.figures import WATCHED, Watched
 from api.graphql import handler as graphql
 from api.limits.limits import open_limits
@@ -67,8 +65,7 @@ def application(service: Service) -> web.Application:
     app.add_routes(health.routes())
     app.add_routes(documentation.routes())
     app.add_routes(graphql.routes())
-    app[SESSIONS] = Sessions(service.repository.recorder)
-    app.add_routes(dashboard.routes())
+    add_dashboard(app, service.repository.recorder)
     add_preflights(app)
     return app
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from api.dashboard.policy import CONTENT_SECURITY_POLICY
+from api.dashboard.security import CONTENT_SECURITY_POLICY
 from api.limits.bucket import Standing
 from tests.integration.api.dashboard import browser, signed_in
 from tests.integration.api.serving import Server
@@ -49,7 +49,7 @@ async def test_a_form_that_is_too_old_leads_to_its_page(server: Server, acme: Gi
             headers = {"Sec-Fetch-Site": "same-origin", "Referer": before}
             answer = await visitor.ask("POST", SIGN_OUT, data={"csrf": "old"}, headers=headers)
             assert (answer.status, "another key" in answer.text) == (403, False)
-            assert "Open its page here anew" in answer.text
+            assert "Open the page again" in answer.text
             assert re.findall(r'href="([^"]+)">Open the form<', answer.text) == leads_to
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from api.dashboard.wizard import form
+from api.dashboard.wizard import multipart_form
 from tests.integration.api.dashboard import HERE, Browser, signed_in
 from tests.integration.api.serving import Server, serving
 from tests.integration.api.wizard import Wizard, csv, multipart
@@ -72,7 +72,7 @@ async def test_an_upload_needs_the_token_of_its_session(server: Server, browser:
 async def test_no_more_of_a_file_is_taken_than_may_be_uploaded(
     server: Server, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(form, "LIMITS", Limits(upload_bytes=1024 * 1024))
+    monkeypatch.setattr(multipart_form, "LIMITS", Limits(upload_bytes=1024 * 1024))
     taken = 0
 
     async def endless() -> AsyncIterator[bytes]:
@@ -100,7 +100,7 @@ async def test_no_more_of_a_file_is_taken_than_may_be_uploaded(
     assert taken < 50 * 1024 * 1024
     assert await _kept(server.url) == 0
     small = await Wizard(browser).send(b"x" * (1024 * 1024 + 1))
-    assert (small.status, "posts.csv is too large: at most 1 MB" in small.text) == (413, True)
+    assert (small.status, "posts.csv is too large: the limit is 1 MB" in small.text) == (413, True)
     assert '<option value="posts" selected>' in small.text, "what was chosen is kept"
 
 
@@ -123,8 +123,8 @@ async def test_what_is_no_table_is_refused_on_the_page(server: Server, browser: 
         assert 'role="alert">' in answer.text
         assert '<option value="posts" selected>' in answer.text
     for fields, said in (
-        ({"type": "nothing"}, "Choose the content type"),
-        ({"type": ""}, "Choose the content type"),
+        ({"type": "nothing"}, "Choose a content type"),
+        ({"type": ""}, "Choose a content type"),
         ({"language": "xx-XX"}, "Choose a language"),
     ):
         answer = await wizard.send(FILE, **fields)
@@ -194,7 +194,7 @@ async def test_who_sends_too_slowly_or_goes_away_is_not_waited_for(
             headers = {**HERE, "Content-Type": f"multipart/form-data; boundary={boundary}"}
             answer = await browser.ask("POST", IMPORTS, data=body(), headers=headers)
             stop.set()
-            assert (answer.status, "too long" in answer.text) == (408, True)
+            assert (answer.status, "timed out" in answer.text) == (408, True)
 
             async def steady() -> AsyncIterator[bytes]:
                 yield _part(boundary, 'name="csrf"', token.encode())

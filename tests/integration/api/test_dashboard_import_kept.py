@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from api.dashboard.visit import Visit
-from api.dashboard.wizard import steps
+from api.dashboard.dashboard_request import DashboardRequest
+from api.dashboard.wizard import wizard_steps
 from tests.integration.api.dashboard import signed_in
 from tests.integration.api.serving import Server
 from tests.integration.api.wizard import OWN, Wizard, csv
@@ -38,13 +38,13 @@ async def test_a_file_that_was_imported_is_kept_no_longer(
 
     # Pressed twice, and the second time seen before the first one has imported it.
     seen: list[bool] = []
-    is_imported = steps.is_imported
+    is_imported = wizard_steps.is_imported
 
-    async def late(visit: Visit) -> bool:
-        seen.append(await is_imported(visit))
+    async def late(request: DashboardRequest) -> bool:
+        seen.append(await is_imported(request))
         return seen[-1] and len(seen) > 1
 
-    monkeypatch.setattr(steps, "is_imported", late)
+    monkeypatch.setattr(wizard_steps, "is_imported", late)
     again = await wizard.run(import_id, digest)
     where = f"/dashboard/imports/{import_id}"
     assert (again.status, again.headers["Location"], seen) == (303, where, [True, True])

@@ -1,4 +1,4 @@
-"""Files in memory at a time: who comes when there are too many is told to try again."""
+"""Limits on files in memory: above them, a request is refused and can be repeated."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from api.dashboard.visit import Visit
-from api.dashboard.wizard import places, run, steps, upload
-from api.dashboard.wizard.form import Sent, sent_form
+from api.dashboard.dashboard_request import DashboardRequest
+from api.dashboard.wizard import preview_step, upload_step, wizard_steps
+from api.dashboard.wizard.multipart_form import FileForm, read_file_form
+from api.dashboard.wizard.wizard_steps import SLOTS_PER_WORKSPACE, UploadSlots
 from tests.integration.api.dashboard import HERE, Browser, signed_in
 from tests.integration.api.serving import Server
 from tests.integration.api.wizard import Wizard, csv
@@ -41,36 +42,36 @@ async def _slowly(token: str, goes_on: asyncio.Event) -> AsyncIterator[bytes]:
     yield FILE + b"\r\n--b--\r\n"
 
 
-async def test_no_more_files_are_taken_in_than_there_are_places_for(
+async def test_no_more_files_are_received_than_there_are_slots(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(places, "PATIENCE", 0.1)
+    monkeypatch.setattr(wizard_steps, "PATIENCE", 0.1)
     token, goes_on = await browser.token(), asyncio.Event()
     headers = {**HERE, "Content-Type": "multipart/form-data; boundary=b"}
     inside = 0
 
-    async def counted(visit: Visit) -> Sent:
+    async def counted(request: DashboardRequest) -> FileForm:
         nonlocal inside
         inside += 1
-        return await sent_form(visit)
+        return await read_file_form(request)
 
-    monkeypatch.setattr(upload, "sent_form", counted)
+    monkeypatch.setattr(upload_step, "read_file_form", counted)
 
     async def sent() -> int:
         body = _slowly(token, goes_on)
         return (await browser.ask("POST", "/dashboard/imports", data=body, headers=headers)).status
 
-    slow = [asyncio.create_task(sent()) for _ in range(places.OF_A_WORKSPACE)]
-    await until_true(lambda: inside == places.OF_A_WORKSPACE)
+    slow = [asyncio.create_task(sent()) for _ in range(SLOTS_PER_WORKSPACE)]
+    await until_true(lambda: inside == SLOTS_PER_WORKSPACE)
     refused = await Wizard(browser).send(FILE)
     assert (refused.status, refused.headers["Retry-After"]) == (503, "1")
-    assert (BUSY in refused.text, inside) == (True, places.OF_A_WORKSPACE)
+    assert (BUSY in refused.text, inside) == (True, SLOTS_PER_WORKSPACE)
     goes_on.set()
     assert await asyncio.gather(*slow) == [303, 303]
     assert (await Wizard(browser).send(FILE)).status == 303
 
 
-async def test_no_more_files_are_worked_on_than_there_are_places_for(
+async def test_no_more_files_are_worked_on_than_there_are_slots(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wizard, goes_on, inside = Wizard(browser), asyncio.Event(), 0
@@ -82,17 +83,17 @@ async def test_no_more_files_are_worked_on_than_there_are_places_for(
         await goes_on.wait()
         return await find_upload(*args)
 
-    monkeypatch.setattr(steps, "find_upload", slow)
-    monkeypatch.setattr(places, "PATIENCE", 0.1)
+    monkeypatch.setattr(wizard_steps, "find_upload", slow)
+    monkeypatch.setattr(wizard_steps, "PATIENCE", 0.1)
     pages = [asyncio.create_task(wizard.page(import_id, step)) for step in ("columns", "preview")]
-    await until_true(lambda: inside == places.OF_A_WORKSPACE)
+    await until_true(lambda: inside == SLOTS_PER_WORKSPACE)
     for refused in (
         await wizard.page(import_id, "preview"),
         await wizard.sent(import_id, "run", ("digest", "x")),
     ):
         assert (refused.status, refused.headers["Retry-After"]) == (503, "1")
         assert BUSY in refused.text
-    assert inside == places.OF_A_WORKSPACE
+    assert inside == SLOTS_PER_WORKSPACE
     goes_on.set()
     assert [page.status for page in await asyncio.gather(*pages)] == [200, 200]
     assert (await wizard.run(import_id)).status == 303
@@ -104,7 +105,7 @@ async def test_an_import_whose_entries_are_being_edited_says_so(
     async def overtaken(*_: Any) -> None:
         raise StaleDecision("Entries of this file are being edited: try again")
 
-    monkeypatch.setattr(run, "run_import", overtaken)
+    monkeypatch.setattr(preview_step, "run_import", overtaken)
     wizard = Wizard(browser)
     refused = await wizard.run(await wizard.previewed(FILE, "Title", "body"))
     assert (refused.status, refused.headers["Retry-After"]) == (503, "1")
@@ -112,18 +113,18 @@ async def test_an_import_whose_entries_are_being_edited_says_so(
     assert "database" not in refused.text
 
 
-async def test_a_workspace_leaves_places_to_others() -> None:
-    found = places.Places(3)
-    async with found.of("acme"), found.of("acme"), found.of("rival"):
+async def test_a_workspace_leaves_slots_to_others() -> None:
+    found = UploadSlots(3)
+    async with found.slot("acme"), found.slot("acme"), found.slot("rival"):
         pass
-    async with found.of("acme"), found.of("acme"):
+    async with found.slot("acme"), found.slot("acme"):
         waiting = asyncio.create_task(_enter(found, "acme"))
-        async with found.of("rival"):
+        async with found.slot("rival"):
             await asyncio.sleep(0)
             assert not waiting.done()
     await waiting
 
 
-async def _enter(found: places.Places, workspace: str) -> None:
-    async with found.of(workspace):
+async def _enter(found: UploadSlots, workspace: str) -> None:
+    async with found.slot(workspace):
         pass

@@ -37,16 +37,16 @@ async def test_rows_of_one_entry_are_shown_and_counted_as_one(wizard: Wizard) ->
     assert shown.count("<del>4</del>") == 1, "the entry has no 4 any more after its first row"
     assert shown.count("the same entry as row 2") == 2
     assert shown.count("the same entry as row 3") == 1
-    assert "1 new entry. 1 entry changes. 2 rows change an entry of an earlier row. 1 row" in shown
+    assert "1 new entry. 1 updated entry. 2 rows change an entry of an earlier row. 1 unch" in shown
     assert "Import 2 rows and update 1 entry<" in shown
     assert (await wizard.run(import_id)).status == 303
-    said = "1 entry that it made is deleted, 1 entry that it changed is as before."
+    said = "Deletes 1 new entry. Restores 1 updated entry."
     assert said in (await wizard.page(import_id)).text
     assert said in (await wizard.page(import_id, "revert")).text
     assert (await wizard.sent(import_id, "revert")).status == 303
     undone = (await wizard.page(import_id)).text
-    assert "1 entry was deleted, 1 entry has its values of before" in undone
-    assert "Times are not taken back" in undone
+    assert "1 entry was deleted, 1 entry was restored" in undone
+    assert "Publication times are not restored" in undone
 
 
 async def test_what_an_entry_points_at_is_shown_by_its_name(

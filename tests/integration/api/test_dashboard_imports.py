@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from api.dashboard.wizard import columns, preview
+from api.dashboard.wizard import columns_step, preview_step
 from tests.integration.api.dashboard import signed_in
 from tests.integration.api.serving import Server
 from tests.integration.api.wizard import OWN, Wizard, csv
@@ -46,13 +46,13 @@ async def test_a_file_goes_through_every_step_and_back(
 ) -> None:
     import_id = await wizard.uploaded(ROWS)
     mapping = await wizard.page(import_id, "columns", type="posts")
-    assert mapping.text.count("By its heading") == 4
+    assert mapping.text.count("From its heading") == 4
     assert "Title: mapped" in mapping.text
     mapping = await wizard.page(import_id, "columns", type="posts", language="zz-ZZ")
     assert "written in en-US" in mapping.text, "there is no such language"
 
     checked = await wizard.mapped(import_id, "Title", "", "", "Title", check="yes")
-    assert "Chosen for column D too" in checked.text
+    assert "Also chosen for column D" in checked.text
     assert "<html" not in checked.text, "only what the choice changes"
 
     answer = await wizard.mapped(import_id, *MAPPED, update="yes")
@@ -82,7 +82,7 @@ async def test_a_file_goes_through_every_step_and_back(
     answer = await wizard.sent(import_id, "revert")
     assert (answer.status, answer.headers["Location"]) == (303, f"/dashboard/imports/{import_id}")
     result = await wizard.page(import_id)
-    assert "<p>1 entry has its values of before." in result.text
+    assert "<p>1 entry was restored." in result.text
     assert "1 entry was left as it is" in result.text
     assert "operator test" in result.text
     again = await wizard.page(import_id, "revert")
@@ -150,11 +150,11 @@ async def test_what_changed_since_the_preview_is_shown_and_asked_again(
     stale = await wizard.digest(other)
     assert (await wizard.mapped(other, *MAPPED, update="yes")).status == 303
     answer = await wizard.run(other, stale)
-    assert (answer.status, "another preview was made" in answer.text) == (409, True)
+    assert (answer.status, "the preview has been replaced" in answer.text) == (409, True)
     await acme.revised(BODY)
     answer = await wizard.run(other)
     assert (answer.status, answer.headers["Location"].split("/")[-1]) == (303, "columns")
-    assert "There is no such field" in (await wizard.page(other, "columns")).text
+    assert "Field &#39;views&#39; does not exist" in (await wizard.page(other, "columns")).text
     await acme.revised(VIEWS, BODY)
     assert (await wizard.run(other)).headers["Location"] == f"/dashboard/imports/{other}"
 
@@ -168,8 +168,8 @@ async def test_columns_say_what_is_missing_or_chosen_twice(wizard: Wizard, acme:
     answer = await wizard.mapped(import_id, "Title", "views", "", "views", check="yes")
     assert answer.status == 200
     assert "Body: choose a column" in answer.text
-    assert "Chosen for column D too" in answer.text
-    assert "Chosen for column B too" in answer.text
+    assert "Also chosen for column D" in answer.text
+    assert "Also chosen for column B" in answer.text
     for targets in (("Title",), ("Title", "nothing", "", "")):
         assert (await wizard.mapped(import_id, *targets)).status in (409, 422)
     answer = await wizard.mapped(import_id, *MAPPED, language="xx-XX")
@@ -216,13 +216,13 @@ async def test_a_form_that_is_refused_has_an_address_that_can_be_reloaded(
 async def test_many_columns_of_many_fields_share_one_list(
     wizard: Wizard, acme: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(columns, "MOST_OPTIONS", 10)
+    monkeypatch.setattr(columns_step, "MAX_OPTIONS", 10)
     import_id = await wizard.uploaded(ROWS)
     page = await wizard.page(import_id, "columns", type="posts")
     assert page.text.count('list="targets"') == 4
     assert page.text.count('<option value="views"') == 1
     answer = await wizard.mapped(import_id, "Title", "Slug", "", "guess")
-    assert (answer.status, "There is no such field" in answer.text) == (422, True)
+    assert (answer.status, "Field &#39;guess&#39; does not exist" in answer.text) == (422, True)
 
 
 async def test_columns_that_were_saved_are_proposed_and_those_chosen_are_kept(
@@ -237,7 +237,9 @@ async def test_columns_that_were_saved_are_proposed_and_those_chosen_are_kept(
     other = await wizard.page(import_id, "columns", type="posts", language="de-DE")
     assert "checked" not in other.text
     another = await wizard.uploaded(strange)
-    assert (await wizard.page(another, "columns", type="posts")).text.count("As it was saved") == 2
+    assert (await wizard.page(another, "columns", type="posts")).text.count(
+        "From the saved mapping"
+    ) == 2
 
 
 async def test_a_file_is_read_in_another_way(wizard: Wizard) -> None:
@@ -295,7 +297,7 @@ async def test_rows_are_filtered_and_paged(wizard: Wizard, monkeypatch: pytest.M
     for query in ({"state": "skipped"}, {"page": "9"}):
         none = await wizard.page(import_id, "preview", **query)
         assert (none.status, "No such rows" in none.text) == (200, True)
-    monkeypatch.setattr(preview, "CELLS", 40)
+    monkeypatch.setattr(preview_step, "CELLS", 40)
     assert len(_states((await wizard.page(import_id, "preview")).text)) == 10
     file = await wizard.page(import_id, "problems.csv")
     lines = file.text.removeprefix("\ufeff").splitlines()

@@ -1,4 +1,4 @@
-"""What has happened to an entry, in the words of a page."""
+"""The changes of an entry as its page shows them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from datetime import datetime
 import msgspec
 from msgspec import Raw, Struct
 
-from api.dashboard.pointing import POINTING, in_names
+from api.dashboard.reference_names import REFERENCE_TYPES, with_names
 from read_side.content_types import FieldRow
 from read_side.rendering import Stage
 from write_side.domain.history import Change, FieldChange
 
-LONGEST = 400
+MAX_LENGTH = 400
 _NAMES = {"title": "Title", "slug": "Slug", "status": "Status", "stage": "Stage"}
 
 
-class Difference(Struct, frozen=True):
-    """``before`` and ``after`` as text; None for nothing. ``locale`` of a translation."""
+class FieldDifference(Struct, frozen=True):
+    """``before`` and ``after`` are text, None for no value. ``locale``: of a translation."""
 
     name: str
     locale: str
@@ -26,30 +26,31 @@ class Difference(Struct, frozen=True):
     after: str | None
 
 
-class Step(Struct, frozen=True):
+class ChangeView(Struct, frozen=True):
     version: int
     at: datetime
     actor: str
     action: str
-    differences: list[Difference]
+    differences: list[FieldDifference]
 
 
-def steps(
+def change_views(
     changes: Iterable[Change],
     fields: Iterable[FieldRow],
     stages: Iterable[Stage],
-    pointed: Mapping[str, str],
-) -> list[Step]:
-    """What the type no longer has goes by its slug, or its id; ``pointed``: id → name."""
+    names: Mapping[str, str],
+) -> list[ChangeView]:
+    """Fields and stages that were removed are shown by slug or id. ``names``: of referenced
+    entries and media, by id."""
     known = {field.slug: field for field in fields}
     stage_names = {stage.id: stage.name for stage in stages}
     return [
-        Step(
+        ChangeView(
             change.version,
             change.at,
             change.actor,
             change.action,
-            [_difference(one, known, stage_names, pointed) for one in change.fields],
+            [_difference(one, known, stage_names, names) for one in change.fields],
         )
         for change in changes
     ]
@@ -59,32 +60,31 @@ def _difference(
     change: FieldChange,
     fields: Mapping[str, FieldRow],
     stages: Mapping[str, str],
-    pointed: Mapping[str, str],
-) -> Difference:
-    path, locale = _place(change)
+    names: Mapping[str, str],
+) -> FieldDifference:
+    path, locale = _path_and_locale(change)
     before, after = _text(change.before), _text(change.after)
     if path == "stage":
         before, after = (one and stages.get(one, one) for one in (before, after))
     slug = path.removeprefix("fields.")
     field = None if path in _NAMES else fields.get(slug)
-    if field is not None and field.type in POINTING:
-        before = _cut(in_names(change.before, pointed)) or before
-        after = _cut(in_names(change.after, pointed)) or after
+    if field is not None and field.type in REFERENCE_TYPES:
+        before = _cut(with_names(change.before, names)) or before
+        after = _cut(with_names(change.after, names)) or after
     name = _NAMES.get(path, field.name if field else slug)
-    return Difference(name, locale, before, after)
+    return FieldDifference(name, locale, before, after)
 
 
 def values_of(changes: Iterable[Change], fields: Iterable[FieldRow]) -> Iterator[tuple[str, Raw]]:
-    """All values before and after, with the types of their fields."""
-    kinds = {f"fields.{field.slug}": field.type for field in fields}
+    """All values before and after, each with its field's type."""
+    types = {f"fields.{field.slug}": field.type for field in fields}
     for change in changes:
         for one in change.fields:
-            kind = kinds.get(_place(one)[0], "")
-            yield from ((kind, one.before), (kind, one.after))
+            field_type = types.get(_path_and_locale(one)[0], "")
+            yield from ((field_type, one.before), (field_type, one.after))
 
 
-def _place(change: FieldChange) -> tuple[str, str]:
-    """Path and locale."""
+def _path_and_locale(change: FieldChange) -> tuple[str, str]:
     if not change.field.startswith("translations."):
         return change.field, ""
     _, locale, path = change.field.split(".", 2)
@@ -92,7 +92,7 @@ def _place(change: FieldChange) -> tuple[str, str]:
 
 
 def _text(value: Raw) -> str | None:
-    """A text as it is, anything else as its JSON; both cut where they are long."""
+    """A string as it is, any other value as JSON."""
     raw = bytes(value)
     if raw in (b"null", b'""'):
         return None
@@ -101,4 +101,4 @@ def _text(value: Raw) -> str | None:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else text[:LONGEST] + "…"
+    return text if len(text) <= MAX_LENGTH else text[:MAX_LENGTH] + "…"

@@ -1,4 +1,4 @@
-"""How the columns of a file are mapped so far, as the page shows it."""
+"""What each column of the file becomes, as the page of the second step shows it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from api.dashboard.wizard.choices import Pairs
+from api.dashboard.wizard.form_choices import Options
 from api.dashboard.wizard.kinds import HOW_TO_WRITE, kind_of
 from write_side.domain.content_type import ContentType
 from write_side.domain.definition import Field
@@ -16,12 +16,12 @@ from write_side.imports.columns import NOTHING, OWN, Offer
 from write_side.imports.preview import shown
 from write_side.imports.uploads import Upload
 
-FIRST_ROWS = 5
-FIRST_COLUMNS = 30
+SAMPLE_ROWS = 5
+SAMPLE_COLUMNS = 30
 
 
-class Mapping(Struct):
-    """What is chosen so far. ``sources``: why a target is proposed, "" where it is chosen."""
+class ColumnMapping(Struct):
+    """The user's choices so far. ``sources``: why each target is proposed, "" if it was chosen."""
 
     type_slug: str
     language: str
@@ -32,7 +32,7 @@ class Mapping(Struct):
     problem: str = ""
 
 
-class Column(Struct, frozen=True):
+class ColumnView(Struct, frozen=True):
     """A column of the file. ``source``: why the target is proposed; ``error``: what is wrong."""
 
     letters: str
@@ -43,20 +43,20 @@ class Column(Struct, frozen=True):
     error: str
 
 
-class Needed(Struct, frozen=True):
-    """What some column must be mapped to."""
-
+class RequiredTarget(Struct, frozen=True):
     name: str
     is_mapped: bool
 
 
-async def columns(upload: Upload, mapping: Mapping, offered: Sequence[Offer]) -> list[Column]:
+async def column_views(
+    upload: Upload, mapping: ColumnMapping, offered: Sequence[Offer]
+) -> list[ColumnView]:
     headings = upload.table.headings
     samples = await asyncio.to_thread(uploads.samples, upload.table)
     errors = _errors(mapping.targets, offered)
     return [
-        Column(
-            letters=letters(index),
+        ColumnView(
+            letters=column_letters(index),
             heading=shown(headings[index]),
             samples=[shown(cell) for cell in samples[index]],
             target=target,
@@ -68,58 +68,61 @@ async def columns(upload: Upload, mapping: Mapping, offered: Sequence[Offer]) ->
 
 
 def _errors(targets: Sequence[str], offered: Sequence[Offer]) -> list[str]:
-    """What is wrong with each column's choice, or ""."""
+    """What is wrong with each column's target, or ""."""
     known = {NOTHING, *(one.target for one in offered)}
-    places: dict[str, list[int]] = {}
+    columns: dict[str, list[int]] = {}
     for index, target in enumerate(targets):
-        places.setdefault(target, []).append(index)
+        columns.setdefault(target, []).append(index)
 
     def error(index: int, target: str) -> str:
         if target not in known:
-            return "There is no such field"
-        others = [one for one in places[target] if one != index]
+            return f"Field '{shown(target)}' does not exist"
+        others = [one for one in columns[target] if one != index]
         if target == NOTHING or not others:
             return ""
-        return f"Chosen for column {letters(others[0])} too: choose one of the two"
+        return f"Also chosen for column {column_letters(others[0])}: choose one of the two"
 
     return [error(index, target) for index, target in enumerate(targets)]
 
 
-def groups(offered: Sequence[Offer], content_type: ContentType) -> list[tuple[str, Pairs]]:
-    """Options of each column's select, in groups."""
+def target_groups(offered: Sequence[Offer], content_type: ContentType) -> list[tuple[str, Options]]:
+    """Options of each column's select, by group."""
     kinds = {field.slug: kind_of(field) for field in content_type.value_fields}
-    own = [(one.target, _called(one, "")) for one in offered if one.target in OWN]
-    fields = [
-        (one.target, _called(one, kinds[one.target])) for one in offered if one.target not in OWN
+    options = [(one.target, _option(one, kinds.get(one.target, ""))) for one in offered]
+    return [
+        ("Of every entry", [one for one in options if one[0] in OWN]),
+        (f"Fields of {content_type.name}", [one for one in options if one[0] not in OWN]),
     ]
-    return [("Of every entry", own), (f"Fields of {content_type.name}", fields)]
 
 
-def _called(offer: Offer, kind: str) -> str:
+def _option(offer: Offer, kind: str) -> str:
     notes = ", ".join(note for note in (kind, "required" if offer.required else "") if note)
     return f"{offer.name} ({notes})" if notes else offer.name
 
 
-def needed(offered: Sequence[Offer], mapping: Mapping) -> list[Needed]:
-    return [Needed(one.name, one.target in mapping.targets) for one in offered if one.required]
+def required_targets(offered: Sequence[Offer], mapping: ColumnMapping) -> list[RequiredTarget]:
+    return [
+        RequiredTarget(one.name, one.target in mapping.targets) for one in offered if one.required
+    ]
 
 
 def how_to_write(fields: Sequence[Field]) -> list[tuple[str, str]]:
-    """Of the kinds of fields that there are, how their cells are written."""
+    """How to write cells, for the kinds of fields that the content type has."""
     found = {kind_of(field): HOW_TO_WRITE[field.type] for field in fields}
     return sorted(found.items())
 
 
-def first_rows(upload: Upload) -> list[tuple[int, list[str]]]:
-    rows = upload.table.rows[:FIRST_ROWS]
-    return [(row.number, [shown(cell) for cell in row.cells[:FIRST_COLUMNS]]) for row in rows]
+def sample_rows(upload: Upload) -> list[tuple[int, list[str]]]:
+    rows = upload.table.rows[:SAMPLE_ROWS]
+    return [(row.number, [shown(cell) for cell in row.cells[:SAMPLE_COLUMNS]]) for row in rows]
 
 
-def cut_columns(upload: Upload) -> int:
-    return max(0, len(upload.table.headings) - FIRST_COLUMNS)
+def hidden_columns(upload: Upload) -> int:
+    """How many columns the sample rows leave out."""
+    return max(0, len(upload.table.headings) - SAMPLE_COLUMNS)
 
 
-def letters(index: int) -> str:
+def column_letters(index: int) -> str:
     """As a spreadsheet names its columns: A, Z, AA."""
     name = ""
     index += 1

@@ -1,0 +1,192 @@
+"""The second step: what each column of the file becomes."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from api.dashboard.dashboard_request import DashboardRequest
+from api.dashboard.page_handlers import Form, html, redirect, show
+from api.dashboard.templates import render
+from api.dashboard.wizard.column_mapping import (
+    ColumnMapping,
+    column_views,
+    hidden_columns,
+    how_to_write,
+    required_targets,
+    sample_rows,
+    target_groups,
+)
+from api.dashboard.wizard.form_choices import (
+    delimiter_name,
+    form_choices,
+    form_delimiter,
+    reading_choice,
+)
+from api.dashboard.wizard.wizard_steps import STEPS, with_address
+from write_side.domain.identity import BASE_LANGUAGE
+from write_side.domain.locales import supported_locales
+from write_side.domain.refusals import InvalidEntry
+from write_side.imports import check, uploads
+from write_side.imports.columns import MappingRefused, offers
+from write_side.imports.files import FileRefused
+from write_side.imports.mappings import propose, save_mapping
+from write_side.imports.uploads import Previewed, Upload
+from write_side.imports.wish import Options, Wish
+
+MAX_OPTIONS = 40_000
+"""In all selects of the page; above it, inputs share one list of options."""
+CHECK = "check"
+"""A field of the form when only its errors are asked for."""
+
+
+async def show_columns(request: DashboardRequest, upload: Upload) -> web.StreamResponse:
+    type_slug, language = request.query.get("type", ""), request.query.get("language", "")
+    kept = await uploads.find_preview(request.repository, request.scope, upload.id)
+    if kept and _is_for(kept.wish, type_slug, language):
+        # The user comes back from the preview.
+        return await _show(request, upload, _mapping_of(kept))
+    if not type_slug:
+        # The address was shortened; guessing a content type would be worse than starting again.
+        return redirect(request.link("imports", "new"))
+    return await _show(request, upload, await _proposed(request, upload, type_slug, language))
+
+
+async def map_columns(request: DashboardRequest, upload: Upload, form: Form) -> web.StreamResponse:
+    mapping = ColumnMapping(
+        type_slug=form.get("type", ""),
+        language=form.get("language", "") or BASE_LANGUAGE,
+        targets=form.getall("target", []),
+        update="update" in form,
+        save="save" in form,
+    )
+    if len(mapping.targets) != len(upload.table.headings):
+        mapping = await _proposed(request, upload, mapping.type_slug, mapping.language)
+        problem = "The file was read with other settings in the meantime. These are its columns now"
+        return await _refuse(request, upload, mapping, problem, 409)
+    if CHECK in form:
+        return await _show_errors(request, upload, mapping)
+    try:
+        await _preview(request, upload, mapping)
+    except MappingRefused:
+        problem = "The columns cannot be imported with this mapping"
+        return await _refuse(request, upload, mapping, problem)
+    except InvalidEntry as refused:
+        return await _refuse(request, upload, mapping, str(refused))
+    return redirect(request.link("imports", upload.id, "preview"))
+
+
+async def read_again(request: DashboardRequest, upload: Upload, form: Form) -> web.StreamResponse:
+    """With another content type or language, or another sheet, encoding or delimiter."""
+    type_slug, language = form.get("type", ""), form.get("language", "") or BASE_LANGUAGE
+    choice = reading_choice(form)
+    try:
+        if choice != upload.choice:
+            await uploads.read_again(request.repository, request.scope, upload.id, choice)
+    except FileRefused as refused:
+        mapping = await _proposed(request, upload, type_slug, language)
+        return await _refuse(request, upload, mapping, str(refused))
+    return redirect(_address(request, upload, type_slug, language))
+
+
+async def _preview(request: DashboardRequest, upload: Upload, mapping: ColumnMapping) -> None:
+    """Raises MappingRefused, InvalidEntry."""
+    wish = Wish(
+        scope=request.scope,
+        content_type_slug=mapping.type_slug,
+        import_id=upload.id,
+        targets=tuple(mapping.targets),
+        # Rows with errors never block the others: the import button states how many are left out.
+        options=Options(language=mapping.language, update=mapping.update, ready_only=True),
+    )
+    repository, scope, headings = request.repository, request.scope, upload.table.headings
+    preview = await check.preview(repository, upload.table, wish)
+    if mapping.save:
+        type_slug, actor = wish.content_type_slug, request.actor
+        await save_mapping(repository, scope, type_slug, headings, wish.targets, actor)
+    await uploads.keep_preview(repository, scope, upload.id, wish, preview)
+
+
+async def _proposed(
+    request: DashboardRequest, upload: Upload, type_slug: str, language: str
+) -> ColumnMapping:
+    """Raises UnknownContentType."""
+    headings = upload.table.headings
+    proposal = await propose(request.repository, request.scope, type_slug, headings)
+    return ColumnMapping(
+        type_slug=type_slug,
+        language=language if language in supported_locales() else BASE_LANGUAGE,
+        targets=proposal.targets,
+        sources=proposal.sources,
+    )
+
+
+def _is_for(wish: Wish, type_slug: str, language: str) -> bool:
+    """Whether it fits the address; what the address leaves out fits."""
+    return type_slug in ("", wish.content_type_slug) and language in ("", wish.options.language)
+
+
+def _mapping_of(kept: Previewed) -> ColumnMapping:
+    wish = kept.wish
+    return ColumnMapping(
+        type_slug=wish.content_type_slug,
+        language=wish.options.language,
+        targets=wish.targets,
+        update=wish.options.update,
+    )
+
+
+def _address(request: DashboardRequest, upload: Upload, type_slug: str, language: str) -> str:
+    return request.link("imports", upload.id, "columns", type=type_slug, language=language)
+
+
+async def _show_errors(
+    request: DashboardRequest, upload: Upload, mapping: ColumnMapping
+) -> web.StreamResponse:
+    """Only the parts that another choice changes: with many columns, the page is large."""
+    content_type = await request.repository.fresh_content_type(request.scope, mapping.type_slug)
+    offered = offers(content_type.value_fields)
+    page = render(
+        "wizard/checked.html",
+        required=required_targets(offered, mapping),
+        columns=await column_views(upload, mapping, offered),
+    )
+    return html(page)
+
+
+async def _refuse(
+    request: DashboardRequest,
+    upload: Upload,
+    mapping: ColumnMapping,
+    problem: str,
+    status: int = 422,
+) -> web.StreamResponse:
+    mapping.problem = problem
+    address = _address(request, upload, mapping.type_slug, mapping.language)
+    return with_address(address, await _show(request, upload, mapping, status))
+
+
+async def _show(
+    request: DashboardRequest, upload: Upload, mapping: ColumnMapping, status: int = 200
+) -> web.StreamResponse:
+    content_type = await request.repository.fresh_content_type(request.scope, mapping.type_slug)
+    offered = offers(content_type.value_fields)
+    return await show(
+        request,
+        "wizard/columns.html",
+        status,
+        steps=STEPS,
+        upload=upload,
+        table=upload.table,
+        mapping=mapping,
+        content_type=content_type,
+        columns=await column_views(upload, mapping, offered),
+        is_large=len(mapping.targets) * len(offered) > MAX_OPTIONS,
+        groups=target_groups(offered, content_type),
+        required=required_targets(offered, mapping),
+        choices=await form_choices(request),
+        delimiter=form_delimiter(upload.table.delimiter),
+        separator=delimiter_name(upload.table.delimiter),
+        sample_rows=sample_rows(upload),
+        hidden_columns=hidden_columns(upload),
+        how_to_write=how_to_write(content_type.value_fields),
+    )
