@@ -35,11 +35,6 @@ class DashboardRequest(Call):
         return self.request.query
 
     @property
-    def is_partial(self) -> bool:
-        """Whether htmx sent the request; it picks what it needs from the page."""
-        return "HX-Request" in self.request.headers
-
-    @property
     def csrf(self) -> str:
         return new_csrf_token(self.session)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
 
 import msgspec
 from msgspec import Raw, Struct
@@ -26,34 +25,17 @@ class FieldDifference(Struct, frozen=True):
     after: str | None
 
 
-class ChangeView(Struct, frozen=True):
-    version: int
-    at: datetime
-    actor: str
-    action: str
-    differences: list[FieldDifference]
-
-
-def change_views(
-    changes: Iterable[Change],
+def differences_of(
+    change: Change,
     fields: Iterable[FieldRow],
     stages: Iterable[Stage],
     names: Mapping[str, str],
-) -> list[ChangeView]:
+) -> list[FieldDifference]:
     """Fields and stages that were removed are shown by slug or id. ``names``: of referenced
     entries and media, by id."""
     known = {field.slug: field for field in fields}
     stage_names = {stage.id: stage.name for stage in stages}
-    return [
-        ChangeView(
-            change.version,
-            change.at,
-            change.actor,
-            change.action,
-            [_difference(one, known, stage_names, names) for one in change.fields],
-        )
-        for change in changes
-    ]
+    return [_difference(one, known, stage_names, names) for one in change.fields]
 
 
 def _difference(

@@ -11,7 +11,6 @@ from api import parameters
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import EDIT, show
 from api.dashboard.table_pages import ROWS, Paging, one_of, page_number
-from api.dashboard.templates import language_options
 from api.export.answer import export_answer
 from read_side import export
 from read_side.browsing import SEARCHED, Browsed, Filters, browse, languages, locales
@@ -54,25 +53,9 @@ class FilterForm(Struct, frozen=True):
         return [(one.slug, one.name) for one in self.types]
 
     @property
-    def language_options(self) -> list[tuple[str, str]]:
-        return language_options(self.languages)
-
-    @property
-    def locale_options(self) -> list[tuple[str, str]]:
-        return language_options(self.locales)
-
-    @property
     def export_language(self) -> str:
         """A file holds one language."""
         return self.filters.language or BASE_LANGUAGE
-
-
-class Row(Struct, frozen=True):
-    """``type`` is None for a content type that was added after the form was read."""
-
-    entry: Browsed
-    type: ContentTypeRow | None
-    stage: Stage | None
 
 
 async def show_entries(request: DashboardRequest) -> web.StreamResponse:
@@ -84,7 +67,10 @@ async def show_entries(request: DashboardRequest) -> web.StreamResponse:
         request,
         "entries.html",
         form=form,
-        rows=[_row(entry, types.get(entry.type_id)) for entry in found.rows],
+        rows=found.rows,
+        # None for a content type that was added a moment ago.
+        type_of=lambda entry: types.get(entry.type_id),
+        stage_of=stage_of,
         paging=Paging(page, found.total),
         searched=found.looked if form.filters.search and found.looked >= SEARCHED else 0,
         export_limit=export.LIMIT,
@@ -129,10 +115,6 @@ async def _filter_form(request: DashboardRequest) -> FilterForm:
         search=parameters.findable(query.get("search", "").strip())[:MAX_SEARCH],
     )
     return FilterForm(types, used_languages, used_locales, of_type, filters)
-
-
-def _row(entry: Browsed, content_type: ContentTypeRow | None) -> Row:
-    return Row(entry, content_type, stage_of(content_type.stages if content_type else (), entry))
 
 
 def _export_filters(form: FilterForm, content_type: ContentTypeRow) -> export.Filters:

@@ -10,7 +10,7 @@ from msgspec import Raw, Struct
 
 from api import parameters
 from api.dashboard.dashboard_request import DashboardRequest
-from api.dashboard.entry_changes import ChangeView, change_views, values_of
+from api.dashboard.entry_changes import FieldDifference, differences_of, values_of
 from api.dashboard.entry_list import stage_of
 from api.dashboard.page_handlers import show
 from api.dashboard.reference_names import reference_names
@@ -20,6 +20,7 @@ from read_side.browsing import Browsed, Looked, look_at, media_files, titles
 from read_side.content_types import FieldRow, content_type
 from read_side.refusals import TypeNotFound
 from read_side.rendering import Stage
+from write_side.domain.history import Change
 from write_side.domain.identity import BASE_LANGUAGE
 from write_side.history import Asked, histories
 
@@ -46,6 +47,7 @@ async def show_entry(request: DashboardRequest) -> web.StreamResponse:
         looked = await _entry_at(request, entry_id, locale, at)
     stages = await _stages(request, looked)
     history = await _history(request, looked, stages, locale)
+    last = history[-1][0].version if len(history) == CHANGES else 0
     return await show(
         request,
         "entry.html",
@@ -56,7 +58,7 @@ async def show_entry(request: DashboardRequest) -> web.StreamResponse:
         locale=locale,
         at=at,
         history=history,
-        more=history[-1].version if len(history) == CHANGES and history[-1].version > 1 else 0,
+        before=last if last > 1 else 0,
     )
 
 
@@ -116,7 +118,7 @@ async def _lines(request: DashboardRequest, looked: Looked, locale: str) -> list
 
 async def _history(
     request: DashboardRequest, looked: Looked, stages: tuple[Stage, ...], locale: str
-) -> list[ChangeView]:
+) -> list[tuple[Change, list[FieldDifference]]]:
     """From the log, which can be ahead of the fields shown; for a past version, nothing later."""
     text = request.query.get("before", "")
     before = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else None
@@ -126,4 +128,6 @@ async def _history(
     asked = Asked(looked.entry.id, limit=CHANGES, before=before)
     [changes] = await histories(request.repository, request.scope, [asked])
     names = await reference_names(request, values_of(changes, looked.definition), locale)
-    return change_views(changes, looked.definition, stages, names)
+    return [
+        (change, differences_of(change, looked.definition, stages, names)) for change in changes
+    ]

@@ -70,9 +70,7 @@ def _sections(caller: Caller) -> list[tuple[str, str]]:
 def _environment(request: DashboardRequest, name: str) -> NavigationLink:
     """A link to the same section in an environment."""
     caller = request.known_caller
-    note = ""
-    if name not in caller.environments:
-        note = "not set up"
+    note = "" if name in caller.environments else "not set up"
     if name == STAGING and not caller.plan.staging:
         note = "not in your plan"
     environment = "" if name == PRODUCTION else name

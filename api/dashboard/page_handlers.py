@@ -17,7 +17,7 @@ from api.dashboard.security import ROOT, check_csrf_token, referring_page
 from api.dashboard.session import cookie_token
 from api.dashboard.templates import render
 from api.errors import RETRY_AFTER, BadRequest, Busy, Forged, RateLimited, status_of
-from api.observing import log_fault, request_id
+from api.observing import log_fault
 from write_side.domain.refusals import StaleDecision
 
 Form = MultiDictProxy[str]
@@ -69,7 +69,7 @@ def action(permission: str, handler: Action) -> Handler:
     return page(permission, checked)
 
 
-def upload(permission: str, handler: Page) -> Handler:
+def stream(permission: str, handler: Page) -> Handler:
     """A body that the handler reads as a stream. The token is in X-CSRF-Token; without that header
     the handler must check the form's first part (``check_csrf_token``)."""
 
@@ -126,8 +126,16 @@ async def error_page(request: DashboardRequest, error: Exception) -> web.StreamR
     if status >= 500:
         log_fault(request.request, error)
     is_public = status < 500 or isinstance(error, (Busy, StaleDecision))
-    message = str(error) if is_public and not isinstance(error, web.HTTPException) else ""
-    response = await _error_page(request, status, message, is_forged=isinstance(error, Forged))
+    context = {
+        "status": status,
+        "message": str(error) if is_public and not isinstance(error, web.HTTPException) else "",
+        "request_id": request.request_id,
+        "stale_form": referring_page(request.request) if isinstance(error, Forged) else None,
+    }
+    if request.caller is None:
+        response = html(render("error_signed_out.html", **context), status)
+    else:
+        response = await show(request, "error.html", status, **context)
     if isinstance(error, RateLimited):
         response.headers["Retry-After"] = str(error.wait)
     if status == 503:
@@ -135,25 +143,11 @@ async def error_page(request: DashboardRequest, error: Exception) -> web.StreamR
     return response
 
 
-async def _error_page(
-    request: DashboardRequest, status: int, message: str, *, is_forged: bool
-) -> web.Response:
-    context = {
-        "status": status,
-        "message": message,
-        "request_id": request_id(request.request),
-        "stale_form": referring_page(request.request) if is_forged else None,
-    }
-    if request.caller is not None:
-        return await show(request, "error.html", status, **context)
-    return html(render("error_signed_out.html", **context), status)
-
-
 def _to_sign_in(request: DashboardRequest) -> web.StreamResponse:
     http_request = request.request
     requested = http_request.rel_url.raw_path_qs if http_request.method == "GET" else ""
     ended = "1" if cookie_token(http_request) else ""
     address = link("sign-in", next="" if requested == ROOT else requested, ended=ended)
-    if request.is_partial:
+    if "HX-Request" in http_request.headers:
         return web.Response(status=204, headers={"HX-Redirect": address})
     return redirect(address)

@@ -16,20 +16,13 @@ from api.dashboard.page_handlers import (
     public,
     redirect,
     show,
-    upload,
+    stream,
 )
 from api.dashboard.security import ROOT
 from api.dashboard.session import SESSIONS, Sessions
 from api.dashboard.templates import static_file
-from api.dashboard.wizard import columns_step, preview_step, result_step, upload_step
-from api.dashboard.wizard.wizard_steps import (
-    RECEIVING,
-    WORKING,
-    UploadSlots,
-    redirect_to,
-    upload_form,
-    upload_page,
-)
+from api.dashboard.wizard import columns_step, preview_step, result_step, upload_step, wizard_steps
+from api.dashboard.wizard.wizard_steps import redirect_to, upload_form, upload_page
 from api.figures import WATCHED
 from write_side.store.recorder import Recorder
 
@@ -39,7 +32,8 @@ _IMPORT = f"{ROOT}/imports/{{id:[^/]+}}"
 def add_dashboard(app: web.Application, recorder: Recorder) -> None:
     """Sessions are read from the event store through the recorder."""
     app[SESSIONS] = Sessions(recorder)
-    app[RECEIVING], app[WORKING] = UploadSlots(8), UploadSlots(4)
+    app[wizard_steps.RECEIVING] = wizard_steps.UploadSlots(8)
+    app[wizard_steps.WORKING] = wizard_steps.UploadSlots(4)
     app.add_routes(_routes())
 
 
@@ -66,7 +60,7 @@ def _import_routes() -> list[web.RouteDef]:
     return [
         web.get(f"{ROOT}/imports", page(VIEW, result_step.show_imports)),
         web.get(f"{ROOT}/imports/new", page(EDIT, upload_step.show_upload)),
-        web.post(f"{ROOT}/imports", upload(EDIT, upload_step.receive_upload)),
+        web.post(f"{ROOT}/imports", stream(EDIT, upload_step.receive_upload)),
         web.get(f"{_IMPORT}/columns", upload_page(columns_step.show_columns)),
         web.post(f"{_IMPORT}/columns", upload_form(columns_step.map_columns)),
         web.post(f"{_IMPORT}/reading", upload_form(columns_step.read_again)),

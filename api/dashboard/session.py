@@ -67,6 +67,7 @@ class Sessions:
 
 
 SESSIONS = web.AppKey("dashboard_sessions", Sessions)
+_networks = cache(address.networks)
 
 
 def cookie_token(request: web.Request) -> str:
@@ -103,11 +104,6 @@ def _is_https(request: web.Request) -> bool:
     # The last value is that of our own proxy; a client can have sent the others.
     protocol = ",".join(request.headers.getall("X-Forwarded-Proto", ())).rpartition(",")[2]
     return protocol.strip().lower() == "https"
-
-
-@cache
-def _networks(setting: str) -> tuple[address.Network, ...]:
-    return address.networks(setting)
 
 
 def _hash(token: str) -> bytes:

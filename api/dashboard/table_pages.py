@@ -41,14 +41,6 @@ class Paging(Struct, frozen=True):
         return rows[self.first - 1 : self.last]
 
 
-class Tab(Struct, frozen=True):
-    """``value`` is "" for all rows."""
-
-    value: str
-    name: str
-    count: int
-
-
 def page_number(text: str) -> int:
     """The page in an address; 1 if it is not a number."""
     if not (text.isascii() and text.isdigit() and len(text) < 9):
@@ -61,8 +53,9 @@ def one_of(known: Sequence[str], given: str) -> str:
     return given if given in known else ""
 
 
-def tabs(names: Sequence[tuple[str, str]], values: Sequence[str]) -> list[Tab]:
-    """A tab for all rows and one for each value that occurs; ``names``: pairs of value and name."""
+def tabs(names: Sequence[tuple[str, str]], values: Sequence[str]) -> list[tuple[str, str, int]]:
+    """Value, name and number of rows: a tab for all rows ("") and one for each value that occurs.
+    ``names``: pairs of value and name."""
     counts = Counter(values)
-    found = [Tab(value, name, counts[value]) for value, name in names if counts[value]]
-    return [Tab("", "All", len(values)), *found]
+    found = [(value, name, counts[value]) for value, name in names if counts[value]]
+    return [("", "All", len(values)), *found]

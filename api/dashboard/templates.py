@@ -18,16 +18,8 @@ from api.dashboard.dashboard_request import DashboardRequest, link
 from api.dashboard.security import ROOT
 
 _HERE = Path(__file__).parent
-_STATIC_TYPES = {
-    "tokens.css": "text/css",
-    "layout.css": "text/css",
-    "components.css": "text/css",
-    "wizard.css": "text/css",
-    "theme.js": "text/javascript",
-    "dashboard.js": "text/javascript",
-    "htmx.min.js": "text/javascript",
-    "icon.svg": "image/svg+xml",
-}
+_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_STATIC = {path.name: path for path in (_HERE / "static").iterdir() if path.suffix in _TYPES}
 
 
 def day(at: datetime) -> str:
@@ -80,33 +72,31 @@ def static_address(name: str) -> str:
 async def static_file(request: DashboardRequest) -> web.StreamResponse:
     """Not rate-limited: the files are in memory, and a browser requests each version once."""
     name = request.request.match_info["file"]
-    if name not in _STATIC_TYPES:
+    if name not in _STATIC:
         raise web.HTTPNotFound
-    response = web.Response(body=_read(name), content_type=_STATIC_TYPES[name], charset="utf-8")
+    content_type = _TYPES[_STATIC[name].suffix]
+    response = web.Response(body=_read(name), content_type=content_type, charset="utf-8")
     response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
     return response
 
 
 @cache
 def _read(name: str) -> bytes:
-    return (_HERE / "static" / name).read_bytes()
+    return _STATIC[name].read_bytes()
 
 
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(_HERE / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
-    environment.filters.update(day=day, short=short, moment=moment, number=number, count=count)
-    environment.globals.update(static=static_address, link=link)
-    return environment
-
-
-_ENVIRONMENT = _environment()
+_ENVIRONMENT = Environment(
+    loader=FileSystemLoader(_HERE / "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    auto_reload=False,
+)
+_ENVIRONMENT.filters.update(
+    day=day, short=short, moment=moment, number=number, count=count, languages=language_options
+)
+_ENVIRONMENT.globals.update(static=static_address, link=link)
 
 
 def render(template: str, **context: Any) -> str:

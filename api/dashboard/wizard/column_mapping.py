@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from msgspec import Struct
+from xlsxwriter.utility import xl_col_to_name
 
 from api.dashboard.wizard.form_choices import Options
 from api.dashboard.wizard.kinds import HOW_TO_WRITE, kind_of
@@ -29,7 +30,6 @@ class ColumnMapping(Struct):
     sources: Sequence[str] = ()
     update: bool = False
     save: bool = False
-    problem: str = ""
 
 
 class ColumnView(Struct, frozen=True):
@@ -43,11 +43,6 @@ class ColumnView(Struct, frozen=True):
     error: str
 
 
-class RequiredTarget(Struct, frozen=True):
-    name: str
-    is_mapped: bool
-
-
 async def column_views(
     upload: Upload, mapping: ColumnMapping, offered: Sequence[Offer]
 ) -> list[ColumnView]:
@@ -56,7 +51,7 @@ async def column_views(
     errors = _errors(mapping.targets, offered)
     return [
         ColumnView(
-            letters=column_letters(index),
+            letters=xl_col_to_name(index),
             heading=shown(headings[index]),
             samples=[shown(cell) for cell in samples[index]],
             target=target,
@@ -80,7 +75,7 @@ def _errors(targets: Sequence[str], offered: Sequence[Offer]) -> list[str]:
         others = [one for one in columns[target] if one != index]
         if target == NOTHING or not others:
             return ""
-        return f"Also chosen for column {column_letters(others[0])}: choose one of the two"
+        return f"Also chosen for column {xl_col_to_name(others[0])}: choose one of the two"
 
     return [error(index, target) for index, target in enumerate(targets)]
 
@@ -100,10 +95,9 @@ def _option(offer: Offer, kind: str) -> str:
     return f"{offer.name} ({notes})" if notes else offer.name
 
 
-def required_targets(offered: Sequence[Offer], mapping: ColumnMapping) -> list[RequiredTarget]:
-    return [
-        RequiredTarget(one.name, one.target in mapping.targets) for one in offered if one.required
-    ]
+def required_targets(offered: Sequence[Offer], mapping: ColumnMapping) -> list[tuple[str, bool]]:
+    """The names of required targets, and whether a column is mapped to each."""
+    return [(one.name, one.target in mapping.targets) for one in offered if one.required]
 
 
 def how_to_write(fields: Sequence[Field]) -> list[tuple[str, str]]:
@@ -120,13 +114,3 @@ def sample_rows(upload: Upload) -> list[tuple[int, list[str]]]:
 def hidden_columns(upload: Upload) -> int:
     """How many columns the sample rows leave out."""
     return max(0, len(upload.table.headings) - SAMPLE_COLUMNS)
-
-
-def column_letters(index: int) -> str:
-    """As a spreadsheet names its columns: A, Z, AA."""
-    name = ""
-    index += 1
-    while index:
-        index, rest = divmod(index - 1, 26)
-        name = chr(ord("A") + rest) + name
-    return name

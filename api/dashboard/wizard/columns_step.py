@@ -5,24 +5,11 @@ from __future__ import annotations
 from aiohttp import web
 
 from api.dashboard.dashboard_request import DashboardRequest
-from api.dashboard.page_handlers import Form, html, redirect, show
+from api.dashboard.page_handlers import Form, html, redirect
 from api.dashboard.templates import render
-from api.dashboard.wizard.column_mapping import (
-    ColumnMapping,
-    column_views,
-    hidden_columns,
-    how_to_write,
-    required_targets,
-    sample_rows,
-    target_groups,
-)
-from api.dashboard.wizard.form_choices import (
-    delimiter_name,
-    form_choices,
-    form_delimiter,
-    reading_choice,
-)
-from api.dashboard.wizard.wizard_steps import STEPS, with_address
+from api.dashboard.wizard import column_mapping, form_choices
+from api.dashboard.wizard.column_mapping import ColumnMapping
+from api.dashboard.wizard.wizard_steps import show_step
 from write_side.domain.identity import BASE_LANGUAGE
 from write_side.domain.locales import supported_locales
 from write_side.domain.refusals import InvalidEntry
@@ -62,29 +49,29 @@ async def map_columns(request: DashboardRequest, upload: Upload, form: Form) -> 
     if len(mapping.targets) != len(upload.table.headings):
         mapping = await _proposed(request, upload, mapping.type_slug, mapping.language)
         problem = "The file was read with other settings in the meantime. These are its columns now"
-        return await _refuse(request, upload, mapping, problem, 409)
+        return await _show(request, upload, mapping, problem, 409)
     if CHECK in form:
         return await _show_errors(request, upload, mapping)
     try:
         await _preview(request, upload, mapping)
     except MappingRefused:
         problem = "The columns cannot be imported with this mapping"
-        return await _refuse(request, upload, mapping, problem)
+        return await _show(request, upload, mapping, problem, 422)
     except InvalidEntry as refused:
-        return await _refuse(request, upload, mapping, str(refused))
+        return await _show(request, upload, mapping, str(refused), 422)
     return redirect(request.link("imports", upload.id, "preview"))
 
 
 async def read_again(request: DashboardRequest, upload: Upload, form: Form) -> web.StreamResponse:
     """With another content type or language, or another sheet, encoding or delimiter."""
     type_slug, language = form.get("type", ""), form.get("language", "") or BASE_LANGUAGE
-    choice = reading_choice(form)
+    choice = form_choices.reading_choice(form)
     try:
         if choice != upload.choice:
             await uploads.read_again(request.repository, request.scope, upload.id, choice)
     except FileRefused as refused:
         mapping = await _proposed(request, upload, type_slug, language)
-        return await _refuse(request, upload, mapping, str(refused))
+        return await _show(request, upload, mapping, str(refused), 422)
     return redirect(_address(request, upload, type_slug, language))
 
 
@@ -147,46 +134,39 @@ async def _show_errors(
     offered = offers(content_type.value_fields)
     page = render(
         "wizard/checked.html",
-        required=required_targets(offered, mapping),
-        columns=await column_views(upload, mapping, offered),
+        required=column_mapping.required_targets(offered, mapping),
+        columns=await column_mapping.column_views(upload, mapping, offered),
     )
     return html(page)
 
 
-async def _refuse(
+async def _show(
     request: DashboardRequest,
     upload: Upload,
     mapping: ColumnMapping,
-    problem: str,
-    status: int = 422,
-) -> web.StreamResponse:
-    mapping.problem = problem
-    address = _address(request, upload, mapping.type_slug, mapping.language)
-    return with_address(address, await _show(request, upload, mapping, status))
-
-
-async def _show(
-    request: DashboardRequest, upload: Upload, mapping: ColumnMapping, status: int = 200
+    problem: str = "",
+    status: int = 200,
 ) -> web.StreamResponse:
     content_type = await request.repository.fresh_content_type(request.scope, mapping.type_slug)
     offered = offers(content_type.value_fields)
-    return await show(
+    return await show_step(
         request,
         "wizard/columns.html",
+        _address(request, upload, mapping.type_slug, mapping.language),
         status,
-        steps=STEPS,
+        problem=problem,
         upload=upload,
         table=upload.table,
         mapping=mapping,
         content_type=content_type,
-        columns=await column_views(upload, mapping, offered),
+        columns=await column_mapping.column_views(upload, mapping, offered),
         is_large=len(mapping.targets) * len(offered) > MAX_OPTIONS,
-        groups=target_groups(offered, content_type),
-        required=required_targets(offered, mapping),
-        choices=await form_choices(request),
-        delimiter=form_delimiter(upload.table.delimiter),
-        separator=delimiter_name(upload.table.delimiter),
-        sample_rows=sample_rows(upload),
-        hidden_columns=hidden_columns(upload),
-        how_to_write=how_to_write(content_type.value_fields),
+        groups=column_mapping.target_groups(offered, content_type),
+        required=column_mapping.required_targets(offered, mapping),
+        choices=await form_choices.form_choices(request),
+        delimiter=form_choices.form_delimiter(upload.table.delimiter),
+        separator=form_choices.delimiter_name(upload.table.delimiter),
+        sample_rows=column_mapping.sample_rows(upload),
+        hidden_columns=column_mapping.hidden_columns(upload),
+        how_to_write=column_mapping.how_to_write(content_type.value_fields),
     )

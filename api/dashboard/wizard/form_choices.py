@@ -54,9 +54,6 @@ class FormChoices(Struct, frozen=True):
     encodings: Options
     delimiters: Options
 
-    def has_type(self, slug: str) -> bool:
-        return any(slug == known for known, _ in self.types)
-
 
 async def form_choices(request: DashboardRequest) -> FormChoices:
     types = await content_types(*request.read_model)

@@ -26,20 +26,16 @@ class Cell(Struct, frozen=True):
 
 
 class Line(Struct, frozen=True):
-    """``reasons`` concern the row as a whole."""
+    """The first cells are Title, Slug and Status. ``reasons`` concern the row as a whole."""
 
     row: PreviewRow
-    title: Cell
-    slug: Cell
-    status: Cell
     cells: list[Cell]
     reasons: tuple[str, ...]
 
     @property
     def problems(self) -> list[str]:
         """What is wrong and in which columns; these may be scrolled out of sight."""
-        cells = (self.title, self.slug, self.status, *self.cells)
-        problems = [one for one in cells if one.kind == "problem"]
+        problems = [one for one in self.cells if one.kind == "problem"]
         return [f"{one.name}: {reason}" for one in problems for reason in one.reasons]
 
 
@@ -79,17 +75,12 @@ class LineReader:
         reasons = _reasons([note for note in row.notes if note.column not in mapped])
         if first != row.number:
             reasons += (f"the same entry as row {first:,}",)
-        return Line(
-            row=row,
-            title=self._own_cell(row, cells, "Title", before),
-            slug=self._own_cell(row, cells, "Slug", before),
-            status=self._own_cell(row, cells, "Status", before),
-            cells=[
-                _cell(row, column, slug, name, shown(cells[column]), self._field(before, slug))
-                for (slug, column), name in zip(self._fields.items(), self.headings, strict=True)
-            ],
-            reasons=reasons,
-        )
+        own = [self._own_cell(row, cells, target, before) for target in OWN]
+        fields = [
+            _cell(row, column, slug, name, shown(cells[column]), self._field(before, slug))
+            for (slug, column), name in zip(self._fields.items(), self.headings, strict=True)
+        ]
+        return Line(row, [*own, *fields], reasons)
 
     def _field(self, entry: Entry | None, slug: str) -> str | None:
         """A field's value in one line: a string as it is, any other value as JSON."""

@@ -9,35 +9,19 @@ from aiohttp import web
 from msgspec import Raw
 
 from api.dashboard.dashboard_request import DashboardRequest
-from api.dashboard.page_handlers import Form, redirect, show
+from api.dashboard.page_handlers import Form, redirect
 from api.dashboard.reference_names import reference_names
 from api.dashboard.table_pages import Paging, one_of, page_number, tabs
+from api.dashboard.wizard import preview_summary
 from api.dashboard.wizard.preview_rows import LineReader
-from api.dashboard.wizard.preview_summary import (
-    button_text,
-    entry_counts,
-    obstacle,
-    problems_csv,
-    problems_of,
-)
-from api.dashboard.wizard.wizard_steps import (
-    STEPS,
-    result_link,
-    wait_until_readable,
-    with_address,
-)
+from api.dashboard.wizard.wizard_steps import result_link, show_step, wait_until_readable
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
+from write_side.imports import uploads
 from write_side.imports.columns import MappingRefused
 from write_side.imports.job import Changed, run_import
 from write_side.imports.preview import Difference
-from write_side.imports.uploads import (
-    Previewed,
-    Upload,
-    drop_upload,
-    find_preview,
-    keep_preview,
-)
+from write_side.imports.uploads import Previewed, Upload
 from write_side.store.conflicts import StoreUnavailable
 
 ROWS = 50
@@ -57,15 +41,15 @@ _CHANGED = "Nothing was imported: the content has changed since this file was ch
 
 
 async def preview(request: DashboardRequest, upload: Upload) -> web.StreamResponse:
-    kept = await find_preview(request.repository, request.scope, upload.id)
+    kept = await uploads.find_preview(request.repository, request.scope, upload.id)
     return _to_columns(request) if kept is None else await _show(request, upload, kept)
 
 
 async def problems_as_csv(request: DashboardRequest, upload: Upload) -> web.StreamResponse:
-    kept = await find_preview(request.repository, request.scope, upload.id)
+    kept = await uploads.find_preview(request.repository, request.scope, upload.id)
     if kept is None:
         return _to_columns(request)
-    response = web.Response(body=problems_csv(kept.preview))
+    response = web.Response(body=preview_summary.problems_csv(kept.preview))
     response.content_type, response.charset = "text/csv", "utf-8"
     response.headers["Content-Disposition"] = 'attachment; filename="problems.csv"'
     return response
@@ -74,13 +58,13 @@ async def problems_as_csv(request: DashboardRequest, upload: Upload) -> web.Stre
 async def run(request: DashboardRequest, upload: Upload, form: Form) -> web.StreamResponse:
     """Imports at most once, however often the form is sent: the upload's id is the import's."""
     repository, scope = request.repository, request.scope
-    kept = await find_preview(repository, scope, upload.id)
+    kept = await uploads.find_preview(repository, scope, upload.id)
     if kept is None:
         return _to_columns(request)
     if form.get("digest") != kept.preview.digest:
-        return await _refuse(request, upload, kept, 409, problem=_OTHER_PREVIEW)
+        return await _show(request, upload, kept, 409, problem=_OTHER_PREVIEW)
     if not kept.preview.counts.ready:
-        return await _refuse(request, upload, kept, 422)
+        return await _show(request, upload, kept, 422)
     try:
         done = await run_import(
             repository, upload.table, kept.wish, request.actor, kept.preview, request.request_id
@@ -90,32 +74,19 @@ async def run(request: DashboardRequest, upload: Upload, form: Form) -> web.Stre
         return _to_columns(request)
     if isinstance(done, Changed):
         now = Previewed(kept.wish, done.preview)
-        await keep_preview(repository, scope, upload.id, now.wish, now.preview)
-        return await _refuse(
+        await uploads.keep_preview(repository, scope, upload.id, now.wish, now.preview)
+        return await _show(
             request, upload, now, 409, problem=_CHANGED, differences=done.differences
         )
     # The import is in the log. An upload that remains is deleted after a day.
     with contextlib.suppress(StoreUnavailable):
-        await drop_upload(repository, scope, upload.id)
+        await uploads.drop_upload(repository, scope, upload.id)
     await wait_until_readable(request, done.position)
     return redirect(result_link(request))
 
 
 def _to_columns(request: DashboardRequest) -> web.Response:
     return redirect(request.link("imports", request.request.match_info["id"], "columns"))
-
-
-async def _refuse(
-    request: DashboardRequest,
-    upload: Upload,
-    kept: Previewed,
-    status: int,
-    *,
-    problem: str = "",
-    differences: Sequence[Difference] = (),
-) -> web.StreamResponse:
-    page = await _show(request, upload, kept, status, problem=problem, differences=differences)
-    return with_address(request.link("imports", upload.id, "preview"), page)
 
 
 async def _show(
@@ -129,7 +100,7 @@ async def _show(
 ) -> web.StreamResponse:
     """``problem``: why nothing was imported; ``differences`` from the preview shown before."""
     query, wish, rows = request.query, kept.wish, kept.preview.rows
-    counts, entries = kept.preview.counts, entry_counts(rows)
+    counts, entries = kept.preview.counts, preview_summary.entry_counts(rows)
     content_type = await request.repository.fresh_content_type(
         request.scope, wish.content_type_slug
     )
@@ -139,11 +110,11 @@ async def _show(
     paging = Paging(page_number(query.get("page", "")), len(matching), page_size)
     page = paging.of(matching)
     reader = await _line_reader(request, upload, kept, content_type, page)
-    return await show(
+    return await show_step(
         request,
         "wizard/preview.html",
+        request.link("imports", upload.id, "preview"),
         status,
-        steps=STEPS,
         upload=upload,
         kept=kept,
         options=wish.options,
@@ -155,11 +126,11 @@ async def _show(
         paging=paging,
         headings=reader.headings,
         lines=[reader.line(index) for index in page],
-        problems=problems_of(kept.preview),
+        problems=preview_summary.problems_of(kept.preview),
         max_problems=MAX_PROBLEMS,
         entries=entries,
-        button=button_text(counts, entries),
-        obstacle=obstacle(counts, update=wish.options.update),
+        button=preview_summary.button_text(counts, entries),
+        obstacle=preview_summary.obstacle(counts, update=wish.options.update),
         problem=problem,
         differences=differences,
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import Counter
 from collections.abc import Sequence
 
 from msgspec import Struct
@@ -26,9 +25,9 @@ class EntryCounts(Struct, frozen=True):
 class Problem(Struct, frozen=True):
     """``rows`` have it; ``first`` is the number of the first one."""
 
+    severity: str
     heading: str
     reason: str
-    severity: str
     rows: int
     first: int
 
@@ -71,16 +70,11 @@ def obstacle(counts: Counts, *, update: bool) -> str:
 
 def problems_of(preview: Preview) -> list[Problem]:
     """Errors before warnings, the most frequent first."""
-    found: Counter[tuple[str, str, str]] = Counter()
-    first: dict[tuple[str, str, str], int] = {}
+    found: dict[tuple[str, str, str], list[int]] = {}
     for row in preview.rows:
         for problem in dict.fromkeys((n.severity, n.heading, n.reason) for n in row.notes):
-            found[problem] += 1
-            first.setdefault(problem, row.number)
-    problems = [
-        Problem(heading, reason, severity, rows, first[severity, heading, reason])
-        for (severity, heading, reason), rows in found.items()
-    ]
+            found.setdefault(problem, []).append(row.number)
+    problems = [Problem(*problem, len(rows), rows[0]) for problem, rows in found.items()]
     return sorted(problems, key=lambda one: (one.severity != "error", -one.rows, one.first))
 
 

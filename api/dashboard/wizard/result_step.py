@@ -8,13 +8,8 @@ from aiohttp import web
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import EDIT, Form, redirect, show
 from api.dashboard.table_pages import ROWS, Paging, one_of, page_number, tabs
-from api.dashboard.wizard.wizard_steps import (
-    STEPS,
-    import_id,
-    requested_report,
-    result_link,
-    wait_until_readable,
-)
+from api.dashboard.wizard import wizard_steps
+from api.dashboard.wizard.wizard_steps import requested_report, result_link
 from read_side.browsing import import_runs
 from write_side.imports.report import Report, revert_import
 from write_side.imports.told import told_of_report
@@ -52,7 +47,7 @@ async def show_result(request: DashboardRequest) -> web.StreamResponse:
     return await show(
         request,
         "wizard/result.html",
-        steps=STEPS,
+        steps=wizard_steps.STEPS,
         report=report,
         type_name=await _type_name(request, report),
         tabs=tabs(OUTCOMES, [row.outcome for row in report.rows]),
@@ -83,9 +78,13 @@ async def confirm_revert(request: DashboardRequest) -> web.StreamResponse:
 async def revert(request: DashboardRequest, _form: Form) -> web.StreamResponse:
     await requested_report(request)
     reverted = await revert_import(
-        request.repository, request.scope, import_id(request), request.actor, request.request_id
+        request.repository,
+        request.scope,
+        wizard_steps.import_id(request),
+        request.actor,
+        request.request_id,
     )
-    await wait_until_readable(request, reverted.position)
+    await wizard_steps.wait_until_readable(request, reverted.position)
     return redirect(result_link(request))
 
 

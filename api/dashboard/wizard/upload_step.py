@@ -5,10 +5,10 @@ from __future__ import annotations
 from aiohttp import web
 
 from api.dashboard.dashboard_request import DashboardRequest
-from api.dashboard.page_handlers import redirect, show
+from api.dashboard.page_handlers import redirect
 from api.dashboard.wizard.form_choices import form_choices, reading_choice
 from api.dashboard.wizard.multipart_form import FileForm, read_file_form
-from api.dashboard.wizard.wizard_steps import RECEIVING, STEPS, with_address
+from api.dashboard.wizard.wizard_steps import RECEIVING, show_step
 from write_side.domain.identity import BASE_LANGUAGE
 from write_side.domain.locales import supported_locales
 from write_side.imports.files import LIMITS, FileRefused
@@ -25,7 +25,7 @@ async def receive_upload(request: DashboardRequest) -> web.StreamResponse:
         form = await read_file_form(request)
         form.problem = form.problem or await _problem(request, form)
         if form.problem:
-            return await _refuse(request, form, form.status)
+            return await _show(request, form, form.status)
         try:
             upload = await keep_upload(
                 request.repository,
@@ -36,7 +36,7 @@ async def receive_upload(request: DashboardRequest) -> web.StreamResponse:
             )
         except FileRefused as refused:
             form.problem = str(refused)
-            return await _refuse(request, form, 422)
+            return await _show(request, form, 422)
         chosen = {"type": form.text("type"), "language": _language(form)}
         return redirect(request.link("imports", upload.id, "columns", **chosen))
 
@@ -45,7 +45,7 @@ async def _problem(request: DashboardRequest, form: FileForm) -> str:
     """What is wrong with the fields next to the file."""
     if _language(form) not in supported_locales():
         return "Choose a language from the list"
-    if not (await form_choices(request)).has_type(form.text("type")):
+    if form.text("type") not in dict((await form_choices(request)).types):
         return "Choose a content type for the entries"
     return ""
 
@@ -54,18 +54,13 @@ def _language(form: FileForm) -> str:
     return form.text("language") or BASE_LANGUAGE
 
 
-async def _refuse(request: DashboardRequest, form: FileForm, status: int) -> web.StreamResponse:
-    chosen = {"type": form.text("type"), "language": form.text("language")}
-    address = request.link("imports", "new", **chosen)
-    return with_address(address, await _show(request, form, status))
-
-
 async def _show(request: DashboardRequest, form: FileForm, status: int) -> web.StreamResponse:
-    return await show(
+    chosen = {"type": form.text("type"), "language": form.text("language")}
+    return await show_step(
         request,
         "wizard/upload.html",
+        request.link("imports", "new", **chosen),
         status,
-        steps=STEPS,
         form=form,
         language=_language(form),
         choices=await form_choices(request),

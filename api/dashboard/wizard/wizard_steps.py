@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from typing import Any
 from weakref import WeakValueDictionary
 
 from aiohttp import web
 
 from api.dashboard.dashboard_request import DashboardRequest
-from api.dashboard.page_handlers import EDIT, Form, Handler, action, page, redirect
+from api.dashboard.page_handlers import EDIT, Form, Handler, action, page, redirect, show
 from api.errors import Busy
 from write_side.domain.identity import is_id
 from write_side.domain.refusals import UnknownImport, UnknownUpload
@@ -55,20 +57,12 @@ WORKING = web.AppKey("working_slots", UploadSlots)
 
 def upload_page(handler: UploadPage) -> Handler:
     """A page about an upload; once it has been imported, a redirect to the result."""
-
-    async def opened(request: DashboardRequest) -> web.StreamResponse:
-        return await _on_upload(request, lambda upload: handler(request, upload))
-
-    return page(EDIT, opened)
+    return page(EDIT, partial(_on_upload, handler))
 
 
 def upload_form(handler: UploadForm) -> Handler:
     """The same for a form."""
-
-    async def opened(request: DashboardRequest, form: Form) -> web.StreamResponse:
-        return await _on_upload(request, lambda upload: handler(request, upload, form))
-
-    return action(EDIT, opened)
+    return action(EDIT, partial(_on_upload, handler))
 
 
 def redirect_to(step: str) -> Handler:
@@ -80,10 +74,14 @@ def redirect_to(step: str) -> Handler:
     return upload_page(opened)
 
 
-def with_address(address: str, response: web.StreamResponse) -> web.StreamResponse:
-    """Shows a refused form under an address that can be reloaded; the form's own accepts POST
-    only."""
-    response.headers["HX-Push-Url"] = address
+async def show_step(
+    request: DashboardRequest, template: str, address: str, status: int, /, **context: Any
+) -> web.StreamResponse:
+    """A refused form is shown under the address, which can be reloaded: the form's own accepts
+    POST only."""
+    response = await show(request, template, status, steps=STEPS, **context)
+    if status != 200:
+        response.headers["HX-Push-Url"] = address
     return response
 
 
@@ -119,14 +117,14 @@ async def wait_until_readable(request: DashboardRequest, position: int) -> None:
 
 
 async def _on_upload(
-    request: DashboardRequest, work: Callable[[Upload], Awaitable[web.StreamResponse]]
+    handler: Callable[..., Awaitable[web.StreamResponse]], request: DashboardRequest, *form: Form
 ) -> web.StreamResponse:
     """An upload that disappears in the meantime was imported, for example by a double click."""
     if not await is_imported(request):
         try:
             async with request.request.app[WORKING].slot(request.scope.workspace):
                 upload = await find_upload(request.repository, request.scope, import_id(request))
-                return await work(upload)
+                return await handler(request, upload, *form)
         except UnknownUpload:
             if not await is_imported(request):
                 raise
