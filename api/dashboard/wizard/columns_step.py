@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from aiohttp import web
 
 from api.dashboard.dashboard_request import DashboardRequest
@@ -29,9 +31,11 @@ CHECK = "check"
 async def show_columns(request: DashboardRequest, upload: Upload) -> web.StreamResponse:
     type_slug, language = request.query.get("type", ""), request.query.get("language", "")
     kept = await uploads.find_preview(request.repository, request.scope, upload.id)
-    if kept and _is_for(kept.wish, type_slug, language):
-        # The user comes back from the preview.
-        return await _show(request, upload, _mapping_of(kept))
+    if kept:
+        # The user comes back from the preview, unless the address names something else.
+        mapping = _mapping_of(kept)
+        if type_slug in ("", mapping.type_slug) and language in ("", mapping.language):
+            return await _show(request, upload, mapping)
     if not type_slug:
         # The address was shortened; guessing a content type would be worse than starting again.
         return redirect(request.link("imports", "new"))
@@ -51,7 +55,8 @@ async def map_columns(request: DashboardRequest, upload: Upload, form: Form) -> 
         problem = "The file was read with other settings in the meantime. These are its columns now"
         return await _show(request, upload, mapping, problem, 409)
     if CHECK in form:
-        return await _show_errors(request, upload, mapping)
+        # Only the parts that another choice changes: with many columns, the page is large.
+        return html(render("wizard/checked.html", **await _views(request, upload, mapping)))
     try:
         await _preview(request, upload, mapping)
     except MappingRefused:
@@ -107,11 +112,6 @@ async def _proposed(
     )
 
 
-def _is_for(wish: Wish, type_slug: str, language: str) -> bool:
-    """Whether it fits the address; what the address leaves out fits."""
-    return type_slug in ("", wish.content_type_slug) and language in ("", wish.options.language)
-
-
 def _mapping_of(kept: Previewed) -> ColumnMapping:
     wish = kept.wish
     return ColumnMapping(
@@ -126,18 +126,19 @@ def _address(request: DashboardRequest, upload: Upload, type_slug: str, language
     return request.link("imports", upload.id, "columns", type=type_slug, language=language)
 
 
-async def _show_errors(
+async def _views(
     request: DashboardRequest, upload: Upload, mapping: ColumnMapping
-) -> web.StreamResponse:
-    """Only the parts that another choice changes: with many columns, the page is large."""
+) -> dict[str, Any]:
+    """What both templates show. Raises UnknownContentType."""
     content_type = await request.repository.fresh_content_type(request.scope, mapping.type_slug)
     offered = offers(content_type.value_fields)
-    page = render(
-        "wizard/checked.html",
-        required=column_mapping.required_targets(offered, mapping),
-        columns=await column_mapping.column_views(upload, mapping, offered),
-    )
-    return html(page)
+    return {
+        "content_type": content_type,
+        "columns": await column_mapping.column_views(upload, mapping, offered),
+        "required": column_mapping.required_targets(offered, mapping),
+        "groups": column_mapping.target_groups(offered, content_type),
+        "is_large": len(mapping.targets) * len(offered) > MAX_OPTIONS,
+    }
 
 
 async def _show(
@@ -147,8 +148,7 @@ async def _show(
     problem: str = "",
     status: int = 200,
 ) -> web.StreamResponse:
-    content_type = await request.repository.fresh_content_type(request.scope, mapping.type_slug)
-    offered = offers(content_type.value_fields)
+    views = await _views(request, upload, mapping)
     return await show_step(
         request,
         "wizard/columns.html",
@@ -158,15 +158,11 @@ async def _show(
         upload=upload,
         table=upload.table,
         mapping=mapping,
-        content_type=content_type,
-        columns=await column_mapping.column_views(upload, mapping, offered),
-        is_large=len(mapping.targets) * len(offered) > MAX_OPTIONS,
-        groups=column_mapping.target_groups(offered, content_type),
-        required=column_mapping.required_targets(offered, mapping),
         choices=await form_choices.form_choices(request),
         delimiter=form_choices.form_delimiter(upload.table.delimiter),
         separator=form_choices.delimiter_name(upload.table.delimiter),
         sample_rows=column_mapping.sample_rows(upload),
         hidden_columns=column_mapping.hidden_columns(upload),
-        how_to_write=column_mapping.how_to_write(content_type.value_fields),
+        how_to_write=column_mapping.how_to_write(views["content_type"].value_fields),
+        **views,
     )

@@ -21,6 +21,9 @@ _DETECT = ("", "Detect automatically")
 # A form would not send a tab character back unchanged.
 _TAB = "tab"
 _DELIMITERS = {",": "comma", ";": "semicolon", _TAB: "Tab", "|": "vertical bar"}
+_DELIMITER_OPTIONS = [
+    (one, name if one == _TAB else f"{one}  ({name})") for one, name in _DELIMITERS.items()
+]
 _ENCODINGS = {
     "utf-8": "UTF-8",
     "utf-16": "UTF-16",
@@ -63,7 +66,7 @@ async def form_choices(request: DashboardRequest) -> FormChoices:
         used_languages=language_options(used),
         other_languages=[pair for pair in _all_languages() if pair[0] not in used],
         encodings=[_DETECT, *((code, _ENCODINGS.get(code, code)) for code in ENCODINGS)],
-        delimiters=[_DETECT, *_delimiter_options()],
+        delimiters=[_DETECT, *_DELIMITER_OPTIONS],
     )
 
 
@@ -89,10 +92,3 @@ def delimiter_name(delimiter: str | None) -> str:
 @cache
 def _all_languages() -> Options:
     return language_options(sorted(supported_locales()))
-
-
-def _delimiter_options() -> Options:
-    return [
-        (value, name if value == _TAB else f"{value}  ({name})")
-        for value, name in _DELIMITERS.items()
-    ]

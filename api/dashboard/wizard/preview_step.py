@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
 from aiohttp import web
-from msgspec import Raw
 
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import Form, redirect
@@ -16,7 +15,6 @@ from api.dashboard.wizard import preview_summary
 from api.dashboard.wizard.preview_rows import LineReader
 from api.dashboard.wizard.wizard_steps import result_link, show_step, wait_until_readable
 from write_side.domain.content_type import ContentType
-from write_side.domain.entry import Entry
 from write_side.imports import uploads
 from write_side.imports.columns import MappingRefused
 from write_side.imports.job import Changed, run_import
@@ -147,13 +145,10 @@ async def _line_reader(
     rows = [kept.preview.rows[index] for index in page]
     ids = {row.entry_id for row in rows if row.state == "update" and row.entry_id}
     entries = await request.repository.entries(request.scope, ids)
-    names = await reference_names(request, _values(content_type, entries.values()))
-    return LineReader(upload, kept, content_type, entries, names)
-
-
-def _values(content_type: ContentType, entries: Iterable[Entry]) -> Iterator[tuple[str, Raw]]:
-    """Each with its field's type."""
-    for entry in entries:
-        for field in content_type.value_fields:
-            if field.slug in entry.fields:
-                yield field.type, entry.fields[field.slug]
+    values = (
+        (field.type, entry.fields[field.slug])
+        for entry in entries.values()
+        for field in content_type.value_fields
+        if field.slug in entry.fields
+    )
+    return LineReader(upload, kept, content_type, entries, await reference_names(request, values))

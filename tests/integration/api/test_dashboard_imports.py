@@ -1,4 +1,4 @@
-"""The import wizard over HTTP: its steps, what they show, and that an import happens once."""
+"""The steps of the import wizard over HTTP, and that an import happens once."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ async def test_a_file_goes_through_every_step_and_back(
     assert "1 entry was left as it is" in result.text
     assert "operator test" in result.text
     again = await wizard.page(import_id, "revert")
-    assert again.status == 303, "what is reverted is not to be asked for again"
+    assert again.status == 303, "it cannot be reverted again"
     assert (await server.client().get("/v1/content/posts/old")).data["fields"]["views"] == 4
     past = await wizard.browser.get("/dashboard/imports")
     assert "Reverted" in past.text
@@ -135,7 +135,7 @@ async def test_an_import_goes_on_when_its_page_is_left(wizard: Wizard, server: S
     assert (await wizard.run(import_id, digest)).status == 303
 
 
-async def test_what_changed_since_the_preview_is_shown_and_asked_again(
+async def test_changes_since_the_preview_are_shown_for_confirmation(
     wizard: Wizard, server: Server, acme: Given
 ) -> None:
     import_id = await wizard.previewed(ROWS, *MAPPED)
@@ -159,7 +159,7 @@ async def test_what_changed_since_the_preview_is_shown_and_asked_again(
     assert (await wizard.run(other)).headers["Location"] == f"/dashboard/imports/{other}"
 
 
-async def test_columns_say_what_is_missing_or_chosen_twice(wizard: Wizard, acme: Given) -> None:
+async def test_columns_show_missing_and_duplicate_targets(wizard: Wizard, acme: Given) -> None:
     await acme.revised(VIEWS, NEEDED)
     import_id = await wizard.uploaded(ROWS)
     answer = await wizard.mapped(import_id, "", "Slug", "Status", "views")
@@ -195,8 +195,8 @@ async def test_a_form_that_is_refused_has_an_address_that_can_be_reloaded(
         assert answer.status in (409, 422)
         assert answer.headers["HX-Push-Url"] == again
     assert "into Topics, written in fr-FR" in (await wizard.browser.get(again)).text
-    told = await wizard.mapped(import_id, "", "Slug", "", "", **chosen, check="yes")
-    assert "HX-Push-Url" not in told.headers, "only what is missing is shown"
+    checked = await wizard.mapped(import_id, "", "Slug", "", "", **chosen, check="yes")
+    assert "HX-Push-Url" not in checked.headers, "only what is missing is shown"
     cut = await wizard.page(import_id, "columns")
     assert (cut.status, cut.headers["Location"]) == (303, "/dashboard/imports/new")
 
@@ -225,7 +225,7 @@ async def test_many_columns_of_many_fields_share_one_list(
     assert (answer.status, "Field &#39;guess&#39; does not exist" in answer.text) == (422, True)
 
 
-async def test_columns_that_were_saved_are_proposed_and_those_chosen_are_kept(
+async def test_saved_mappings_are_proposed_and_chosen_ones_kept(
     wizard: Wizard,
 ) -> None:
     strange = csv("Heading,Number", "A title,3")
@@ -242,7 +242,7 @@ async def test_columns_that_were_saved_are_proposed_and_those_chosen_are_kept(
     ) == 2
 
 
-async def test_a_file_is_read_in_another_way(wizard: Wizard) -> None:
+async def test_a_file_is_read_again_with_other_settings(wizard: Wizard) -> None:
     import_id = await wizard.previewed(csv("Title;Views", "Überall;1"), "Title", "views")
     chosen = {"type": "posts", "language": "de-DE", "delimiter": ",", "encoding": "cp1252"}
     answer = await wizard.sent(import_id, "reading", *chosen.items())
@@ -251,7 +251,7 @@ async def test_a_file_is_read_in_another_way(wizard: Wizard) -> None:
     mapping = await wizard.page(import_id, "columns", type="posts")
     assert "Title;Views" in mapping.text
     assert "Ãœberall;1" in mapping.text
-    assert (await wizard.page(import_id, "preview")).status == 303, "it is to be checked anew"
+    assert (await wizard.page(import_id, "preview")).status == 303, "it must be checked again"
 
     sheets = {
         **PARTS,
@@ -312,5 +312,5 @@ async def test_rows_are_filtered_and_paged(wizard: Wizard, monkeypatch: pytest.M
 
 
 def _states(page: str) -> list[str]:
-    """Of the rows in the table, in order."""
+    """The states of the table's rows, in order."""
     return re.findall(r'<tr role="row" class="(\w+)">', page)

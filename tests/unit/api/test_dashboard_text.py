@@ -30,7 +30,7 @@ def test_markup_is_left_out(markup: str, reads: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["a < b and b > c", "# A heading\n\n*text*", "<3", "", "1 <2> 3"])
-def test_text_without_markup_is_none(text: str) -> None:
+def test_text_without_markup_is_recognized(text: str) -> None:
     assert not has_markup(text)
 
 
@@ -62,7 +62,7 @@ def test_pages_of_a_table() -> None:
     assert (last.first, last.last, last.is_beyond, Paging(3, 26).is_beyond) == (26, 26, False, True)
 
 
-def test_addresses_are_quoted_and_leave_out_what_is_empty() -> None:
+def test_addresses_are_quoted_and_leave_out_empty_parameters() -> None:
     assert link("entries", "a/../b?c", page=2, search="", type="ä&b") == (
         "/dashboard/entries/a%2F..%2Fb%3Fc?page=2&type=%C3%A4%26b"
     )
@@ -75,7 +75,7 @@ def test_locales_have_names() -> None:
 
 
 @given(st.text(), st.text())
-def test_a_token_is_of_one_session(session: str, other: str) -> None:
+def test_a_token_belongs_to_one_session(session: str, other: str) -> None:
     token = new_csrf_token(session)
     assert is_csrf_token_of(session, token)
     assert session == other or not is_csrf_token_of(other, token)

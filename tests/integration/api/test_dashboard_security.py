@@ -1,4 +1,4 @@
-"""What the dashboard's pages allow, and from whom they take a form."""
+"""Security headers, CSRF protection and error pages of the dashboard."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def test_a_form_needs_the_token_of_its_session(server: Server, acme: Given
         assert (await mine.ask("POST", SIGN_OUT, data={"csrf": token})).status == 303
 
 
-async def test_a_form_that_is_too_old_leads_to_its_page(server: Server, acme: Given) -> None:
+async def test_a_form_of_an_earlier_session_links_to_its_page(server: Server, acme: Given) -> None:
     async with signed_in(server) as visitor:
         here = str(visitor.session._base_url).rstrip("/")
         for before, leads_to in (
@@ -64,7 +64,7 @@ async def test_a_form_of_another_site_does_nothing(path: str, server: Server, ac
         assert (await visitor.ask("POST", path, data=sent, headers=here)).status == 303
 
 
-async def test_every_answer_says_what_a_page_may_do(server: Server, acme: Given) -> None:
+async def test_every_response_has_the_security_headers(server: Server, acme: Given) -> None:
     async with browser(server) as visitor:
         answers = [
             await visitor.get("/dashboard/sign-in"),
@@ -108,7 +108,7 @@ async def test_no_page_has_a_script_or_a_style_in_it(server: Server, acme: Given
             assert not _INLINE.search(page.text), path
 
 
-async def test_whatever_goes_wrong_is_a_page(server: Server, acme: Given) -> None:
+async def test_every_error_is_a_page(server: Server, acme: Given) -> None:
     async with signed_in(server) as visitor:
         for method, path, status in (
             ("GET", "/dashboard/nothing", 404),
@@ -125,7 +125,7 @@ async def test_whatever_goes_wrong_is_a_page(server: Server, acme: Given) -> Non
             assert "Sign out" in answer.text
 
 
-async def test_a_database_that_is_away_is_a_page_too(
+async def test_an_unavailable_database_is_a_page_too(
     server: Server, acme: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def away(*_: object) -> None:
@@ -138,7 +138,7 @@ async def test_a_database_that_is_away_is_a_page_too(
         assert "Nothing is lost" in answer.text
 
 
-async def test_staging_that_the_plan_lacks_is_said_on_the_page(server: Server) -> None:
+async def test_the_page_says_that_staging_is_not_in_the_plan(server: Server) -> None:
     await server.workspace("basic")
     async with signed_in(server, "secret-of-basic") as visitor:
         assert "not in your plan" in (await visitor.get("/dashboard/entries")).text
@@ -163,7 +163,7 @@ async def test_pages_count_against_the_address_and_not_the_key(
         assert (await visitor.get("/dashboard/static/theme.js")).status == 200
 
 
-async def test_the_files_of_a_page_are_ours_and_kept_by_the_browser(
+async def test_static_files_are_our_own_and_cached_by_the_browser(
     server: Server, acme: Given
 ) -> None:
     async with browser(server) as visitor:

@@ -1,4 +1,4 @@
-"""What the import wizard keeps of a file: nothing once it is imported."""
+"""An upload is deleted once it is imported."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def wizard(server: Server, acme: Given) -> AsyncIterator[Wizard]:
         yield Wizard(browser)
 
 
-async def test_a_file_that_was_imported_is_kept_no_longer(
+async def test_an_imported_file_is_deleted(
     wizard: Wizard, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun = await wizard.uploaded(ROWS)
@@ -36,7 +36,7 @@ async def test_a_file_that_was_imported_is_kept_no_longer(
         kept = await connection.fetch("SELECT id::text FROM write_side.upload")
     assert [row["id"] for row in kept] == [begun]
 
-    # Pressed twice, and the second time seen before the first one has imported it.
+    # A double click: the second request is checked before the first one has imported the file.
     seen: list[bool] = []
     is_imported = wizard_steps.is_imported
 

@@ -1,5 +1,4 @@
-"""What the import wizard refuses: other people's forms, files that are too much or nothing, and
-whoever it is none of their business."""
+"""What the import wizard refuses: forged forms, unusable files, and requests without permission."""
 
 from __future__ import annotations
 
@@ -69,7 +68,7 @@ async def test_an_upload_needs_the_token_of_its_session(server: Server, browser:
         assert answer.status == 403
 
 
-async def test_no_more_of_a_file_is_taken_than_may_be_uploaded(
+async def test_an_upload_is_stopped_at_the_size_limit(
     server: Server, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(multipart_form, "LIMITS", Limits(upload_bytes=1024 * 1024))
@@ -94,7 +93,7 @@ async def test_no_more_of_a_file_is_taken_than_may_be_uploaded(
     try:
         answer = await browser.ask("POST", IMPORTS, data=body(), headers=headers)
     except aiohttp.ClientError:
-        pass  # It is let go while it still sends.
+        pass  # The connection is closed while the client is still sending.
     else:
         assert (answer.status, "posts.csv is too large" in answer.text) == (413, True)
     assert taken < 50 * 1024 * 1024
@@ -109,7 +108,7 @@ def _part(boundary: str, disposition: str, content: bytes) -> bytes:
     return head.encode() + content + b"\r\n"
 
 
-async def test_what_is_no_table_is_refused_on_the_page(server: Server, browser: Browser) -> None:
+async def test_an_unusable_file_is_refused_on_the_page(server: Server, browser: Browser) -> None:
     wizard = Wizard(browser)
     for name, document, said in (
         ("posts.txt", FILE, "posts.txt is no CSV or .xlsx file by its name"),
@@ -132,7 +131,7 @@ async def test_what_is_no_table_is_refused_on_the_page(server: Server, browser: 
     assert await _kept(server.url) == 0
 
 
-async def test_whatever_is_chosen_beside_a_file_does_no_harm(browser: Browser) -> None:
+async def test_strange_values_of_other_fields_do_no_harm(browser: Browser) -> None:
     wizard = Wizard(browser)
     assert (await wizard.send(FILE, "../\u202e'\u00e9" + "x" * 2_000 + ".csv")).status == 303
     for strange in ("\0", "\ud800".encode("utf-8", "surrogatepass").decode("latin-1"), "x" * 4_000):
@@ -149,7 +148,7 @@ async def test_whatever_is_chosen_beside_a_file_does_no_harm(browser: Browser) -
         assert (await wizard.sent(import_id, "run", ("digest", strange))).status == 303
 
 
-async def test_what_is_no_form_with_a_file_is_refused(server: Server, browser: Browser) -> None:
+async def test_malformed_upload_forms_are_refused(server: Server, browser: Browser) -> None:
     token = await browser.token()
     header = {**HERE, "X-CSRF-Token": token}
     boundary = "----boundary"
@@ -174,7 +173,7 @@ async def test_what_is_no_form_with_a_file_is_refused(server: Server, browser: B
     assert (answer.status, "Choose a file" in answer.text) == (422, True)
 
 
-async def test_who_sends_too_slowly_or_goes_away_is_not_waited_for(
+async def test_slow_and_disconnected_clients_are_not_waited_for(
     database_url: str, repository: Repository, logged: Callable[[Any], Callable[[], str]]
 ) -> None:
     read_log = logged("json")
@@ -227,7 +226,7 @@ def _cookie(browser: Browser) -> str:
     return "; ".join(f"{one.key}={one.value}" for one in browser.session.cookie_jar)
 
 
-async def test_the_oldest_uploads_of_a_workspace_go(
+async def test_the_oldest_uploads_of_a_workspace_are_deleted(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert uploads.MOST == 20
@@ -240,10 +239,10 @@ async def test_the_oldest_uploads_of_a_workspace_go(
         assert (await wizard.page(kept, "columns", type="posts")).status == 200
 
 
-async def test_nobody_of_another_place_learns_of_an_import(
+async def test_imports_of_other_workspaces_and_environments_are_not_found(
     server: Server, browser: Browser, posts: Given
 ) -> None:
-    """Of another workspace, nor in the other environment: it is as if there were none."""
+    """Their pages are the same as those of an import that does not exist."""
     await posts.does(c.AddEnvironment, scope=Scope("acme", "staging"))
     await Given(server.repository, Scope("acme", "staging")).content_type()
     other = await server.workspace("other")
@@ -285,12 +284,12 @@ _VARYING = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|nothing|[0-9a-
 
 
 def _are_alike(statuses: list[int], pages: list[str]) -> None:
-    """The same pages, but for the id that was asked for, and each one's own tokens."""
+    """The same pages except for the requested id and the tokens."""
     assert statuses == [404] * len(statuses)
     assert len({_VARYING.sub("", page) for page in pages}) == 1
 
 
-async def test_who_may_only_view_sees_what_became_of_an_import(
+async def test_a_key_that_may_only_view_sees_the_results_of_imports(
     server: Server, browser: Browser
 ) -> None:
     wizard = Wizard(browser)
