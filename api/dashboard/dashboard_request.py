@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import quote, urlencode
 
-from api.checks import check_permission, check_the_environment
 from api.context import REQUEST_ID, Call
 from api.dashboard.security import ROOT, check_origin, new_csrf_token
 from api.dashboard.session import SESSIONS, cookie_token
-from api.limits.responses import check_address_limit
+from api.rate_limits.enforcement import check_address_limit
+from api.rest.request_checks import check_permission, resolve_environment
 from read_side.pool import Pool
 from write_side.domain.identity import PRODUCTION, Actor
 from write_side.repository import Repository
@@ -94,4 +94,4 @@ async def check(request: DashboardRequest) -> None:
     await check_session(request)
     if request.permission:
         await check_permission(request)
-    await check_the_environment(request)
+    await resolve_environment(request)

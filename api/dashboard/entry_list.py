@@ -7,11 +7,11 @@ from typing import Literal, cast
 from aiohttp import web
 from msgspec import Struct
 
-from api import parameters
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import EDIT, show
 from api.dashboard.table_pages import ROWS, Paging, one_of, page_number
 from api.export.answer import export_answer
+from api.rest import parameters
 from read_side import export
 from read_side.browsing import SEARCHED, Browsed, Filters, browse, languages, locales
 from read_side.content_types import ContentTypeRow, content_types
@@ -112,7 +112,7 @@ async def _filter_form(request: DashboardRequest) -> FilterForm:
         status=one_of(STATUSES, query.get("status", "")),
         language=one_of(used_languages, query.get("language", "")),
         locale=one_of(used_locales, query.get("locale", "")),
-        search=parameters.findable(query.get("search", "").strip())[:MAX_SEARCH],
+        search=parameters.searchable(query.get("search", "").strip())[:MAX_SEARCH],
     )
     return FilterForm(types, used_languages, used_locales, of_type, filters)
 

@@ -8,14 +8,14 @@ import msgspec
 from aiohttp import web
 from msgspec import Raw, Struct
 
-from api import parameters
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.entry_changes import FieldDifference, differences_of, values_of
 from api.dashboard.entry_list import stage_of
 from api.dashboard.page_handlers import show
 from api.dashboard.reference_names import reference_names
 from api.dashboard.values import Known, Shown, pointed_at, shown
-from api.past import entry_of_id
+from api.rest import parameters
+from api.rest.point_in_time import entry_of_id
 from read_side.browsing import Browsed, Looked, look_at, media_files, titles
 from read_side.content_types import FieldRow, content_type
 from read_side.refusals import TypeNotFound

@@ -9,7 +9,6 @@ from urllib.parse import parse_qsl
 from aiohttp import web
 from multidict import MultiDict, MultiDictProxy
 
-from api.body import received
 from api.context import SERVICE
 from api.dashboard.dashboard_request import DashboardRequest, SignedOut, check, link
 from api.dashboard.layout import layout_of
@@ -17,7 +16,8 @@ from api.dashboard.security import ROOT, check_csrf_token, referring_page
 from api.dashboard.session import cookie_token
 from api.dashboard.templates import render
 from api.errors import RETRY_AFTER, BadRequest, Busy, Forged, RateLimited, status_of
-from api.observing import log_fault
+from api.http.request_log import log_fault
+from api.rest.request_body import receive_body
 from write_side.domain.refusals import StaleDecision
 
 Form = MultiDictProxy[str]
@@ -86,7 +86,7 @@ async def read_form(request: DashboardRequest) -> Form:
     """The fields of a URL-encoded form. Raises BadRequest."""
     try:
         fields = parse_qsl(
-            (await received(request)).decode(),
+            (await receive_body(request)).decode(),
             keep_blank_values=True,
             errors="strict",
             max_num_fields=MAX_FIELDS,

@@ -23,7 +23,7 @@ from api.dashboard.session import SESSIONS, Sessions
 from api.dashboard.templates import static_file
 from api.dashboard.wizard import columns_step, preview_step, result_step, upload_step, wizard_steps
 from api.dashboard.wizard.wizard_steps import redirect_to, upload_form, upload_page
-from api.figures import WATCHED
+from api.operations.status import STATUS
 from write_side.store.recorder import Recorder
 
 _IMPORT = f"{ROOT}/imports/{{id:[^/]+}}"
@@ -86,7 +86,7 @@ async def _projections(request: DashboardRequest) -> web.StreamResponse:
     return await show(
         request,
         "projections.html",
-        figures=await request.request.app[WATCHED].figures(),
+        figures=await request.request.app[STATUS].current(),
         # Content that moves by itself can be paused (WCAG 2.2.2).
         refreshes=request.query.get("refresh") != "off",
         is_operator=request.may(OPERATE),

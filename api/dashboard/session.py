@@ -15,7 +15,7 @@ from aiohttp import web
 
 from api.context import SERVICE
 from api.dashboard.security import ROOT
-from api.limits import address
+from api.http import client_address
 from write_side.store.recorder import Recorder
 
 COOKIE = "contentlog_session"
@@ -67,7 +67,7 @@ class Sessions:
 
 
 SESSIONS = web.AppKey("dashboard_sessions", Sessions)
-_networks = cache(address.networks)
+_networks = cache(client_address.networks)
 
 
 def cookie_token(request: web.Request) -> str:
@@ -97,7 +97,7 @@ def _is_https(request: web.Request) -> bool:
     Origin header decides about its own cookie only."""
     if request.scheme == "https" or request.headers.get("Origin", "").startswith("https://"):
         return True
-    remote = address.parsed(request.remote or "")
+    remote = client_address.parsed(request.remote or "")
     trusted = _networks(request.app[SERVICE].settings.trusted_proxies)
     if remote is None or not any(remote in network for network in trusted):
         return False

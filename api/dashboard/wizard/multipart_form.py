@@ -9,11 +9,11 @@ from aiohttp import BodyPartReader, web
 from aiohttp.http_exceptions import HttpProcessingError
 from msgspec import Struct
 
-from api.body import SLOWEST
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import CSRF, CSRF_HEADER
 from api.dashboard.security import check_csrf_token
 from api.errors import BadRequest, SlowClient
+from api.rest.request_body import SLOWEST
 from write_side.imports.files import LIMITS
 
 FILE = "file"
