@@ -105,12 +105,8 @@ async def show(
 
 
 def html(text: str, status: int = 200) -> web.Response:
-    return web.Response(
-        status=status,
-        body=text.encode("utf-8", "replace"),
-        content_type="text/html",
-        charset="utf-8",
-    )
+    body = text.encode("utf-8", "replace")
+    return web.Response(status=status, body=body, content_type="text/html", charset="utf-8")
 
 
 def redirect(address: str) -> web.Response:
