@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 from msgspec import Raw, Struct
 
-from api.dashboard.reference_names import REFERENCE_TYPES, with_names
-from read_side.content_types import FieldRow
-from read_side.rendering import Stage
+from api.dashboard.reference_names import with_names
+from write_side.domain.definition import Field, Stage
 from write_side.domain.history import Change, FieldChange
 
 MAX_LENGTH = 400
@@ -27,7 +26,7 @@ class FieldDifference(Struct, frozen=True):
 
 def differences_of(
     change: Change,
-    fields: Iterable[FieldRow],
+    fields: Iterable[Field],
     stages: Iterable[Stage],
     names: Mapping[str, str],
 ) -> list[FieldDifference]:
@@ -40,7 +39,7 @@ def differences_of(
 
 def _difference(
     change: FieldChange,
-    fields: Mapping[str, FieldRow],
+    fields: Mapping[str, Field],
     stages: Mapping[str, str],
     names: Mapping[str, str],
 ) -> FieldDifference:
@@ -50,20 +49,21 @@ def _difference(
         before, after = (one and stages.get(one, one) for one in (before, after))
     slug = path.removeprefix("fields.")
     field = None if path in _NAMES else fields.get(slug)
-    if field is not None and field.type in REFERENCE_TYPES:
+    if field is not None and field.spec.refers_to:
         before = _cut(with_names(change.before, names)) or before
         after = _cut(with_names(change.after, names)) or after
     name = _NAMES.get(path, field.name if field else slug)
     return FieldDifference(name, locale, before, after)
 
 
-def values_of(changes: Iterable[Change], fields: Iterable[FieldRow]) -> Iterator[tuple[str, Raw]]:
-    """All values before and after, each with its field's type."""
-    types = {f"fields.{field.slug}": field.type for field in fields}
+def values_of(changes: Iterable[Change], fields: Iterable[Field]) -> Iterator[tuple[Field, Raw]]:
+    """The values of fields before and after, each with its field."""
+    known = {f"fields.{field.slug}": field for field in fields}
     for change in changes:
         for one in change.fields:
-            field_type = types.get(_path_and_locale(one)[0], "")
-            yield from ((field_type, one.before), (field_type, one.after))
+            field = known.get(_path_and_locale(one)[0])
+            if field is not None:
+                yield from ((field, one.before), (field, one.after))
 
 
 def _path_and_locale(change: FieldChange) -> tuple[str, str]:

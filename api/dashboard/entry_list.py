@@ -15,11 +15,11 @@ from api.rest import parameters
 from read_side import export
 from read_side.browsing import SEARCHED, Browsed, Filters, browse, languages, locales
 from read_side.content_types import ContentTypeRow, content_types
-from read_side.rendering import Stage
+from write_side.domain.definition import Stage
+from write_side.domain.events import STATUSES
 from write_side.domain.identity import BASE_LANGUAGE
 
 MAX_SEARCH = 200
-STATUSES = ("draft", "published", "archived")
 
 
 class FilterForm(Struct, frozen=True):

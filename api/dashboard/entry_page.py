@@ -13,15 +13,16 @@ from api.dashboard.entry_changes import FieldDifference, differences_of, values_
 from api.dashboard.entry_list import stage_of
 from api.dashboard.page_handlers import show
 from api.dashboard.reference_names import reference_names
-from api.dashboard.values import Known, Shown, pointed_at, shown
+from api.dashboard.values import Known, Shown, shown
 from api.rest import parameters
 from api.rest.point_in_time import entry_of_id
 from read_side.browsing import Browsed, Looked, look_at, media_files, titles
-from read_side.content_types import FieldRow, content_type
+from read_side.content_types import content_type
 from read_side.refusals import TypeNotFound
-from read_side.rendering import Stage
+from write_side.domain.definition import Field, Stage
 from write_side.domain.history import Change
 from write_side.domain.identity import BASE_LANGUAGE
+from write_side.domain.values import NULL, targets
 from write_side.history import Asked, histories
 
 CHANGES = 20
@@ -31,7 +32,7 @@ _FIELDS = msgspec.json.Decoder(dict[str, Raw])
 class FieldLine(Struct, frozen=True):
     """A field and its value; None for a section, which is a heading."""
 
-    field: FieldRow
+    field: Field
     value: Shown | None
 
 
@@ -68,7 +69,6 @@ async def _entry_at(request: DashboardRequest, entry_id: str, locale: str, at: d
         request.service, request.scope, entry_id=entry_id, locale=locale or BASE_LANGUAGE, at=at
     )
     row, entry = past.row, past.entry
-    fields = past.content_type.fields
     return Looked(
         entry=Browsed(
             id=row.id,
@@ -86,7 +86,7 @@ async def _entry_at(request: DashboardRequest, entry_id: str, locale: str, at: d
         type_slug=row.type_slug or "",
         type_name=row.type_name or "",
         version=entry.version,
-        definition=msgspec.convert(fields, tuple[FieldRow, ...], from_attributes=True),
+        definition=past.content_type.fields,
         fields=_FIELDS.decode(row.fields),
         locales=sorted(entry.translations),
     )
@@ -101,17 +101,17 @@ async def _stages(request: DashboardRequest, looked: Looked) -> tuple[Stage, ...
 
 
 async def _lines(request: DashboardRequest, looked: Looked, locale: str) -> list[FieldLine]:
-    entries = pointed_at(looked.definition, looked.fields, "reference")
-    media = pointed_at(looked.definition, looked.fields, "media")
+    found = list(targets(looked.definition, looked.fields))
+    entries = {target.id for target in found if target.is_entry}
+    media = {target.id for target in found if not target.is_entry}
     known = Known(
         entries=await titles(*request.read_model, entries, locale),
         media=await media_files(request.service.read_model, request.scope.workspace, media),
     )
-    null = Raw(b"null")
     return [
-        FieldLine(field, None)
-        if field.type == "section"
-        else FieldLine(field, shown(field, looked.fields.get(field.slug, null), known))
+        FieldLine(field, shown(field, looked.fields.get(field.slug, NULL), known))
+        if field.spec.holds_values
+        else FieldLine(field, None)
         for field in looked.definition
     ]
 

@@ -9,21 +9,21 @@ from msgspec import Raw
 
 from api.dashboard.dashboard_request import DashboardRequest
 from read_side.browsing import media_files, titles
+from write_side.domain.definition import Field
 
-REFERENCE_TYPES = ("reference", "media")
 _IDS = msgspec.json.Decoder(str | list[str] | None)
 
 
 async def reference_names(
-    request: DashboardRequest, values: Iterable[tuple[str, Raw]], locale: str = ""
+    request: DashboardRequest, values: Iterable[tuple[Field, Raw]], locale: str = ""
 ) -> dict[str, str]:
-    """Titles of entries and names of files by id; ``values`` come with their field's type. Deleted
+    """Titles of entries and names of files by id; ``values`` come with their fields. Deleted
     entries and files are missing."""
-    ids: dict[str, set[str]] = {field_type: set() for field_type in REFERENCE_TYPES}
-    for field_type, value in values:
-        if field_type in ids:
-            ids[field_type].update(_ids(value))
-    entries = await titles(*request.read_model, ids["reference"], locale)
+    ids: dict[str, set[str]] = {"entry": set(), "media": set()}
+    for field, value in values:
+        if field.spec.refers_to:
+            ids[field.spec.refers_to].update(_ids(value))
+    entries = await titles(*request.read_model, ids["entry"], locale)
     media = await media_files(request.service.read_model, request.scope.workspace, ids["media"])
     return {
         **{one.id: one.name for one in media.values()},

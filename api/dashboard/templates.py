@@ -16,6 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from api.dashboard.dashboard_request import DashboardRequest, link
 from api.dashboard.security import ROOT
+from api.rest.wire import timestamp
 
 _HERE = Path(__file__).parent
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -35,7 +36,7 @@ def short(at: datetime) -> str:
 
 def moment(at: datetime) -> str:
     """ISO 8601 with milliseconds, for ``<time datetime>``."""
-    return at.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+    return timestamp(at.astimezone(UTC))
 
 
 def number(n: float) -> str:
@@ -85,7 +86,7 @@ def _read(name: str) -> bytes:
     return _STATIC[name].read_bytes()
 
 
-_ENVIRONMENT = Environment(
+ENVIRONMENT = Environment(
     loader=FileSystemLoader(_HERE / "templates"),
     autoescape=True,
     undefined=StrictUndefined,
@@ -93,11 +94,11 @@ _ENVIRONMENT = Environment(
     lstrip_blocks=True,
     auto_reload=False,
 )
-_ENVIRONMENT.filters.update(
+ENVIRONMENT.filters.update(
     day=day, short=short, moment=moment, number=number, count=count, languages=language_options
 )
-_ENVIRONMENT.globals.update(static=static_address, link=link)
+ENVIRONMENT.globals.update(static=static_address, link=link)
 
 
 def render(template: str, **context: Any) -> str:
-    return _ENVIRONMENT.get_template(template).render(context)
+    return ENVIRONMENT.get_template(template).render(context)

@@ -9,7 +9,6 @@ from msgspec import Struct
 from xlsxwriter.utility import xl_col_to_name
 
 from api.dashboard.wizard.form_choices import Options
-from api.dashboard.wizard.kinds import HOW_TO_WRITE, kind_of
 from write_side.domain.content_type import ContentType
 from write_side.domain.definition import Field
 from write_side.imports import uploads
@@ -82,7 +81,7 @@ def _errors(targets: Sequence[str], offered: Sequence[Offer]) -> list[str]:
 
 def target_groups(offered: Sequence[Offer], content_type: ContentType) -> list[tuple[str, Options]]:
     """Options of each column's select, by group."""
-    kinds = {field.slug: kind_of(field) for field in content_type.value_fields}
+    kinds = {field.slug: field.spec.label_of(field) for field in content_type.value_fields}
     options = [(one.target, _option(one, kinds.get(one.target, ""))) for one in offered]
     return [
         ("Of every entry", [one for one in options if one[0] in OWN]),
@@ -102,7 +101,7 @@ def required_targets(offered: Sequence[Offer], mapping: ColumnMapping) -> list[t
 
 def how_to_write(fields: Sequence[Field]) -> list[tuple[str, str]]:
     """How to write cells, for the kinds of fields that the content type has."""
-    found = {kind_of(field): HOW_TO_WRITE[field.type] for field in fields}
+    found = {field.spec.label_of(field): field.spec.cell_help for field in fields}
     return sorted(found.items())
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 from msgspec import Raw, Struct
 
-from api.dashboard.reference_names import REFERENCE_TYPES, with_names
+from api.dashboard.reference_names import with_names
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
 from write_side.imports.columns import NOTHING, OWN
@@ -55,7 +55,7 @@ class LineReader:
         self._preview = kept.preview
         self._entries = entries
         self._names = names
-        self._types = {field.slug: field.type for field in content_type.value_fields}
+        self._references = {f.slug for f in content_type.value_fields if f.spec.refers_to}
         self._own: dict[str, int] = {}
         self._fields: dict[str, int] = {}
         for column, target in enumerate(kept.wish.targets):
@@ -87,7 +87,7 @@ class LineReader:
         if entry is None:
             return None
         stored = entry.fields.get(slug, Raw(b"null"))
-        if self._types.get(slug) in REFERENCE_TYPES:
+        if slug in self._references:
             return shown(with_names(stored, self._names))
         value = msgspec.json.decode(stored)
         if value is None or value in ("", []):

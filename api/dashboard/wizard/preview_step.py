@@ -146,7 +146,7 @@ async def _line_reader(
     ids = {row.entry_id for row in rows if row.state == "update" and row.entry_id}
     entries = await request.repository.entries(request.scope, ids)
     values = (
-        (field.type, entry.fields[field.slug])
+        (field, entry.fields[field.slug])
         for entry in entries.values()
         for field in content_type.value_fields
         if field.slug in entry.fields
