@@ -11,9 +11,7 @@ from aiohttp import web
 
 from api.auth.access import Access
 from api.context import SERVICE, Service
-from api.dashboard import routes as dashboard
-from api.dashboard.sessions import Sessions
-from api.dashboard.visit import SESSIONS
+from api.dashboard.routes import add_dashboard
 from api.graphql import handler as graphql
 from api.http.connections import open_runner
 from api.http.cors import add_preflights
@@ -68,8 +66,7 @@ def application(service: Service) -> web.Application:
     app.add_routes(health.routes())
     app.add_routes(documentation.routes())
     app.add_routes(graphql.routes())
-    app[SESSIONS] = Sessions(service.repository.recorder)
-    app.add_routes(dashboard.routes())
+    add_dashboard(app, service.repository.recorder)
     add_preflights(app)
     return app
 

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from api.dashboard.policy import add_dashboard_policy
+from api.dashboard.security import add_security_headers
 from api.http.cors import add_cors
 from api.http.representation import add_cache_control
 from api.http.request_log import add_request_id
@@ -19,7 +19,7 @@ ADDED: tuple[AddHeaders, ...] = (
     add_rate_limits,
     add_cors,
     add_cache_control,
-    add_dashboard_policy,
+    add_security_headers,
 )
 _FAILED = web.RequestKey("default_headers_failed", bool)
 

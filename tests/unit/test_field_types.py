@@ -150,5 +150,5 @@ def test_every_display_has_a_branch_in_the_template() -> None:
 
 
 def displayed(shown: values.Shown) -> str:
-    value = templates.environment().get_template("_values.html").module.value  # type: ignore[attr-defined]
+    value = templates.ENVIRONMENT.get_template("_values.html").module.value  # type: ignore[attr-defined]
     return str(value(shown, None, ""))
