@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from api.wire import Wire, timestamp
+from api.rest.wire import Wire, timestamp
 from read_side.content_types import ContentTypeRow
 
 FieldType = Literal[

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw
 
 from api.dashboard.visit import Visit
-from api.past import entry_of_id
+from api.rest.point_in_time import entry_of_id
 from read_side.browsing import Browsed, Looked
 from read_side.content_types import FieldRow
 from write_side.domain.identity import BASE_LANGUAGE
