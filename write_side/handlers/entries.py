@@ -16,17 +16,16 @@ from write_side.commands import (
 )
 from write_side.decision import Decision, check_of, now
 from write_side.domain.content_type import ContentType
-from write_side.domain.entry import Entry, changes, check_size, chosen, evolve, translates
+from write_side.domain.entry import Entry, changes, evolve, translates
 from write_side.domain.events import EntryCreated, EntryDeleted, EntryUpdated, Translation
 from write_side.domain.identity import Scope, entry_stream, is_id, new_id
 from write_side.domain.refusals import InvalidEntry
 from write_side.domain.slugs import slug_from
-from write_side.domain.values import Target, checked, missing, targets
+from write_side.domain.values import Target, checked, targets
 from write_side.handlers.checks import (
+    check_entry,
     check_locale,
-    check_required,
     check_targets,
-    check_texts,
     check_version,
     checked_stage,
     checked_translations,
@@ -55,11 +54,19 @@ async def create_entry(command: CreateEntry, repository: Repository) -> Decision
 
 
 def created_entry(command: CreateEntry, content_type: ContentType) -> EntryCreated:
-    """The event of a create, all checked but what its values refer to."""
+    """The event of a create, with everything checked except what its values refer to."""
+    created = creation_event(command, content_type)
+    check_locale(created.language, "language")
+    check_entry(content_type, evolve(None, created))
+    return created
+
+
+def creation_event(command: CreateEntry, content_type: ContentType) -> EntryCreated:
+    """The event of a create, with only its values checked."""
     if command.entry_id is not None and not is_id(command.entry_id):
         raise InvalidEntry(f"The id {command.entry_id!r} of an entry must be a UUID in lower case")
     fields = checked(content_type.value_fields, command.fields)
-    created = EntryCreated(
+    return EntryCreated(
         workspace=command.scope.workspace,
         environment=command.scope.environment,
         actor=command.actor,
@@ -75,12 +82,6 @@ def created_entry(command: CreateEntry, content_type: ContentType) -> EntryCreat
         fields=fields,
         translations=checked_translations(content_type, command.language, command.translations),
     )
-    check_texts(created.title, created.slug)
-    check_locale(created.language, "language")
-    check_size(evolve(None, created))
-    if created.status == "published":
-        check_required(content_type, fields)
-    return created
 
 
 def claim_of(scope: Scope, created: EntryCreated) -> EntryClaim:
@@ -115,12 +116,17 @@ async def _updated(
 
 
 def updated_entry(command: UpdateEntry, entry: Entry, content_type: ContentType) -> EntryUpdated:
-    """The event of an update, all checked but what its values newly refer to."""
+    """The event of an update, with everything checked except what its values newly refer to."""
+    updated = update_event(command, entry, content_type)
+    check_entry(content_type, evolve(entry, updated), entry)
+    return updated
+
+
+def update_event(command: UpdateEntry, entry: Entry, content_type: ContentType) -> EntryUpdated:
+    """The event of an update, with only its values checked."""
     fields = checked(content_type.value_fields, command.fields)
-    if chosen(command.status, entry.status) == "published":
-        check_required(content_type, {**entry.fields, **fields}, lacking(content_type, entry))
     translations = checked_translations(content_type, entry.language, command.translations)
-    updated = EntryUpdated(
+    return EntryUpdated(
         workspace=entry.workspace,
         environment=entry.environment,
         actor=command.actor,
@@ -139,9 +145,6 @@ def updated_entry(command: UpdateEntry, entry: Entry, content_type: ContentType)
             if translates(entry, locale, translation)
         },
     )
-    check_texts(chosen(updated.title, entry.title), chosen(updated.slug, entry.slug))
-    check_size(evolve(entry, updated))
-    return updated
 
 
 def new_targets(updated: EntryUpdated, entry: Entry, content_type: ContentType) -> list[Target]:
@@ -150,12 +153,6 @@ def new_targets(updated: EntryUpdated, entry: Entry, content_type: ContentType) 
     held = {target.held_as for target in targets(content_type.value_fields, entry.fields)}
     found = targets(content_type.value_fields, updated.fields)
     return [target for target in found if target.held_as not in held]
-
-
-def lacking(content_type: ContentType, entry: Entry) -> list[str]:
-    """What a published entry lacks already: a field that became required later stops no other
-    change of it."""
-    return missing(content_type.value_fields, entry.fields) if entry.status == "published" else []
 
 
 async def translate_entry(command: TranslateEntry, repository: Repository) -> Decision:

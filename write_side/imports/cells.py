@@ -18,7 +18,7 @@ from write_side.domain.events import Status
 from write_side.domain.refusals import InvalidField, InvalidText
 from write_side.domain.text import NotJSON, minified, unstorable
 from write_side.domain.values import checked_value
-from write_side.imports.files import Epoch
+from write_side.imports.table import Epoch
 from write_side.imports.xlsx.serials import iso_date_time
 
 TRUE = frozenset({"true", "yes", "1", "on"})

@@ -23,8 +23,8 @@ from write_side.imports.cells import (
     value_of,
 )
 from write_side.imports.columns import Column, Own
-from write_side.imports.files import Epoch, Row, Table
 from write_side.imports.preview import Note, Severity, shown
+from write_side.imports.table import Epoch, Row, Table
 
 
 class Names(Struct, frozen=True):

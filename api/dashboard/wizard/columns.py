@@ -15,11 +15,10 @@ from write_side.domain.identity import BASE_LANGUAGE
 from write_side.domain.locales import supported_locales
 from write_side.domain.refusals import InvalidEntry
 from write_side.imports import check, uploads
-from write_side.imports.columns import MappingRefused, offers
-from write_side.imports.files import FileRefused
-from write_side.imports.mappings import propose, save_mapping
+from write_side.imports.columns import MappingRefused, offers, propose, save_mapping
+from write_side.imports.request import ImportRequest, Options
+from write_side.imports.table import FileRefused
 from write_side.imports.uploads import Previewed, Upload
-from write_side.imports.wish import Options, Wish
 
 MOST_OPTIONS = 40_000
 """In all selects together; with more there are inputs that share one list."""
@@ -31,7 +30,7 @@ async def columns(visit: Visit, upload: Upload) -> web.StreamResponse:
     query = visit.request.query
     kept = await uploads.find_preview(visit.service.repository, visit.scope, upload.id)
     type_slug, language = query.get("type", ""), query.get("language", "")
-    if kept and _is_for(kept.wish, type_slug, language):
+    if kept and _is_for(kept.request, type_slug, language):
         # Whoever comes back from the preview finds what was chosen.
         return await _show(visit, upload, _of(kept))
     if not type_slug:
@@ -82,9 +81,9 @@ async def read_again(visit: Visit, upload: Upload, form: Form) -> web.StreamResp
     return see(_address(visit, upload, type_slug, language))
 
 
-def wish_of(visit: Visit, upload: Upload, mapping: Mapping) -> Wish:
+def wish_of(visit: Visit, upload: Upload, mapping: Mapping) -> ImportRequest:
     """Rows with errors never hold up the others: the button that imports says how many they are."""
-    return Wish(
+    return ImportRequest(
         scope=visit.scope,
         content_type_slug=mapping.type_slug,
         import_id=upload.id,
@@ -93,7 +92,7 @@ def wish_of(visit: Visit, upload: Upload, mapping: Mapping) -> Wish:
     )
 
 
-async def _preview(visit: Visit, upload: Upload, wish: Wish, *, save: bool) -> None:
+async def _preview(visit: Visit, upload: Upload, wish: ImportRequest, *, save: bool) -> None:
     repository, scope, table = visit.service.repository, visit.scope, upload.table
     preview = await check.preview(repository, table, wish)
     if save:
@@ -127,13 +126,13 @@ async def _checked(visit: Visit, upload: Upload, mapping: Mapping) -> web.Stream
     return html(page)
 
 
-def _is_for(wish: Wish, type_slug: str, language: str) -> bool:
+def _is_for(wish: ImportRequest, type_slug: str, language: str) -> bool:
     """Whether it is what an address asks for; what that leaves out is as it was."""
     return type_slug in ("", wish.content_type_slug) and language in ("", wish.options.language)
 
 
 def _of(kept: Previewed) -> Mapping:
-    wish = kept.wish
+    wish = kept.request
     return Mapping(
         type_slug=wish.content_type_slug,
         language=wish.options.language,

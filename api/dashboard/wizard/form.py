@@ -13,7 +13,7 @@ from api.dashboard.pages import CSRF, CSRF_HEADER
 from api.dashboard.visit import Visit, check_token
 from api.errors import BadRequest, SlowClient
 from api.rest.request_body import SLOWEST
-from write_side.imports.files import LIMITS
+from write_side.imports.table import LIMITS
 
 FILE = "file"
 LONGEST_NAME = 1_000

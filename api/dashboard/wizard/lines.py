@@ -11,8 +11,8 @@ from api.dashboard.pointing import POINTING, in_names
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
 from write_side.imports.columns import NOTHING, OWN
-from write_side.imports.files import Row
 from write_side.imports.preview import Note, PreviewRow, shown
+from write_side.imports.table import Row
 from write_side.imports.uploads import Previewed, Upload
 
 
@@ -62,11 +62,11 @@ class Reader:
         self._pointed = names
         self._kinds = {field.slug: field.type for field in content_type.value_fields}
         self._own: dict[str, int] = {
-            target: n for n, target in enumerate(kept.wish.targets) if target in OWN
+            target: n for n, target in enumerate(kept.request.targets) if target in OWN
         }
         self._fields = [
             (index, target)
-            for index, target in enumerate(kept.wish.targets)
+            for index, target in enumerate(kept.request.targets)
             if target not in (NOTHING, *OWN)
         ]
         self._first = first_rows(kept.preview.rows)

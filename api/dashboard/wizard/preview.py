@@ -60,7 +60,7 @@ async def show_preview(
     query, counts = visit.request.query, kept.preview.counts
     reach = extent(kept.preview.rows)
     content_type = await visit.service.repository.fresh_content_type(
-        visit.scope, kept.wish.content_type_slug
+        visit.scope, kept.request.content_type_slug
     )
     state = next((name for name, _ in STATES if name == query.get("state", "")), "")
     chosen = [
@@ -90,7 +90,7 @@ async def show_preview(
         most_problems=MOST_PROBLEMS,
         extent=reach,
         offer=offer(counts, reach),
-        hindrance=hindrance(counts, update=kept.wish.options.update),
+        hindrance=hindrance(counts, update=kept.request.options.update),
         problem=problem,
         differences=differences,
     )

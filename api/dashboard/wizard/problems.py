@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from api.dashboard.pages import see
 from api.dashboard.visit import Visit
-from write_side.imports.guard import guard
+from write_side.imports.escapes import guard
 from write_side.imports.preview import Preview
 from write_side.imports.uploads import Upload, find_preview
 

@@ -21,9 +21,9 @@ from api.dashboard.wizard.steps import (
     request_of,
     result_of,
 )
+from api.import_result import result_of_report
 from write_side.domain.events import Outcome
 from write_side.imports.report import Report, revert_import
-from write_side.imports.told import told_of_report
 
 ROWS = 50
 OUTCOMES: tuple[tuple[Outcome, str], ...] = (
@@ -68,7 +68,7 @@ async def as_json(visit: Visit) -> web.StreamResponse:
     """The same report as ``contentlog import --json`` prints."""
     done = await report(visit)
     return web.Response(
-        body=_JSON.encode(told_of_report(done)), content_type="application/json", charset="utf-8"
+        body=_JSON.encode(result_of_report(done)), content_type="application/json", charset="utf-8"
     )
 
 

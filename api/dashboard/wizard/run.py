@@ -12,7 +12,7 @@ from api.dashboard.visit import Visit
 from api.dashboard.wizard.preview import show_preview
 from api.dashboard.wizard.steps import actor_of, readable, request_of, result_of, shown_at
 from write_side.imports.columns import MappingRefused
-from write_side.imports.job import Changed, run_import
+from write_side.imports.importer import Changed, run_import
 from write_side.imports.preview import Difference
 from write_side.imports.uploads import (
     Previewed,
@@ -41,7 +41,7 @@ async def run(visit: Visit, upload: Upload, form: Form) -> web.StreamResponse:
         return await _refuse(visit, upload, kept, 422)
     by, request = actor_of(visit), request_of(visit)
     try:
-        done = await run_import(repository, upload.table, kept.wish, by, kept.preview, request)
+        done = await run_import(repository, upload.table, kept.request, by, kept.preview, request)
     except MappingRefused:
         # The content type has other fields now: that page says at which column.
         return see(visit.link("imports", upload.id, "columns"))
@@ -57,8 +57,8 @@ async def run(visit: Visit, upload: Upload, form: Form) -> web.StreamResponse:
 async def _show_changes(
     visit: Visit, upload: Upload, shown: Previewed, changed: Changed
 ) -> web.StreamResponse:
-    kept = Previewed(shown.wish, changed.preview)
-    await keep_preview(visit.service.repository, visit.scope, upload.id, kept.wish, kept.preview)
+    kept = Previewed(shown.request, changed.preview)
+    await keep_preview(visit.service.repository, visit.scope, upload.id, kept.request, kept.preview)
     return await _refuse(
         visit, upload, kept, 409, problem=_CHANGED, differences=changed.differences
     )

@@ -27,9 +27,9 @@ from tests.workbooks import (
     strings,
     workbook,
 )
-from write_side.imports.files import LIMITS, NO_CHOICE, FileRefused, Limits, Table
-from write_side.imports.packing import unpacked
-from write_side.imports.reading import read_file
+from write_side.imports.file_reader import read_file
+from write_side.imports.table import LIMITS, NO_CHOICE, FileRefused, Limits, Table
+from write_side.imports.table_encoding import decode_table
 from write_side.imports.worker import TOO_MUCH, Answer, Task, answer_to
 
 MIB = 1024**2
@@ -59,7 +59,7 @@ def read_and_measured(document: bytes, name: str, limits: Limits = LIMITS) -> tu
 def read_and_decoded(document: bytes) -> Table:
     answer = answer_to(Task("x.xlsx", NO_CHOICE, LIMITS), io.BytesIO(document))
     assert answer.table is not None
-    return unpacked(answer.table)
+    return decode_table(answer.table)
 
 
 def with_doctype(part: str, declaration: str) -> str:
@@ -203,7 +203,7 @@ HARMLESS: dict[str, Callable[[], bytes]] = {
 def test_what_is_not_a_cell_is_ignored_in_little_memory(made: Callable[[], bytes]) -> None:
     answer, peak = read_and_measured(made(), "x.xlsx")
     assert answer.table is not None, answer
-    assert unpacked(answer.table) == read_and_decoded(workbook())
+    assert decode_table(answer.table) == read_and_decoded(workbook())
     assert peak < 120 * MIB
 
 
@@ -227,7 +227,7 @@ def test_two_thousand_rows_are_read_in_little_memory() -> None:
     line = ",".join(["a text of some length"] * 20)
     answer, peak = read_and_measured("\n".join([line] * 2001).encode(), "x.csv")
     assert answer.table is not None
-    assert len(unpacked(answer.table).rows) == 2000
+    assert len(decode_table(answer.table).rows) == 2000
     assert peak < 100 * MIB
 
 

@@ -10,7 +10,7 @@ from zipfile import ZipFile, ZipInfo
 from defusedxml import sax
 from defusedxml.ElementTree import fromstring
 
-from write_side.imports.files import FileRefused, Limits
+from write_side.imports.table import FileRefused, Limits
 
 DAMAGED = "is damaged: open it in a spreadsheet program and save it again as .xlsx"
 _SMALLER = "copy the rows to import into a new workbook"

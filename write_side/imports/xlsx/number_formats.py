@@ -18,7 +18,7 @@ from openpyxl.styles.numbers import (
 )
 from openpyxl.xml.constants import SHEET_MAIN_NS
 
-from write_side.imports.files import Epoch
+from write_side.imports.table import Epoch
 from write_side.imports.xlsx.archive import Archive
 from write_side.imports.xlsx.serials import clock_time, is_below_a_day, iso_date_time, iso_with_time
 

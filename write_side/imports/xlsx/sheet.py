@@ -11,11 +11,10 @@ from xml.sax.xmlreader import AttributesImpl
 
 from openpyxl.utils.cell import coordinate_to_tuple
 
-from write_side.imports.files import Epoch, FileRefused, Limits, Trouble
-from write_side.imports.tabulating import letters, too_far
+from write_side.imports.escapes import unescaped
+from write_side.imports.table import Epoch, FileRefused, Limits, Trouble, column_letters, too_far
 from write_side.imports.xlsx.number_formats import Kind, number_text
 from write_side.imports.xlsx.serials import reads_like_a_serial
-from write_side.imports.xstring import unescaped
 
 Cell = str | int
 """A text, or the index of a shared string."""
@@ -138,7 +137,7 @@ class SheetHandler(_TextHandler):
             raise FileRefused(too_far(self._number, limits))
         if max(self._row) >= limits.columns:
             raise FileRefused(
-                f"has something in column {letters(max(self._row))}: at most"
+                f"has something in column {column_letters(max(self._row))}: at most"
                 f" {limits.columns} columns are imported"
             )
         self.rows[self._number] = self._row

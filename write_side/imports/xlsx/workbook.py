@@ -13,8 +13,15 @@ from msgspec import Struct
 from openpyxl.packaging.relationship import Relationship, get_dependents, get_rels_path
 from openpyxl.xml.constants import ARC_CONTENT_TYPES, ARC_ROOT_RELS, REL_NS, SHEET_MAIN_NS
 
-from write_side.imports.files import Choice, Epoch, FileRefused, Limits, Table
-from write_side.imports.tabulating import Record, tabulated
+from write_side.imports.table import (
+    Choice,
+    Epoch,
+    FileRefused,
+    Limits,
+    Record,
+    Table,
+    headings_and_rows,
+)
 from write_side.imports.xlsx.archive import DAMAGED, Archive
 from write_side.imports.xlsx.number_formats import number_kinds
 from write_side.imports.xlsx.serials import reads_like_a_serial
@@ -60,7 +67,7 @@ def workbook_table(file: BinaryIO, name: str, choice: Choice, limits: Limits) ->
         cells = SheetHandler(kinds, workbook.epoch, limits)
         archive.parse(sheet.part, cells)
         strings = _strings(cells.rows, archive, workbook.strings, limits)
-    headings, rows = tabulated(
+    headings, rows = headings_and_rows(
         _records(cells.rows, strings), limits, limits.workbook_cell_characters
     )
     return Table(
