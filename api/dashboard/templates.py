@@ -11,6 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from api.dashboard.visit import ROOT, link
+from api.rest.wire import timestamp
 
 HERE = Path(__file__).parent
 
@@ -28,7 +29,7 @@ def short(at: datetime) -> str:
 
 def moment(at: datetime) -> str:
     """For ``<time datetime>`` and where the second matters."""
-    return at.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+    return timestamp(at.astimezone(UTC))
 
 
 def number(n: float) -> str:
@@ -47,7 +48,8 @@ def static(name: str) -> str:
     return f"{ROOT}/static/{name}?v={digest}"
 
 
-def _environment() -> Environment:
+@cache
+def environment() -> Environment:
     made = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
@@ -61,8 +63,5 @@ def _environment() -> Environment:
     return made
 
 
-_ENVIRONMENT = _environment()
-
-
 def rendered(template: str, **context: Any) -> str:
-    return _ENVIRONMENT.get_template(template).render(context)
+    return environment().get_template(template).render(context)

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, field
 
 from write_side.commands import CreateEntry, UpdateEntry
+from write_side.domain.cells import BadCell, same
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry, evolve
 from write_side.domain.events import EntryCreated, EntryUpdated
@@ -22,7 +23,6 @@ from write_side.domain.refusals import InvalidEntry, InvalidText, MissingFields,
 from write_side.domain.values import NULL, is_empty
 from write_side.handlers.checks import refusals, unmet
 from write_side.handlers.entries import creation_event, update_event
-from write_side.imports.cells import BadCell, same
 from write_side.imports.preview import Note, PreviewRow, Severity, State
 from write_side.imports.references import References
 from write_side.imports.request import ImportRequest

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 from msgspec import Raw, Struct
 
+from write_side.domain.cells import BadCell, listed, same
 from write_side.domain.definition import Field
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import InvalidText, UnknownReference
-from write_side.domain.text import NotJSON, minified
-from write_side.domain.values import NULL, Target, is_null, targets
+from write_side.domain.text import NotJSON
+from write_side.domain.values import NULL, Target, is_null, json_of, targets
 from write_side.handlers.checks import check_file, check_reference
-from write_side.imports.cells import BadCell, json_of, listed, names_in, same
 from write_side.imports.rows import Bad, Cell, Draft, Names
 from write_side.media_library import media_files
 from write_side.repository import Repository
@@ -57,14 +57,14 @@ class References(Struct, frozen=True):
             own = (name for name, target in found if target == self.own.get(name))
             return Found(listed(cell.field, [target for _, target in found]), tuple(own))
         assert cell.value is not None, "blank cells have no value"
-        if cell.field.type == "repeater":
+        if cell.field.spec.is_nested:
             self._check_inner(cell.field, cell.value, held)
         return Found(cell.value)
 
     def _named(self, field: Field, name: str, kept: frozenset[str]) -> tuple[str, str]:
         if name in kept:
             return name, name
-        return name, (self._entry if field.type == "reference" else self._file)(field, name)
+        return name, (self._entry if field.spec.refers_to == "entry" else self._file)(field, name)
 
     def _check_inner(self, field: Field, value: Raw, held: Raw) -> None:
         """A repeater refers by id alone."""
@@ -76,10 +76,10 @@ class References(Struct, frozen=True):
     def _check(self, target: Target, before: str = "is ") -> None:
         """Checks as the handlers do. ``before``: what the note says before the reason."""
         try:
-            if target.field.type == "media":
-                check_file(target, self.files.get(target.id, ()))
-            else:
+            if target.is_entry:
                 check_reference(target, self.types)
+            else:
+                check_file(target, self.files.get(target.id, ()))
         except UnknownReference as refused:
             raise BadCell(f"{before}{refused.why}") from None
 
@@ -121,13 +121,13 @@ async def look_up(
     has_media = False
     async for draft in in_slices(drafts):
         for cell in draft.cells:
-            if isinstance(cell.value, Names) and cell.field.type == "reference":
+            if isinstance(cell.value, Names) and cell.field.spec.refers_to == "entry":
                 names.setdefault(cell.field.to, set()).update(cell.value.names)
             inner = list(_inner(cell.field, cell.value)) if isinstance(cell.value, Raw) else []
             ids.update(target.id for target in inner)
             has_media = has_media or "media" in (
-                cell.field.type,
-                *(target.field.type for target in inner),
+                cell.field.spec.refers_to,
+                *(target.field.spec.refers_to for target in inner),
             )
     types = await repository.types_of_entries(scope, ids.union(*names.values()))
     by_slug = {
@@ -158,21 +158,16 @@ def _unchanged(cell: Cell, held: Raw, reason: str) -> Raw:
 
     Raises BadCell with the reason where it does not.
     """
-    if is_null(held):
+    field = cell.field
+    if is_null(held) or not (field.options or field.fields):
         raise BadCell(reason)
     try:
-        match cell.field.type:
-            case "select" if bytes(held) == bytes(json_of(cell.text)):
-                value = held  # with the white space around it
-            case "select":
-                value = listed(cell.field, names_in(cell.field, cell.text))
-            case "repeater":
-                value = Raw(minified(cell.text.encode()))
-            case _:
-                raise BadCell(reason)
+        # The text as it is comes first: an option may have white space around it.
+        is_exact = bool(field.options) and bytes(held) == bytes(json_of(cell.text))
+        value = held if is_exact else field.spec.read_cell(field, cell.text)
     except (NotJSON, InvalidText, UnicodeEncodeError):
         raise BadCell(reason) from None
-    if not same(cell.field, value, held):
+    if not same(field, value, held):
         raise BadCell(reason)
     return held
 
@@ -185,7 +180,7 @@ def _ids_in(held: Raw) -> frozenset[str]:
 
 
 def _inner(field: Field, value: Raw) -> Iterator[Target]:
-    if field.type == "repeater":
+    if field.spec.is_nested:
         yield from targets([field], {field.slug: value})
 
 

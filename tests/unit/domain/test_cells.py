@@ -6,8 +6,10 @@ import time
 
 import pytest
 
-from write_side.domain.definition import Field, FieldType, Option
-from write_side.imports.cells import BadCell, is_blank, status_of, value_of
+from write_side.domain.cells import BadCell, is_blank, value_of
+from write_side.domain.definition import Field, Option
+from write_side.domain.field_types import FieldType
+from write_side.imports.rows import status_of
 
 OPTIONS = (Option("news", "News"), Option("how to", "How-to"))
 
