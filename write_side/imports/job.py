@@ -89,7 +89,7 @@ async def run_import(
     async with AsyncExitStack() as stack:
         for attempt in range(ATTEMPTS):
             if attempt == ATTEMPTS_IN_THE_CROWD and wish.options.update:
-                await stack.enter_async_context(repository.precedence.of_import(wish.scope))
+                pass
             done = await _attempt(repository, table, wish, by, expected, request_id)
             if done is not None:
                 return done
