@@ -15,7 +15,7 @@ from tests.integration.write_side.given import check_store, create, magazine, re
 from tests.integration.write_side.holding import Connection, connected, deadlocks, held
 from write_side.dispatch import Executed, execute
 from write_side.domain.identity import Scope, new_id
-from write_side.store.append import Append, EntryClaim, Use, columns, slug_hash
+from write_side.store.append import Append, EntryClaim, Use, parameters, slug_hash
 from write_side.store.appender import _APPEND
 from write_side.store.recorder import open_recorder
 
@@ -43,7 +43,7 @@ def _append(n: int, **same: Any) -> Append:
 
 
 async def _send(connection: Connection, appends: Sequence[Append]) -> None:
-    await connection.fetch(_APPEND, *columns(appends))
+    await connection.fetch(_APPEND, *parameters(appends))
 
 
 @pytest.mark.parametrize(
