@@ -96,6 +96,7 @@ class Repository:
         self.recorder = recorder
         self.mapper = mapper
         self._types: OrderedDict[tuple[Scope, str], ContentType] = OrderedDict()
+        self.import_priority = asyncio.Semaphore(1)
         self.turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def content_type(self, scope: Scope, slug: str) -> ContentType:

@@ -25,14 +25,14 @@ from write_side.domain.refusals import (
 from write_side.imports.check import Checked, check, command_of
 from write_side.imports.files import Table
 from write_side.imports.preview import Difference, Preview, State, differences
+from write_side.imports.priority import priority
 from write_side.imports.report import Report, import_report, noted, report_of_nothing
 from write_side.imports.wish import Wish
 from write_side.repository import Repository
 from write_side.slices import in_slices
 
 ATTEMPTS = 10
-ATTEMPTS_IN_THE_CROWD = 2
-"""So often an import tries before it goes first (precedence.py)."""
+ATTEMPTS_WITHOUT_PRIORITY = 2
 LONGEST_NOTE = 300
 _OUTCOMES: dict[State, Outcome] = {
     "new": "new",
@@ -88,8 +88,9 @@ async def run_import(
     """
     async with AsyncExitStack() as stack:
         for attempt in range(ATTEMPTS):
-            if attempt == ATTEMPTS_IN_THE_CROWD and wish.options.update:
-                pass
+            if attempt == ATTEMPTS_WITHOUT_PRIORITY and wish.options.update:
+                content_type = await repository.content_type(wish.scope, wish.content_type_slug)
+                await stack.enter_async_context(priority(repository, content_type.id))
             done = await _attempt(repository, table, wish, by, expected, request_id)
             if done is not None:
                 return done
