@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 from msgspec import UNSET, Raw, UnsetType
 
@@ -10,16 +12,23 @@ from write_side.commands import (
     ChangeStatus,
     CreateEntry,
     DeleteEntry,
+    EntryCommand,
     MoveToStage,
     TranslateEntry,
     UpdateEntry,
 )
-from write_side.decision import Decision, check_of, now
+from write_side.decision import Decision, check_of, scoped_header
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry, changes, evolve, translates
 from write_side.domain.events import EntryCreated, EntryDeleted, EntryUpdated, Translation
 from write_side.domain.identity import Scope, entry_stream, is_id, new_id
-from write_side.domain.refusals import InvalidEntry
+from write_side.domain.refusals import (
+    EntryIdTaken,
+    InvalidEntry,
+    PlanLimitReached,
+    Refused,
+    SlugTaken,
+)
 from write_side.domain.slugs import slug_from, slug_hash
 from write_side.domain.values import Target, checked, targets
 from write_side.handlers.checks import (
@@ -32,6 +41,7 @@ from write_side.handlers.checks import (
 )
 from write_side.repository import Repository
 from write_side.store.append import ENTRIES, EntryClaim, Use
+from write_side.store.conflicts import Conflict, IdConflict, LimitConflict, SlugConflict
 from write_side.store.mapper import StreamEvent
 
 T = TypeVar("T")
@@ -44,17 +54,19 @@ async def create_entry(command: CreateEntry, repository: Repository) -> Decision
     created = created_entry(command, content_type)
     found = list(targets(content_type.value_fields, created.fields))
     await check_targets(command.scope, found, repository)
+    claims = [claim_of(command.scope, created)]
     return Decision(
         events=[StreamEvent(entry_stream(created.entry_id), 1, created)],
-        claims=[claim_of(command.scope, created)],
+        claims=claims,
         type_checks=[check_of(content_type)],
         uses=[Use(command.scope, ENTRIES, 1)],
+        refusal=partial(claim_refused, claims),
         content_type=content_type,
     )
 
 
 def created_entry(command: CreateEntry, content_type: ContentType) -> EntryCreated:
-    """The event of a create, with everything checked except what its values refer to."""
+    """The event of a create, with everything checked except the targets of its references."""
     created = creation_event(command, content_type)
     check_locale(created.language, "language")
     check_entry(content_type, evolve(None, created))
@@ -67,11 +79,7 @@ def creation_event(command: CreateEntry, content_type: ContentType) -> EntryCrea
         raise InvalidEntry(f"The id {command.entry_id!r} of an entry must be a UUID in lower case")
     fields = checked(content_type.value_fields, command.fields)
     return EntryCreated(
-        workspace=command.scope.workspace,
-        environment=command.scope.environment,
-        actor=command.actor,
-        at=now(),
-        request_id=command.request_id,
+        **scoped_header(command, command.scope),
         entry_id=command.entry_id or new_id(),
         content_type_id=content_type.id,
         slug=command.slug or slug_from(command.title),
@@ -84,6 +92,18 @@ def creation_event(command: CreateEntry, content_type: ContentType) -> EntryCrea
     )
 
 
+def claim_refused(claims: Sequence[EntryClaim], conflict: Conflict) -> Refused:
+    """What a conflict means for a command that creates entries."""
+    match conflict:
+        case IdConflict(claim=n):
+            return EntryIdTaken(claims[n].entry_id)
+        case SlugConflict(claim=n):
+            return SlugTaken(claims[n].slug)
+        case LimitConflict(bound=bound):
+            return PlanLimitReached("entries", bound)
+    raise conflict
+
+
 def claim_of(scope: Scope, created: EntryCreated) -> EntryClaim:
     return EntryClaim(
         created.entry_id, scope, created.content_type_id, created.language, created.slug
@@ -91,32 +111,25 @@ def claim_of(scope: Scope, created: EntryCreated) -> EntryClaim:
 
 
 async def update_entry(command: UpdateEntry, repository: Repository) -> Decision:
-    """One event for all that changes; none where nothing does."""
+    """One event for all changes; none if nothing changes."""
     entry = await repository.entry(command.scope, command.entry_id)
     check_version(command.expected_version, entry)
     content_type = await repository.content_type_by_id(entry.content_type_id)
-    updated = await _updated(command, entry, content_type, repository)
+    updated = updated_entry(command, entry, content_type)
+    await check_targets(command.scope, new_targets(updated, entry, content_type), repository)
     if not changes(entry, updated):
         return Decision(content_type=content_type)
     return Decision(
         events=[StreamEvent(entry_stream(entry.id), entry.version + 1, updated)],
         type_checks=[check_of(content_type)],
         changes=_renaming(entry, updated),
+        refusal=partial(_rename_refused, updated),
         content_type=content_type,
     )
 
 
-async def _updated(
-    command: UpdateEntry, entry: Entry, content_type: ContentType, repository: Repository
-) -> EntryUpdated:
-    updated = updated_entry(command, entry, content_type)
-    new = new_targets(updated, entry, content_type)
-    await check_targets(command.scope, new, repository)
-    return updated
-
-
 def updated_entry(command: UpdateEntry, entry: Entry, content_type: ContentType) -> EntryUpdated:
-    """The event of an update, with everything checked except what its values newly refer to."""
+    """The event of an update, with everything checked except the targets of new references."""
     updated = update_event(command, entry, content_type)
     check_entry(content_type, evolve(entry, updated), entry)
     return updated
@@ -127,11 +140,7 @@ def update_event(command: UpdateEntry, entry: Entry, content_type: ContentType) 
     fields = checked(content_type.value_fields, command.fields)
     translations = checked_translations(content_type, entry.language, command.translations)
     return EntryUpdated(
-        workspace=entry.workspace,
-        environment=entry.environment,
-        actor=command.actor,
-        at=now(entry.updated_at),
-        request_id=command.request_id,
+        **scoped_header(command, command.scope, entry.updated_at),
         entry_id=entry.id,
         content_type_id=entry.content_type_id,
         title=_different(command.title, entry.title),
@@ -148,62 +157,44 @@ def update_event(command: UpdateEntry, entry: Entry, content_type: ContentType) 
 
 
 def new_targets(updated: EntryUpdated, entry: Entry, content_type: ContentType) -> list[Target]:
-    """What the update refers to and the entry did not: what a field refers to already is accepted,
-    though it may be gone by now."""
+    """The references that the update adds. A target that the field already refers to is accepted,
+    even if it has been deleted since."""
     held = {target.held_as for target in targets(content_type.value_fields, entry.fields)}
     found = targets(content_type.value_fields, updated.fields)
     return [target for target in found if target.held_as not in held]
 
 
 async def translate_entry(command: TranslateEntry, repository: Repository) -> Decision:
+    translation = Translation(command.title, command.fields)
     return await update_entry(
-        UpdateEntry(
-            actor=command.actor,
-            request_id=command.request_id,
-            scope=command.scope,
-            entry_id=command.entry_id,
-            translations={command.locale: Translation(command.title, command.fields)},
-        ),
-        repository,
+        _update(command, translations={command.locale: translation}), repository
     )
 
 
 async def change_status(command: ChangeStatus, repository: Repository) -> Decision:
-    return await update_entry(
-        UpdateEntry(
-            actor=command.actor,
-            request_id=command.request_id,
-            scope=command.scope,
-            entry_id=command.entry_id,
-            status=command.status,
-        ),
-        repository,
-    )
+    return await update_entry(_update(command, status=command.status), repository)
 
 
 async def move_to_stage(command: MoveToStage, repository: Repository) -> Decision:
-    return await update_entry(
-        UpdateEntry(
-            actor=command.actor,
-            request_id=command.request_id,
-            scope=command.scope,
-            entry_id=command.entry_id,
-            stage_id=command.stage_id,
-        ),
-        repository,
+    return await update_entry(_update(command, stage_id=command.stage_id), repository)
+
+
+def _update(command: EntryCommand, **changes: Any) -> UpdateEntry:
+    return UpdateEntry(
+        actor=command.actor,
+        request_id=command.request_id,
+        scope=command.scope,
+        entry_id=command.entry_id,
+        **changes,
     )
 
 
 async def delete_entry(command: DeleteEntry, repository: Repository) -> Decision:
-    """Frees slug and quota; references to it are left dangling (they read as the id)."""
+    """Frees slug and quota. References to the entry stay, and read as its id."""
     entry = await repository.entry(command.scope, command.entry_id)
     check_version(command.expected_version, entry)
     deleted = EntryDeleted(
-        workspace=entry.workspace,
-        environment=entry.environment,
-        actor=command.actor,
-        at=now(entry.updated_at),
-        request_id=command.request_id,
+        **scoped_header(command, command.scope, entry.updated_at),
         entry_id=entry.id,
         content_type_id=entry.content_type_id,
     )
@@ -220,6 +211,12 @@ def _renaming(entry: Entry, updated: EntryUpdated) -> dict[str, object] | None:
     return {
         "entries": [{"op": "rename", "id": entry.id, "slug_hash": slug_hash(updated.slug).hex()}]
     }
+
+
+def _rename_refused(updated: EntryUpdated, conflict: Conflict) -> Refused:
+    if isinstance(conflict, SlugConflict) and isinstance(updated.slug, str):
+        return SlugTaken(updated.slug)
+    raise conflict
 
 
 def _different(given: T | UnsetType, current: T) -> T | UnsetType:

@@ -1,9 +1,9 @@
-"""How the columns of files are mapped for a content type: saved, to be proposed again."""
+"""Column mappings of imports: save the one to propose for a content type."""
 
 from __future__ import annotations
 
 from write_side.commands import SaveImportMapping
-from write_side.decision import Decision, now
+from write_side.decision import Decision, scoped_header
 from write_side.domain.events import ImportMappingSaved
 from write_side.domain.identity import import_mapping_stream
 from write_side.domain.text import check_text
@@ -12,7 +12,7 @@ from write_side.store.mapper import StreamEvent
 
 
 async def save_import_mapping(command: SaveImportMapping, repository: Repository) -> Decision:
-    """Nothing where it is saved so already."""
+    """Changes nothing if the saved mapping is the same."""
     content_type = await repository.content_type(command.scope, command.content_type_slug)
     for column in command.columns:
         check_text(column.heading, "A heading")
@@ -21,11 +21,7 @@ async def save_import_mapping(command: SaveImportMapping, repository: Repository
     if saved is not None and saved.columns == command.columns:
         return Decision(content_type=content_type)
     event = ImportMappingSaved(
-        workspace=command.scope.workspace,
-        environment=command.scope.environment,
-        actor=command.actor,
-        at=now(saved.at if saved else None),
-        request_id=command.request_id,
+        **scoped_header(command, command.scope, saved.at if saved else None),
         content_type_id=content_type.id,
         columns=command.columns,
     )

@@ -24,14 +24,14 @@ from write_side.domain.refusals import (
 )
 from write_side.imports.check import Checked, check
 from write_side.imports.preview import Counts, Difference, Preview, State, differences
+from write_side.imports.priority import priority
 from write_side.imports.report import Report, empty_report, import_report, with_notes
 from write_side.imports.request import ImportRequest
 from write_side.imports.table import Table
 from write_side.repository import Repository
 
 ATTEMPTS = 10
-ATTEMPTS_IN_THE_CROWD = 2
-"""Attempts before an import gets precedence (precedence.py)."""
+ATTEMPTS_WITHOUT_PRIORITY = 2
 LONGEST_NOTE = 300
 _OUTCOMES: dict[State, Outcome] = {
     "new": "new",
@@ -87,8 +87,11 @@ async def run_import(
     """
     async with AsyncExitStack() as stack:
         for attempt in range(ATTEMPTS):
-            if attempt == ATTEMPTS_IN_THE_CROWD and request.options.update:
-                await stack.enter_async_context(repository.precedence.of_import(request.scope))
+            if attempt == ATTEMPTS_WITHOUT_PRIORITY and request.options.update:
+                content_type = await repository.content_type(
+                    request.scope, request.content_type_slug
+                )
+                await stack.enter_async_context(priority(repository, content_type.id))
             done = await _attempt(repository, table, request, by, expected, request_id)
             if done is not None:
                 return done

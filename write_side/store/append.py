@@ -108,47 +108,60 @@ class Appended(Struct, frozen=True):
         return self.position + self.events - 1
 
 
-def columns(
-    appends: Sequence[Append], *, thorough: bool = False, batch: str | None = None
+def parameters(
+    appends: Sequence[Append], *, check_streams: bool = False, batch: str | None = None
 ) -> tuple[Any, ...]:
-    """The parameters of ``write_side.append``, commands numbered from 1.
+    """The parameters of ``write_side.append``; commands are numbered from 1.
 
-    ``batch``: where the states of the events are staged, which then are left out.
+    ``check_streams``: also where all streams are new. ``batch``: where the states of the events
+    are staged; they are left out then.
     """
     numbered = list(enumerate(appends, 1))
-    claims = [(n, claim) for n, append in numbered for claim in append.claims]
-    checks = [(n, check) for n, append in numbered for check in append.type_checks]
-    uses = [(n, use) for n, append in numbered for use in append.uses]
-    events = [(n, event) for n, append in numbered for event in append.events]
     changes = appends[0].changes
-    first_events = [append.events[0] for append in appends]
     return (
-        thorough,
-        [append.command_key for append in appends],
-        [append.digest for append in appends],
-        [event.originator_id for event in first_events],
-        [event.originator_version for event in first_events],
-        [len(append.events) for append in appends],
-        [n for n, _ in claims],
-        [claim.entry_id for _, claim in claims],
-        [claim.scope.workspace for _, claim in claims],
-        [claim.scope.environment for _, claim in claims],
-        [claim.content_type_id for _, claim in claims],
-        [claim.language for _, claim in claims],
-        [claim.slug_hash for _, claim in claims],
-        [n for n, _ in checks],
-        [check.content_type_id for _, check in checks],
-        [check.version for _, check in checks],
-        [n for n, _ in uses],
-        [use.scope.workspace for _, use in uses],
-        [use.scope.environment for _, use in uses],
-        [use.quota for _, use in uses],
-        [use.n for _, use in uses],
+        check_streams or any(e.originator_version > 1 for a in appends for e in a.events),
+        [_command(append) for append in appends],
+        [_claim(n, claim) for n, append in numbered for claim in append.claims],
+        [(n, c.content_type_id, c.version) for n, append in numbered for c in append.type_checks],
+        [
+            (n, use.scope.workspace, use.scope.environment, use.quota, use.n)
+            for n, append in numbered
+            for use in append.uses
+        ],
         None if changes is None else msgspec.json.encode(changes).decode(),
-        [n for n, _ in events],
-        [event.originator_id for _, event in events],
-        [event.originator_version for _, event in events],
-        [event.topic for _, event in events],
-        [] if batch else [event.state.decode() for _, event in events],
+        [
+            (
+                n,
+                event.originator_id,
+                event.originator_version,
+                event.topic,
+                None if batch else event.state.decode(),
+            )
+            for n, append in numbered
+            for event in append.events
+        ],
         batch,
+    )
+
+
+def _command(append: Append) -> tuple[Any, ...]:
+    first = append.events[0]
+    return (
+        append.command_key,
+        append.digest,
+        first.originator_id,
+        first.originator_version,
+        len(append.events),
+    )
+
+
+def _claim(command: int, claim: EntryClaim) -> tuple[Any, ...]:
+    return (
+        command,
+        claim.entry_id,
+        claim.scope.workspace,
+        claim.scope.environment,
+        claim.content_type_id,
+        claim.language,
+        claim.slug_hash,
     )

@@ -14,7 +14,7 @@ from typing import Any
 import asyncpg
 import structlog
 
-from write_side.store.append import Append, Appended, columns
+from write_side.store.append import Append, Appended, parameters
 from write_side.store.conflicts import (
     REFUSED,
     Conflict,
@@ -29,9 +29,8 @@ MAX_COMMANDS = 256
 MAX_BYTES = 4_000_000
 SECONDS_AN_EVENT = 0.01
 
-_APPEND = """SELECT n, outcome, detail FROM write_side.append(
-    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
-    $21, $22, $23, $24, $25, $26, $27, $28)"""
+_APPEND = """
+SELECT n, outcome, detail FROM write_side.append($1, $2, $3, $4, $5, $6, $7, $8)"""
 
 Connect = Callable[[], Awaitable["asyncpg.Connection[asyncpg.Record]"]]
 Outcome = Appended | Conflict
@@ -147,15 +146,15 @@ class Appender:
     async def _send(self, appends: Sequence[Append]) -> list[Outcome]:
         """Send until PostgreSQL answers: the command keys make sending again harmless."""
         deadline = time.monotonic() + self._patience
-        pause, thorough = 0.01, False
+        pause, check_streams = 0.01, False
         while True:
             try:
-                return await self._call(appends, thorough=thorough)
+                return await self._call(appends, check_streams=check_streams)
             except asyncpg.UniqueViolationError as error:
-                if thorough:
+                if check_streams:
                     raise StaleAppend from error
                 # A stream is taken that was thought to be new: let the append say whose.
-                thorough = True
+                check_streams = True
                 continue
             except asyncpg.PostgresError as error:
                 if error.sqlstate == REFUSED:
@@ -174,18 +173,18 @@ class Appender:
             await asyncio.sleep(pause)
             pause = min(pause * 2, 1.0)
 
-    async def _call(self, appends: Sequence[Append], *, thorough: bool) -> list[Outcome]:
+    async def _call(self, appends: Sequence[Append], *, check_streams: bool) -> list[Outcome]:
         if self._connection is None or self._connection.is_closed():
             async with asyncio.timeout(self._patience / 2):
                 self._connection = await self._connect()
         timeout = self._patience / 2 + SECONDS_AN_EVENT * sum(len(a.events) for a in appends)
         if not appends[0].apart:
-            parameters = columns(appends, thorough=thorough)
-            rows = await self._connection.fetch(_APPEND, *parameters, timeout=timeout)
+            sent = parameters(appends, check_streams=check_streams)
+            rows = await self._connection.fetch(_APPEND, *sent, timeout=timeout)
             return _outcomes(appends, rows)
         async with staged(self._connection, appends[0].events, timeout) as batch:
-            parameters = columns(appends, thorough=thorough, batch=batch)
-            rows = await self._connection.fetch(_APPEND, *parameters, timeout=timeout)
+            sent = parameters(appends, check_streams=check_streams, batch=batch)
+            rows = await self._connection.fetch(_APPEND, *sent, timeout=timeout)
         return _outcomes(appends, rows)
 
     def _disconnect(self) -> None:

@@ -27,6 +27,12 @@ ENTRIES_USED = """
 SELECT used FROM write_side.usage
 WHERE (workspace, environment, quota) = ('acme', 'production', 'entries')"""
 
+UNRELEASED = """
+CREATE SCHEMA write_side;
+CREATE TABLE write_side.migration (number int PRIMARY KEY, name text, digest text);
+INSERT INTO write_side.migration VALUES (1, 'event_store', 'abc')"""
+"""What tells an event store of the versions before the first release."""
+
 
 def repository_on(recorder: Recorder) -> Repository:
     return Repository(recorder, EventMapper())

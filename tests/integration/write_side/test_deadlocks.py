@@ -16,7 +16,7 @@ from tests.integration.write_side.holding import Connection, connected, deadlock
 from write_side.dispatch import Executed, execute
 from write_side.domain.identity import Scope, new_id
 from write_side.domain.slugs import slug_hash
-from write_side.store.append import Append, EntryClaim, Use, columns
+from write_side.store.append import Append, EntryClaim, Use, parameters
 from write_side.store.appender import _APPEND
 from write_side.store.recorder import open_recorder
 
@@ -44,7 +44,7 @@ def _append(n: int, **same: Any) -> Append:
 
 
 async def _send(connection: Connection, appends: Sequence[Append]) -> None:
-    await connection.fetch(_APPEND, *columns(appends))
+    await connection.fetch(_APPEND, *parameters(appends))
 
 
 @pytest.mark.parametrize(

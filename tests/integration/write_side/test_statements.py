@@ -15,6 +15,8 @@ from tests.integration.write_side.holding import connected
 
 _STATEMENT = re.compile(r"\s*(SELECT|WITH|INSERT|UPDATE|DELETE|CALL|MERGE)\s", re.ASCII)
 
+SCHEMA = ("tables", "types", "functions", "migrations")
+
 
 def _modules() -> Iterator[ModuleType]:
     for found in pkgutil.walk_packages(write_side.__path__, "write_side."):
@@ -22,7 +24,7 @@ def _modules() -> Iterator[ModuleType]:
 
 
 def _constants() -> dict[str, str]:
-    """Name → statement, of all module constants, and of all .sql files that are no migrations."""
+    """Name → statement, of all module constants, and of all .sql files outside of the schema."""
     found = {
         f"{module.__name__}.{name}": value
         for module in _modules()
@@ -30,7 +32,7 @@ def _constants() -> dict[str, str]:
         if isinstance(value, str) and not name.startswith("__") and _STATEMENT.match(value)
     }
     for path in Path(write_side.__path__[0]).rglob("*.sql"):
-        if path.parent.name != "migrations":
+        if path.parent.name not in SCHEMA:
             found[str(path)] = path.read_text("utf-8")
     return found
 

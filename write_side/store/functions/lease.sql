@@ -1,35 +1,12 @@
--- The counters of rate limits, shared by all API processes. Unlogged: they are of use for a minute,
--- and a crash of PostgreSQL begins them anew.
-
-CREATE UNLOGGED TABLE write_side.rate_limit (
-    bucket  text   NOT NULL PRIMARY KEY,
-    started bigint NOT NULL,  -- Unix seconds, when the window began
-    leased  bigint NOT NULL,  -- requests of the window that were given away, used or not
-    spare   bigint NOT NULL,  -- those of them that may still come back
-    granted bigint NOT NULL   -- what the last one who asked was given
-) WITH (fillfactor = 50);
-CREATE INDEX rate_limit_started ON write_side.rate_limit (started);
-
--- How many of the free requests of a window one who asks for some is given: those, and a block to
--- spare of a share of what is free, none where few are left.
-CREATE FUNCTION write_side.rate_block(
-    free bigint, asked bigint, few bigint, share bigint, most bigint
-) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
-    SELECT CASE
-        WHEN asked = 0 OR free <= 0 THEN 0
-        WHEN free < few THEN least(free, asked)
-        ELSE least(free, asked + least(greatest(free - asked, 0) / share, most))
-    END
-$$;
-
--- Gives processes what they ask of buckets, and takes back what they have no use for.
+-- Leases requests of rate-limit buckets to API processes, and takes back what they did not use.
 --
--- Each bucket comes once, sorted by name (so that two calls cannot deadlock), with its limit, how
--- many requests are asked of it (none to give back only), and what its lease of before was: the
--- window, how much was spare, how much of it is unused.
+-- Each bucket comes once, sorted by name (so that two calls cannot deadlock), with its limit, the
+-- number of requests asked for (0 only gives back), and the previous lease: its window, how much of
+-- it was spare, how much of it is unused.
 --
--- The window is told by this server's clock and never goes back.
-CREATE FUNCTION write_side.lease(
+-- The window is that of this server's clock and never goes back.
+
+CREATE OR REPLACE FUNCTION write_side.lease(
     seconds bigint, few bigint, share bigint, most bigint,
     buckets text[], limits bigint[], asked bigint[],
     windows bigint[], spares bigint[], unused bigint[]

@@ -1,5 +1,5 @@
--- What the tokens that name a position are made with: one key for all API processes and all their
--- restarts, so that a token of one is a token of all. Random, and made here, so that nobody has to.
+-- The key of position tokens (deploy/adr/0008), in one row: all API processes share it, and it
+-- survives restarts. It is generated here, at installation.
 
 CREATE TABLE write_side.token_key (
     one boolean PRIMARY KEY DEFAULT true CHECK (one),

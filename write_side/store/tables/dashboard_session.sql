@@ -1,5 +1,5 @@
--- Who is signed in to the dashboard. Whoever may read this table can sign in as nobody: of a
--- session's token, and so of the cookie, there is only the SHA-256, and of the key only its id.
+-- The sessions of the dashboard. Reading this table is not enough to sign in: it has only the
+-- SHA-256 of a session's token and only the id of the key.
 
 CREATE TABLE write_side.dashboard_session (
     token_hash bytea       NOT NULL PRIMARY KEY,
