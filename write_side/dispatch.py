@@ -23,7 +23,6 @@ from write_side.handlers import (
     entries,
     imports,
     keys,
-    mappings,
     media,
     reverts,
     workspaces,
@@ -57,7 +56,7 @@ HANDLERS: dict[type[Command], Handler] = {
     c.DeleteEntry: entries.delete_entry,
     c.ImportEntries: imports.import_entries,
     c.RevertImport: reverts.revert_import,
-    c.SaveImportMapping: mappings.save_import_mapping,
+    c.SaveImportMapping: imports.save_import_mapping,
 }
 
 PATIENCE = 10.0

@@ -1,4 +1,4 @@
-"""Imports: many new and changed entries of one type, in one append."""
+"""Imports: many new and changed entries of one type in one append, and their column mappings."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from functools import partial
 
 from msgspec import Struct, field
 
-from write_side.commands import CreateEntry, ImportEntries, UpdateEntry
+from write_side.commands import CreateEntry, ImportEntries, SaveImportMapping, UpdateEntry
 from write_side.decision import Decision, ScopedHeader, check_of, scoped_header
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry, changes, evolve
-from write_side.domain.events import EntryCreated, EntryUpdated, ImportRecorded
-from write_side.domain.identity import Scope, entry_stream, import_stream
+from write_side.domain.events import EntryCreated, EntryUpdated, ImportMappingSaved, ImportRecorded
+from write_side.domain.identity import Scope, entry_stream, import_mapping_stream, import_stream
 from write_side.domain.refusals import ImportIdTaken, InvalidEntry, UnknownEntry
 from write_side.domain.text import check_text
 from write_side.domain.values import Target, targets
@@ -141,4 +141,24 @@ def _record(
         skipped=command.skipped,
         failed=command.failed,
         rows=command.rows,
+    )
+
+
+async def save_import_mapping(command: SaveImportMapping, repository: Repository) -> Decision:
+    """Changes nothing if the saved mapping is the same."""
+    content_type = await repository.content_type(command.scope, command.content_type_slug)
+    for column in command.columns:
+        check_text(column.heading, "A heading")
+        check_text(column.target, "What a column is mapped to")
+    version, saved = await repository.import_mapping(content_type.id)
+    if saved is not None and saved.columns == command.columns:
+        return Decision(content_type=content_type)
+    event = ImportMappingSaved(
+        **scoped_header(command, command.scope, saved.at if saved else None),
+        content_type_id=content_type.id,
+        columns=command.columns,
+    )
+    return Decision(
+        events=[StreamEvent(import_mapping_stream(content_type.id), version + 1, event)],
+        content_type=content_type,
     )

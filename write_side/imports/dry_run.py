@@ -20,7 +20,7 @@ from write_side.domain.entry import Entry, evolve
 from write_side.domain.events import EntryCreated, EntryUpdated
 from write_side.domain.identity import Actor
 from write_side.domain.refusals import InvalidEntry, InvalidText, MissingFields, PlanLimitReached
-from write_side.domain.values import NULL, is_empty
+from write_side.domain.values import NULL, is_empty, is_null
 from write_side.handlers.checks import refusals, unmet
 from write_side.handlers.entries import creation_event, update_event
 from write_side.imports.preview import Note, PreviewRow, Severity, State
@@ -165,7 +165,8 @@ class _Round:
                 outcome.notes.append(cell.note(str(error)))
                 continue
             outcome.references.update(dict.fromkeys(found.rows, cell))
-            if not same(cell.field, found.value, was):
+            unchanged = is_null(found.value) if is_null(was) else same(cell.field, found.value, was)
+            if not unchanged:
                 outcome.values[slug] = found.value
 
     def _decide(self, outcome: Outcome) -> None:
@@ -186,9 +187,9 @@ class _Round:
                 self._note_missing(outcome, refused.paths, "error", reason)
             elif not (isinstance(refused, InvalidText) and _names_are_noted(outcome.draft)):
                 outcome.notes.append(Note(None, "", "error", "", str(refused)))
-        if after.status != "published":
+        if after.status != "published" and (paths := unmet(content_type, after, before)):
             reason = "is blank, and the entry cannot be published without it"
-            self._note_missing(outcome, unmet(content_type, after, before), "warning", reason)
+            self._note_missing(outcome, paths, "warning", reason)
 
     def _create(self, outcome: Outcome) -> CreateEntry:
         draft = outcome.draft
