@@ -6,9 +6,11 @@ checks the type's version, and a refusal is never given on a cached one (``dispa
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from eventsourcing.persistence import StoredEvent
 
@@ -44,13 +46,11 @@ from write_side.domain.workspace import (
     evolve_media,
     evolve_workspace,
 )
-from write_side.precedence import Precedence
 from write_side.slices import in_slices
 from write_side.store.append import Appended
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import Recorder
 from write_side.store.streams import StreamSlice, pages
-from write_side.turns import Turns
 
 CACHED_TYPES = 10_000
 T = TypeVar("T")
@@ -97,15 +97,13 @@ class Repository:
         self.recorder = recorder
         self.mapper = mapper
         self._types: OrderedDict[tuple[Scope, str], ContentType] = OrderedDict()
-        self.served_from_cache = 0
-        self.turns = Turns()
-        self.precedence = Precedence(recorder)
+        self.import_priority = asyncio.Semaphore(1)
+        self.turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def content_type(self, scope: Scope, slug: str) -> ContentType:
         """The content type of a slug; raises UnknownContentType."""
         cached = self._types.get((scope, slug))
         if cached is not None:
-            self.served_from_cache += 1
             self._types.move_to_end((scope, slug))
             return cached
         content_type = await self.fresh_content_type(scope, slug)

@@ -16,7 +16,7 @@ from api.errors import TooLongForSpreadsheet
 from api.export.table import OWN, headings, pages
 from read_side.export import Export
 from write_side.domain.cells import Digits
-from write_side.imports.xstring import escaped
+from write_side.imports.escapes import escaped
 
 P = ParamSpec("P")
 

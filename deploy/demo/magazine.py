@@ -20,9 +20,9 @@ from write_side.dispatch import execute
 from write_side.domain.events import EntryDeleted, EntryUpdated, Translation, WorkspaceCreated
 from write_side.domain.identity import PRODUCTION, Actor, Scope, derived_id, entry_stream
 from write_side.imports.columns import matched
-from write_side.imports.delimited import csv_table
-from write_side.imports.job import run_import
-from write_side.imports.wish import Wish
+from write_side.imports.csv_reader import csv_table
+from write_side.imports.importer import run_import
+from write_side.imports.request import ImportRequest
 from write_side.manifest import load_manifest
 from write_side.repository import Repository
 
@@ -92,7 +92,7 @@ async def _import(content_type: str, repository: Repository) -> None:
     fields = (await repository.content_type(SCOPE, content_type)).value_fields
     targets = matched(table.headings, fields, {})
     await run_import(
-        repository, table, Wish(SCOPE, content_type, IMPORTS[content_type], targets), ACTOR
+        repository, table, ImportRequest(SCOPE, content_type, IMPORTS[content_type], targets), ACTOR
     )
 
 

@@ -72,7 +72,7 @@ class InvalidEntry(Refused):
 
 
 class InvalidText(InvalidEntry):
-    """Text that PostgreSQL's text and JSON types cannot hold, or JSON nested too deep."""
+    """Text that is empty, that PostgreSQL cannot hold, or JSON that is nested too deep."""
 
 
 class InvalidField(InvalidEntry):
@@ -86,12 +86,14 @@ class UnknownReference(InvalidEntry):
     def __init__(self, path: str, target: str, why: str) -> None:
         self.path = path
         self.target = target
+        self.why = why
         super().__init__(f"Field '{path}' refers to {target!r}, {why}")
 
 
 class MissingFields(InvalidEntry):
-    def __init__(self, slugs: list[str]) -> None:
-        super().__init__(f"Publishing needs a value in these required fields: {', '.join(slugs)}")
+    def __init__(self, paths: list[str]) -> None:
+        self.paths = paths
+        super().__init__(f"Publishing needs a value in these required fields: {', '.join(paths)}")
 
 
 class InvalidDefinition(Refused):

@@ -16,11 +16,10 @@ from write_side.domain.identity import BASE_LANGUAGE
 from write_side.domain.locales import supported_locales
 from write_side.domain.refusals import InvalidEntry
 from write_side.imports import check, uploads
-from write_side.imports.columns import MappingRefused, offers
-from write_side.imports.files import FileRefused
-from write_side.imports.mappings import propose, save_mapping
+from write_side.imports.columns import MappingRefused, offers, propose, save_mapping
+from write_side.imports.request import ImportRequest, Options
+from write_side.imports.table import FileRefused
 from write_side.imports.uploads import Previewed, Upload
-from write_side.imports.wish import Options, Wish
 
 MAX_OPTIONS = 40_000
 """In all selects of the page; above it, inputs share one list of options."""
@@ -82,7 +81,7 @@ async def read_again(request: DashboardRequest, upload: Upload, form: Form) -> w
 
 async def _preview(request: DashboardRequest, upload: Upload, mapping: ColumnMapping) -> None:
     """Raises MappingRefused, InvalidEntry."""
-    wish = Wish(
+    wish = ImportRequest(
         scope=request.scope,
         content_type_slug=mapping.type_slug,
         import_id=upload.id,
@@ -113,7 +112,7 @@ async def _proposed(
 
 
 def _mapping_of(kept: Previewed) -> ColumnMapping:
-    wish = kept.wish
+    wish = kept.request
     return ColumnMapping(
         type_slug=wish.content_type_slug,
         language=wish.options.language,

@@ -13,7 +13,7 @@ from read_side import browsing
 from read_side.content_types import content_types
 from write_side.domain.identity import BASE_LANGUAGE
 from write_side.domain.locales import supported_locales
-from write_side.imports.files import DELIMITERS, ENCODINGS, Choice
+from write_side.imports.table import DELIMITERS, ENCODINGS, Choice
 
 Options = Sequence[tuple[str, str]]
 

@@ -14,7 +14,7 @@ from api.dashboard.page_handlers import CSRF, CSRF_HEADER
 from api.dashboard.security import check_csrf_token
 from api.errors import BadRequest, SlowClient
 from api.rest.request_body import SLOWEST
-from write_side.imports.files import LIMITS
+from write_side.imports.table import LIMITS
 
 FILE = "file"
 MAX_NAME = 1_000

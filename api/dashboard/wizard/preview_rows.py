@@ -58,7 +58,7 @@ class LineReader:
         self._references = {f.slug for f in content_type.value_fields if f.spec.refers_to}
         self._own: dict[str, int] = {}
         self._fields: dict[str, int] = {}
-        for column, target in enumerate(kept.wish.targets):
+        for column, target in enumerate(kept.request.targets):
             if target != NOTHING:
                 (self._own if target in OWN else self._fields)[target] = column
         self._first = _first_rows(kept.preview.rows)

@@ -17,7 +17,7 @@ from api.dashboard.wizard.wizard_steps import result_link, show_step, wait_until
 from write_side.domain.content_type import ContentType
 from write_side.imports import uploads
 from write_side.imports.columns import MappingRefused
-from write_side.imports.job import Changed, run_import
+from write_side.imports.importer import Changed, run_import
 from write_side.imports.preview import Difference
 from write_side.imports.uploads import Previewed, Upload
 from write_side.store.conflicts import StoreUnavailable
@@ -65,14 +65,14 @@ async def run(request: DashboardRequest, upload: Upload, form: Form) -> web.Stre
         return await _show(request, upload, kept, 422)
     try:
         done = await run_import(
-            repository, upload.table, kept.wish, request.actor, kept.preview, request.request_id
+            repository, upload.table, kept.request, request.actor, kept.preview, request.request_id
         )
     except MappingRefused:
         # The content type's fields have changed; the page of the columns shows which.
         return _to_columns(request)
     if isinstance(done, Changed):
-        now = Previewed(kept.wish, done.preview)
-        await uploads.keep_preview(repository, scope, upload.id, now.wish, now.preview)
+        now = Previewed(kept.request, done.preview)
+        await uploads.keep_preview(repository, scope, upload.id, now.request, now.preview)
         return await _show(
             request, upload, now, 409, problem=_CHANGED, differences=done.differences
         )
@@ -97,7 +97,7 @@ async def _show(
     differences: Sequence[Difference] = (),
 ) -> web.StreamResponse:
     """``problem``: why nothing was imported; ``differences`` from the preview shown before."""
-    query, wish, rows = request.query, kept.wish, kept.preview.rows
+    query, wish, rows = request.query, kept.request, kept.preview.rows
     counts, entries = kept.preview.counts, preview_summary.entry_counts(rows)
     content_type = await request.repository.fresh_content_type(
         request.scope, wish.content_type_slug

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from api.dashboard.templates import count
-from write_side.imports.guard import guard
+from write_side.imports.escapes import guard
 from write_side.imports.preview import Counts, Preview, PreviewRow
 
 

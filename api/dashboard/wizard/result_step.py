@@ -10,9 +10,9 @@ from api.dashboard.page_handlers import EDIT, Form, redirect, show
 from api.dashboard.table_pages import ROWS, Paging, one_of, page_number, tabs
 from api.dashboard.wizard import wizard_steps
 from api.dashboard.wizard.wizard_steps import requested_report, result_link
+from api.import_result import result_of_report
 from read_side.browsing import import_runs
 from write_side.imports.report import Report, revert_import
-from write_side.imports.told import told_of_report
 
 RESULT_ROWS = 50
 OUTCOMES = (
@@ -62,7 +62,7 @@ async def show_result(request: DashboardRequest) -> web.StreamResponse:
 
 async def result_as_json(request: DashboardRequest) -> web.StreamResponse:
     """The report that ``contentlog import --json`` prints."""
-    body = _JSON.encode(told_of_report(await requested_report(request)))
+    body = _JSON.encode(result_of_report(await requested_report(request)))
     return web.Response(body=body, content_type="application/json", charset="utf-8")
 
 

@@ -11,7 +11,7 @@ from api.dashboard.wizard.multipart_form import FileForm, read_file_form
 from api.dashboard.wizard.wizard_steps import RECEIVING, show_step
 from write_side.domain.identity import BASE_LANGUAGE
 from write_side.domain.locales import supported_locales
-from write_side.imports.files import LIMITS, FileRefused
+from write_side.imports.table import LIMITS, FileRefused
 from write_side.imports.uploads import keep_upload
 
 

@@ -18,7 +18,7 @@ from tests.integration.projector.given import Given, rows
 from write_side import commands as c
 from write_side.domain.identity import Scope, new_id
 from write_side.imports import uploads
-from write_side.imports.files import Limits
+from write_side.imports.table import Limits
 from write_side.repository import Repository
 
 FILE = csv("Title,Body", "A title,A text")
@@ -111,7 +111,7 @@ def _part(boundary: str, disposition: str, content: bytes) -> bytes:
 async def test_an_unusable_file_is_refused_on_the_page(server: Server, browser: Browser) -> None:
     wizard = Wizard(browser)
     for name, document, said in (
-        ("posts.txt", FILE, "posts.txt is no CSV or .xlsx file by its name"),
+        ("posts.txt", FILE, "posts.txt has an unsupported file type; expected .csv or .xlsx"),
         ("posts.xlsx", FILE, "posts.xlsx"),
         ("posts.csv", b"", "posts.csv"),
         ("<b>.csv", b"\0\0", "&lt;b&gt;.csv"),

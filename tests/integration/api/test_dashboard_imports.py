@@ -142,7 +142,7 @@ async def test_changes_since_the_preview_are_shown_for_confirmation(
     await acme.entry("new")
     answer = await wizard.run(import_id)
     assert answer.status == 409
-    assert "an entry with the slug &#39;new&#39; has been made meanwhile" in answer.text
+    assert "an entry with the slug &#39;new&#39; has been created since" in answer.text
     assert 'disabled aria-describedby="hindrance"' in answer.text, "nothing is left to import"
     assert (await wizard.page(import_id)).status == 404
 

@@ -6,7 +6,7 @@ import re
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 
-from write_side.imports.files import Epoch
+from write_side.imports.table import Epoch
 
 _MILLISECONDS = 86_400_000
 _DAY_ZERO: dict[Epoch, date] = {1900: date(1899, 12, 30), 1904: date(1904, 1, 1)}

@@ -17,7 +17,7 @@
 -- appended; the events of all others follow the first in order:
 --
 --   replayed    it was appended before: position, number of events and digest
---   stale       a stream or a content type has moved on
+--   stale       a stream or a content type has moved on, or an import has priority over the command
 --   id_taken    an entry has, or had, this id: which of the command's claims, counted from 1
 --   slug_taken  an entry has this slug: which of the command's claims, counted from 1
 --   plan_limit  the quota and its bound
@@ -117,8 +117,13 @@ BEGIN
         ) AS t;
         FOR n, outcome, detail IN
             SELECT DISTINCT t.command, 'stale', '' FROM unnest(type_checks) AS t
-            WHERE t.content_type_id || ':' || t.version <> ALL (coalesce(had, '{}'))
-              AND t.command <> ALL (refused)
+            WHERE t.command <> ALL (refused)
+              AND (t.content_type_id || ':' || t.version <> ALL (coalesce(had, '{}'))
+                   -- An import has priority over changes of entries of its type; its own append is
+                   -- staged.
+                   OR staged IS NULL AND (commands[t.command]).version > 1
+                      AND NOT pg_try_advisory_xact_lock_shared(
+                          hashtextextended(t.content_type_id::text, 0)))
         LOOP
             IF alone THEN
                 RAISE EXCEPTION '%', outcome USING ERRCODE = 'CL001', DETAIL = detail;

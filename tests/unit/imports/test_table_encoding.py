@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from write_side.imports.files import Row, Table, Trouble
-from write_side.imports.packing import CELLS, packed, unpacked
+from write_side.imports.table import Row, Table, Trouble
+from write_side.imports.table_encoding import CHUNK_CELLS, decode_table, encode_table
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(0, 0), (1, 1), (70, 500), (2_000, 12)])
@@ -20,10 +20,10 @@ def test_a_table_comes_as_it_was_in_pieces_of_a_bounded_number_of_cells(
         texts=tuple((n, m) for n in range(rows) for m in range(columns)),
         troubles=(Trouble(2, 0, "is an error"),),
     )
-    found = packed(table)
-    assert unpacked(found) == table
+    found = encode_table(table)
+    assert decode_table(found) == table
     assert len(msgspec.msgpack.encode(found.table)) < 10_000
     for piece in found.rows:
         decoded = msgspec.msgpack.decode(piece, type=list[Row])
-        assert sum(len(row.cells) for row in decoded) <= CELLS
-    assert all(len(msgspec.msgpack.decode(piece)) <= CELLS for piece in found.texts)
+        assert sum(len(row.cells) for row in decoded) <= CHUNK_CELLS
+    assert all(len(msgspec.msgpack.decode(piece)) <= CHUNK_CELLS for piece in found.texts)

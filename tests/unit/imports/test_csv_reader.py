@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from write_side.domain.entry import MAX_BYTES
-from write_side.imports.delimited import delimited_table
-from write_side.imports.files import LIMITS, NO_CHOICE, Choice, FileRefused, Limits, Table
-from write_side.imports.guard import guard
+from write_side.imports.csv_reader import read_csv
+from write_side.imports.escapes import guard
+from write_side.imports.table import LIMITS, NO_CHOICE, Choice, FileRefused, Limits, Table
 
 
 def table(document: bytes, choice: Choice = NO_CHOICE, limits: Limits = LIMITS) -> Table:
-    return delimited_table(document, "x.csv", choice, limits)
+    return read_csv(document, "x.csv", choice, limits)
 
 
 def cells(read: Table) -> list[tuple[str, ...]]:
@@ -88,9 +88,12 @@ def test_damaged_utf8_is_no_other_encoding() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('A\n\n"x\n\ny"\n"open\n\n', "is no CSV in line 6: a quotation mark is opened and never"),
-        ('A,B\n"x"y,1\n', "is no CSV in line 2: after a closing quotation mark"),
-        ('sep=;\nA;B\n"x"y;1\n', "is no CSV in line 3: after a closing quotation mark"),
+        (
+            'A\n\n"x\n\ny"\n"open\n\n',
+            "is not valid CSV in line 6: a quotation mark is opened",
+        ),
+        ('A,B\n"x"y,1\n', "is not valid CSV in line 2: a closing quotation mark"),
+        ('sep=;\nA;B\n"x"y;1\n', "is not valid CSV in line 3: a closing quotation mark"),
         ("A\nxxxxxxxxxxx\n", "more than 10 characters in the row that begins in line 2"),
         ("A,B,C,D\n", "has more than 3 columns"),
         ("A\n1\n2\n3\n", "has more than 2 rows: split it"),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from write_side.imports.guard import guard, unguard
+from write_side.imports.escapes import guard, unguard
 
 TRIGGERS = "=+-@\t\r\n＝＋－＠"
 texts = st.text(alphabet=st.sampled_from(f"'{TRIGGERS} a1\"")) | st.text()

@@ -18,10 +18,10 @@ from tests.integration.write_side.importing import (
     create,
     entries,
     imported,
+    request_for,
     seen,
     table_of,
     values,
-    wish_of,
 )
 from write_side.commands import UpdateEntry
 from write_side.dispatch import execute
@@ -30,7 +30,7 @@ from write_side.domain.events import EntryCreated, EntryUpdated, ImportRecorded
 from write_side.domain.identity import Actor
 from write_side.domain.slugs import slug_hash
 from write_side.imports.check import Checked, check
-from write_side.imports.job import LONGEST_NOTE, Changed, run_import
+from write_side.imports.importer import LONGEST_NOTE, Changed, run_import
 from write_side.repository import Repository
 from write_side.store import appender
 from write_side.store.retention import delete_leftovers
@@ -84,34 +84,34 @@ async def test_what_is_wrong_with_a_row_is_seen_to_be_cut_where_it_is_long(
 
 async def test_what_was_agreed_to_is_imported(magazine: Repository) -> None:
     table = table_of(FILE)
-    wish = await wish_of(magazine, table)
+    request = await request_for(magazine, table)
     shown = await seen(magazine, table)
     await create(magazine, "topics", "Of no concern")
-    report = await run_import(magazine, table, wish, OPERATOR, shown)
+    report = await run_import(magazine, table, request, OPERATOR, shown)
     assert not isinstance(report, Changed)
     assert (report.created, report.by) == (2, "operator ann")
 
 
 async def test_what_has_changed_since_is_told_and_not_imported(magazine: Repository) -> None:
     table = table_of('Title,Body,About\nOne,x,"ada"\nTwo,x,sea\nThree,x,\n')
-    wish = await wish_of(magazine, table)
+    request = await request_for(magazine, table)
     shown = await seen(magazine, table)
     await create(magazine, "posts", "One")
     sea = (await entries(magazine, "sea", kind="topics"))["sea"]
     await update(magazine, sea, slug="ocean")
     head = await magazine.recorder.head()
-    changed = await run_import(magazine, table, wish, OPERATOR, shown)
+    changed = await run_import(magazine, table, request, OPERATOR, shown)
     assert isinstance(changed, Changed)
     assert [(each.number, each.before, each.after) for each in changed.differences] == [
         (2, "new", "skipped"),
         (3, "new", "error"),
     ]
-    assert changed.differences[0].why == "an entry with the slug 'one' has been made meanwhile"
+    assert changed.differences[0].why == "an entry with the slug 'one' has been created since"
     assert "About names no entry" in changed.differences[1].why
     assert await magazine.recorder.head() == head
     await update(magazine, sea, slug="sea")
     agreed = await seen(magazine, table)
-    report = await run_import(magazine, table, wish, OPERATOR, agreed)
+    report = await run_import(magazine, table, request, OPERATOR, agreed)
     assert not isinstance(report, Changed)
     assert (report.created, report.skipped) == (2, 1)
 
@@ -121,13 +121,13 @@ async def test_an_update_does_not_run_over_what_somebody_else_has_changed_since(
 ) -> None:
     await imported(magazine, FILE)
     table = table_of(FILE.replace("x,1", "y,1"))
-    wish = await wish_of(magazine, table, "i-2", update=True)
+    request = await request_for(magazine, table, "i-2", update=True)
     shown = await seen(magazine, table, import_id="i-2", update=True)
     one = (await entries(magazine, "one"))["one"]
     await update(magazine, one, fields=raw(cover='"hero"'))
     assert (await seen(magazine, table, import_id="i-2", update=True)).digest == shown.digest
     await update(magazine, one, fields=raw(body='"z"'))
-    changed = await run_import(magazine, table, wish, OPERATOR, shown)
+    changed = await run_import(magazine, table, request, OPERATOR, shown)
     assert isinstance(changed, Changed)
     assert changed.differences[0].why == "the entry, or what the row refers to, has changed"
 
@@ -151,7 +151,7 @@ async def test_what_changes_between_check_and_append_is_checked_again(
             await create(magazine, "posts", "Three")
         return checked
 
-    monkeypatch.setattr("write_side.imports.job.check", racing)
+    monkeypatch.setattr("write_side.imports.importer.check", racing)
     report = await imported(
         magazine, FILE.replace("x,1", "y,1") + "Three,x,3\n", "i-2", update=True
     )
@@ -165,18 +165,18 @@ async def test_what_is_sent_twice_at_once_has_one_report(
     magazine: Repository, monkeypatch: pytest.MonkeyPatch, is_shown: bool
 ) -> None:
     table = table_of(FILE)
-    wish = await wish_of(magazine, table)
+    request = await request_for(magazine, table)
     shown = await seen(magazine, table) if is_shown else None
     races = [1]
 
     async def racing(*args: Any) -> Checked:
         if races:
             races.pop()
-            await run_import(magazine, table, wish, OPERATOR, shown)
+            await run_import(magazine, table, request, OPERATOR, shown)
         return await check(*args)
 
-    monkeypatch.setattr("write_side.imports.job.check", racing)
-    report = await run_import(magazine, table, wish, OPERATOR, shown)
+    monkeypatch.setattr("write_side.imports.importer.check", racing)
+    report = await run_import(magazine, table, request, OPERATOR, shown)
     assert not isinstance(report, Changed)
     assert (report.created, report.replayed) == (2, True)
 
@@ -207,9 +207,9 @@ async def test_the_event_loop_serves_others_while_rows_are_checked(magazine: Rep
             turns += 1
 
     table = table_of("Title,Body,Views\n" + "".join(f"R {n},x,{n}\n" for n in range(2000)))
-    wish = await wish_of(magazine, table)
+    request = await request_for(magazine, table)
     counting = asyncio.create_task(count())
-    await check(magazine, table, wish)
+    await check(magazine, table, request)
     counting.cancel()
     assert turns > 10
 

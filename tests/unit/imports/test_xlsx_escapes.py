@@ -12,7 +12,7 @@ import xlsxwriter
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from write_side.imports.xstring import escaped, unescaped
+from write_side.imports.escapes import escaped, unescaped
 
 texts = st.text(alphabet=st.sampled_from("_xX005FfdD8cC\r\n\t\x00\x1f\uffff😀")) | st.text()
 

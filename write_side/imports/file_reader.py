@@ -1,4 +1,4 @@
-"""Files of strangers, read in a process of their own."""
+"""Reads each file in a process of its own, since files come from strangers."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from weakref import WeakKeyDictionary
 import msgspec
 import structlog
 
-from write_side.imports.files import LIMITS, NO_CHOICE, Choice, FileRefused, Limits, Table
-from write_side.imports.packing import unpacked
+from write_side.imports.table import LIMITS, NO_CHOICE, Choice, FileRefused, Limits, Table
+from write_side.imports.table_encoding import decode_table
 from write_side.imports.worker import TOO_MUCH, Answer, Task
 
 AT_ONCE = 2
-"""Workers of one process: as many memory limits may be in use at a time."""
+"""Workers of one process at a time: each may use the memory limit."""
 
 _ROOM = 16 * 1024**2
-"""What an answer may take beside the texts: five bytes for each of a million cells, and more."""
+"""Bytes of an answer in addition to the texts: five for each of a million cells, and more."""
 _NAME = 200
-_UNREADABLE = "cannot be read: open it in a spreadsheet program and save it anew as .xlsx or CSV"
+_UNREADABLE = "cannot be read: open it in a spreadsheet program and save it again as .xlsx or CSV"
 
 _STOPPED = (signal.SIGKILL, signal.SIGXCPU, signal.SIGALRM)
-"""By its own limits, or by a system that is short of memory."""
+"""By its own limits, or by a system that runs out of memory."""
 
 _log = structlog.get_logger("write_side.imports")
 _answers = msgspec.msgpack.Decoder(Answer)
@@ -39,9 +39,9 @@ _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKe
 async def read_file(
     document: bytes | Path, name: str, choice: Choice = NO_CHOICE, limits: Limits = LIMITS
 ) -> Table:
-    """The table in a CSV or .xlsx file, called ``name``. A path is read in place.
+    """The table in a CSV or .xlsx file with this name. A path is read in place.
 
-    Raises FileRefused: its text begins with the name and says what to do.
+    Raises FileRefused; its text begins with the name and says what to do.
     """
     name = "".join(char if char.isprintable() else "\ufffd" for char in name)[-_NAME:]
     task = Task(name, choice, limits)
@@ -51,14 +51,14 @@ async def read_file(
                 await asyncio.to_thread(_fill, file, document)
             answer = await _answer(file, task)
     if answer.table is not None:
-        return await asyncio.to_thread(unpacked, answer.table)
+        return await asyncio.to_thread(decode_table, answer.table)
     if answer.failure is not None:
         _log.error("a file could not be read", name=name, failure=answer.failure)
     raise FileRefused(f"{name} {answer.refusal or _UNREADABLE}")
 
 
 def _opened(document: bytes | Path, task: Task) -> BinaryIO:
-    """A file that the worker can seek in, empty where the document is in memory."""
+    """A seekable file for the worker, empty where the document is in memory."""
     if isinstance(document, bytes):
         size, limit = len(document), task.limits.upload_bytes
         if size > limit:
@@ -66,7 +66,7 @@ def _opened(document: bytes | Path, task: Task) -> BinaryIO:
         return tempfile.TemporaryFile()
     try:
         if not document.is_file():
-            raise FileRefused(f"{task.name} is no file that can be read")
+            raise FileRefused(f"{task.name}: no such file")
         return document.open("rb")
     except OSError as error:
         raise FileRefused(f"{task.name} cannot be read: {error.strerror}") from None
@@ -95,14 +95,14 @@ async def _answer(file: BinaryIO, task: Task) -> Answer:
     try:
         return _answers.decode(document)
     except msgspec.DecodeError as error:
-        return Answer(failure=f"the worker's answer is none: {error}")
+        return Answer(failure=f"the worker's answer cannot be decoded: {error}")
 
 
 @asynccontextmanager
 async def _worker(file: BinaryIO, task: Task) -> AsyncIterator[Process]:
-    """Killed at the latest when it is left, whatever happens in between.
+    """The worker is killed at the latest when the context is left.
 
-    It inherits neither the environment, where secrets are, nor any open file but its own.
+    It inherits neither the environment, which holds secrets, nor open files.
     """
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -122,7 +122,7 @@ async def _worker(file: BinaryIO, task: Task) -> AsyncIterator[Process]:
     finally:
         if process.returncode is None:
             process.kill()
-            # Waiting alone would go on for ever where more has been said than was read.
+            # wait() alone would never return if unread output is left.
             await process.communicate()
 
 

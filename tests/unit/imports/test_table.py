@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from write_side.imports.delimited import csv_table
-from write_side.imports.files import FileRefused
+from write_side.imports.csv_reader import csv_table
+from write_side.imports.table import FileRefused
 
 
 @pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
@@ -33,7 +33,7 @@ def test_two_thousand_rows_and_no_more() -> None:
         (b"", "has no headings"),
         (b" , \na,b\n", "has no headings"),
         (b"Title\n\x81\n", "is not in CP1252 .line 2, byte 7.: save it as"),
-        (b'Title\n"open\n', "is no CSV in line 2"),
+        (b'Title\n"open\n', "is not valid CSV in line 2"),
         (b"Title\na,b\n", "has more cells in row 2 than there are headings"),
     ],
 )

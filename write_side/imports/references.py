@@ -1,4 +1,4 @@
-"""What the cells of references and media name, looked up for a whole file at once."""
+"""The entries and media files that cells name, looked up for a whole file at once."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from msgspec import Raw, Struct
 from write_side.domain.cells import BadCell, listed, same
 from write_side.domain.definition import Field
 from write_side.domain.identity import Scope
-from write_side.domain.refusals import InvalidText
+from write_side.domain.refusals import InvalidText, UnknownReference
 from write_side.domain.text import NotJSON
 from write_side.domain.values import NULL, Target, is_null, json_of, targets
+from write_side.handlers.checks import check_file, check_reference
 from write_side.imports.rows import Bad, Cell, Draft, Names
 from write_side.media_library import media_files
 from write_side.repository import Repository
@@ -28,12 +29,12 @@ class Found(Struct, frozen=True):
     rows: tuple[str, ...] = ()
 
 
-class Targets(Struct, frozen=True):
-    """All that the names of a file may mean.
+class References(Struct, frozen=True):
+    """What the names in a file can refer to.
 
-    ``types``: entry id → slug of its type. ``by_slug``: the slugs that a field may point at, by the
-    types it takes. ``own``: slug → entry id of those of the file's rows that are no entries yet,
-    which are of type ``own_type``. ``files``: id or URL → ids of media files.
+    ``types``: entry id → slug of its type. ``by_slug``: allowed types of a field → slug → entries.
+    ``own``: slug → entry id of the file's rows that are not entries yet; they are of type
+    ``own_type``. ``files``: id or URL → ids of media files.
     """
 
     types: Mapping[str, str]
@@ -43,13 +44,13 @@ class Targets(Struct, frozen=True):
     files: Mapping[str, list[str]]
 
     def value_of(self, cell: Cell, held: Raw = NULL) -> Found:
-        """What a cell that is not blank says. Raises BadCell.
+        """The value of a cell that is not blank. Raises BadCell.
 
-        ``held``: the entry's value. What it refers to already is accepted, though it may be gone,
-        and so is a value that could not be given anew.
+        ``held``: the entry's value. A reference that it already holds is accepted even if its
+        target is gone, and so is a value that is no longer valid.
         """
         if isinstance(cell.value, Bad):
-            return Found(_held_all_the_same(cell, held, cell.value.reason))
+            return Found(_unchanged(cell, held, cell.value.reason))
         if isinstance(cell.value, Names):
             kept = _ids_in(held)
             found = [self._named(cell.field, name, kept) for name in cell.value.names]
@@ -66,31 +67,26 @@ class Targets(Struct, frozen=True):
         return name, (self._entry if field.spec.refers_to == "entry" else self._file)(field, name)
 
     def _check_inner(self, field: Field, value: Raw, held: Raw) -> None:
-        """What a repeater refers to, which it does by id alone."""
+        """A repeater refers by id alone."""
         kept = {target.held_as for target in _inner(field, held)}
         for target in _inner(field, value):
             if target.held_as not in kept:
-                self._check(target)
+                self._check(target, f"{target.path} refers to {target.id!r}, ")
 
-    def _check(self, target: Target) -> None:
-        refers = f"{target.path} refers to {target.id!r}, which"
-        if not target.is_entry:
-            if target.id not in self.files.get(target.id, ()):
-                raise BadCell(f"{refers} is the id of no file of the media library")
-        elif target.id not in self.types:
-            raise BadCell(f"{refers} is the id of no entry")
-        else:
-            self._check_type(target.field, target.id, f"{refers} ")
-
-    def _check_type(self, field: Field, entry_id: str, inside: str = "") -> None:
-        if field.to and self.types[entry_id] not in field.to:
-            found = self.types[entry_id]
-            raise BadCell(f"{inside}is an entry of type {found}, not {_or(field.to)}")
+    def _check(self, target: Target, before: str = "is ") -> None:
+        """Checks as the handlers do. ``before``: what the note says before the reason."""
+        try:
+            if target.is_entry:
+                check_reference(target, self.types)
+            else:
+                check_file(target, self.files.get(target.id, ()))
+        except UnknownReference as refused:
+            raise BadCell(f"{before}{refused.why}") from None
 
     def _entry(self, field: Field, name: str) -> str:
         """Ids come first, then slugs among the allowed types (readings)."""
         if name in self.types:
-            self._check_type(field, name)
+            self._check(Target(field.slug, field, name))
             return name
         found = {entry for entry, _ in self.by_slug[field.to].get(name, [])}
         if name in self.own and (not field.to or self.own_type in field.to):
@@ -118,9 +114,8 @@ async def look_up(
     scope: Scope,
     language: str,
     repository: Repository,
-) -> Targets:
-    """One query for all ids, one for all files, one or two for each set of types that fields
-    take."""
+) -> References:
+    """Makes one query for all ids, one for all files, and one or two per set of allowed types."""
     names: dict[tuple[str, ...], set[str]] = {}
     ids: set[str] = set()
     has_media = False
@@ -140,7 +135,7 @@ async def look_up(
         for to, found in names.items()
     }
     files = await _files(scope, repository) if has_media else {}
-    return Targets(types, by_slug, own, own_type, files)
+    return References(types, by_slug, own, own_type, files)
 
 
 async def _by_slug(
@@ -152,24 +147,27 @@ async def _by_slug(
     language: str,
     repository: Repository,
 ) -> dict[str, list[tuple[str, str]]]:
-    """In the import's language, and in all others what that has not."""
+    """In the import's language; the slugs it does not have, in all others."""
     found = await repository.entries_by_slug(scope, to, language, names)
     lacking = names - found.keys() - (own.keys() if not to or own_type in to else set())
     return found | (await repository.entries_by_slug(scope, to, None, lacking) if lacking else {})
 
 
-def _held_all_the_same(cell: Cell, held: Raw, reason: str) -> Raw:
-    """The entry's value where the cell says just that, such as an option that was removed."""
+def _unchanged(cell: Cell, held: Raw, reason: str) -> Raw:
+    """The entry's value where the cell says the same, such as an option that was removed since.
+
+    Raises BadCell with the reason where it does not.
+    """
     field = cell.field
     if is_null(held) or not (field.options or field.fields):
         raise BadCell(reason)
     try:
-        # As it is first: an option may have blanks around it.
-        as_it_is = bool(field.options) and bytes(held) == bytes(json_of(cell.text))
-        said = held if as_it_is else field.spec.read_cell(field, cell.text)
+        # The text as it is comes first: an option may have white space around it.
+        is_exact = bool(field.options) and bytes(held) == bytes(json_of(cell.text))
+        value = held if is_exact else field.spec.read_cell(field, cell.text)
     except (NotJSON, InvalidText, UnicodeEncodeError):
         raise BadCell(reason) from None
-    if not same(field, said, held):
+    if not same(field, value, held):
         raise BadCell(reason)
     return held
 

@@ -1,13 +1,13 @@
-"""What a file is, by its first bytes and its name: the two must agree."""
+"""The type of a file, by its first bytes and its name: the two must agree."""
 
 from __future__ import annotations
 
 import re
 from typing import Literal
 
-from write_side.imports.files import FileRefused
+from write_side.imports.table import FileRefused
 
-Kind = Literal["csv", "xlsx"]
+FileType = Literal["csv", "xlsx"]
 HEAD_BYTES = 4096
 
 _EXPORT = "open it in a spreadsheet program and save it as .xlsx or «CSV UTF-8»"
@@ -33,22 +33,22 @@ _HTML = re.compile(
 )
 
 
-def kind_of(head: bytes, name: str) -> Kind:
+def file_type(head: bytes, name: str) -> FileType:
     """Raises FileRefused with what follows the file's name."""
     extension = name.rpartition(".")[2].lower() if "." in name else ""
     for signature, reason in _SIGNATURES:
         if head.startswith(signature):
             raise FileRefused(reason)
     if _HTML.match(head):
-        raise FileRefused(f"is a web page or XML, whatever its name says: {_EXPORT}")
+        raise FileRefused(f"is a web page or XML: {_EXPORT}")
     if head.startswith(b"PK"):
         return _named("xlsx", extension, "is a workbook: rename it to end in .xlsx")
     return _named("csv", extension, "is text, not a workbook: rename it to end in .csv")
 
 
-def _named(kind: Kind, extension: str, otherwise: str) -> Kind:
+def _named(found: FileType, extension: str, otherwise: str) -> FileType:
     if extension not in ("csv", "xlsx"):
-        raise FileRefused(f"is no CSV or .xlsx file by its name: {_EXPORT}")
-    if extension != kind:
+        raise FileRefused(f"has an unsupported file type; expected .csv or .xlsx: {_EXPORT}")
+    if extension != found:
         raise FileRefused(otherwise)
-    return kind
+    return found

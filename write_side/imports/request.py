@@ -1,4 +1,4 @@
-"""What is wished of a file: where its rows shall go, and how."""
+"""What an import is asked to do with a file: where its rows go, and how."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from msgspec import Struct
 from write_side.domain.identity import BASE_LANGUAGE, Scope, derived_id
 
 
-class Options(Struct, frozen=True, rename="camel"):
+class Options(Struct, frozen=True):
     """``update``: rows whose slug exists change that entry. ``ready_only``: where rows have
     errors, the others are imported."""
 
@@ -16,8 +16,8 @@ class Options(Struct, frozen=True, rename="camel"):
     ready_only: bool = False
 
 
-class Wish(Struct, frozen=True):
-    """``targets``: what each column is mapped to. The import id makes it happen once."""
+class ImportRequest(Struct, frozen=True):
+    """``targets``: what each column is mapped to. An import id takes effect once."""
 
     scope: Scope
     content_type_slug: str
@@ -26,5 +26,5 @@ class Wish(Struct, frozen=True):
     options: Options = Options()
 
     def entry_id(self, slug: str) -> str:
-        """The same for the same row of the same import."""
+        """The same id for the same row of the same import."""
         return derived_id(self.import_id, slug)

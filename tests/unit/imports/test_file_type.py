@@ -7,7 +7,7 @@ import io
 import pytest
 
 from tests.workbooks import PARTS, workbook
-from write_side.imports.files import LIMITS, NO_CHOICE
+from write_side.imports.table import LIMITS, NO_CHOICE
 from write_side.imports.worker import Task, answer_to
 
 
@@ -22,9 +22,9 @@ def refusal(document: bytes, name: str) -> str:
     [
         (b"Title\na\n", "a.xlsx", "is text, not a workbook: rename it to end in .csv"),
         (workbook(), "a.CSV", "is a workbook: rename it to end in .xlsx"),
-        (b"Title\na\n", "a.txt", "is no CSV or .xlsx file by its name"),
-        (b"Title\na\n", "csv", "is no CSV or .xlsx file by its name"),
-        (workbook(), "a.xls", "is no CSV or .xlsx file by its name"),
+        (b"Title\na\n", "a.txt", "has an unsupported file type; expected .csv or .xlsx"),
+        (b"Title\na\n", "csv", "has an unsupported file type; expected .csv or .xlsx"),
+        (workbook(), "a.xls", "has an unsupported file type; expected .csv or .xlsx"),
         (
             b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600),
             "a.xlsx",
@@ -36,7 +36,7 @@ def refusal(document: bytes, name: str) -> str:
         (b"<html><table><tr><td>Title", "a.xls", "is a web page"),
         (b"\xef\xbb\xbf\r\n<!DOCTYPE html>", "a.csv", "is a web page or XML"),
         (b'<?xml version="1.0"?><?mso-application progid="Excel.Sheet"?>', "a.xlsx", "or XML"),
-        (b"\0\1\2\3", "a.csv", "is no text: there is a zero byte in line 1"),
+        (b"\0\1\2\3", "a.csv", "is not text: line 1 has a zero byte"),
         (b"PK\x05\x06" + bytes(18), "a.xlsx", "is a zip archive"),
     ],
 )
