@@ -13,9 +13,10 @@ from write_side.domain.definition import Field, Option
 from write_side.domain.entry import Entry
 from write_side.domain.events import ContentTypeCreated
 from write_side.domain.identity import Actor, Scope, new_id
+from write_side.imports.check import preview_row
 from write_side.imports.columns import columns_of, matched
 from write_side.imports.csv_reader import csv_table
-from write_side.imports.dry_run import Basis, Outcome, Room, dry_run, preview_row
+from write_side.imports.dry_run import Basis, Outcome, Room, dry_run
 from write_side.imports.preview import PreviewRow
 from write_side.imports.references import References
 from write_side.imports.request import ImportRequest, Options

@@ -11,9 +11,10 @@ from msgspec import Struct
 
 from write_side.domain.content_type import ContentType
 from write_side.domain.identity import Actor
+from write_side.domain.values import NULL
 from write_side.handlers.checks import check_locale
 from write_side.imports.columns import columns_of
-from write_side.imports.dry_run import Basis, Outcome, Room, dry_run, preview_row
+from write_side.imports.dry_run import Basis, Outcome, Room, dry_run
 from write_side.imports.preview import Preview, PreviewRow, counted
 from write_side.imports.references import look_up
 from write_side.imports.request import ImportRequest
@@ -91,3 +92,35 @@ def _digest(table: Table, request: ImportRequest, rows: Sequence[PreviewRow]) ->
     for part in (head, *encoded.rows, *encoded.texts):
         digest.update(len(part).to_bytes(8, "big") + part)
     return digest.hexdigest()
+
+
+def preview_row(outcome: Outcome) -> PreviewRow:
+    draft = outcome.draft
+    is_made = outcome.after is not None and outcome.state != "error"
+    return PreviewRow(
+        number=draft.number,
+        state=outcome.state,
+        title=draft.title,
+        slug=draft.slug,
+        status=outcome.after.status if outcome.after else "",
+        entry_id=outcome.entry_id if is_made or outcome.state == "skipped" else None,
+        changed=outcome.changed,
+        notes=tuple(outcome.notes),
+        digest=_row_digest(outcome),
+    )
+
+
+def _row_digest(outcome: Outcome) -> str:
+    """Of all that the row does, and of what it overwrites."""
+    before = outcome.before.fields if outcome.before else {}
+    content = (
+        outcome.state,
+        outcome.entry_id,
+        outcome.draft.title,
+        outcome.draft.slug,
+        outcome.after.status if outcome.after else "",
+        outcome.changed and outcome.before and (outcome.before.title, outcome.before.status),
+        [(slug, before.get(slug, NULL), value) for slug, value in outcome.values.items()],
+        outcome.notes,
+    )
+    return hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:16]

@@ -7,10 +7,8 @@ theirs, and where only ready rows are imported, on their being ready.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 
-import msgspec
 from msgspec import UNSET, Raw, Struct, field
 
 from write_side.commands import CreateEntry, UpdateEntry
@@ -23,7 +21,7 @@ from write_side.domain.refusals import InvalidEntry, InvalidText, MissingFields,
 from write_side.domain.values import NULL, is_empty, is_null
 from write_side.handlers.checks import refusals, unmet
 from write_side.handlers.entries import creation_event, update_event
-from write_side.imports.preview import Note, PreviewRow, Severity, State
+from write_side.imports.preview import Note, Severity, State
 from write_side.imports.references import References
 from write_side.imports.request import ImportRequest
 from write_side.imports.rows import Cell, Draft
@@ -291,35 +289,3 @@ def _dangling(
 def _may_provide(outcome: Outcome) -> bool:
     """A new row with errors fails in every round; an update may be a new row in the next one."""
     return not outcome.failed or outcome.before is not None
-
-
-def preview_row(outcome: Outcome) -> PreviewRow:
-    draft = outcome.draft
-    is_made = outcome.after is not None and outcome.state != "error"
-    return PreviewRow(
-        number=draft.number,
-        state=outcome.state,
-        title=draft.title,
-        slug=draft.slug,
-        status=outcome.after.status if outcome.after else "",
-        entry_id=outcome.entry_id if is_made or outcome.state == "skipped" else None,
-        changed=outcome.changed,
-        notes=tuple(outcome.notes),
-        digest=_digest(outcome),
-    )
-
-
-def _digest(outcome: Outcome) -> str:
-    """Of all that the row does, and of what it overwrites."""
-    before = outcome.before.fields if outcome.before else {}
-    content = (
-        outcome.state,
-        outcome.entry_id,
-        outcome.draft.title,
-        outcome.draft.slug,
-        outcome.after.status if outcome.after else "",
-        outcome.changed and outcome.before and (outcome.before.title, outcome.before.status),
-        [(slug, before.get(slug, NULL), value) for slug, value in outcome.values.items()],
-        outcome.notes,
-    )
-    return hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:16]

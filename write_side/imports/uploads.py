@@ -1,4 +1,4 @@
-"""Uploaded files that are not imported yet, stored beside the events: API processes keep no state.
+"""Uploaded files that are not imported yet, stored in the event store's database.
 
 An upload belongs to a workspace and environment. It is kept for a day, and of each workspace the
 newest 20 uploads and 128 MB.
