@@ -9,11 +9,11 @@ from datetime import UTC, datetime, timedelta
 from msgspec import Struct
 
 from api.errors import BadRequest
+from write_side.domain.events import STATUSES
 from write_side.domain.identity import BASE_LANGUAGE, ENVIRONMENTS, PRODUCTION
 from write_side.domain.locales import supported_locales
 from write_side.domain.values import is_iso_datetime
 
-STATUSES = ("published", "draft", "archived")
 MAX_LIMIT = 100
 # The largest whole number that every JSON reader holds exactly; beyond it is as empty as there.
 MAX_OFFSET = 2**53 - 1

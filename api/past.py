@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from datetime import datetime
 
-import msgspec
 from msgspec import Raw, Struct
 
 from api.context import Service
 from read_side.entries import EntryRow
 from read_side.past import holder
-from read_side.rendering import Renderer, Shape, Stage, Texts
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
+from write_side.domain.events import Translation
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import UnknownEntry
+from write_side.domain.rendering import Renderer
 from write_side.history import UNBOUNDED, Allowance, content_type_at, entry_at
 
 
@@ -72,12 +72,8 @@ async def entry_of_id(
 
 def rendered(entry: Entry, content_type: ContentType, locale: str) -> EntryRow:
     """An entry of the log as the read model would serve it, under this version of its type."""
-    renderer = Renderer(
-        msgspec.convert(content_type.fields, tuple[Shape, ...], from_attributes=True),
-        msgspec.convert(content_type.stages, tuple[Stage, ...], from_attributes=True),
-    )
-    translation = entry.translations.get(locale)
-    texts = Texts() if translation is None else Texts(translation.title, translation.fields)
+    renderer = Renderer(content_type.fields, content_type.stages)
+    texts = entry.translations.get(locale, Translation())
     return EntryRow(
         id=entry.id,
         title=texts.title or entry.title,

@@ -1,27 +1,16 @@
-"""The bodies of the content type endpoints (interface.md, «HTTP besides the specification»)."""
+"""The bodies of the content type endpoints (interface.md, «HTTP besides the specification»).
+
+They are Structs apart from the domain's: those leave defaults out and refuse unknown keys, and so
+would say in OpenAPI that most properties are optional and that none will ever be added.
+"""
 
 from __future__ import annotations
-
-from typing import Literal
 
 import msgspec
 
 from api.wire import Wire, timestamp
 from read_side.content_types import ContentTypeRow
-
-FieldType = Literal[
-    "text",
-    "rich_text",
-    "number",
-    "boolean",
-    "datetime",
-    "select",
-    "reference",
-    "media",
-    "json",
-    "repeater",
-    "section",
-]
+from write_side.domain.definition import FieldType
 
 
 class Option(Wire, frozen=True):
@@ -30,8 +19,8 @@ class Option(Wire, frozen=True):
 
 
 class TypeField(Wire, frozen=True):
-    """One of a content type's fields, with every property whatever its type. A section only lays
-    out the editor: it is listed, and never among an entry's fields."""
+    """A field, with every property for every type. A section only lays out the editor: it is
+    listed here and never holds a value."""
 
     slug: str
     name: str

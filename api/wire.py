@@ -8,10 +8,9 @@ import msgspec
 from msgspec import Raw, Struct
 
 from read_side.entries import EntryRow
-from read_side.rendering import Renderer, Shape
 from write_side.dispatch import Executed
-from write_side.domain.content_type import ContentType
 from write_side.domain.events import EntryCreated
+from write_side.domain.rendering import Renderer
 
 encode = msgspec.json.Encoder().encode
 _WITH_FRACTION = len('"2026-01-31T09:30:00.123000Z"')
@@ -117,7 +116,8 @@ class CreatedBody(Wire, frozen=True):
 
 
 def timestamp(time: datetime) -> str:
-    """ISO 8601 in UTC, always with milliseconds. The time must be in UTC, cut to milliseconds."""
+    """ISO 8601 in UTC, always with milliseconds. The time must be in UTC; what is below a
+    millisecond is cut off."""
     # The encoder is four times as fast as isoformat, and every entry has three of these. It
     # gives a quoted text with six digits of a fraction, or with none.
     text = encode(time).decode()
@@ -188,7 +188,7 @@ def created(executed: Executed) -> CreatedEntry:
         event.slug,
         event.status,
         TypeReference(content_type.id, content_type.name, content_type.slug),
-        Raw(_renderer(content_type).render(event.fields)),
+        Raw(Renderer(content_type.fields).render(event.fields)),
         timestamp(event.at),
         timestamp(event.at),
     )
@@ -199,7 +199,3 @@ def _type_of(row: EntryRow) -> TypeReference:
     assert row.type_name is not None
     assert row.type_slug is not None
     return TypeReference(row.type_id, row.type_name, row.type_slug)
-
-
-def _renderer(content_type: ContentType) -> Renderer:
-    return Renderer(msgspec.convert(content_type.fields, tuple[Shape, ...], from_attributes=True))

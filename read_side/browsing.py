@@ -12,11 +12,12 @@ from uuid import UUID
 import msgspec
 from msgspec import Raw, Struct
 
-from read_side.content_types import FieldRow
 from read_side.pool import Pool, fetch
 from read_side.refusals import EntryNotFound
-from read_side.rendering import Renderer, Texts, stored_values
 from read_side.statements import statement
+from write_side.domain.definition import Field
+from write_side.domain.events import Translation
+from write_side.domain.rendering import Renderer, stored_values
 
 _BROWSE = statement("browse")
 _BROWSE_OF_TYPE = statement("browse_of_type")
@@ -77,7 +78,7 @@ class Looked(Struct, frozen=True):
     type_slug: str
     type_name: str
     version: int
-    definition: tuple[FieldRow, ...]
+    definition: tuple[Field, ...]
     fields: dict[str, Raw]
     locales: list[str]
 
@@ -133,8 +134,8 @@ async def browse(
     return Found(rows, records[0]["total"], records[0]["looked"])
 
 
-_FIELDS = msgspec.json.Decoder(tuple[FieldRow, ...])
-_TRANSLATIONS = msgspec.json.Decoder(dict[str, Texts])
+_FIELDS = msgspec.json.Decoder(tuple[Field, ...])
+_TRANSLATIONS = msgspec.json.Decoder(dict[str, Translation])
 
 
 async def look_at(

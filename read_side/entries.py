@@ -12,8 +12,9 @@ from msgspec.structs import replace
 
 from read_side.pool import Pool, fetch
 from read_side.refusals import EntryNotFound, TypeNotFound
-from read_side.rendering import Renderer, Texts, stored_values
 from read_side.statements import statement
+from write_side.domain.events import Translation
+from write_side.domain.rendering import Renderer, stored_values
 
 _LIST = statement("list_of_type")
 _DEEP_LIST = statement("deep_list_of_type")
@@ -163,7 +164,7 @@ def _row(record: Any, locale: str, *, typed: bool = False) -> EntryRow:
     )
 
 
-_TRANSLATIONS = msgspec.json.Decoder(dict[str, Texts])
+_TRANSLATIONS = msgspec.json.Decoder(dict[str, Translation])
 
 
 def _rendered_anew(record: Any, locale: str) -> tuple[str, Raw | None, Raw]:

@@ -12,20 +12,19 @@ from collections.abc import AsyncIterator, Collection, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-import msgspec
 from msgspec import Raw, Struct
 
 from read_side.content_types import ContentTypeRow, content_type
 from read_side.pool import Pool, fetch
-from read_side.rendering import Renderer, Shape, stored_values
 from read_side.statements import statement
+from write_side.domain.events import STATUSES
+from write_side.domain.rendering import Renderer, stored_values
 
 LIMIT = 5_000
 """The newest so many are exported (§4.6)."""
 PAGE = 500
 PAGE_BYTES = 4 * 1024 * 1024
 """Bounds what is in memory: a page ends with the entry that passes it."""
-STATUSES = ("draft", "published", "archived")
 
 _PAGE = statement("export_page")
 _TARGETS = statement("export_targets")
@@ -103,8 +102,7 @@ class Export:
 
     async def pages(self, limit: int = LIMIT) -> AsyncIterator[list[ExportRow]]:
         """The entries, newest first, up to ``limit`` of them; no page is empty."""
-        shapes = msgspec.convert(self.content_type.fields, tuple[Shape, ...], from_attributes=True)
-        renderer = Renderer(shapes)
+        renderer = Renderer(self.content_type.fields)
         left, size = limit, PAGE
         after: tuple[datetime, int] = (_END_OF_TIME, 0)
         while left > 0:

@@ -32,7 +32,8 @@ from write_side.domain.events import (
     WorkspaceCreated,
 )
 from write_side.domain.identity import ENVIRONMENTS, PRODUCTION
-from write_side.store.append import CONTENT_TYPES, ENTRIES, slug_hash
+from write_side.domain.slugs import slug_hash
+from write_side.store.append import CONTENT_TYPES, ENTRIES
 from write_side.store.recorder import Pool
 
 Connection: TypeAlias = (

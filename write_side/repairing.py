@@ -19,7 +19,8 @@ from write_side.domain.identity import (
     key_stream,
     workspace_stream,
 )
-from write_side.store.append import ENTRIES, slug_hash
+from write_side.domain.slugs import slug_hash
+from write_side.store.append import ENTRIES
 from write_side.store.mapper import EventMapper
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"

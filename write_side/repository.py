@@ -35,6 +35,7 @@ from write_side.domain.identity import (
     workspace_stream,
 )
 from write_side.domain.refusals import UnknownContentType, UnknownEntry, UnknownWorkspace
+from write_side.domain.slugs import slug_hash
 from write_side.domain.workspace import (
     Key,
     Media,
@@ -45,7 +46,7 @@ from write_side.domain.workspace import (
 )
 from write_side.precedence import Precedence
 from write_side.slices import in_slices
-from write_side.store.append import Appended, slug_hash
+from write_side.store.append import Appended
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import Recorder
 from write_side.store.streams import Wanted, pages

@@ -9,8 +9,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from api.dashboard.pointing import POINTING, in_names
-from read_side.content_types import FieldRow
-from read_side.rendering import Stage
+from write_side.domain.definition import Field, Stage
 from write_side.domain.history import Change, FieldChange
 
 LONGEST = 400
@@ -36,7 +35,7 @@ class Step(Struct, frozen=True):
 
 def steps(
     changes: Iterable[Change],
-    fields: Iterable[FieldRow],
+    fields: Iterable[Field],
     stages: Iterable[Stage],
     pointed: Mapping[str, str],
 ) -> list[Step]:
@@ -57,7 +56,7 @@ def steps(
 
 def _difference(
     change: FieldChange,
-    fields: Mapping[str, FieldRow],
+    fields: Mapping[str, Field],
     stages: Mapping[str, str],
     pointed: Mapping[str, str],
 ) -> Difference:
@@ -74,7 +73,7 @@ def _difference(
     return Difference(name, locale, before, after)
 
 
-def values_of(changes: Iterable[Change], fields: Iterable[FieldRow]) -> Iterator[tuple[str, Raw]]:
+def values_of(changes: Iterable[Change], fields: Iterable[Field]) -> Iterator[tuple[str, Raw]]:
     """All values before and after, with the types of their fields."""
     kinds = {f"fields.{field.slug}": field.type for field in fields}
     for change in changes:

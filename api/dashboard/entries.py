@@ -6,7 +6,7 @@ from typing import Literal, cast
 
 from aiohttp import web
 
-from api.dashboard.filters import STATUSES, Chosen, chosen
+from api.dashboard.filters import Chosen, chosen
 from api.dashboard.pages import EDIT, show
 from api.dashboard.paging import ROWS, Paging, page_of
 from api.dashboard.visit import Visit
@@ -14,7 +14,8 @@ from api.export.answer import export_answer
 from read_side import export
 from read_side.browsing import SEARCHED, Browsed, browse
 from read_side.content_types import ContentTypeRow
-from read_side.rendering import Stage
+from write_side.domain.definition import Stage
+from write_side.domain.events import STATUSES
 from write_side.domain.identity import BASE_LANGUAGE
 
 

@@ -16,9 +16,9 @@ from api.dashboard.pointing import names_of
 from api.dashboard.values import Known, Shown, pointed_at, shown
 from api.dashboard.visit import Visit
 from read_side.browsing import Looked, look_at, media_files, titles
-from read_side.content_types import FieldRow, content_type
+from read_side.content_types import content_type
 from read_side.refusals import TypeNotFound
-from read_side.rendering import Stage
+from write_side.domain.definition import Field, Stage
 from write_side.history import Asked, histories
 
 CHANGES = 20
@@ -27,7 +27,7 @@ CHANGES = 20
 class Line(Struct, frozen=True):
     """A field and its value; a section is a heading among them."""
 
-    field: FieldRow
+    field: Field
     value: Shown | None
 
 

@@ -3,6 +3,8 @@ error: it is as if nothing had been chosen, and the page shows that."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec import Struct
 
 from api import parameters
@@ -10,10 +12,10 @@ from api.dashboard.names import named
 from api.dashboard.visit import Visit
 from read_side.browsing import Filters, languages, locales
 from read_side.content_types import ContentTypeRow, content_types
+from write_side.domain.events import STATUSES
 from write_side.domain.identity import BASE_LANGUAGE
 
 LONGEST_SEARCH = 200
-STATUSES = ("draft", "published", "archived")
 
 
 class Chosen(Struct, frozen=True):
@@ -78,5 +80,5 @@ async def chosen(visit: Visit) -> Chosen:
     return Chosen(types, spoken, translated, of_type, filters)
 
 
-def _one_of(known: tuple[str, ...] | list[str], given: str) -> str:
+def _one_of(known: Sequence[str], given: str) -> str:
     return given if given in known else ""

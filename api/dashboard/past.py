@@ -10,7 +10,6 @@ from msgspec import Raw
 from api.dashboard.visit import Visit
 from api.past import entry_of_id
 from read_side.browsing import Browsed, Looked
-from read_side.content_types import FieldRow
 from write_side.domain.identity import BASE_LANGUAGE
 
 _FIELDS = msgspec.json.Decoder(dict[str, Raw])
@@ -39,7 +38,7 @@ async def as_it_was(visit: Visit, entry_id: str, locale: str, at: datetime) -> L
         type_slug=row.type_slug or "",
         type_name=row.type_name or "",
         version=entry.version,
-        definition=msgspec.convert(content_type.fields, tuple[FieldRow, ...], from_attributes=True),
+        definition=content_type.fields,
         fields=_FIELDS.decode(row.fields),
         locales=sorted(entry.translations),
     )

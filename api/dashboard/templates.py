@@ -11,6 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from api.dashboard.visit import ROOT, link
+from api.wire import timestamp
 
 HERE = Path(__file__).parent
 
@@ -28,7 +29,7 @@ def short(at: datetime) -> str:
 
 def moment(at: datetime) -> str:
     """For ``<time datetime>`` and where the second matters."""
-    return at.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+    return timestamp(at.astimezone(UTC))
 
 
 def number(n: float) -> str:

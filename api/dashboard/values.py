@@ -11,7 +11,7 @@ from msgspec import Raw, Struct
 
 from api.dashboard.plain_text import has_markup, plain
 from read_side.browsing import MediaRow, Target
-from read_side.content_types import FieldRow
+from write_side.domain.definition import Field
 
 LONGEST = 20_000
 """Characters of a value: a page is not where two megabytes are read."""
@@ -37,19 +37,19 @@ class Shown(Struct):
     parts: list[Shown] = []
     entries: list[tuple[str, Target | None]] = []
     media: list[tuple[str, MediaRow | None]] = []
-    elements: list[list[tuple[FieldRow, Shown]]] = []
+    elements: list[list[tuple[Field, Shown]]] = []
     is_cut: bool = False
 
 
 NOTHING = Shown("nothing")
 
 
-def pointed_at(fields: tuple[FieldRow, ...], values: Mapping[str, Raw], kind: str) -> set[str]:
+def pointed_at(fields: tuple[Field, ...], values: Mapping[str, Raw], kind: str) -> set[str]:
     """The ids that the values of all fields of a kind name, those in repeaters too."""
     return set(_ids(fields, values, kind))
 
 
-def shown(field: FieldRow, value: Raw, known: Known) -> Shown:
+def shown(field: Field, value: Raw, known: Known) -> Shown:
     if bytes(value) in _EMPTY:
         return NOTHING
     # As they were written: no number is too large for that.
@@ -62,7 +62,7 @@ def shown(field: FieldRow, value: Raw, known: Known) -> Shown:
     return _plain(field, msgspec.json.decode(value), known)
 
 
-def _plain(field: FieldRow, given: Any, known: Known) -> Shown:
+def _plain(field: Field, given: Any, known: Known) -> Shown:
     if field.type == "boolean":
         return Shown("yes" if given else "no")
     if field.type == "datetime":
@@ -77,7 +77,7 @@ def _plain(field: FieldRow, given: Any, known: Known) -> Shown:
     return _rich(given) if field.type == "rich_text" else _text(str(given))
 
 
-def _elements(field: FieldRow, value: Raw, known: Known) -> Shown:
+def _elements(field: Field, value: Raw, known: Known) -> Shown:
     null = Raw(b"null")
     return Shown(
         "elements",
@@ -123,7 +123,7 @@ def _many(given: Any) -> list[str]:
     return given if isinstance(given, list) else [given]
 
 
-def _ids(fields: tuple[FieldRow, ...], values: Mapping[str, Raw], kind: str) -> Iterator[str]:
+def _ids(fields: tuple[Field, ...], values: Mapping[str, Raw], kind: str) -> Iterator[str]:
     for field in fields:
         value = values.get(field.slug)
         if value is None or bytes(value) == b"null":

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 from msgspec import Raw
 
-from read_side.content_types import FieldRow
+from write_side.domain.definition import Field
 
 _STRING = msgspec.json.Decoder(str)
 _STRINGS = msgspec.json.Decoder(list[str])
@@ -28,14 +28,14 @@ class Digits(str):
     __slots__ = ()
 
 
-def cell(field: FieldRow, value: Raw | None, names: Names) -> str:
+def cell(field: Field, value: Raw | None, names: Names) -> str:
     """What is written for a stored value of the field."""
     if value is None or bytes(value) == b"null":
         return ""
     return _WRITTEN[field.type](field, value, names)
 
 
-def referred_to(field: FieldRow, value: Raw | None) -> list[str]:
+def referred_to(field: Field, value: Raw | None) -> list[str]:
     """The ids that a value of a reference field holds."""
     if value is None or bytes(value) == b"null":
         return []
@@ -47,32 +47,32 @@ def is_listable(name: str) -> bool:
     return name == name.strip() != "" and "," not in name and not name.startswith("[")
 
 
-def _text(_field: FieldRow, value: Raw, _names: Names) -> str:
+def _text(_field: Field, value: Raw, _names: Names) -> str:
     text = _STRING.decode(value)
     # Of nothing but quotes: "" is the empty text, so any other that looks like it gets longer.
     return text if text.strip('"') or text == '"' else f'"{text}"'
 
 
-def _number(_field: FieldRow, value: Raw, _names: Names) -> str:
+def _number(_field: Field, value: Raw, _names: Names) -> str:
     return Digits(bytes(value).decode())
 
 
-def _verbatim(_field: FieldRow, value: Raw, _names: Names) -> str:
+def _verbatim(_field: Field, value: Raw, _names: Names) -> str:
     return bytes(value).decode()
 
 
-def _datetime(field: FieldRow, value: Raw, _names: Names) -> str:
+def _datetime(field: Field, value: Raw, _names: Names) -> str:
     if not field.range:
         return _STRING.decode(value)
     ends = _RANGE.decode(value)
     return f"{ends['from']} / {ends['to']}"
 
 
-def _select(field: FieldRow, value: Raw, _names: Names) -> str:
+def _select(field: Field, value: Raw, _names: Names) -> str:
     return _list(_STRINGS.decode(value)) if field.multiple else _STRING.decode(value)
 
 
-def _reference(field: FieldRow, value: Raw, names: Names) -> str:
+def _reference(field: Field, value: Raw, names: Names) -> str:
     called = [names.get(entry_id, entry_id) for entry_id in referred_to(field, value)]
     return _list(called) if field.multiple else called[0]
 
@@ -83,7 +83,7 @@ def _list(names: Sequence[str]) -> str:
     return _encode(names).decode()
 
 
-_WRITTEN: dict[str, Callable[[FieldRow, Raw, Names], str]] = {
+_WRITTEN: dict[str, Callable[[Field, Raw, Names], str]] = {
     "text": _text,
     "rich_text": _text,
     "number": _number,

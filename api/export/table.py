@@ -8,8 +8,9 @@ from datetime import datetime
 
 from api.export.cells import Names, cell, is_listable, referred_to
 from api.wire import timestamp
-from read_side.content_types import ContentTypeRow, FieldRow
+from read_side.content_types import ContentTypeRow
 from read_side.export import Export, ExportRow, TargetRow
+from write_side.domain.definition import Field
 from write_side.domain.identity import is_id
 
 OWN = ("ID", "Title", "Slug", "Status", "Content type", "Created", "Updated", "Published")
@@ -17,7 +18,7 @@ OWN = ("ID", "Title", "Slug", "Status", "Content type", "Created", "Updated", "P
 Cells = list[str]
 
 
-def fields_of(content_type: ContentTypeRow) -> tuple[FieldRow, ...]:
+def fields_of(content_type: ContentTypeRow) -> tuple[Field, ...]:
     """Those with a column: sections hold no values."""
     return tuple(field for field in content_type.fields if field.type != "section")
 
@@ -38,7 +39,7 @@ async def pages(export: Export) -> AsyncIterator[list[Cells]]:
 
 def _rows(
     type_name: str,
-    fields: Sequence[FieldRow],
+    fields: Sequence[Field],
     page: Iterable[ExportRow],
     names: Mapping[str, Names],
 ) -> list[Cells]:
@@ -64,7 +65,7 @@ def _moment(at: datetime | None) -> str:
 
 
 async def _names(
-    export: Export, references: Sequence[FieldRow], page: Sequence[ExportRow]
+    export: Export, references: Sequence[Field], page: Sequence[ExportRow]
 ) -> dict[str, Names]:
     """By field: what the entries are called that the page's rows refer to."""
     ids = {
@@ -86,7 +87,7 @@ async def _names(
     }
 
 
-def _is_named_by_slug(field: FieldRow, target: TargetRow) -> bool:
+def _is_named_by_slug(field: Field, target: TargetRow) -> bool:
     """Whether an import finds this very entry by its slug: it tries ids first, then the slugs of
     the types that the field takes."""
     allowed = [slug for slug in target.types_with_slug if not field.to or slug in field.to]

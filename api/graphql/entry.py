@@ -18,13 +18,13 @@ from api.parameters import MAX_LIMIT
 from api.past import PastEntry, rendered
 from read_side.entries import EntryRow
 from read_side.refusals import TypeNotFound
-from read_side.rendering import Stage as RenderedStage
 from write_side.domain import content_type as domain
+from write_side.domain import definition
 from write_side.domain.entry import Entry
 from write_side.domain.history import Change as HistoryChange
 from write_side.history import Asked
 
-_STAGE = msgspec.json.Decoder(RenderedStage)
+_STAGE = msgspec.json.Decoder(definition.Stage)
 _VALUES = msgspec.json.Decoder(dict[str, Raw])
 _IDS = msgspec.json.Decoder(list[str] | str | None)
 

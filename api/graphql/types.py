@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import strawberry
 
 from api.graphql.spending import listed
+from read_side.content_types import ContentTypeRow
+from write_side.domain import content_type as domain
+from write_side.domain import definition
 
 Info: TypeAlias = strawberry.Info[Any, None]
 
@@ -79,61 +82,21 @@ class ContentType:
         return listed(info, self.all_stages)
 
 
-class _Option(Protocol):
-    @property
-    def value(self) -> str: ...
+Definition: TypeAlias = ContentTypeRow | domain.ContentType
+"""A content type, from the read model or from the log."""
 
 
-class _Stage(Protocol):
-    @property
-    def id(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-
-
-class _Field(Protocol):
-    @property
-    def slug(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def type(self) -> str: ...
-    @property
-    def required(self) -> bool: ...
-    @property
-    def multiple(self) -> bool: ...
-    @property
-    def options(self) -> Sequence[_Option]: ...
-    @property
-    def to(self) -> Sequence[str]: ...
-
-
-class Definition(Protocol):
-    """A content type, as the read model has it or as the log tells it."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def slug(self) -> str: ...
-    @property
-    def fields(self) -> Sequence[_Field]: ...
-    @property
-    def stages(self) -> Sequence[_Stage]: ...
-
-
-def shown_type(definition: Definition) -> ContentType:
+def shown_type(content_type: Definition) -> ContentType:
     return ContentType(
-        id=strawberry.ID(definition.id),
-        name=definition.name,
-        slug=definition.slug,
-        all_fields=[_shown_field(field) for field in definition.fields],
-        all_stages=[Stage(id=strawberry.ID(s.id), name=s.name) for s in definition.stages],
+        id=strawberry.ID(content_type.id),
+        name=content_type.name,
+        slug=content_type.slug,
+        all_fields=[_shown_field(field) for field in content_type.fields],
+        all_stages=[Stage(id=strawberry.ID(s.id), name=s.name) for s in content_type.stages],
     )
 
 
-def _shown_field(field: _Field) -> Field:
+def _shown_field(field: definition.Field) -> Field:
     return Field(
         slug=field.slug,
         name=field.name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from api.openapi.examples import AS_OF, ETAG, POSITION
-from api.parameters import STATUSES
+from write_side.domain.events import STATUSES
 from write_side.domain.identity import ENVIRONMENTS
 
 Parameter = dict[str, Any]

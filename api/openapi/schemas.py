@@ -9,7 +9,8 @@ from msgspec import Meta, Struct
 
 from api import health, type_wire, wire
 from api.graphql.wire import GraphQLAnswer, GraphQLRequest
-from api.parameters import MAX_LIMIT, MAX_OFFSET, STATUSES
+from api.parameters import MAX_LIMIT, MAX_OFFSET
+from write_side.domain.events import STATUSES
 
 Schema = dict[str, Any]
 

@@ -14,6 +14,7 @@ import click
 from deploy.databases import Databases, open_read_model, open_repository
 from deploy.failures import Failed
 from deploy.work import UNATTENDED, run
+from write_side.domain.events import STATUSES
 
 if TYPE_CHECKING:
     from read_side.export import Export, Filters
@@ -54,7 +55,7 @@ class Output(click.Path):
 @click.option("--type", "kind", required=True, metavar="T", help="The content type's slug.")
 @click.option(
     "--status",
-    type=click.Choice(["draft", "published", "archived"]),
+    type=click.Choice(STATUSES),
     help="Only entries of this status.  [default: any]",
 )
 @click.option("--language", default="en-US", show_default=True, metavar="L", help="Their language.")

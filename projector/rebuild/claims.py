@@ -21,6 +21,7 @@ from projector.rebuild.work import Work
 from projector.rows import EntryState
 from write_side import claims
 from write_side.claims import Claims, EntryRow
+from write_side.domain.slugs import slug_hash
 from write_side.store import append
 from write_side.store.mapper import EventMapper
 
@@ -103,7 +104,7 @@ def entry_claims(states: Iterable[EntryState]) -> dict[str, EntryRow]:
             state.entry.environment,
             state.entry.content_type_id,
             state.entry.language,
-            append.slug_hash(state.entry.slug),
+            slug_hash(state.entry.slug),
         )
         for state in states
     }

@@ -9,7 +9,7 @@ request it came from.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
@@ -17,6 +17,7 @@ from write_side.domain.definition import Field, Stage
 from write_side.domain.identity import BASE_LANGUAGE, Actor
 
 Status = Literal["draft", "published", "archived"]
+STATUSES: tuple[Status, ...] = get_args(Status)
 
 
 class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

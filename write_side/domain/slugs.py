@@ -1,7 +1,8 @@
-"""The slug an entry gets from its title (readings, «Slugs»)."""
+"""Slugs of entries: derived from titles (readings, «Slugs»), and as they are indexed."""
 
 from __future__ import annotations
 
+import hashlib
 import unicodedata
 
 
@@ -13,6 +14,11 @@ def slug_from(title: str) -> str:
     return "".join(
         character if _is_letter_or_digit(character) else "-" for character in title.lower()
     )
+
+
+def slug_hash(slug: str) -> bytes:
+    """Slugs are claimed and looked up by their sha256: a B-tree entry cannot hold a long one."""
+    return hashlib.sha256(slug.encode()).digest()
 
 
 def _is_letter_or_digit(character: str) -> bool:

@@ -20,7 +20,7 @@ from write_side.domain.entry import Entry, changes, check_size, chosen, evolve, 
 from write_side.domain.events import EntryCreated, EntryDeleted, EntryUpdated, Translation
 from write_side.domain.identity import Scope, entry_stream, is_id, new_id
 from write_side.domain.refusals import InvalidEntry
-from write_side.domain.slugs import slug_from
+from write_side.domain.slugs import slug_from, slug_hash
 from write_side.domain.values import Target, checked, missing, targets
 from write_side.handlers.checks import (
     check_locale,
@@ -32,7 +32,7 @@ from write_side.handlers.checks import (
     checked_translations,
 )
 from write_side.repository import Repository
-from write_side.store.append import ENTRIES, EntryClaim, Use, slug_hash
+from write_side.store.append import ENTRIES, EntryClaim, Use
 from write_side.store.mapper import StreamEvent
 
 T = TypeVar("T")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -11,6 +10,7 @@ from eventsourcing.persistence import StoredEvent
 from msgspec import Struct
 
 from write_side.domain.identity import Scope, new_id
+from write_side.domain.slugs import slug_hash
 
 Quota = Literal["entries", "content_types"]
 ENTRIES: Quota = "entries"
@@ -106,11 +106,6 @@ class Appended(Struct, frozen=True):
     @property
     def last(self) -> int:
         return self.position + self.events - 1
-
-
-def slug_hash(slug: str) -> bytes:
-    """Slugs are claimed by their sha256: a B-tree entry cannot hold a long one."""
-    return hashlib.sha256(slug.encode()).digest()
 
 
 def columns(

@@ -28,11 +28,11 @@ from write_side.dispatch import execute
 from write_side.domain.entry import Entry
 from write_side.domain.events import EntryCreated, EntryUpdated, ImportRecorded
 from write_side.domain.identity import Actor
+from write_side.domain.slugs import slug_hash
 from write_side.imports.check import Checked, check
 from write_side.imports.job import LONGEST_NOTE, Changed, run_import
 from write_side.repository import Repository
 from write_side.store import staging
-from write_side.store.append import slug_hash
 from write_side.store.forgetting import sweep
 
 FILE = "Title,Body,Views\nOne,x,1\nTwo,x,2\n"

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from api.export.cells import Digits, cell
-from read_side.content_types import FieldRow
 from tests.spreadsheets import REPEATER, SCALAR_FIELDS, plain, repeaters, texts
 from write_side.domain.definition import Field
 from write_side.domain.values import checked_value
@@ -23,12 +22,8 @@ VERBATIM = ("number", "boolean", "json", "repeater")
 NAMES = {"id-1": "ann", "id-2": "bob"}
 
 
-def row_of(field: Field) -> FieldRow:
-    return msgspec.convert(field, FieldRow, from_attributes=True)
-
-
 def written(field: Field, value: Raw | None) -> str:
-    return cell(row_of(field), value, NAMES)
+    return cell(field, value, NAMES)
 
 
 def read(field: Field, text: str) -> Raw:

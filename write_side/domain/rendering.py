@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Raw
+
+from write_side.domain.definition import Field, Stage
 
 TEXT = frozenset({"text", "rich_text"})
 
@@ -21,46 +23,25 @@ _ELEMENTS = msgspec.json.Decoder(list[dict[str, Raw]])
 _VALUES = msgspec.json.Decoder(dict[str, Raw])
 
 
-class Shape(Struct, frozen=True):
-    """What rendering needs to know of a field."""
-
-    slug: str
-    type: str
-    multiple: bool = False
-    fields: tuple[Shape, ...] = ()
-
-
-class Texts(Struct, frozen=True):
-    """A translation as it is stored: what it lacks is shown in the original."""
-
-    title: str | None = None
-    fields: dict[str, Raw] = {}
-
-
-class Stage(Struct, frozen=True):
-    id: str
-    name: str
-
-
-_SHAPES = msgspec.json.Decoder(tuple[Shape, ...])
+_FIELDS = msgspec.json.Decoder(tuple[Field, ...])
 _STAGES = msgspec.json.Decoder(tuple[Stage, ...])
 
 
 class Renderer:
     """Renders the entries of one version of a content type."""
 
-    def __init__(self, shapes: Iterable[Shape], stages: Iterable[Stage] = ()) -> None:
-        self._shapes = tuple(shape for shape in shapes if shape.type != "section")
-        self._nothing = {shape.slug: _nothing(shape) for shape in self._shapes}
+    def __init__(self, fields: Iterable[Field], stages: Iterable[Stage] = ()) -> None:
+        self._fields = tuple(field for field in fields if field.type != "section")
+        self._nothing = {field.slug: _nothing(field) for field in self._fields}
         self._many = [slug for slug, nothing in self._nothing.items() if nothing is _NONE]
-        self._repeaters = [shape for shape in self._shapes if shape.type == "repeater"]
-        self._translatable = tuple(filter(_is_translatable, self._shapes))
+        self._repeaters = [field for field in self._fields if field.type == "repeater"]
+        self._translatable = tuple(filter(_is_translatable, self._fields))
         self._stages = {stage.id: Raw(msgspec.json.encode(stage)) for stage in stages}
 
     @classmethod
     def of_json(cls, fields: str | bytes, stages: str | bytes) -> Renderer:
         """From a content type's fields and stages as the read model keeps them."""
-        return cls(_SHAPES.decode(fields), _STAGES.decode(stages))
+        return cls(_FIELDS.decode(fields), _STAGES.decode(stages))
 
     def render(self, stored: Mapping[str, Raw]) -> bytes:
         """A JSON object with every field; nothing saved is null, or [] where many would be."""
@@ -73,9 +54,9 @@ class Renderer:
     def shown(self, stored: Mapping[str, Raw]) -> dict[str, Raw]:
         """Of the stored values those of the type's fields, and of their repeaters' own."""
         values = {slug: value for slug, value in stored.items() if slug in self._nothing}
-        for shape in self._repeaters:
-            if shape.slug in values:
-                values[shape.slug] = _shown(shape, values[shape.slug])
+        for field in self._repeaters:
+            if field.slug in values:
+                values[field.slug] = _shown(field, values[field.slug])
         return values
 
     def stage(self, status: str, stage_id: str | None) -> Raw | None:
@@ -96,28 +77,28 @@ def stored_values(stored: str | bytes) -> dict[str, Raw]:
 
 
 def _merged(
-    shapes: Sequence[Shape], original: Mapping[str, Raw], texts: Mapping[str, Raw]
+    fields: Sequence[Field], original: Mapping[str, Raw], texts: Mapping[str, Raw]
 ) -> dict[str, Raw]:
     merged: dict[str, Raw] = {}
-    for shape in shapes:
-        text = texts.get(shape.slug)
+    for field in fields:
+        text = texts.get(field.slug)
         if text is None or bytes(text) in _EMPTY:
             continue
-        if shape.type in TEXT:
-            merged[shape.slug] = text
-        elif shape.slug in original:
-            merged[shape.slug] = _merged_elements(shape, original[shape.slug], text)
+        if field.type in TEXT:
+            merged[field.slug] = text
+        elif field.slug in original:
+            merged[field.slug] = _merged_elements(field, original[field.slug], text)
     return merged
 
 
-def _merged_elements(shape: Shape, original: Raw, texts: Raw) -> Raw:
+def _merged_elements(field: Field, original: Raw, texts: Raw) -> Raw:
     """Element by element; where their numbers differ, nobody knows which text is whose."""
     if bytes(original) == _NULL:
         return original
     elements, translated = _ELEMENTS.decode(original), _ELEMENTS.decode(texts)
     if len(elements) != len(translated):
         return original
-    inner = tuple(filter(_is_translatable, shape.fields))
+    inner = tuple(filter(_is_translatable, field.fields))
     return Raw(
         msgspec.json.encode(
             [
@@ -128,27 +109,27 @@ def _merged_elements(shape: Shape, original: Raw, texts: Raw) -> Raw:
     )
 
 
-def _shown(shape: Shape, value: Raw) -> Raw:
+def _shown(field: Field, value: Raw) -> Raw:
     """The value without what a repeater's elements hold of fields that were removed from it; the
     very same bytes where there is none."""
-    if shape.type != "repeater" or bytes(value) == _NULL:
+    if field.type != "repeater" or bytes(value) == _NULL:
         return value
     elements = _ELEMENTS.decode(value)
-    shown = [_shown_element(shape.fields, element) for element in elements]
+    shown = [_shown_element(field.fields, element) for element in elements]
     return value if shown == elements else Raw(msgspec.json.encode(shown))
 
 
-def _shown_element(shapes: Sequence[Shape], element: Mapping[str, Raw]) -> dict[str, Raw]:
-    known = {shape.slug: shape for shape in shapes}
+def _shown_element(fields: Sequence[Field], element: Mapping[str, Raw]) -> dict[str, Raw]:
+    known = {field.slug: field for field in fields}
     return {slug: _shown(known[slug], value) for slug, value in element.items() if slug in known}
 
 
-def _nothing(shape: Shape) -> Raw:
-    many = shape.type == "repeater" or (shape.type == "reference" and shape.multiple)
+def _nothing(field: Field) -> Raw:
+    many = field.type == "repeater" or (field.type == "reference" and field.multiple)
     return _NONE if many else _NULL_VALUE
 
 
-def _is_translatable(shape: Shape) -> bool:
-    return shape.type in TEXT or (
-        shape.type == "repeater" and any(map(_is_translatable, shape.fields))
+def _is_translatable(field: Field) -> bool:
+    return field.type in TEXT or (
+        field.type == "repeater" and any(map(_is_translatable, field.fields))
     )

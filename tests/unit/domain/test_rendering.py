@@ -8,36 +8,38 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from read_side.rendering import Renderer, Shape, Stage, stored_values
-from tests.unit.samples import raw, raws
+from tests.unit.samples import STAGES, raw, raws
+from write_side.domain.definition import Field
+from write_side.domain.rendering import Renderer, stored_values
 
-FAQ = Shape("faq", "repeater", fields=(Shape("q", "text"), Shape("rank", "number")))
-SHAPES = (
-    Shape("body", "text"),
-    Shape("layout", "section"),
-    Shape("views", "number"),
-    Shape("about", "reference", multiple=True),
-    Shape("author", "reference"),
-    FAQ,
-    Shape("colours", "select", multiple=True),
-    Shape("pictures", "media", multiple=True),
-    Shape("lead", "rich_text"),
+FAQ = Field(
+    "faq", "Faq", "repeater", fields=(Field("q", "Q", "text"), Field("rank", "Rank", "number"))
 )
-STAGES = (Stage("writing", "Writing"), Stage("review", "Review"))
+FIELDS = (
+    Field("body", "Body", "text"),
+    Field("layout", "Layout", "section"),
+    Field("views", "Views", "number"),
+    Field("about", "About", "reference", multiple=True),
+    Field("author", "Author", "reference"),
+    FAQ,
+    Field("colours", "Colours", "select", multiple=True),
+    Field("pictures", "Pictures", "media", multiple=True),
+    Field("lead", "Lead", "rich_text"),
+)
 
 
-def rendered(*shapes: Shape, **values: Any) -> Any:
-    return json.loads(Renderer(shapes).render(raws(**values)))
+def rendered(*fields: Field, **values: Any) -> Any:
+    return json.loads(Renderer(fields).render(raws(**values)))
 
 
-def translated(original: dict[str, Any], texts: dict[str, Any], *shapes: Shape) -> Any:
-    renderer = Renderer(shapes or SHAPES)
+def translated(original: dict[str, Any], texts: dict[str, Any], *fields: Field) -> Any:
+    renderer = Renderer(fields or FIELDS)
     merged = renderer.translated(raws(**original), raws(**texts))
     return {slug: json.loads(bytes(value)) for slug, value in merged.items()}
 
 
 def test_every_field_of_the_type_is_there_in_its_order() -> None:
-    body = rendered(*SHAPES, lead="Lead", views=7)
+    body = rendered(*FIELDS, lead="Lead", views=7)
     assert list(body) == [
         "body",
         "views",
@@ -62,16 +64,16 @@ def test_nothing_saved_is_null_and_many_are_an_empty_array() -> None:
         "pictures": None,
         "lead": None,
     }
-    assert rendered(*SHAPES) == nothing
-    assert rendered(*SHAPES, **dict.fromkeys(nothing)) == nothing
+    assert rendered(*FIELDS) == nothing
+    assert rendered(*FIELDS, **dict.fromkeys(nothing)) == nothing
 
 
 def test_sections_are_never_in_fields() -> None:
-    assert rendered(Shape("layout", "section"), layout="x") == {}
+    assert rendered(Field("layout", "Layout", "section"), layout="x") == {}
 
 
 def test_values_of_fields_the_type_does_not_have_are_hidden() -> None:
-    assert rendered(Shape("body", "text"), body="B", gone="G") == {"body": "B"}
+    assert rendered(Field("body", "Body", "text"), body="B", gone="G") == {"body": "B"}
 
 
 def test_fields_removed_from_inside_a_repeater_are_hidden_too() -> None:
@@ -80,7 +82,7 @@ def test_fields_removed_from_inside_a_repeater_are_hidden_too() -> None:
 
 
 def test_fields_removed_from_a_repeater_inside_a_repeater_are_hidden_too() -> None:
-    outer = Shape("outer", "repeater", fields=(FAQ,))
+    outer = Field("outer", "Outer", "repeater", fields=(FAQ,))
     value = [{"faq": [{"q": "Why?", "gone": 1}]}, {"faq": None}, {}]
     assert rendered(outer, outer=value) == {"outer": [{"faq": [{"q": "Why?"}]}, {"faq": None}, {}]}
 
@@ -90,7 +92,7 @@ def test_fields_removed_from_a_repeater_inside_a_repeater_are_hidden_too() -> No
     [b"1e400", b"0.10", b"-0", b'"\\u00e9"', b'{"b":1,"a":2,"b":3}', b'{"_type_":"x"}'],
 )
 def test_a_value_is_passed_through_as_it_was_sent(value: bytes) -> None:
-    renderer = Renderer([Shape("v", "json")])
+    renderer = Renderer([Field("v", "V", "json")])
     assert renderer.render({"v": Raw(value)}) == b'{"v":' + value + b"}"
 
 
@@ -144,7 +146,7 @@ class TestTranslated:
         assert translated({"faq": None}, {"faq": [{"q": "x"}]}) == {"faq": None}
 
     def test_repeaters_inside_repeaters_are_translated(self) -> None:
-        outer = Shape("outer", "repeater", fields=(FAQ, Shape("n", "number")))
+        outer = Field("outer", "Outer", "repeater", fields=(FAQ, Field("n", "N", "number")))
         merged = translated(
             {"outer": [{"faq": [{"q": "Why?"}], "n": 1}, {"faq": [{"q": "a"}, {"q": "b"}]}]},
             {"outer": [{"faq": [{"q": "Pourquoi ?"}]}, {"faq": [{"q": "x"}]}]},
@@ -156,28 +158,28 @@ class TestTranslated:
         ]
 
     def test_repeaters_without_texts_are_never_translated(self) -> None:
-        numbers = Shape("numbers", "repeater", fields=(Shape("n", "number"),))
+        numbers = Field("numbers", "Numbers", "repeater", fields=(Field("n", "N", "number"),))
         original = {"numbers": [{"n": 1}]}
         assert translated(original, {"numbers": [{"n": 2}]}, numbers) == original
 
     def test_the_original_is_left_as_it_was(self) -> None:
         original = raws(body="Hello")
-        Renderer(SHAPES).translated(original, raws(body="Bonjour"))
+        Renderer(FIELDS).translated(original, raws(body="Bonjour"))
         assert original == {"body": raw("Hello")}
 
 
 class TestStage:
     def test_without_a_workflow_it_is_null(self) -> None:
-        assert Renderer(SHAPES).stage("draft", "writing") is None
+        assert Renderer(FIELDS).stage("draft", "writing") is None
 
     def test_in_the_archive_it_is_null(self) -> None:
-        assert Renderer(SHAPES, STAGES).stage("archived", "review") is None
+        assert Renderer(FIELDS, STAGES).stage("archived", "review") is None
 
     def test_otherwise_it_is_the_entrys_with_its_name(self) -> None:
-        stage = Renderer(SHAPES, STAGES).stage("published", "review")
+        stage = Renderer(FIELDS, STAGES).stage("published", "review")
         assert stage == Raw(b'{"id":"review","name":"Review"}')
 
     @pytest.mark.parametrize("stage_id", [None, "gone"])
     def test_none_and_one_that_is_gone_are_the_first(self, stage_id: str | None) -> None:
-        stage = Renderer(SHAPES, STAGES).stage("draft", stage_id)
+        stage = Renderer(FIELDS, STAGES).stage("draft", stage_id)
         assert stage == Raw(b'{"id":"writing","name":"Writing"}')
