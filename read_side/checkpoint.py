@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import Any, TypeAlias
+from typing import Any
 
 import asyncpg
 import structlog
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 CHANNEL = "contentlog_projected"
 POLL = 1.0

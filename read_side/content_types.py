@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from postgres.statements import statement
 from read_side.pool import Pool, fetch
 from read_side.refusals import TypeNotFound
-from read_side.statements import statement
 from write_side.domain.definition import Field, Stage
 
-_ALL = statement("content_types")
-_ONE = statement("content_type")
-_BY_ID = statement("content_types_by_id")
+_ALL = statement("read_side", "content_types")
+_ONE = statement("read_side", "content_type")
+_BY_ID = statement("read_side", "content_types_by_id")
 
 
 class ContentTypeRow(Struct, frozen=True):

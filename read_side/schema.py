@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from importlib import resources
-from typing import TypeAlias
 
-import asyncpg
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+from postgres.connection import Connection
 
 LIVE = "read_model"
 NEXT = "read_model_next"

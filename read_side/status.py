@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TypeAlias
 
-import asyncpg
 from msgspec import Struct
 
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+from postgres.connection import Connection
 
 _CHECKPOINT = "SELECT position, epoch, moved_at FROM read_model.checkpoint"
 _PROJECTORS = """

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from importlib import resources
 from typing import Any, TypeAlias
 
 import asyncpg
 import msgspec
 
+from postgres.statements import statements
 from write_side import claims
 from write_side.claims import Claims
 from write_side.domain import entry as entries
@@ -26,10 +26,7 @@ from write_side.store.mapper import EventMapper
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 ATTEMPTS = 5
-STATEMENTS = {
-    file.name.removesuffix(".sql"): file.read_text("utf-8")
-    for file in (resources.files("write_side") / "sql").iterdir()
-}
+_STATEMENTS = statements("write_side")
 _STREAM = """
 SELECT topic, state FROM write_side.event WHERE originator_id = $1 ORDER BY originator_version"""
 
@@ -45,7 +42,7 @@ async def repair(store: Connection, wrong: Sequence[tuple[str, str]]) -> int:
             # Appends take the head last: from here on none is committed, and whoever has claims
             # already and waits for the head is told of a deadlock, or we are, and try again.
             async with store.transaction():
-                await store.execute(STATEMENTS["hold_appends"])
+                await store.execute(_STATEMENTS["hold_appends"])
                 return await Repair(store).all(wrong)
         except asyncpg.DeadlockDetectedError:
             if attempt == ATTEMPTS - 1:
@@ -67,7 +64,7 @@ class Repair:
         # First all goes that is wrong: it may stand in the way of what is right.
         for relation in ("entry_claim", "content_type_claim", "key_claim"):
             ids = [key[0] for key in keys.get(relation, ())]
-            await self._store.execute(STATEMENTS[f"drop_{relation}s"], ids)
+            await self._store.execute(_STATEMENTS[f"drop_{relation}s"], ids)
         for (entry_id,) in keys.get("entry_claim", ()):
             await self._entry(entry_id)
         for (type_id,) in keys.get("content_type_claim", ()):
@@ -76,7 +73,7 @@ class Repair:
             await self._around("put_key_claim", key_id, key_stream(key_id))
         for workspace, environment, quota in keys.get("usage", ()):
             await self._usage(workspace, environment, quota)
-        await self._store.execute(STATEMENTS["raise_access"])
+        await self._store.execute(_STATEMENTS["raise_access"])
         return len(wrong)
 
     async def _events(self, stream: str) -> list[Event]:
@@ -88,7 +85,7 @@ class Repair:
         entry = entries.fold(events)
         if entry is not None and not entry.deleted:
             await self._store.execute(
-                STATEMENTS["put_entry_claim"],
+                _STATEMENTS["put_entry_claim"],
                 entry.id,
                 entry.workspace,
                 entry.environment,
@@ -102,7 +99,7 @@ class Repair:
         expected = await self._folded(events)
         row = expected.content_types.get(key) or expected.keys.get(key)
         if row is not None:
-            await self._store.execute(STATEMENTS[statement], *msgspec.structs.astuple(row))
+            await self._store.execute(_STATEMENTS[statement], *msgspec.structs.astuple(row))
 
     async def _folded(self, events: Iterable[Event]) -> Claims:
         """A content type counts against its workspace's plan, so that comes first."""
@@ -116,10 +113,10 @@ class Repair:
     async def _usage(self, workspace: str, environment: str, quota: str) -> None:
         expected = Claims()
         claims.take(expected, await self._events(workspace_stream(workspace)))
-        await self._store.execute(STATEMENTS["drop_usage"], workspace, environment, quota)
+        await self._store.execute(_STATEMENTS["drop_usage"], workspace, environment, quota)
         row = expected.usage.get((workspace, environment, quota))
         if row is not None:
             statement = "count_entries" if quota == ENTRIES else "count_content_types"
             await self._store.execute(
-                STATEMENTS[statement], workspace, environment, quota, row.bound
+                _STATEMENTS[statement], workspace, environment, quota, row.bound
             )

@@ -12,18 +12,17 @@ from api.dashboard.paging import ROWS, Paging, page_of
 from api.dashboard.visit import Visit
 from api.export.answer import export_answer
 from read_side import export
-from read_side.browsing import SEARCHED, Browsed, browse
 from read_side.content_types import ContentTypeRow
+from read_side.paging import SEARCHED, EntrySummary, list_summaries
 from write_side.domain.definition import Stage
 from write_side.domain.events import STATUSES
-from write_side.domain.identity import BASE_LANGUAGE
 
 
 async def table(visit: Visit) -> web.StreamResponse:
     choice = await chosen(visit)
     page = page_of(visit.request.query.get("page", ""))
     scope = visit.scope
-    found = await browse(
+    found = await list_summaries(
         visit.service.read_model,
         scope.workspace,
         scope.environment,
@@ -38,7 +37,7 @@ async def table(visit: Visit) -> web.StreamResponse:
         statuses=STATUSES,
         rows=[Row(entry, _type_of(choice, entry)) for entry in found.rows],
         paging=Paging(page, found.total),
-        searched=found.looked if choice.filters.search and found.looked >= SEARCHED else 0,
+        searched=found.searched if found.searched >= SEARCHED else 0,
         exported=export.LIMIT,
         exportable=await _exportable(visit, choice, found.total),
         may_edit=EDIT in visit.known_caller.permissions,
@@ -55,18 +54,8 @@ async def exported(visit: Visit) -> web.StreamResponse:
         visit.request,
         visit.service.read_model,
         visit.scope,
-        _of_file(choice, choice.type),
+        choice.filters,
         cast("Literal['csv', 'xlsx']", kind),
-    )
-
-
-def _of_file(choice: Chosen, content_type: ContentTypeRow) -> export.Filters:
-    return export.Filters(
-        type_slug=content_type.slug,
-        status=choice.filters.status or None,
-        language=choice.exported_language,
-        search=choice.filters.search,
-        locale=choice.filters.locale or BASE_LANGUAGE,
     )
 
 
@@ -74,14 +63,16 @@ async def _exportable(visit: Visit, choice: Chosen, found: int) -> int:
     """How many of those found are in a file's one language; as far as a file could hold fewer."""
     if choice.type is None or found <= export.LIMIT or choice.filters.language:
         return found
-    scope, filters = visit.scope, _of_file(choice, choice.type)
-    return await export.total(visit.service.read_model, scope.workspace, scope.environment, filters)
+    scope = visit.scope
+    return await export.total(
+        visit.service.read_model, scope.workspace, scope.environment, choice.filters
+    )
 
 
 class Row:
     """An entry and its content type, for a line of the table."""
 
-    def __init__(self, entry: Browsed, content_type: ContentTypeRow | None) -> None:
+    def __init__(self, entry: EntrySummary, content_type: ContentTypeRow | None) -> None:
         self.entry = entry
         self.type = content_type
 
@@ -90,13 +81,13 @@ class Row:
         return stage_of(self.type.stages if self.type else (), self.entry)
 
 
-def stage_of(stages: tuple[Stage, ...], entry: Browsed) -> Stage | None:
+def stage_of(stages: tuple[Stage, ...], entry: EntrySummary) -> Stage | None:
     """As the API tells it: none in the archive, the first for a stage that is gone."""
     if entry.status == "archived" or not stages:
         return None
     return next((stage for stage in stages if stage.id == entry.stage_id), stages[0])
 
 
-def _type_of(choice: Chosen, entry: Browsed) -> ContentTypeRow | None:
+def _type_of(choice: Chosen, entry: EntrySummary) -> ContentTypeRow | None:
     """None for one that was added a moment ago."""
     return next((one for one in choice.types if one.id == entry.type_id), None)

@@ -15,8 +15,9 @@ from api.dashboard.past import as_it_was
 from api.dashboard.pointing import names_of
 from api.dashboard.values import Known, Shown, pointed_at, shown
 from api.dashboard.visit import Visit
-from read_side.browsing import Looked, look_at, media_files, titles
 from read_side.content_types import content_type
+from read_side.entry_details import EntryDetails, entry_details, titles
+from read_side.lookups import media_files
 from read_side.refusals import TypeNotFound
 from write_side.domain.definition import Field, Stage
 from write_side.history import Asked, histories
@@ -54,10 +55,10 @@ async def page(visit: Visit) -> web.StreamResponse:
     )
 
 
-async def _looked(visit: Visit, entry_id: str, locale: str, at: datetime | None) -> Looked:
+async def _looked(visit: Visit, entry_id: str, locale: str, at: datetime | None) -> EntryDetails:
     if at is not None:
         return await as_it_was(visit, entry_id, locale, at)
-    return await look_at(
+    return await entry_details(
         visit.service.read_model,
         visit.scope.workspace,
         visit.scope.environment,
@@ -66,7 +67,7 @@ async def _looked(visit: Visit, entry_id: str, locale: str, at: datetime | None)
     )
 
 
-async def _stages(visit: Visit, looked: Looked) -> tuple[Stage, ...]:
+async def _stages(visit: Visit, looked: EntryDetails) -> tuple[Stage, ...]:
     """As they are now, for an entry of the past too."""
     scope = visit.scope
     try:
@@ -78,7 +79,7 @@ async def _stages(visit: Visit, looked: Looked) -> tuple[Stage, ...]:
     return found.stages
 
 
-async def _lines(visit: Visit, looked: Looked, locale: str) -> list[Line]:
+async def _lines(visit: Visit, looked: EntryDetails, locale: str) -> list[Line]:
     pool, scope = visit.service.read_model, visit.scope
     entries = pointed_at(looked.definition, looked.fields, "reference")
     media = pointed_at(looked.definition, looked.fields, "media")
@@ -96,7 +97,7 @@ async def _lines(visit: Visit, looked: Looked, locale: str) -> list[Line]:
 
 
 async def _history(
-    visit: Visit, looked: Looked, stages: tuple[Stage, ...], before: str, locale: str
+    visit: Visit, looked: EntryDetails, stages: tuple[Stage, ...], before: str, locale: str
 ) -> list[Step]:
     """Of the log, which may be a change ahead of what is shown; in the past, nothing later."""
     number = int(before) if before.isascii() and before.isdigit() and len(before) < 9 else None

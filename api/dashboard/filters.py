@@ -10,8 +10,9 @@ from msgspec import Struct
 from api import parameters
 from api.dashboard.names import named
 from api.dashboard.visit import Visit
-from read_side.browsing import Filters, languages, locales
 from read_side.content_types import ContentTypeRow, content_types
+from read_side.lookups import languages, locales
+from read_side.paging import Filters
 from write_side.domain.events import STATUSES
 from write_side.domain.identity import BASE_LANGUAGE
 
@@ -71,7 +72,7 @@ async def chosen(visit: Visit) -> Chosen:
     wanted = query.get("type", "")
     of_type = next((one for one in types if one.slug == wanted), None)
     filters = Filters(
-        type_id=of_type.id if of_type else "",
+        type_slug=of_type.slug if of_type else "",
         status=_one_of(STATUSES, query.get("status", "")),
         language=_one_of(spoken, query.get("language", "")),
         locale=_one_of(translated, query.get("locale", "")),

@@ -7,7 +7,7 @@ from aiohttp import web
 from api.dashboard.pages import EDIT, show
 from api.dashboard.paging import ROWS, page_of
 from api.dashboard.visit import Visit
-from read_side.browsing import import_runs
+from read_side.lookups import import_runs
 
 
 async def table(visit: Visit) -> web.StreamResponse:

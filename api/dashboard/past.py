@@ -9,20 +9,21 @@ from msgspec import Raw
 
 from api.dashboard.visit import Visit
 from api.past import entry_of_id
-from read_side.browsing import Browsed, Looked
+from read_side.entry_details import EntryDetails
+from read_side.paging import EntrySummary
 from write_side.domain.identity import BASE_LANGUAGE
 
 _FIELDS = msgspec.json.Decoder(dict[str, Raw])
 
 
-async def as_it_was(visit: Visit, entry_id: str, locale: str, at: datetime) -> Looked:
+async def as_it_was(visit: Visit, entry_id: str, locale: str, at: datetime) -> EntryDetails:
     """Raises UnknownEntry where there was none."""
     past = await entry_of_id(
         visit.service, visit.scope, entry_id=entry_id, locale=locale or BASE_LANGUAGE, at=at
     )
     row, entry, content_type = past.row, past.entry, past.content_type
-    return Looked(
-        entry=Browsed(
+    return EntryDetails(
+        entry=EntrySummary(
             id=row.id,
             type_id=row.type_id or "",
             title=entry.title,

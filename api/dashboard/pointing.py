@@ -8,7 +8,8 @@ import msgspec
 from msgspec import Raw
 
 from api.dashboard.visit import Visit
-from read_side.browsing import media_files, titles
+from read_side.entry_details import titles
+from read_side.lookups import media_files
 
 POINTING = ("reference", "media")
 _POINTED = msgspec.json.Decoder(str | list[str] | None)

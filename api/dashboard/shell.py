@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from api.dashboard.visit import Visit, link
 from api.keys import Caller
-from read_side.browsing import workspace_name
+from read_side.lookups import workspace_name
 from read_side.refusals import ReadModelUnavailable
 from write_side.domain.identity import PRODUCTION, STAGING
 

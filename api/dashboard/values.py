@@ -10,7 +10,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from api.dashboard.plain_text import has_markup, plain
-from read_side.browsing import MediaRow, Target
+from read_side.entry_details import EntryTitle
+from read_side.lookups import MediaFile
 from write_side.domain.definition import Field
 
 LONGEST = 20_000
@@ -23,8 +24,8 @@ _ELEMENTS = msgspec.json.Decoder(list[dict[str, Raw]])
 class Known(Struct, frozen=True):
     """What the values of an entry point at, by id."""
 
-    entries: Mapping[str, Target]
-    media: Mapping[str, MediaRow]
+    entries: Mapping[str, EntryTitle]
+    media: Mapping[str, MediaFile]
 
 
 class Shown(Struct):
@@ -35,8 +36,8 @@ class Shown(Struct):
     text: str = ""
     at: datetime | None = None
     parts: list[Shown] = []
-    entries: list[tuple[str, Target | None]] = []
-    media: list[tuple[str, MediaRow | None]] = []
+    entries: list[tuple[str, EntryTitle | None]] = []
+    media: list[tuple[str, MediaFile | None]] = []
     elements: list[list[tuple[Field, Shown]]] = []
     is_cut: bool = False
 

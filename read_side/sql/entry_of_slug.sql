@@ -1,4 +1,4 @@
--- $1 workspace, $2 environment, $3 type_slug, $4 language, $5 slug
+-- $1 workspace, $2 environment, $3 type_slug, $4 language, $5 slug_hash
 SELECT
 \ir rows/type_columns.sql
 \ir rows/served_columns.sql

@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 
 import asyncpg
 
+from postgres.statements import statement
 from projector.checkpoint import Checkpoint
 from projector.log import BATCH, Log
 from projector.process import ProjectorSettings, connect_model, live
 from projector.rendering import render_some
-from projector.statements import statement
 from projector.writer import Writer
 from read_side.status import ReadModelStatus, read_status
 from write_side.store.mapper import EventMapper
@@ -106,7 +106,7 @@ async def until_halted(model_url: str, saying: str) -> None:
 
 
 async def begin_epoch(model: Connection) -> tuple[int, Checkpoint]:
-    row = await model.fetchrow(statement("begin_epoch"))
+    row = await model.fetchrow(statement("projector", "begin_epoch"))
     assert row is not None
     return row["epoch"], Checkpoint.of(row)
 

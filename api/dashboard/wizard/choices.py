@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from api.dashboard.names import named
 from api.dashboard.visit import Visit
-from read_side import browsing
 from read_side.content_types import content_types
+from read_side.lookups import languages
 from write_side.domain.identity import BASE_LANGUAGE
 from write_side.domain.locales import supported_locales
 from write_side.imports.files import DELIMITERS, ENCODINGS, Choice
@@ -59,7 +59,7 @@ class Choices(Struct, frozen=True):
 async def choices(visit: Visit) -> Choices:
     pool, scope = visit.service.read_model, visit.scope
     types = await content_types(pool, scope.workspace, scope.environment)
-    spoken = await browsing.languages(pool, scope.workspace, scope.environment)
+    spoken = await languages(pool, scope.workspace, scope.environment)
     used = dict.fromkeys([BASE_LANGUAGE, *spoken])
     return Choices(
         types=[(one.slug, one.name) for one in types],

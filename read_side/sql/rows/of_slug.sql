@@ -2,4 +2,4 @@
 FROM read_model.content_type t
 LEFT JOIN read_model.entry e
     ON e.workspace = :workspace AND e.environment = :environment AND e.content_type_id = t.id
-   AND e.language = :language AND e.slug_hash = sha256(convert_to(:slug, 'UTF8'))
+   AND e.language = :language AND e.slug_hash = :slug_hash

@@ -20,7 +20,8 @@ from api.checks import checked
 from api.context import Call, Service
 from api.export.answer import export_answer
 from api.server import application
-from read_side.export import LIMIT, Export, ExportRow, Filters
+from read_side.export import LIMIT, Export, ExportRow
+from read_side.paging import Filters
 from read_side.refusals import ReadModelUnavailable
 from tests.integration.api import serving as module
 from tests.integration.api.serving import ACME, Server, serving
@@ -42,7 +43,7 @@ async def exporting(call: Call) -> Any:
     REQUESTS.append(call.request)
     asked = call.request.match_info
     kind: Literal["csv", "xlsx"] = "xlsx" if asked["kind"] == "xlsx" else "csv"
-    filters = Filters(asked["type"], call.request.query.get("status"))
+    filters = Filters(asked["type"], call.request.query.get("status", ""))
     return await export_answer(call.request, call.service.read_model, call.scope, filters, kind)
 
 

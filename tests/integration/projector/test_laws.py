@@ -35,7 +35,7 @@ from projector.rebuild import replay, streams
 from projector.rebuild.claims import claims_that_differ
 from projector.rebuild.rollback import NothingToGoBackTo
 from projector.rebuild.work import AtWork, Work
-from read_side import entries as queries
+from read_side import paging
 from read_side.pool import open_pool
 from read_side.schema import PREVIOUS
 from tests.databases import Databases
@@ -99,7 +99,7 @@ def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
         (known, "FEW", 1),
         (known, "KNOWN_BYTES", 300),
         (rendering, "CHUNK", 2),
-        (queries, "DEEP", 3),
+        (paging, "DEEP", 3),
         (streams, "EVENTS_IN_A_RANGE", 9),
         (streams, "PAGE", 4),
         (replay, "TYPES_KEPT", 1),
