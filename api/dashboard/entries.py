@@ -10,7 +10,7 @@ from api.dashboard.filters import Chosen, chosen
 from api.dashboard.pages import EDIT, show
 from api.dashboard.paging import ROWS, Paging, page_of
 from api.dashboard.visit import Visit
-from api.export.answer import export_answer
+from api.export.response import export_response
 from read_side import export
 from read_side.content_types import ContentTypeRow
 from read_side.paging import SEARCHED, EntrySummary, list_summaries
@@ -50,7 +50,7 @@ async def exported(visit: Visit) -> web.StreamResponse:
     kind = visit.request.match_info["kind"]
     if choice.type is None:
         raise web.HTTPNotFound
-    return await export_answer(
+    return await export_response(
         visit.request,
         visit.service.read_model,
         visit.scope,

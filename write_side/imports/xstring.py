@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 
-_SPECIAL = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
-"""What is no XML, CR (which XML would read as LF), and where a literal looks like an escape."""
+_NOT_XML = "\x00-\x08\x0b-\x1f\ufffe\uffff"
+_SPECIAL = re.compile(f"[{_NOT_XML}]|_(?=x[0-9A-Fa-f]{{4}}[_{_NOT_XML}])")
+"""What XML cannot hold, CR (which XML would read as LF), and where a literal looks like an escape,
+as it also does before a character that is escaped."""
 _ESCAPE = re.compile(
     "_x([Dd][89ABab]..)__x([Dd][C-Fc-f]..)_|_x((?![Dd][89A-Fa-f])....)_".replace(".", "[0-9A-Fa-f]")
 )

@@ -18,7 +18,7 @@ from aiohttp import web
 
 from api.checks import checked
 from api.context import Call, Service
-from api.export.answer import export_answer
+from api.export.response import export_response
 from api.server import application
 from read_side.export import LIMIT, Export, ExportRow
 from read_side.paging import Filters
@@ -44,7 +44,7 @@ async def exporting(call: Call) -> Any:
     asked = call.request.match_info
     kind: Literal["csv", "xlsx"] = "xlsx" if asked["kind"] == "xlsx" else "csv"
     filters = Filters(asked["type"], call.request.query.get("status", ""))
-    return await export_answer(call.request, call.service.read_model, call.scope, filters, kind)
+    return await export_response(call.request, call.service.read_model, call.scope, filters, kind)
 
 
 def with_exports(service: Service) -> web.Application:
