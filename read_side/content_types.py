@@ -1,4 +1,4 @@
-"""Content types, as the read model has them."""
+"""Content types, as the read model stores them."""
 
 from __future__ import annotations
 
