@@ -5,11 +5,11 @@ from __future__ import annotations
 from aiohttp import web
 from msgspec import Struct, field
 
-from api.access import Access
-from api.idempotency import InFlight
-from api.keys import Caller
-from api.limits.limits import Limits
-from api.positions import Positions
+from api.auth.access import Access
+from api.auth.keys import Caller
+from api.rate_limits.limits import Limits
+from api.rest.idempotency import InFlight
+from api.rest.positions import Positions
 from api.settings import ApiSettings
 from read_side.checkpoint import CheckpointWatch
 from read_side.pool import Pool

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from api.wire import ErrorBody, encode
+from api.rest.wire import ErrorBody, encode
 from read_side.refusals import NotFound, ReadModelUnavailable
 from write_side.domain import refusals as r
 from write_side.domain.text import NotJSON

@@ -9,21 +9,23 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
-from api import content, content_types, documentation, health
-from api.access import Access
-from api.connections import Runner
+from api.auth.access import Access
 from api.context import SERVICE, Service
-from api.cors import add_preflights
 from api.dashboard import routes as dashboard
 from api.dashboard.sessions import Sessions
 from api.dashboard.visit import SESSIONS
-from api.figures import WATCHED, Watched
 from api.graphql import handler as graphql
-from api.limits.limits import open_limits
-from api.observing import observed
-from api.positions import load_positions
-from api.promised import add_promised_headers
-from api.representation import represented
+from api.http.connections import Runner
+from api.http.cors import add_preflights
+from api.http.default_headers import add_promised_headers
+from api.http.representation import represented
+from api.http.request_log import observed
+from api.openapi import documentation
+from api.operations import health
+from api.operations.status import STATUS, StatusCache
+from api.rate_limits.limits import open_limits
+from api.rest import content, content_types
+from api.rest.positions import load_positions
 from api.settings import ApiSettings
 from read_side.checkpoint import CheckpointWatch
 from read_side.pool import open_pool
@@ -60,7 +62,7 @@ def application(service: Service) -> web.Application:
         middlewares=[observed, represented], client_max_size=service.settings.max_body_bytes
     )
     app[SERVICE] = service
-    app[WATCHED] = Watched(service)
+    app[STATUS] = StatusCache(service)
     app.on_response_prepare.append(add_promised_headers)
     app.add_routes(content.routes())
     app.add_routes(content_types.routes())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from api.wire import Wire, timestamp
+from api.rest.wire import Wire, timestamp
 from read_side.content_types import ContentTypeRow
 from write_side.domain.definition import FieldType
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 from msgspec import Meta, Struct
 
-from api.limits.address import networks
+from api.http.client_address import networks
 
 PREFIX = "CONTENTLOG_"
 

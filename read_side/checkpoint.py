@@ -104,6 +104,6 @@ class CheckpointWatch:
 
 
 async def wait_until_visible(url: str, position: int, patience: float) -> bool:
-    """Whether the read model at a PostgreSQL URL passes the position within ``patience`` seconds."""
+    """As ``CheckpointWatch.wait``, of the read model at a PostgreSQL URL."""
     async with CheckpointWatch(url) as watch:
         return await watch.wait(position, patience)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +53,8 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def databases(run_folder: Path) -> Iterator[Databases]:
-    with use_cluster(run_folder) as cluster:
-        yield Databases(cluster, run_folder)
+    with use_cluster(run_folder) as cluster, closing(Databases(cluster, run_folder)) as databases:
+        yield databases
 
 
 @pytest.fixture

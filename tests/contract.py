@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from jsonschema import Draft202012Validator, FormatChecker
 
-from api.connections import NO_HTTP
+from api.http.connections import NO_HTTP
 from api.openapi.document import document
 
 # What HTTP itself needs to carry a message; every other header is ours to declare.

@@ -25,37 +25,55 @@ def with_database(url: str, database: str) -> str:
 
 
 class Databases:
-    """Makes databases on one cluster. Names are unique to the process, so workers can share it."""
+    """Makes databases on one cluster. Names are unique to the process, so workers can share it.
+
+    Has to be closed.
+    """
 
     def __init__(self, cluster: str, folder: Path) -> None:
         self._cluster = cluster
         self._template = f"template_{folder.name}".replace("-", "_").lower()
+        self._loop = asyncio.new_event_loop()
+        self._connection: asyncpg.Connection[asyncpg.Record] | None = None
         with _exclusive(folder / "template.lock") as first:
             if first:
-                asyncio.run(self._make_template())
+                self._make_template()
 
     @contextmanager
     def new(self, *, empty: bool = False) -> Iterator[str]:
         """A database with the event store and the read model in it, or an empty one."""
         name = f"t_{os.getpid()}_{next(_numbers)}"
         template = "template0" if empty else self._template
-        asyncio.run(self._execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"'))
+        # Copying the files takes less than half the time of writing them through the WAL.
+        self._execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY file_copy')
         try:
             yield with_database(self._cluster, name)
         finally:
-            asyncio.run(self._execute(f'DROP DATABASE "{name}" WITH (FORCE)'))
+            self._execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
-    async def _make_template(self) -> None:
-        await self._execute(f'DROP DATABASE IF EXISTS "{self._template}"')
-        await self._execute(f'CREATE DATABASE "{self._template}" TEMPLATE template0')
-        await set_up(with_database(self._cluster, self._template))
+    def close(self) -> None:
+        if self._connection is not None:
+            self._loop.run_until_complete(self._connection.close())
+        self._loop.close()
 
-    async def _execute(self, statement: str) -> None:
-        connection = await asyncpg.connect(self._cluster)
-        try:
-            await connection.execute(statement)
-        finally:
-            await connection.close()
+    def _make_template(self) -> None:
+        self._execute(f'DROP DATABASE IF EXISTS "{self._template}"')
+        self._execute(f'CREATE DATABASE "{self._template}" TEMPLATE template0')
+        self._loop.run_until_complete(set_up(with_database(self._cluster, self._template)))
+
+    def _execute(self, statement: str) -> None:
+        self._loop.run_until_complete(self._executed(statement))
+
+    async def _executed(self, statement: str) -> None:
+        if self._connection is not None:
+            try:
+                await self._connection.execute(statement)
+                return
+            except (asyncpg.InterfaceError, asyncpg.PostgresConnectionError, OSError):
+                # The test has stopped its server, and started it again.
+                self._connection.terminate()
+        self._connection = await asyncpg.connect(self._cluster)
+        await self._connection.execute(statement)
 
 
 async def set_up(url: str) -> None:

@@ -8,7 +8,7 @@ from aiohttp import web
 
 from api.context import SERVICE
 from api.dashboard.sessions import LONGEST
-from api.limits import address
+from api.http import client_address
 
 NAME = "contentlog_session"
 PATH = "/dashboard"
@@ -40,7 +40,7 @@ def is_secure(request: web.Request) -> bool:
     origin of its form. Nobody is harmed who says so of his own cookie."""
     if request.scheme == "https" or request.headers.get("Origin", "").startswith("https://"):
         return True
-    remote = address.parsed(request.remote or "")
+    remote = client_address.parsed(request.remote or "")
     trusted = _trusted(request.app[SERVICE].settings.trusted_proxies)
     if remote is None or not any(remote in network for network in trusted):
         return False
@@ -50,5 +50,5 @@ def is_secure(request: web.Request) -> bool:
 
 
 @cache
-def _trusted(setting: str) -> tuple[address.Network, ...]:
-    return address.networks(setting)
+def _trusted(setting: str) -> tuple[client_address.Network, ...]:
+    return client_address.networks(setting)

@@ -7,7 +7,6 @@ from datetime import datetime
 from aiohttp import web
 from msgspec import Raw, Struct
 
-from api import parameters
 from api.dashboard.changes import Step, steps, values_of
 from api.dashboard.entries import stage_of
 from api.dashboard.pages import show
@@ -15,6 +14,7 @@ from api.dashboard.past import as_it_was
 from api.dashboard.pointing import names_of
 from api.dashboard.values import Known, Shown, pointed_at, shown
 from api.dashboard.visit import Visit
+from api.rest import parameters
 from read_side.content_types import content_type
 from read_side.entry_details import EntryDetails, entry_details, titles
 from read_side.lookups import media_files

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from api import parameters
 from api.dashboard.names import named
 from api.dashboard.visit import Visit
+from api.rest import parameters
 from read_side.content_types import ContentTypeRow, content_types
 from read_side.lookups import languages, locales
 from read_side.paging import Filters
@@ -76,7 +76,7 @@ async def chosen(visit: Visit) -> Chosen:
         status=_one_of(STATUSES, query.get("status", "")),
         language=_one_of(spoken, query.get("language", "")),
         locale=_one_of(translated, query.get("locale", "")),
-        search=parameters.findable(query.get("search", "").strip())[:LONGEST_SEARCH],
+        search=parameters.searchable(query.get("search", "").strip())[:LONGEST_SEARCH],
     )
     return Chosen(types, spoken, translated, of_type, filters)
 

@@ -9,7 +9,6 @@ from urllib.parse import parse_qsl
 from aiohttp import web
 from multidict import MultiDict, MultiDictProxy
 
-from api.body import received
 from api.dashboard import cookie
 from api.dashboard.shell import shell_of
 from api.dashboard.templates import rendered
@@ -24,7 +23,8 @@ from api.dashboard.visit import (
     visit_of,
 )
 from api.errors import RETRY_AFTER, BadRequest, Busy, Forged, RateLimited, status_of
-from api.observing import log_fault, request_id
+from api.http.request_log import log_fault, request_id
+from api.rest.request_body import receive_body
 from write_side.domain.refusals import StaleDecision
 
 Form = MultiDictProxy[str]
@@ -82,7 +82,7 @@ async def form_of(visit: Visit) -> Form:
     """What an ordinary form has sent. Raises BadRequest."""
     try:
         fields = parse_qsl(
-            (await received(visit)).decode(),
+            (await receive_body(visit)).decode(),
             keep_blank_values=True,
             errors="strict",
             max_num_fields=MOST_FIELDS,

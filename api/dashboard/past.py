@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Raw
 
 from api.dashboard.visit import Visit
-from api.past import entry_of_id
+from api.rest.point_in_time import entry_of_id
 from read_side.entry_details import EntryDetails
 from read_side.paging import EntrySummary
 from write_side.domain.identity import BASE_LANGUAGE

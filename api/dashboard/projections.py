@@ -11,11 +11,11 @@ from aiohttp import web
 
 from api.dashboard.pages import OPERATE, show
 from api.dashboard.visit import Visit
-from api.figures import WATCHED
+from api.operations.status import STATUS
 
 
 async def page(visit: Visit) -> web.StreamResponse:
-    figures = await visit.request.app[WATCHED].figures()
+    figures = await visit.request.app[STATUS].current()
     return await show(
         visit,
         "projections.html",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from api.auth.keys import Caller
 from api.dashboard.visit import Visit, link
-from api.keys import Caller
 from read_side.lookups import workspace_name
 from read_side.refusals import ReadModelUnavailable
 from write_side.domain.identity import PRODUCTION, STAGING

@@ -18,7 +18,7 @@ from api.dashboard.visit import (
     link,
     visit_of,
 )
-from api.limits.responses import check_address_limit, check_sign_in_limit
+from api.rate_limits.enforcement import check_address_limit, check_sign_in_limit
 
 NO_KEY = "Enter an API key."
 UNKNOWN = "This key is not known, or it was revoked. Check that you have copied all of it."

@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from api.dashboard.visit import ROOT, link
-from api.wire import timestamp
+from api.rest.wire import timestamp
 
 HERE = Path(__file__).parent
 

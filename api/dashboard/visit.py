@@ -11,12 +11,12 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from aiohttp import web
 
-from api.checks import check_permission, check_the_environment
 from api.context import SERVICE, Call, Service
 from api.dashboard import cookie, forgery
 from api.dashboard.sessions import Sessions
 from api.errors import Forged
-from api.limits.responses import check_address_limit
+from api.rate_limits.enforcement import check_address_limit
+from api.rest.request_checks import check_permission, resolve_environment
 from write_side.domain.identity import PRODUCTION
 
 ROOT = "/dashboard"
@@ -107,4 +107,4 @@ async def check(visit: Visit) -> None:
     await check_session(visit)
     if visit.permission:
         await check_permission(visit)
-    await check_the_environment(visit)
+    await resolve_environment(visit)

@@ -14,7 +14,7 @@ from aiohttp import web
 
 from api.export.csv_file import csv_chunks
 from api.export.xlsx_file import write_xlsx
-from api.observing import log_fault
+from api.http.request_log import log_fault
 from read_side.export import LIMIT, Export, export
 from read_side.paging import Filters
 from read_side.pool import Pool

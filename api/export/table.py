@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from api.export.cells import Names, cell, is_listable, referred_to
-from api.wire import timestamp
+from api.rest.wire import timestamp
 from read_side.content_types import ContentTypeRow
 from read_side.export import Export, ExportRow, TargetRow
 from write_side.domain.definition import Field

@@ -9,8 +9,8 @@ from graphql import GraphQLError
 
 from api.errors import BadRequest, message_of, status_of
 from api.graphql.wire import Extensions, GraphQLAnswer, GraphQLFault, Location
-from api.observing import log_fault
-from api.wire import encode
+from api.http.request_log import log_fault
+from api.rest.wire import encode
 
 DEEP = "The query is nested too deep to be read"
 

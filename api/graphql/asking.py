@@ -12,13 +12,13 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 from strawberry.dataloader import DataLoader
 
-from api import past
-from api.checks import check_permission, check_the_environment, wait_for_position
 from api.context import Call, Service
 from api.graphql.once import Once
 from api.graphql.spending import Spending
 from api.graphql.types import ContentType, shown_type
-from api.past import PastEntry
+from api.rest import point_in_time
+from api.rest.point_in_time import PastEntry
+from api.rest.request_checks import check_permission, resolve_environment, wait_for_position
 from read_side import content_types, entries
 from read_side.entries import EntryRow
 from read_side.refusals import EntryNotFound
@@ -141,7 +141,7 @@ class Asking:
 
     async def _as_it_was(self, asked: Then) -> PastEntry | Exception | None:
         try:
-            return await past.entry_of_slug(
+            return await point_in_time.entry_of_slug(
                 self.service, await self.viewing(), self.spending, **asdict(asked)
             )
         except (EntryNotFound, UnknownEntry):  # nothing ever had the slug, or nothing had it then
@@ -152,7 +152,7 @@ class Asking:
 
 async def _placed(call: Call) -> Scope:
     await check_permission(call)
-    await check_the_environment(call)
+    await resolve_environment(call)
     return call.scope
 
 

@@ -27,7 +27,7 @@ from graphql import (
 )
 
 from api.graphql.introspection import Introspection
-from api.parameters import MAX_LIMIT
+from api.rest.parameters import MAX_LIMIT
 
 OBJECT = 10
 LISTS = {"contentTypes": 20, "fields": 10, "stages": 3, "references": 5}

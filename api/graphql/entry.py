@@ -14,8 +14,8 @@ from api.graphql.asking import Asking, Info
 from api.graphql.scalars import JSON
 from api.graphql.spending import listed, shown
 from api.graphql.types import ContentType, Definition, EntryStatus, Field, Stage, shown_type
-from api.parameters import MAX_LIMIT
-from api.past import PastEntry, rendered
+from api.rest.parameters import MAX_LIMIT
+from api.rest.point_in_time import PastEntry, rendered
 from read_side.entries import EntryRow
 from read_side.refusals import TypeNotFound
 from write_side.domain import content_type as domain

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from api.body import received
-from api.checks import COUNTED
 from api.context import SERVICE, Call
 from api.errors import RateLimited, Unauthorized
 from api.graphql import page
@@ -17,7 +15,9 @@ from api.graphql.asking import Asking
 from api.graphql.once import Once
 from api.graphql.schema import SENT, schema
 from api.graphql.sent import read_body
-from api.positions import HEADER as POSITION
+from api.rest.positions import HEADER as POSITION
+from api.rest.request_body import receive_body
+from api.rest.request_checks import AUTHENTICATION
 
 PATH = "/graphql"
 
@@ -36,9 +36,9 @@ async def post(request: web.Request) -> web.Response:
 
 
 async def _answered(call: Call) -> web.Response:
-    for check in COUNTED:
+    for check in AUTHENTICATION:
         await check(call)
-    body = await received(call)
+    body = await receive_body(call)
     sent = read_body(body)
     asking = Asking(call, Once(call, body))
     with asking.once.alone():

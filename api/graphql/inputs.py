@@ -13,10 +13,10 @@ import msgspec
 import strawberry
 from msgspec import UNSET, Raw
 
-from api.body import MISSING
 from api.errors import BadRequest
 from api.graphql.scalars import JSON
 from api.graphql.types import EntryStatus
+from api.rest.request_body import MISSING
 from write_side.commands import CreateEntry, UpdateEntry
 from write_side.domain.events import Translation
 from write_side.domain.identity import BASE_LANGUAGE

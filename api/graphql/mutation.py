@@ -21,7 +21,7 @@ from api.graphql.inputs import (
     update_command,
 )
 from api.graphql.written import Written, entry_after
-from api.observing import log_fault, request_id
+from api.http.request_log import log_fault, request_id
 from write_side.commands import Command, DeleteEntry
 from write_side.dispatch import execute
 from write_side.domain.identity import BASE_LANGUAGE, Actor

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from api.context import Call
 from api.errors import StillInFlight
-from api.idempotency import HEADER, command_key, digest
+from api.rest.idempotency import HEADER, command_key, digest
 from write_side.domain.identity import Scope
 
 
@@ -66,7 +66,7 @@ class Once:
         name = f"graphql\n{key_id}\n{environment}\n{given}"
         with ExitStack() as stack:
             try:
-                stack.enter_context(self._call.service.in_flight.alone(name))
+                stack.enter_context(self._call.service.in_flight.reserve(name))
             except StillInFlight:
                 self._in_flight = True
             yield

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from api.vendored import Vendored, counted
+from api.http.static_files import StaticFiles, limited_by_address
 
-_GRAPHIQL = Vendored(
+_GRAPHIQL = StaticFiles(
     "graphql",
     "graphiql",
     types={
@@ -35,8 +35,8 @@ _GRAPHIQL = Vendored(
 
 def routes() -> list[web.RouteDef]:
     return [
-        web.get("/graphql", counted(page)),
-        web.get("/graphql/{file:[^/]+}", counted(_GRAPHIQL.file)),
+        web.get("/graphql", limited_by_address(page)),
+        web.get("/graphql/{file:[^/]+}", limited_by_address(_GRAPHIQL.file)),
     ]
 
 

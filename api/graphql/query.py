@@ -10,7 +10,7 @@ from api.graphql.asking import Info, Then
 from api.graphql.entry import ContentEntry, entry_of_row, entry_of_the_past
 from api.graphql.spending import listed
 from api.graphql.types import ContentType, EntryStatus, Pagination, shown_type
-from api.parameters import MAX_LIMIT, MAX_OFFSET, findable, supported
+from api.rest.parameters import MAX_LIMIT, MAX_OFFSET, searchable, supported_locale
 from read_side import content_types, paging
 from read_side.entries import EntryRow, id_of_slug
 from read_side.refusals import EntryNotFound, TypeNotFound
@@ -42,11 +42,11 @@ class Query:
         """The entry of a slug, whatever its status, as it is or as it was; null where there is
         none."""
         asking, scope = info.context, await info.context.viewing()
-        shown_in = supported(locale or BASE_LANGUAGE)
+        shown_in = supported_locale(locale or BASE_LANGUAGE)
         named = {
-            "type_slug": findable(type),
-            "slug": findable(slug),
-            "language": findable(language or BASE_LANGUAGE),
+            "type_slug": searchable(type),
+            "slug": searchable(slug),
+            "language": searchable(language or BASE_LANGUAGE),
         }
         if as_of:
             then = await asking.past.load(Then(**named, locale=shown_in, at=as_of))
@@ -72,7 +72,7 @@ class Query:
     ) -> ContentEntry | None:
         """The entry of an id, whatever its status; null where there is none."""
         await info.context.viewing()
-        shown_in = supported(locale or BASE_LANGUAGE)
+        shown_in = supported_locale(locale or BASE_LANGUAGE)
         row = await info.context.entries.load((id, shown_in)) if is_id(id) else None
         return None if row is None else entry_of_row(row, shown_in)
 
@@ -90,13 +90,13 @@ class Query:
         """Newest first. Without a type, status or language: of any. ``limit`` is clamped to 1 to
         100."""
         asking, scope = info.context, await info.context.viewing()
-        shown_in = supported(locale or BASE_LANGUAGE)
+        shown_in = supported_locale(locale or BASE_LANGUAGE)
         size = min(max(10 if limit is None else limit, 1), MAX_LIMIT)
         start = min(max(offset or 0, 0), MAX_OFFSET)
         wanted = {
-            "type_slug": findable(type) if type else None,
+            "type_slug": searchable(type) if type else None,
             "status": status.value if status else None,
-            "language": findable(language) if language else None,
+            "language": searchable(language) if language else None,
         }
         page = await paging.list_ids(
             asking.service.read_model,
@@ -128,7 +128,7 @@ class Query:
         pool = info.context.service.read_model
         try:
             row = await content_types.content_type(
-                pool, scope.workspace, scope.environment, findable(slug)
+                pool, scope.workspace, scope.environment, searchable(slug)
             )
         except TypeNotFound:
             return None

@@ -22,9 +22,9 @@ from graphql.language import (
 from msgspec import Raw
 from strawberry.types.scalar import ScalarDefinition
 
-from api import parameters
 from api.errors import BadRequest
-from api.wire import timestamp
+from api.rest import parameters
+from api.rest.wire import timestamp
 
 JSON = NewType("JSON", Raw)
 """Any JSON, as the very text that was sent: numbers of any size, keys in their order."""
@@ -71,7 +71,7 @@ def _encoded(value: list[Raw] | dict[str, Raw]) -> Raw:
 def _moment(value: Any) -> datetime:
     if not isinstance(value, str):
         raise BadRequest("A DateTime takes a string, such as 2026-01-31T09:30:00Z")
-    return parameters.moment(value)
+    return parameters.parse_time(value)
 
 
 SCALARS: dict[object, ScalarDefinition] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.cors import crosses_origins
+from api.http.cors import crosses_origins
 from api.openapi import answers
 from api.openapi.headers import ALWAYS, CORS, PREFLIGHT, referred
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.cors import ALLOWED_HEADERS, EXPOSED_HEADERS, MAX_AGE
+from api.http.cors import ALLOWED_HEADERS, EXPOSED_HEADERS, MAX_AGE
+from api.http.representation import READ, VARY
 from api.openapi.examples import ETAG, POSITION, REQUEST_ID
-from api.representation import READ, VARY
 
 
 def _header(description: str, schema: Any, example: Any, *, required: bool = True) -> Any:

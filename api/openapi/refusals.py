@@ -12,11 +12,12 @@ from typing import Any
 import msgspec
 from aiohttp import web
 
-from api import errors, parameters
-from api.body import DAMAGED, MISSING, NOT_OURS
-from api.connections import NO_HTTP
-from api.idempotency import command_key
-from api.positions import HEADER as POSITION
+from api import errors
+from api.http.connections import NO_HTTP
+from api.rest import parameters
+from api.rest.idempotency import command_key
+from api.rest.positions import HEADER as POSITION
+from api.rest.request_body import DAMAGED, MISSING, NOT_OURS
 from read_side.refusals import EntryNotFound, ReadModelUnavailable, TypeNotFound
 from write_side.domain import refusals as r
 from write_side.domain.identity import PRODUCTION, STAGING, Scope

@@ -7,9 +7,11 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from api import health, type_wire, wire
+from api import type_wire
 from api.graphql.wire import GraphQLAnswer, GraphQLRequest
-from api.parameters import MAX_LIMIT, MAX_OFFSET
+from api.operations import health
+from api.rest import wire
+from api.rest.parameters import MAX_LIMIT, MAX_OFFSET
 from write_side.domain.events import STATUSES
 
 Schema = dict[str, Any]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import tempfile
+from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 
@@ -25,6 +26,7 @@ BENCHMARKS = (
     "export",
     "imports",
     "browse",
+    "walk",
 )
 
 
@@ -36,8 +38,10 @@ def main(names: list[str]) -> None:
     print(heading())
     with tempfile.TemporaryDirectory(prefix="cl-", ignore_cleanup_errors=True) as folder:
         Path(folder).chmod(0o755)
-        with use(Path(folder) / "data", settings=SETTINGS) as cluster:
-            databases = Databases(asyncio.run(over_tcp(cluster)), Path(folder))
+        with (
+            use(Path(folder) / "data", settings=SETTINGS) as cluster,
+            closing(Databases(asyncio.run(over_tcp(cluster)), Path(folder))) as databases,
+        ):
             for name in names or BENCHMARKS:
                 benchmark = import_module(f"tests.benchmarks.{name}")
                 with databases.new() as url, databases.new(empty=True) as other:

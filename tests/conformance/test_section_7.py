@@ -240,8 +240,8 @@ def fails(*_: object, **__: object) -> None:
 async def test_7_20_server_failure(
     target: str, expected: tuple[Any, ...], asker: Asker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.content.paging.list_of_type", fails)
-    monkeypatch.setattr("api.content.paging.list_across_types", fails)
+    monkeypatch.setattr("api.rest.content.paging.list_of_type", fails)
+    monkeypatch.setattr("api.rest.content.paging.list_across_types", fails)
     answer = await asker.ask(get(target))
     assert answer.status == 500
     for expectation in (*expected, FAULT, no_header("ETag")):
@@ -253,7 +253,7 @@ async def test_7_21_a_read_that_failed_can_be_repeated(
     asker: Asker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("api.content.paging.list_across_types", fails)
+        patch.setattr("api.rest.content.paging.list_across_types", fails)
         assert (await asker.ask(get("/v1/content"))).status == 500
     assert (await asker.ask(get("/v1/content", key=KEY))).status == 200
 
@@ -263,7 +263,7 @@ async def test_7_21_a_create_that_failed_before_it_was_written_can_be_repeated(
 ) -> None:
     place = await open_workplace()
     with monkeypatch.context() as patch:
-        patch.setattr("api.content.execute", fails)
+        patch.setattr("api.rest.content.execute", fails)
         assert (await place.create("Once")).status == 500
     assert (await place.create("Once")).status == 200
     assert len(await place.read("/v1/content")) == 1
@@ -274,7 +274,7 @@ async def test_7_21_a_create_that_failed_after_it_was_written_makes_no_second_en
 ) -> None:
     place = await open_workplace()
     with monkeypatch.context() as patch:
-        patch.setattr("api.content.wire.created", fails)
+        patch.setattr("api.rest.content.wire.created", fails)
         assert (await place.create("Once")).status == 500
     again = await place.create("Once")
     assert again.status == 409

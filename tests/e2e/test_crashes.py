@@ -20,7 +20,7 @@ import pytest
 from tests.e2e.dev import Dev
 from tests.integration.deploy.processes import has_proc, running_in
 
-pytestmark = has_proc
+pytestmark = [pytest.mark.slow, has_proc]
 
 ROUNDS = 20
 WRITERS = 4

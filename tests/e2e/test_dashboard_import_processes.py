@@ -17,6 +17,8 @@ from tests.integration.api.dashboard import Browser
 from tests.integration.api.wizard import Wizard, csv
 from tests.integration.projecting import connected, until
 
+pytestmark = pytest.mark.slow
+
 ROWS = 40
 FILE = csv("Title,Body", *(f"Row {n},Text {n}" for n in range(ROWS)))
 _HOLD_LOG = "SELECT FROM write_side.head FOR UPDATE"

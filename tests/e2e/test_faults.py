@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import signal
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from pathlib import Path
 
 import asyncpg
@@ -21,6 +21,8 @@ from tests.e2e.faulty import PATIENCE, Load, Service, serving, under_load
 from tests.e2e.postgres import Postgres, postgres
 from tests.integration.projecting import connected, until
 from tests.proxy import Proxy, proxy_to
+
+pytestmark = pytest.mark.slow
 
 AWAY = 2.0
 CONNECTIONS = 40
@@ -133,7 +135,7 @@ class TestAServerOfItsOwn:
 
     @pytest.fixture
     def url(self, server: Postgres, tmp_path: Path) -> Iterator[str]:
-        with Databases(server.url(), tmp_path).new() as url:
+        with closing(Databases(server.url(), tmp_path)) as databases, databases.new() as url:
             yield url
 
     async def test_what_an_operator_does_to_it_passes(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from tests.e2e.imports import CONTENT_TYPE, SCOPE, send
 from tests.e2e.test_rebuild_processes import kill_everywhere
 from tests.integration.write_side.given import check_store
@@ -11,6 +13,8 @@ from write_side.commands import CreateContentType, CreateWorkspace
 from write_side.dispatch import execute
 from write_side.domain.identity import Actor
 from write_side.repository import Repository
+
+pytestmark = pytest.mark.slow
 
 OPERATOR = Actor("operator", "tests")
 

@@ -18,6 +18,8 @@ from tests.integration.projecting import caught_up, dump, project_all, status_of
 from tests.integration.projector.given import Given
 from write_side.repository import Repository
 
+pytestmark = pytest.mark.slow
+
 Start = Callable[[], "subprocess.Popen[bytes]"]
 
 

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 import aiohttp
+import pytest
 
 from deploy.program import contentlog
 from read_side.schema import LIVE, PREVIOUS
@@ -26,6 +27,8 @@ from tests.integration.projector.rebuilding import schemas
 from tests.integration.projector.story import Story
 from tests.processes import running
 from write_side.repository import Repository
+
+pytestmark = pytest.mark.slow
 
 ROUNDS = 2
 

@@ -34,6 +34,8 @@ from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
 
+pytestmark = pytest.mark.slow
+
 AGREE = {"readModel": 0, "notCompared": None, "claims": 0}
 _ARCHIVED = "SELECT last_archived_wal >= $1 FROM pg_stat_archiver"
 _RECOVERED = "SELECT NOT pg_is_in_recovery()"

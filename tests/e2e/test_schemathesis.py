@@ -29,6 +29,8 @@ from write_side.domain.definition import Field, Option
 from write_side.domain.identity import Scope
 from write_side.repository import Repository
 
+pytestmark = pytest.mark.slow
+
 REQUESTS = int(os.environ.get("CONTENTLOG_FUZZ_REQUESTS", "0"))
 CONFIGURATION = Path(__file__).with_name("schemathesis.toml")
 SECRET = "a-key-for-schemathesis"

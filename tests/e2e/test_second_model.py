@@ -25,6 +25,8 @@ from tests.processes import Processes, running
 from write_side import commands as c
 from write_side.repository import Repository
 
+pytestmark = pytest.mark.slow
+
 SECRETS = {"acme": "a-secret-of-acme-for-both", "other": "a-secret-of-other-for-both"}
 OF_ONE_ANSWER = {"date", "x-request-id"}
 OF_ITS_RATE = "x-ratelimit-"

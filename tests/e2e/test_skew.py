@@ -19,6 +19,8 @@ from tests.e2e.newer_projector import TOPIC
 from tests.integration.projecting import checkpoint_of, connected, dump, project_all, until
 from write_side.domain.events import TOPICS, MediaAdded
 
+pytestmark = pytest.mark.slow
+
 APPEND = """
 WITH at AS (UPDATE write_side.head SET position = position + 1 RETURNING position)
 INSERT INTO write_side.event

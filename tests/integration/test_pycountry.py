@@ -47,6 +47,8 @@ from write_side.imports.uploads import find_preview, find_upload, keep_preview, 
 from write_side.imports.wish import Wish
 from write_side.repository import Repository
 
+pytestmark = pytest.mark.slow
+
 SECRET = "a-secret-of-the-pycountry-test"
 OPERATOR = Actor("operator", "tests")
 WORLD = Scope("world", "production")

@@ -9,10 +9,10 @@ from aiohttp import BodyPartReader, web
 from aiohttp.http_exceptions import HttpProcessingError
 from msgspec import Struct
 
-from api.body import SLOWEST
 from api.dashboard.pages import CSRF, CSRF_HEADER
 from api.dashboard.visit import Visit, check_token
 from api.errors import BadRequest, SlowClient
+from api.rest.request_body import SLOWEST
 from write_side.imports.files import LIMITS
 
 FILE = "file"

@@ -11,7 +11,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Raw, Struct
 
-from api.wire import optional_timestamp, timestamp
+from api.rest.wire import optional_timestamp, timestamp
 from tests.integration.api.doors import Doors
 from tests.integration.api.serving import Answer
 from tests.integration.projector.drawing import LANGUAGES, STATUSES, TYPES

@@ -13,8 +13,8 @@ import msgspec
 from aiohttp import web
 from msgspec import Struct
 
-from api.connections import Runner
 from api.context import Service
+from api.http.connections import Runner
 from api.server import application, open_service
 from api.settings import ApiSettings
 from tests.integration.projecting import caught_up, projecting

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from api import access
-from api.access import Access
-from api.key_claims import KeyClaims
-from api.keys import Keys
+from api.auth import access
+from api.auth.access import Access
+from api.auth.key_loader import KeyClaims
+from api.auth.keys import Keys
 from tests.integration.projecting import until
 from tests.integration.projector.given import Given
 from tests.proxy import proxy_to

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from api.dashboard.policy import CONTENT_SECURITY_POLICY
-from api.limits.bucket import Standing
+from api.rate_limits.bucket import LimitStatus
 from tests.integration.api.dashboard import browser, signed_in
 from tests.integration.api.serving import Server
 from tests.integration.projector.given import Given
@@ -149,8 +149,8 @@ async def test_staging_that_the_plan_lacks_is_said_on_the_page(server: Server) -
 async def test_pages_count_against_the_address_and_not_the_key(
     server: Server, acme: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def is_over(*_: object) -> Standing:
-        return Standing(passed=False, limit=1, remaining=0, reset=1_769_851_860, wait=7)
+    async def is_over(*_: object) -> LimitStatus:
+        return LimitStatus(passed=False, limit=1, remaining=0, reset=1_769_851_860, wait=7)
 
     async with signed_in(server) as visitor:
         monkeypatch.setattr(server.service.limits, "count_key", is_over)

@@ -8,8 +8,8 @@ import pytest
 from aiohttp import web
 
 from api.context import Service
-from api.limits.bucket import Standing
 from api.openapi.document import document
+from api.rate_limits.bucket import LimitStatus
 from api.server import application
 from tests.integration.api.serving import Server
 
@@ -64,8 +64,8 @@ async def test_the_page_loads_nothing_from_elsewhere(server: Server) -> None:
 async def test_it_is_counted_as_every_request_of_an_address_is(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def is_over(_request: web.Request) -> Standing:
-        return Standing(passed=False, limit=1, remaining=0, reset=1_769_851_860, wait=7)
+    async def is_over(_request: web.Request) -> LimitStatus:
+        return LimitStatus(passed=False, limit=1, remaining=0, reset=1_769_851_860, wait=7)
 
     monkeypatch.setattr(server.service.limits, "count_address", is_over)
     for path in ("/docs", "/docs/start.js", "/v1/openapi.json"):
@@ -84,5 +84,5 @@ async def test_a_route_that_is_not_described_is_noticed(
 ) -> None:
     before = routes(server.service)
     more = [web.get("/v1/secret", nothing)]
-    monkeypatch.setattr("api.documentation.routes", lambda: more)
+    monkeypatch.setattr("api.openapi.documentation.routes", lambda: more)
     assert ("GET", "/v1/secret") in routes(server.service) - before

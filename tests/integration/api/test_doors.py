@@ -36,6 +36,8 @@ from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
 
+pytestmark = pytest.mark.slow
+
 T = TypeVar("T")
 
 MOMENTS = 6 if MANY else 2

@@ -16,9 +16,9 @@ import openpyxl
 import pytest
 from aiohttp import web
 
-from api.checks import checked
 from api.context import Call, Service
 from api.export.response import export_response
+from api.rest.request_checks import checked
 from api.server import application
 from read_side.export import LIMIT, Export, ExportRow
 from read_side.paging import Filters

@@ -10,7 +10,7 @@ import pytest
 from msgspec import json
 from prometheus_client import REGISTRY
 
-from api import promised
+from api.http import default_headers
 from tests.integration.api.serving import Answer, Client, Server
 from tests.integration.projector.given import Given
 
@@ -22,26 +22,26 @@ TYPES, TYPE = "/v1/content-types", "/v1/content-types/posts"
 POST = {"contentTypeSlug": "posts", "title": "A"}
 ALWAYS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id")
 IN_HANDLERS = [
-    ("api.content.paging.list_of_type", "GET", LIST),
-    ("api.content.entries.entry_of_slug", "GET", ONE),
-    ("api.content.paging.list_across_types", "GET", ACROSS),
-    ("api.content.execute", "POST", ACROSS),
-    ("api.content_types.content_types.content_types", "GET", TYPES),
-    ("api.content_types.content_types.content_type", "GET", TYPE),
-    ("api.content.entries.entry_of_slug", "HEAD", ONE),
+    ("api.rest.content.paging.list_of_type", "GET", LIST),
+    ("api.rest.content.entries.entry_of_slug", "GET", ONE),
+    ("api.rest.content.paging.list_across_types", "GET", ACROSS),
+    ("api.rest.content.execute", "POST", ACROSS),
+    ("api.rest.content_types.content_types.content_types", "GET", TYPES),
+    ("api.rest.content_types.content_types.content_type", "GET", TYPE),
+    ("api.rest.content.entries.entry_of_slug", "HEAD", ONE),
 ]
 BEFORE_THEM = [
     ("aiohttp.web_urldispatcher.UrlDispatcher.resolve", "GET", LIST),
-    ("api.limits.leases.Leases.count", "GET", LIST),
-    ("api.limits.limits.Limits.count_key", "POST", ACROSS),
-    ("api.keys.Keys.caller", "GET", ONE),
-    ("api.checks.check_environment", "GET", TYPES),
-    ("api.parameters.locale", "GET", ACROSS),
+    ("api.rate_limits.leases.Leases.count", "GET", LIST),
+    ("api.rate_limits.limits.Limits.count_key", "POST", ACROSS),
+    ("api.auth.keys.Keys.caller", "GET", ONE),
+    ("api.rest.request_checks.check_environment", "GET", TYPES),
+    ("api.rest.parameters.locale", "GET", ACROSS),
 ]
 AFTER_THEM = [
-    ("api.wire.encode", "GET", LIST),
-    ("api.representation.etag", "GET", ACROSS),
-    ("api.representation.accepts_gzip", "GET", "/v1/openapi.json"),
+    ("api.rest.wire.encode", "GET", LIST),
+    ("api.http.representation.etag", "GET", ACROSS),
+    ("api.http.representation.accepts_gzip", "GET", "/v1/openapi.json"),
 ]
 
 
@@ -88,10 +88,10 @@ async def test_so_it_is_where_a_header_cannot_be_added(
     async def add(*_: object) -> None:
         fails()
 
-    for place in (0, len(promised.ADDED)):
-        added = (*promised.ADDED[:place], add, *promised.ADDED[place:])
+    for place in (0, len(default_headers.ADDED)):
+        added = (*default_headers.ADDED[:place], add, *default_headers.ADDED[place:])
         with monkeypatch.context() as patch:
-            patch.setattr(promised, "ADDED", added)
+            patch.setattr(default_headers, "ADDED", added)
             for method in ("GET", "POST", "HEAD"):
                 await injected.check(place, method, ACROSS)
             for method, path in (("OPTIONS", LIST), ("GET", "/nowhere"), ("DELETE", LIST)):

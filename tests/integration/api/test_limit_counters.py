@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from api.limits.counter import FEW, Counter, Demand, Grant
-from api.limits.in_memory import MemoryCounter
-from api.limits.in_postgres import AT_ONCE, PostgresCounter
-from api.limits.in_redis import RedisCounter
+from api.rate_limits.counter import FEW, Counter, Demand, Grant
+from api.rate_limits.in_memory import MemoryCounter
+from api.rate_limits.in_redis import RedisCounter
+from api.rate_limits.postgres_counter import AT_ONCE, PostgresCounter
 from tests.integration.api.redis_server import redis_server
 from tests.integration.projecting import connected
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from api.limits.in_postgres import NAME
+from api.rate_limits.postgres_counter import NAME
 from tests.integration.api.redis_server import redis_server
 from tests.integration.api.serving import Answer, Server, serving
 from tests.integration.projecting import connected, until
@@ -38,8 +38,8 @@ async def room(seconds: float = 8.0) -> None:
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is merely slow, on a busy machine, is not away."""
-    monkeypatch.setattr("api.limits.leases.PATIENCE", 30.0)
-    monkeypatch.setattr("api.limits.in_postgres.CONNECTING", 30.0)
+    monkeypatch.setattr("api.rate_limits.leases.PATIENCE", 30.0)
+    monkeypatch.setattr("api.rate_limits.postgres_counter.CONNECTING", 30.0)
 
 
 class TestBuckets:
@@ -170,7 +170,7 @@ class TestResponses:
             async def fails(*_: object, **__: object) -> None:
                 raise RuntimeError("out of cheese")
 
-            monkeypatch.setattr("api.content.paging.list_across_types", fails)
+            monkeypatch.setattr("api.rest.content.paging.list_across_types", fails)
             of_key.append((500, await key.get(PATH)))
             for status, answer in of_key:
                 assert (answer.status, shown(answer)[0]) == (status, 50), answer

@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 from redis.asyncio import Redis
 
-from api.limits.in_redis import PREFIX
+from api.rate_limits.in_redis import PREFIX
 from tests.integration.api.redis_server import redis_server
 from tests.integration.api.serving import Answer, Server, serving
 from tests.integration.api.test_limits import PATH, patient, room

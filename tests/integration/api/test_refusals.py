@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from api.access import Access
-from api.keys import Caller
+from api.auth.access import Access
+from api.auth.keys import Caller
 from tests.integration.api.serving import BOTH, Answer, Client, Server, serving
 from tests.integration.projecting import until
 from tests.integration.projector.given import BODY, Given
@@ -352,7 +352,7 @@ async def test_a_fault_of_ours_gives_no_detail_away(
     async def fails(*_: object, **__: object) -> None:
         raise RuntimeError("the password is hunter2")
 
-    monkeypatch.setattr("api.content.paging.list_across_types", fails)
+    monkeypatch.setattr("api.rest.content.paging.list_across_types", fails)
     answer = await client.get("/v1/content")
     refused(answer, 500, "Internal server error")
     assert "hunter2" not in answer.text + str(answer.headers)

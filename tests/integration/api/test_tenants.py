@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from msgspec import Struct
 
-from api.key_claims import _MARK
+from api.auth.key_loader import _MARK
 from read_side.pool import Pool
 from tests.integration.api.serving import Answer, Client, Server
 from tests.integration.api.tenants import (
@@ -46,6 +46,7 @@ AT_A_TIME = 20
 numbers = itertools.count(1)
 
 
+@pytest.mark.slow
 @settings(
     max_examples=5,
     deadline=None,

@@ -26,6 +26,8 @@ from write_side.domain.history import Change
 from write_side.history import Asked, histories
 from write_side.repository import Repository
 
+pytestmark = pytest.mark.slow
+
 SECRET = "a-secret-of-all-the-clients"
 CLIENTS = 20
 UPDATES = 50 if "CONTENTLOG_TEST_LAWS" in os.environ else 8

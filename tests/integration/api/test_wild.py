@@ -25,6 +25,8 @@ from tests.integration.projector.given import raws
 from write_side.domain.definition import Field
 from write_side.repository import Repository
 
+pytestmark = pytest.mark.slow
+
 Logged = Callable[[Any], Callable[[], str]]
 
 CONTRACT = Contract()

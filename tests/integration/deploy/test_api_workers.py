@@ -21,7 +21,7 @@ from tests.processes import Processes
 from write_side import commands as c
 from write_side.repository import Repository
 
-pytestmark = has_proc
+pytestmark = [pytest.mark.slow, has_proc]
 PATIENCE = 60.0
 SECRET = "a-secret-of-the-workers"
 POST = json.dumps({"contentTypeSlug": "posts", "title": "In flight"}).encode()

@@ -25,7 +25,7 @@ from tests.integration.deploy.processes import (
     user,
 )
 
-pytestmark = [needs_root, has_proc]
+pytestmark = [pytest.mark.slow, needs_root, has_proc]
 
 NOBODY = for_server(None, "nobody") if os.geteuid() == 0 else our_own()
 STRANGER = next(other for other in pwd.getpwall() if other.pw_uid not in {0, NOBODY.uid})

@@ -10,7 +10,7 @@ from typing import Any, cast
 import msgspec
 
 from api.context import Service
-from api.past import entry_of_slug
+from api.rest.point_in_time import entry_of_slug
 from read_side import entries, paging
 from read_side.content_types import content_types
 from read_side.entries import EntryRow

@@ -109,6 +109,7 @@ def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, name, bound)
 
 
+@pytest.mark.slow
 def test_the_laws_hold(databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decision, "datetime", Clock)
     monkeypatch.setattr(Laws, "databases", databases, raising=False)

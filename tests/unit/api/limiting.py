@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from api.limits.counter import Demand, Grant
-from api.limits.in_memory import MemoryCounter
+from api.rate_limits.counter import Demand, Grant
+from api.rate_limits.in_memory import MemoryCounter
 
 NOON = 1_800_000_000
 """A window begins here."""

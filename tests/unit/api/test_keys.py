@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from api.keys import HeldKey, Keys, permissions
+from api.auth.keys import HeldKey, Keys, permissions
 from write_side.domain.events import Plan
 from write_side.domain.workspace import Workspace
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from api.limits.in_memory import MemoryCounter
-from api.limits.in_postgres import PostgresCounter
-from api.limits.in_redis import RedisCounter
-from api.limits.limits import _counter
+from api.rate_limits.in_memory import MemoryCounter
+from api.rate_limits.in_redis import RedisCounter
+from api.rate_limits.limits import _counter
+from api.rate_limits.postgres_counter import PostgresCounter
 from api.settings import ApiSettings
 
 

@@ -9,10 +9,10 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.limits import leases as module
-from api.limits.bucket import Standing
-from api.limits.counter import FEW, WINDOW, block
-from api.limits.leases import Leases
+from api.rate_limits import leases as module
+from api.rate_limits.bucket import LimitStatus
+from api.rate_limits.counter import FEW, WINDOW, block
+from api.rate_limits.leases import Leases
 from tests.unit.api.limiting import NOON, Clock, FakeCounter, settled
 
 
@@ -31,7 +31,7 @@ def leases(counter: FakeCounter, clock: Clock) -> Leases:
     return Leases(counter, clock)
 
 
-async def counted(leases: Leases, n: int, limit: int, name: str = "a") -> list[Standing]:
+async def counted(leases: Leases, n: int, limit: int, name: str = "a") -> list[LimitStatus]:
     return [await leases.count(name, limit) for _ in range(n)]
 
 
@@ -69,7 +69,7 @@ class TestWindows:
         assert not (await leases.count("a", 1)).passed
         ours.now = 20.0
         assert (await leases.count("a", 1)).passed
-        assert leases.look("unheard of", 9) == Standing(True, 9, 9, NOON + 2 * WINDOW)
+        assert leases.look("unheard of", 9) == LimitStatus(True, 9, 9, NOON + 2 * WINDOW)
 
     async def test_looking_counts_nothing(self, leases: Leases) -> None:
         await counted(leases, 3, 10)

@@ -13,12 +13,12 @@ from openapi_spec_validator import validate
 
 import api
 from api.errors import STATUS
-from api.idempotency import HEADER as IDEMPOTENCY
 from api.openapi import examples
 from api.openapi.document import document
 from api.openapi.headers import ALWAYS
 from api.openapi.refusals import REFUSALS
-from api.positions import HEADER as POSITION
+from api.rest.idempotency import HEADER as IDEMPOTENCY
+from api.rest.positions import HEADER as POSITION
 
 DOCUMENT = document()
 COMPONENTS = DOCUMENT["components"]

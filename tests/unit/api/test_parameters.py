@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta, timezone, tzinfo
 import pytest
 from multidict import MultiDict
 
-from api import parameters
 from api.errors import BadRequest
-from api.parameters import MAX_OFFSET, paging
+from api.rest import parameters
+from api.rest.parameters import MAX_OFFSET, paging
 
 LONG = "9" * 5000
 
@@ -158,7 +158,7 @@ def test_a_type_is_optional() -> None:
 
 @pytest.mark.parametrize("text", ["a\x00b", "\ud800"])
 def test_text_that_postgresql_cannot_hold_finds_nothing(text: str) -> None:
-    assert parameters.findable(text) == ""
+    assert parameters.searchable(text) == ""
     assert parameters.language({"language": text}) == ""
     assert parameters.type_slug({"type": text}) == ""
 
@@ -215,8 +215,8 @@ def test_a_time_that_has_not_come_is_refused() -> None:
     with pytest.raises(BadRequest, match="has not come yet"):
         parameters.as_of({"asOf": soon.isoformat()})
     with pytest.raises(BadRequest, match="has not come yet"):
-        parameters.past(datetime.max)
-    assert parameters.past(soon - timedelta(minutes=2)) < datetime.now(UTC)
+        parameters.past_time(datetime.max)
+    assert parameters.past_time(soon - timedelta(minutes=2)) < datetime.now(UTC)
 
 
 def test_a_time_that_another_clock_has_seen_already_has_passed(
@@ -229,6 +229,6 @@ def test_a_time_that_another_clock_has_seen_already_has_passed(
 
     monkeypatch.setattr(parameters, "datetime", Stopped)
     now = Stopped.now(UTC)
-    assert parameters.past(now + timedelta(seconds=1)) == now + timedelta(seconds=1)
+    assert parameters.past_time(now + timedelta(seconds=1)) == now + timedelta(seconds=1)
     with pytest.raises(BadRequest, match="has not come yet"):
-        parameters.past(now + timedelta(milliseconds=1001))
+        parameters.past_time(now + timedelta(milliseconds=1001))

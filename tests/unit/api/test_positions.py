@@ -7,7 +7,7 @@ from base64 import urlsafe_b64encode
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.positions import Positions
+from api.rest.positions import Positions
 
 KEY = bytes(range(32))
 POSITIONS = Positions(KEY)

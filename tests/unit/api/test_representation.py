@@ -6,7 +6,7 @@ import zlib
 
 import pytest
 
-from api.representation import GZIP_APART_ABOVE, accepts_gzip, etag, gzipped
+from api.http.representation import GZIP_APART_ABOVE, accepts_gzip, etag, gzipped
 
 TAKES = [
     "gzip",

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.packed import MEMBERS, PIECE, Damaged, Unpacking
+from api.http.compression import MEMBERS, PIECE, Damaged, Unpacking
 
 Pack = Callable[[bytes], bytes]
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import asyncpg
 
-from api.limits.counter import FEW, MOST, SHARE, WINDOW, Demand, Grant
+from api.rate_limits.counter import FEW, MOST, SHARE, WINDOW, Demand, Grant
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 

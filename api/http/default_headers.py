@@ -6,11 +6,11 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from api.cors import add_cors
 from api.dashboard.policy import add_dashboard_policy
-from api.limits.responses import show_limits
-from api.observing import add_request_id
-from api.representation import add_cache_control
+from api.http.cors import add_cors
+from api.http.representation import add_cache_control
+from api.http.request_log import add_request_id
+from api.rate_limits.enforcement import show_limits
 
 Add = Callable[[web.Request, web.StreamResponse], Awaitable[None]]
 

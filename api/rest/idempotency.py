@@ -43,7 +43,7 @@ class InFlight:
         self._keys: set[str] = set()
 
     @contextmanager
-    def alone(self, key: str) -> Iterator[None]:
+    def reserve(self, key: str) -> Iterator[None]:
         """Raises StillInFlight."""
         if key in self._keys:
             raise StillInFlight

@@ -5,12 +5,12 @@ from __future__ import annotations
 from aiohttp import web
 from msgspec.structs import replace
 
-from api import parameters, past, wire
-from api.body import create_command, received
-from api.checks import checked
 from api.context import Call
-from api.idempotency import HEADER, command_key, digest
-from api.positions import HEADER as POSITION
+from api.rest import parameters, point_in_time, wire
+from api.rest.idempotency import HEADER, command_key, digest
+from api.rest.positions import HEADER as POSITION
+from api.rest.request_body import create_command, receive_body
+from api.rest.request_checks import checked
 from read_side import entries, paging
 from write_side.commands import CreateEntry
 from write_side.dispatch import execute
@@ -39,7 +39,7 @@ async def list_of_type(call: Call) -> web.Response:
         call.service.read_model,
         call.scope.workspace,
         call.scope.environment,
-        type_slug=parameters.findable(call.request.match_info["type"]),
+        type_slug=parameters.searchable(call.request.match_info["type"]),
         status=parameters.status(query),
         language=parameters.language(query),
         locale=call.locale,
@@ -60,8 +60,8 @@ async def one(call: Call) -> web.Response:
     query, service, scope = call.request.query, call.service, call.scope
     at = parameters.as_of(query)
     named = {
-        "type_slug": parameters.findable(call.request.match_info["type"]),
-        "slug": parameters.findable(call.request.match_info["slug"]),
+        "type_slug": parameters.searchable(call.request.match_info["type"]),
+        "slug": parameters.searchable(call.request.match_info["slug"]),
         "language": parameters.language(query),
         "locale": call.locale,
     }
@@ -70,7 +70,7 @@ async def one(call: Call) -> web.Response:
             service.read_model, scope.workspace, scope.environment, **named
         )
     else:
-        row = (await past.entry_of_slug(service, scope, at=at, **named)).row
+        row = (await point_in_time.entry_of_slug(service, scope, at=at, **named)).row
     return _json(wire.SingleBody(True, wire.single(row, call.locale)))
 
 
@@ -99,11 +99,11 @@ async def create(call: Call) -> web.Response:
     """§4.4: always a draft. With an Idempotency-Key, once however often it is sent."""
     given = call.request.headers.get(HEADER)
     key = None if given is None else command_key(given, call.known_caller.key_id, call.scope)
-    body = await received(call)
+    body = await receive_body(call)
     command = create_command(call, body)
     if key is None:
         return await _created(call, command)
-    with call.service.in_flight.alone(key):
+    with call.service.in_flight.reserve(key):
         return await _created(call, replace(command, command_key=key, digest=digest(body)))
 
 

@@ -6,11 +6,11 @@ from functools import cache
 
 from aiohttp import web
 
+from api.http.static_files import StaticFiles, limited_by_address
 from api.openapi.document import document
-from api.vendored import Vendored, counted
-from api.wire import encode
+from api.rest.wire import encode
 
-_SHOWN = Vendored(
+_SHOWN = StaticFiles(
     "docs",
     types={
         "swagger-ui.css": "text/css",
@@ -33,9 +33,9 @@ _SHOWN = Vendored(
 
 def routes() -> list[web.RouteDef]:
     return [
-        web.get("/v1/openapi.json", counted(openapi)),
-        web.get("/docs", counted(_SHOWN.page)),
-        web.get("/docs/{file:[^/]+}", counted(_SHOWN.file)),
+        web.get("/v1/openapi.json", limited_by_address(openapi)),
+        web.get("/docs", limited_by_address(_SHOWN.page)),
+        web.get("/docs/{file:[^/]+}", limited_by_address(_SHOWN.file)),
     ]
 
 

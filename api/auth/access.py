@@ -19,8 +19,8 @@ from typing import Any, TypeAlias
 import asyncpg
 import structlog
 
-from api.key_claims import PATIENCE, KeyClaims
-from api.keys import Caller
+from api.auth.key_loader import PATIENCE, KeyClaims
+from api.auth.keys import Caller
 from write_side.repository import Repository
 from write_side.store.conflicts import StoreUnavailable, passes
 

@@ -16,7 +16,7 @@ from typing import Any
 import asyncpg
 from msgspec import Struct
 
-from api.keys import HeldKey, Keys, permissions
+from api.auth.keys import HeldKey, Keys, permissions
 from write_side.repository import Repository
 
 Fetch = Callable[..., Awaitable[list[asyncpg.Record]]]

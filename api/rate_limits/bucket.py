@@ -7,10 +7,10 @@ import math
 
 from msgspec import Struct
 
-from api.limits.counter import WINDOW, Demand, Grant
+from api.rate_limits.counter import WINDOW, Demand, Grant
 
 
-class Standing(Struct, frozen=True):
+class LimitStatus(Struct, frozen=True):
     """How a bucket stands after a request was counted, or without.
 
     ``reset`` is the Unix second at which the window ends, ``wait`` the whole seconds until then,
@@ -57,14 +57,14 @@ class Bucket:
         self.free = limit
         self.spent = False
         self.asked_limit = limit
-        self.waiting: list[asyncio.Future[Standing]] = []
-        self.asking: list[asyncio.Future[Standing]] = []
+        self.waiting: list[asyncio.Future[LimitStatus]] = []
+        self.asking: list[asyncio.Future[LimitStatus]] = []
 
     @property
     def busy(self) -> bool:
         return bool(self.waiting or self.asking)
 
-    def at_once(self, now: float) -> Standing | None:
+    def at_once(self, now: float) -> LimitStatus | None:
         """The answer to one more request, if it is at hand; it is counted then."""
         if now >= self.ends:
             return None
@@ -73,13 +73,13 @@ class Bucket:
             return self.standing(now, passed=True)
         return self.standing(now, passed=False) if self.spent else None
 
-    def standing(self, now: float, *, passed: bool) -> Standing:
+    def standing(self, now: float, *, passed: bool) -> LimitStatus:
         # The limit may have been lowered since.
         remaining = min(self.free + self.left, self.limit)
         if passed:
-            return Standing(True, self.limit, remaining, self.window + WINDOW)
+            return LimitStatus(True, self.limit, remaining, self.window + WINDOW)
         wait = max(1, math.ceil(self.ends - now))
-        return Standing(False, self.limit, remaining, self.window + WINDOW, wait)
+        return LimitStatus(False, self.limit, remaining, self.window + WINDOW, wait)
 
     def demand(self) -> Demand:
         """Ask for all who wait, and give back what is at hand: from now on it is not ours."""
@@ -108,13 +108,13 @@ class Bucket:
             if not future.done():
                 future.set_result(self._next(now))
 
-    def _next(self, now: float) -> Standing:
+    def _next(self, now: float) -> LimitStatus:
         if self.left == 0:
             return self.standing(now, passed=False)
         self.left -= 1
         return self.standing(now, passed=True)
 
-    def let_pass(self, standing: Standing) -> int:
+    def let_pass(self, standing: LimitStatus) -> int:
         """Nothing can be asked now: all who wait are served. Returns how many they were."""
         served = [future for future in self.asking + self.waiting if not future.done()]
         self.asking, self.waiting = [], []

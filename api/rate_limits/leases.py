@@ -20,8 +20,8 @@ import structlog
 from prometheus_client import Counter as Metric
 from prometheus_client import Gauge
 
-from api.limits.bucket import Bucket, Standing
-from api.limits.counter import WINDOW, Counter, Demand, Grant
+from api.rate_limits.bucket import Bucket, LimitStatus
+from api.rate_limits.counter import WINDOW, Counter, Demand, Grant
 
 PATIENCE = 2.0
 """Seconds until the counter counts as out of reach."""
@@ -75,7 +75,7 @@ class Leases:
             await self._sending
         await self._counter.close()
 
-    async def count(self, name: str, limit: int) -> Standing:
+    async def count(self, name: str, limit: int) -> LimitStatus:
         """Count one request against a bucket of so many a window."""
         now = self._clock()
         bucket = self._buckets.get(name)
@@ -87,18 +87,18 @@ class Leases:
         if self._away_since is not None:
             UNCOUNTED.inc()
             return self.look(name, limit)
-        waiting: asyncio.Future[Standing] = asyncio.get_running_loop().create_future()
+        waiting: asyncio.Future[LimitStatus] = asyncio.get_running_loop().create_future()
         bucket.waiting.append(waiting)
         self._want(bucket)
         return await waiting
 
-    def look(self, name: str, limit: int) -> Standing:
+    def look(self, name: str, limit: int) -> LimitStatus:
         """How a bucket stands as far as this process knows, without counting."""
         now = self._clock()
         bucket = self._buckets.get(name)
         if bucket is not None and bucket.limit == limit and now < bucket.ends:
             return bucket.standing(now, passed=True)
-        return Standing(True, limit, limit, self.reset())
+        return LimitStatus(True, limit, limit, self.reset())
 
     def reset(self) -> int:
         """When the window ends, as Unix seconds of the counter's clock."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from aiohttp import web
 
+from api.auth.keys import secret_of
 from api.context import SERVICE, Call
 from api.errors import RateLimited
-from api.keys import secret_of
-from api.limits.bucket import Standing
+from api.rate_limits.bucket import LimitStatus
 
-STANDING = web.RequestKey("rate_limit", Standing)
+STANDING = web.RequestKey("rate_limit", LimitStatus)
 """Of the bucket that the response describes."""
 
 
@@ -39,7 +39,7 @@ async def show_limits(request: web.Request, response: web.StreamResponse) -> Non
     headers["X-RateLimit-Reset"] = str(standing.reset)
 
 
-async def _uncounted(request: web.Request) -> Standing:
+async def _uncounted(request: web.Request) -> LimitStatus:
     """What the router answers, and a preflight, describe the bucket of a valid key that was given
     (readings, «Rate limits»); health and documentation take no key.
 
@@ -58,7 +58,7 @@ async def _uncounted(request: web.Request) -> Standing:
     return service.limits.look_at_key(caller)
 
 
-def _show(call: Call, standing: Standing) -> None:
+def _show(call: Call, standing: LimitStatus) -> None:
     call.request[STANDING] = standing
     if not standing.passed:
         raise RateLimited(standing.wait)

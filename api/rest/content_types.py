@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from api import parameters, type_wire
-from api.checks import checked
+from api import type_wire
 from api.context import Call
-from api.wire import Wire, encode
+from api.rest import parameters
+from api.rest.request_checks import checked
+from api.rest.wire import Wire, encode
 from read_side import content_types
 
 VIEW = "content.view"
@@ -36,7 +37,7 @@ async def one(call: Call) -> web.Response:
         call.service.read_model,
         call.scope.workspace,
         call.scope.environment,
-        parameters.findable(call.request.match_info["slug"]),
+        parameters.searchable(call.request.match_info["slug"]),
     )
     return _json(type_wire.ContentTypeBody(True, type_wire.shown(row)))
 

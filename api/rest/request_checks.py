@@ -9,12 +9,12 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from api import parameters
+from api.auth.keys import secret_of
 from api.context import SERVICE, Call
 from api.errors import BadRequest, Forbidden, NotVisibleYet, Unauthorized
-from api.keys import secret_of
-from api.limits.responses import check_address_limit, check_key_limit
-from api.positions import HEADER
+from api.rate_limits.enforcement import check_address_limit, check_key_limit
+from api.rest import parameters
+from api.rest.positions import HEADER
 from write_side.domain.workspace import check_environment
 
 Check = Callable[[Call], Awaitable[None]]
@@ -34,7 +34,7 @@ async def check_permission(call: Call) -> None:
         raise Forbidden(call.permission)
 
 
-async def check_the_environment(call: Call) -> None:
+async def resolve_environment(call: Call) -> None:
     """400 unknown; then 402 not in the plan; then 404 not set up."""
     request = call.request
     call.environment = parameters.environment(request.query, request.headers.get("X-Environment"))
@@ -71,12 +71,12 @@ async def wait_for_position(call: Call) -> None:
         raise NotVisibleYet
 
 
-COUNTED: tuple[Check, ...] = (check_address_limit, check_key, check_key_limit)
+AUTHENTICATION: tuple[Check, ...] = (check_address_limit, check_key, check_key_limit)
 """Who asks, and how often: the same through every door."""
 CHECKS: tuple[Check, ...] = (
-    *COUNTED,
+    *AUTHENTICATION,
     check_permission,
-    check_the_environment,
+    resolve_environment,
     check_locale,
     check_position,
 )

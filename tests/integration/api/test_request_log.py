@@ -11,9 +11,9 @@ import msgspec
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from api import figures as api_figures
 from api.context import Service
-from api.figures import Figures
+from api.operations import status
+from api.operations.status import ServiceStatus
 from tests.integration.api.serving import Client, Server, serving
 from tests.integration.projecting import connected, until
 from tests.integration.projector.given import Given
@@ -90,7 +90,7 @@ class TestLogs:
         async def fails(*_: object) -> None:
             raise RuntimeError("no caller")
 
-        monkeypatch.setattr("api.access.Access.caller", fails)
+        monkeypatch.setattr("api.auth.access.Access.caller", fails)
         assert (await client.get("/v1/content")).status == 500
         text = read()
         assert "no caller" in text
@@ -128,7 +128,7 @@ class TestLogs:
             raise RuntimeError("out of cheese")
 
         read = logged("json")
-        monkeypatch.setattr("api.content.paging.list_across_types", fails)
+        monkeypatch.setattr("api.rest.content.paging.list_across_types", fails)
         answer = await client.get("/v1/content")
         lines = map(msgspec.json.decode, read().splitlines())
         [fault] = [line for line in lines if line["level"] == "error"]
@@ -222,7 +222,7 @@ class TestMetrics:
     ) -> None:
         """Not repeated from when it last did."""
 
-        monkeypatch.setattr(api_figures, "KEPT", 0)
+        monkeypatch.setattr(status, "KEPT", 0)
 
         def away(*_: object, **__: object) -> None:
             raise ConnectionRefusedError
@@ -307,19 +307,19 @@ class TestVisibility:
         answer = await client.post(POST)
         assert (answer.status, answer.headers["X-Content-Visible"]) == (200, "true")
 
-    async def test_many_who_ask_at_once_ask_the_databases_once(
+    async def test_simultaneous_requests_share_one_database_query(
         self, server: Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         asked = 0
-        figures = api_figures._figures
+        service_status = status.service_status
 
-        async def counted(service: Service) -> Figures:
+        async def counted(service: Service) -> ServiceStatus:
             nonlocal asked
             asked += 1
-            return await figures(service)
+            return await service_status(service)
 
-        monkeypatch.setattr(api_figures, "_figures", counted)
-        monkeypatch.setattr(api_figures, "KEPT", 60)
+        monkeypatch.setattr(status, "service_status", counted)
+        monkeypatch.setattr(status, "KEPT", 60)
         client = server.client(None)
         answers = await asyncio.gather(*(client.get(path) for path in ("/readyz", "/metrics") * 20))
         assert {answer.status for answer in answers} == {200}

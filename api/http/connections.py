@@ -15,7 +15,7 @@ from aiohttp import web
 from aiohttp.web_urldispatcher import MatchInfoError
 
 from api.errors import envelope, error_response, router_response
-from api.observing import log_fault, record, request_id
+from api.http.request_log import log_fault, record, request_id
 
 # Longer than the usual proxy in front keeps a connection, so that it is the one who closes.
 KEEP_ALIVE = 75.0
@@ -188,7 +188,7 @@ class Runner(web.AppRunner):
             keepalive_timeout=KEEP_ALIVE,
             shutdown_timeout=grace,
             lingering_time=LINGERING,
-            auto_decompress=False,  # see api/packed.py
+            auto_decompress=False,  # see api/http/compression.py
         )
 
     async def _make_server(self) -> web.Server:

@@ -9,12 +9,12 @@ from importlib import resources
 from aiohttp import web
 
 from api.context import SERVICE, Call
-from api.limits.responses import check_address_limit
+from api.rate_limits.enforcement import check_address_limit
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]
 
 
-class Vendored:
+class StaticFiles:
     """A folder of this package: ``index.html``, and what it is made of with its content types.
 
     ``policy``: the page's Content-Security-Policy.
@@ -48,7 +48,7 @@ class Vendored:
         return self._folder.joinpath(name).read_bytes()
 
 
-def counted(handler: Handler) -> Handler:
+def limited_by_address(handler: Handler) -> Handler:
     """Behind the address's limit alone, which counts every request (§8)."""
 
     async def handle(request: web.Request) -> web.Response:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from api.limits.address import UNKNOWN, client, networks
+from api.http.client_address import UNKNOWN, client, networks
 
 TRUSTED = networks("10.0.0.0/8, 192.0.2.1,2001:db8:ff::/48")
 

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from api import past
+from api.rest import point_in_time
 from read_side.entries import slug_owner
 from tests.integration.api.serving import Answer, Client, Server
 from tests.integration.projector.given import BODY, LEAD, STAGES, Given, raws
@@ -49,8 +49,10 @@ async def title(client: Client, time: datetime, path: str = POST, **more: str) -
     return answer.data["title"] if answer.status == 200 else answer.body
 
 
-async def of_id(server: Server, given: Given, entry_id: str, at: datetime) -> past.PastEntry:
-    return await past.entry_of_id(
+async def of_id(
+    server: Server, given: Given, entry_id: str, at: datetime
+) -> point_in_time.PastEntry:
+    return await point_in_time.entry_of_id(
         server.service, given.scope, entry_id=entry_id, locale="en-US", at=at
     )
 
@@ -256,7 +258,7 @@ async def test_what_the_read_model_does_not_know_yet_is_told_by_the_log(
     async def outdated(*_: object, **__: object) -> Any:
         return stale
 
-    monkeypatch.setattr(past, "slug_owner", outdated)
+    monkeypatch.setattr(point_in_time, "holder", outdated)
     assert await title(client, then) == "One"
     assert await title(client, Clock.time) == NO_ENTRY
 

@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from api.context import REQUEST_ID, Call
 from api.errors import BadRequest, SlowClient
-from api.packed import ENCODINGS, NOT_UNPACKED, Damaged, Unpacking
+from api.http.compression import ENCODINGS, NOT_UNPACKED, Damaged, Unpacking
 from api.settings import ApiSettings
 from write_side.commands import CreateEntry
 from write_side.domain.identity import Actor
@@ -43,7 +43,7 @@ def create_command(call: Call, sent: bytes) -> CreateEntry:
     )
 
 
-async def received(call: Call) -> bytes:
+async def receive_body(call: Call) -> bytes:
     """The body, unpacked. Whatever is said of its type: what is JSON is read as such, since the
     key stands in a header that no form of another site can send.
 

@@ -61,15 +61,15 @@ def status(query: Query) -> str:
 
 def language(query: Query) -> str:
     """Of any form: an unknown one matches nothing."""
-    return findable(query.get("language") or BASE_LANGUAGE)
+    return searchable(query.get("language") or BASE_LANGUAGE)
 
 
 def type_slug(query: Query) -> str | None:
     given = query.get("type")
-    return findable(given) if given else None
+    return searchable(given) if given else None
 
 
-def findable(text: str) -> str:
+def searchable(text: str) -> str:
     """The text where PostgreSQL can hold it, else "", which is no slug and no language."""
     try:
         text.encode()
@@ -79,10 +79,10 @@ def findable(text: str) -> str:
 
 
 def locale(query: Query) -> str:
-    return supported(query.get("locale") or BASE_LANGUAGE)
+    return supported_locale(query.get("locale") or BASE_LANGUAGE)
 
 
-def supported(given: str) -> str:
+def supported_locale(given: str) -> str:
     """The locale, if it is one."""
     if given not in supported_locales():
         raise BadRequest(f"Unsupported locale '{_shown(given)}': use a code like en-US or fr-FR")
@@ -93,17 +93,17 @@ def as_of(query: Query) -> datetime | None:
     """A time that has passed; None for now."""
     given = query.get("asOf")
     # "+02:00" that is not escaped comes with a space.
-    return moment(_OFFSET.sub(r"\1+\2", given)) if given else None
+    return parse_time(_OFFSET.sub(r"\1+\2", given)) if given else None
 
 
-def moment(text: str) -> datetime:
+def parse_time(text: str) -> datetime:
     """An ISO 8601 date or date-time that has passed, in UTC; one without an offset is UTC."""
     if not is_iso_datetime(text):
         raise BadRequest(f"Unknown time '{_shown(text)}' in asOf: {_TIME}")
-    return past(datetime.fromisoformat(text.upper().replace(",", ".")))
+    return past_time(datetime.fromisoformat(text.upper().replace(",", ".")))
 
 
-def past(time: datetime) -> datetime:
+def past_time(time: datetime) -> datetime:
     """The time in UTC, if it has passed, by about any clock."""
     try:
         utc = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)

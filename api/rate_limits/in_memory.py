@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from api.limits.counter import WINDOW, Demand, Grant, block
+from api.rate_limits.counter import WINDOW, Demand, Grant, block
 
 
 class _Held:

@@ -9,11 +9,11 @@ from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
-from api.limits.counter import FEW, MOST, SHARE, WINDOW, Demand, Grant
+from api.rate_limits.counter import FEW, MOST, SHARE, WINDOW, Demand, Grant
 
 PREFIX = "contentlog:rate:"
 PATIENCE = 2.0
-_LEASE = (resources.files("api.limits") / "lease.lua").read_text("utf-8")
+_LEASE = (resources.files("api.rate_limits") / "lease.lua").read_text("utf-8")
 
 
 class RedisCounter:

@@ -1,0 +1,97 @@
+"""``/metrics``: request counts, and the service's status as gauges. No key, no rate limit."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+from aiohttp import web
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+
+from api.context import SERVICE
+from api.operations.status import STATUS, ServiceStatus
+from read_side.status import ReadModelStatus, WorkStatus
+
+
+async def metrics(request: web.Request) -> web.Response:
+    """Prometheus' text format: the counts of all workers of this command, and the gauges."""
+    gauges = CollectorRegistry()
+    gauges.register(Gauges(await request.app[STATUS].current()))
+    counts = await _counts(request.app[SERVICE].settings.metrics_folder)
+    return web.Response(
+        body=counts + generate_latest(gauges),
+        headers={"Content-Type": "text/plain; version=0.0.4"},
+    )
+
+
+async def _counts(folder: str | None) -> bytes:
+    if folder is None:
+        return generate_latest()
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry, folder)  # type: ignore[no-untyped-call]
+    # It reads the files of every worker.
+    return await asyncio.to_thread(generate_latest, registry)
+
+
+class Gauges(Collector):
+    """The status for Prometheus. A value that could not be read is left out: an old one would look
+    current."""
+
+    def __init__(self, status: ServiceStatus) -> None:
+        self._status = status
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        up = GaugeMetricFamily(
+            "contentlog_database_up", "1 where the database answers", labels=["database"]
+        )
+        up.add_metric(["event_store"], self._status.head is not None)
+        up.add_metric(["read_model"], self._status.model is not None)
+        yield up
+        for name, meaning, value in self._values():
+            if value is not None:
+                yield GaugeMetricFamily(f"contentlog_{name}", meaning, value)
+        if self._status.model:
+            yield _projectors(self._status.model)
+            yield from _work(self._status.model.work)
+
+    def _values(self) -> Iterator[tuple[str, str, float | None]]:
+        status = self._status
+        yield "head_position", "Position of the last event of the log", status.head
+        if status.model:
+            halted = float(status.halted is not None)
+            yield "checkpoint_position", "Last projected position", status.model.position
+            yield "projector_halted", "1 where a projector has halted", halted
+            beats = [one.heartbeat_age for one in status.model.projectors if one.role == "active"]
+            meaning = "Seconds since the last heartbeat of the active projector"
+            yield "projector_heartbeat_seconds", meaning, min(beats, default=None)
+        if status.behind:
+            oldest = status.behind.seconds
+            yield "lag_events", "Events not projected yet", status.behind.events
+            yield "lag_seconds", "Age of the oldest event not projected yet", oldest
+
+
+def _projectors(model: ReadModelStatus) -> GaugeMetricFamily:
+    """Also where there is none: a missing series would raise no alert."""
+    meaning = "Projectors with a heartbeat in the last ten seconds"
+    family = GaugeMetricFamily("contentlog_projectors", meaning, labels=["role"])
+    for role in ("active", "standby"):
+        family.add_metric([role], sum(one.role == role for one in model.projectors))
+    return family
+
+
+def _work(work: WorkStatus | None) -> Iterator[GaugeMetricFamily]:
+    """A rebuild, rollback or verify that is running."""
+    if work is None:
+        return
+    labels, values = ["work", "phase"], [work.name, work.phase]
+    for name, meaning, value in (
+        ("work_done", "Finished events or steps of this phase", work.done),
+        ("work_total", "Events or steps of this phase", work.total),
+        ("work_seconds", "Seconds since the start", work.seconds),
+    ):
+        family = GaugeMetricFamily(f"contentlog_{name}", meaning, labels=labels)
+        family.add_metric(values, value)
+        yield family
