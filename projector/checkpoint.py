@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TypeAlias
 
 import asyncpg
 from msgspec import Struct
 
+from postgres.connection import Connection
 from postgres.statements import statement
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 
 class Fenced(Exception):

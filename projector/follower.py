@@ -10,11 +10,12 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 import asyncpg
 import structlog
 
+from postgres.connection import Connection
 from postgres.statements import statement
 from projector.checkpoint import Checkpoint, Fenced
 from projector.log import BATCH, Halted, Log
@@ -24,8 +25,6 @@ from projector.rendering import render_some
 from projector.statistics import Statistics
 from projector.writer import Writer
 from read_side.schema import SHAPE
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 LOCK = 0x636C_6F67_0003
 STANDBY = 0.25

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeAlias
+from typing import Any
 
-import asyncpg
 import msgspec
 from msgspec import Raw
 
+from postgres.connection import Connection
 from postgres.statements import statement
 from projector.projection import Recorded, needs
 from projector.rows import EntryState, ImportRow, KeyRow, Rows, TypeRow, WorkspaceRow
 from write_side.domain.definition import Field, Stage
 from write_side.domain.entry import Entry
 from write_side.domain.events import Plan, Translation
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 _ENTRIES = statement("projector", "known_entries")
 _SIZES = statement("projector", "known_sizes")

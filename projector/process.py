@@ -8,12 +8,12 @@ import os
 import signal
 import socket
 import time
-from typing import TypeAlias
 
 import asyncpg
 import structlog
 from msgspec import Struct
 
+from postgres.connection import Connection
 from projector.follower import Follower
 from projector.log import Halted, Log
 from projector.presence import Presence
@@ -21,8 +21,6 @@ from read_side.schema import LIVE
 from write_side.domain.identity import new_id
 from write_side.store.conflicts import passes
 from write_side.store.mapper import EventMapper
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 # Seconds.
 LOOK_AGAIN = 5

@@ -6,16 +6,13 @@ them the work. Only renderings change here, never stored values.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
-import asyncpg
-
+from postgres.connection import Connection
 from postgres.statements import statement
 from projector.checkpoint import hold
 from projector.columns import Renderers, entry_rows, locale_rows, portions
 from projector.known import entry_state, type_row
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 CHUNK = 500
 CHUNK_BYTES = 16 * 1024 * 1024

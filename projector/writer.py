@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import asyncpg
 import msgspec
 
+from postgres.connection import Connection
 from postgres.statements import statement
 from projector.checkpoint import Checkpoint, hold, move
 from projector.columns import (
@@ -22,8 +23,6 @@ from projector.known import affordable, known_rows
 from projector.partitions import Partitions
 from projector.projection import Inconsistent, Recorded, project
 from projector.rows import EntryState, Rows, TypeRow, count_changes
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 COPY_FROM = 32
 """From so many new entries on, COPY is worth its two extra round trips."""
