@@ -10,7 +10,7 @@ import msgspec
 
 from api.rest.wire import Wire, timestamp
 from read_side.content_types import ContentTypeRow
-from write_side.domain.definition import FieldType
+from write_side.domain.field_types import FieldType
 
 
 class Option(Wire, frozen=True):

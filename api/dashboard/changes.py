@@ -8,7 +8,7 @@ from datetime import datetime
 import msgspec
 from msgspec import Raw, Struct
 
-from api.dashboard.pointing import POINTING, in_names
+from api.dashboard.pointing import in_names
 from write_side.domain.definition import Field, Stage
 from write_side.domain.history import Change, FieldChange
 
@@ -66,20 +66,21 @@ def _difference(
         before, after = (one and stages.get(one, one) for one in (before, after))
     slug = path.removeprefix("fields.")
     field = None if path in _NAMES else fields.get(slug)
-    if field is not None and field.type in POINTING:
+    if field is not None and field.spec.refers_to:
         before = _cut(in_names(change.before, pointed)) or before
         after = _cut(in_names(change.after, pointed)) or after
     name = _NAMES.get(path, field.name if field else slug)
     return Difference(name, locale, before, after)
 
 
-def values_of(changes: Iterable[Change], fields: Iterable[Field]) -> Iterator[tuple[str, Raw]]:
-    """All values before and after, with the types of their fields."""
-    kinds = {f"fields.{field.slug}": field.type for field in fields}
+def values_of(changes: Iterable[Change], fields: Iterable[Field]) -> Iterator[tuple[Field, Raw]]:
+    """The values of the fields before and after, with their fields."""
+    known = {f"fields.{field.slug}": field for field in fields}
     for change in changes:
         for one in change.fields:
-            kind = kinds.get(_place(one)[0], "")
-            yield from ((kind, one.before), (kind, one.after))
+            field = known.get(_place(one)[0])
+            if field is not None:
+                yield from ((field, one.before), (field, one.after))
 
 
 def _place(change: FieldChange) -> tuple[str, str]:

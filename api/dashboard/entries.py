@@ -34,7 +34,7 @@ async def table(visit: Visit) -> web.StreamResponse:
         visit,
         "entries.html",
         choice=choice,
-        statuses=STATUSES,
+        statuses=[(status, status.capitalize()) for status in STATUSES],
         rows=[Row(entry, _type_of(choice, entry)) for entry in found.rows],
         paging=Paging(page, found.total),
         searched=found.searched if found.searched >= SEARCHED else 0,

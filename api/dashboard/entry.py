@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 
 from aiohttp import web
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from api.dashboard.changes import Step, steps, values_of
 from api.dashboard.entries import stage_of
 from api.dashboard.pages import show
 from api.dashboard.past import as_it_was
 from api.dashboard.pointing import names_of
-from api.dashboard.values import Known, Shown, pointed_at, shown
+from api.dashboard.values import Known, Shown, shown
 from api.dashboard.visit import Visit
 from api.rest import parameters
 from read_side.content_types import content_type
@@ -20,6 +20,7 @@ from read_side.entry_details import EntryDetails, entry_details, titles
 from read_side.lookups import media_files
 from read_side.refusals import TypeNotFound
 from write_side.domain.definition import Field, Stage
+from write_side.domain.values import NULL, targets
 from write_side.history import Asked, histories
 
 CHANGES = 20
@@ -81,17 +82,17 @@ async def _stages(visit: Visit, looked: EntryDetails) -> tuple[Stage, ...]:
 
 async def _lines(visit: Visit, looked: EntryDetails, locale: str) -> list[Line]:
     pool, scope = visit.service.read_model, visit.scope
-    entries = pointed_at(looked.definition, looked.fields, "reference")
-    media = pointed_at(looked.definition, looked.fields, "media")
+    found = list(targets(looked.definition, looked.fields))
+    entries = {target.id for target in found if target.is_entry}
+    media = {target.id for target in found if not target.is_entry}
     known = Known(
         entries=await titles(pool, scope.workspace, scope.environment, entries, locale),
         media=await media_files(pool, scope.workspace, media),
     )
-    null = Raw(b"null")
     return [
-        Line(field, None)
-        if field.type == "section"
-        else Line(field, shown(field, looked.fields.get(field.slug, null), known))
+        Line(field, shown(field, looked.fields.get(field.slug, NULL), known))
+        if field.spec.holds_values
+        else Line(field, None)
         for field in looked.definition
     ]
 

@@ -10,24 +10,24 @@ from msgspec import Raw
 from api.dashboard.visit import Visit
 from read_side.entry_details import titles
 from read_side.lookups import media_files
+from write_side.domain.definition import Field
 
-POINTING = ("reference", "media")
 _POINTED = msgspec.json.Decoder(str | list[str] | None)
 
 
 async def names_of(
-    visit: Visit, values: Iterable[tuple[str, Raw]], locale: str = ""
+    visit: Visit, values: Iterable[tuple[Field, Raw]], locale: str = ""
 ) -> dict[str, str]:
-    """Titles of entries and names of files by id, for values with the types of their fields.
+    """Titles of entries and names of files by id, for values with their fields.
 
     What is gone has no name.
     """
     pool, scope = visit.service.read_model, visit.scope
-    ids: dict[str, set[str]] = {kind: set() for kind in POINTING}
-    for kind, value in values:
-        if kind in ids:
-            ids[kind].update(_ids(value))
-    entries = await titles(pool, scope.workspace, scope.environment, ids["reference"], locale)
+    ids: dict[str, set[str]] = {"entry": set(), "media": set()}
+    for field, value in values:
+        if field.spec.refers_to:
+            ids[field.spec.refers_to].update(_ids(value))
+    entries = await titles(pool, scope.workspace, scope.environment, ids["entry"], locale)
     media = await media_files(pool, scope.workspace, ids["media"])
     return {
         **{one.id: one.name for one in media.values()},

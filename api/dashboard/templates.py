@@ -48,7 +48,8 @@ def static(name: str) -> str:
     return f"{ROOT}/static/{name}?v={digest}"
 
 
-def _environment() -> Environment:
+@cache
+def environment() -> Environment:
     made = Environment(
         loader=FileSystemLoader(HERE / "templates"),
         autoescape=True,
@@ -62,8 +63,5 @@ def _environment() -> Environment:
     return made
 
 
-_ENVIRONMENT = _environment()
-
-
 def rendered(template: str, **context: Any) -> str:
-    return _ENVIRONMENT.get_template(template).render(context)
+    return environment().get_template(template).render(context)

@@ -8,9 +8,9 @@ import csv
 import io
 from collections.abc import AsyncGenerator, Iterable, Sequence
 
-from api.export.cells import Digits
 from api.export.table import headings, pages
 from read_side.export import Export
+from write_side.domain.cells import Digits
 from write_side.imports.guard import guard
 
 

@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from datetime import datetime
 
-from api.export.cells import Names, cell, is_listable, referred_to
 from api.rest.wire import timestamp
 from read_side.content_types import ContentTypeRow
 from read_side.export import Export, ExportRow, TargetRow
-from write_side.domain.definition import Field
+from write_side.domain.cells import Names, cell_of, is_listable
+from write_side.domain.definition import Field, values_fields
 from write_side.domain.identity import is_id
+from write_side.domain.values import targets
 
 OWN = ("ID", "Title", "Slug", "Status", "Content type", "Created", "Updated", "Published")
 
@@ -20,7 +21,7 @@ Cells = list[str]
 
 def fields_of(content_type: ContentTypeRow) -> tuple[Field, ...]:
     """Those with a column: sections hold no values."""
-    return tuple(field for field in content_type.fields if field.type != "section")
+    return tuple(values_fields(content_type.fields))
 
 
 def headings(content_type: ContentTypeRow) -> list[str]:
@@ -30,7 +31,7 @@ def headings(content_type: ContentTypeRow) -> list[str]:
 async def pages(export: Export) -> AsyncIterator[list[Cells]]:
     """The rows of one page of the read side after another; cells are made in a thread."""
     fields = fields_of(export.content_type)
-    references = [field for field in fields if field.type == "reference"]
+    references = [field for field in fields if field.spec.refers_to == "entry"]
     type_name = export.content_type.name
     async for page in export.pages():
         names = await _names(export, references, page)
@@ -54,7 +55,7 @@ def _rows(
             timestamp(entry.created_at),
             timestamp(entry.updated_at),
             _moment(entry.published_at),
-            *(cell(field, entry.values.get(field.slug), called) for field, called in named),
+            *(cell_of(field, entry.values.get(field.slug), called) for field, called in named),
         ]
         for entry in page
     ]
@@ -68,19 +69,14 @@ async def _names(
     export: Export, references: Sequence[Field], page: Sequence[ExportRow]
 ) -> dict[str, Names]:
     """By field: names of the entries that the page's rows refer to."""
-    ids = {
-        entry_id
-        for entry in page
-        for field in references
-        for entry_id in referred_to(field, entry.values.get(field.slug))
-    }
+    ids = {target.id for entry in page for target in targets(references, entry.values)}
     anything = any(not field.to for field in references)
     types = set() if anything else {slug for field in references for slug in field.to}
-    targets = await export.targets(set(filter(is_id, ids)), types)
+    found = await export.targets(set(filter(is_id, ids)), types)
     return {
         field.slug: {
             entry_id: target.slug
-            for entry_id, target in targets.items()
+            for entry_id, target in found.items()
             if _is_named_by_slug(field, target)
         }
         for field in references

@@ -12,9 +12,9 @@ from xlsxwriter.exceptions import FileCreateError
 from xlsxwriter.worksheet import Worksheet
 
 from api.errors import TooLongForSpreadsheet
-from api.export.cells import Digits
 from api.export.table import OWN, headings, pages
 from read_side.export import Export
+from write_side.domain.cells import Digits
 from write_side.imports.xstring import escaped
 
 P = ParamSpec("P")

@@ -19,12 +19,12 @@ from api.rest.point_in_time import PastEntry, rendered
 from read_side.entries import EntryRow
 from read_side.refusals import TypeNotFound
 from write_side.domain import content_type as domain
-from write_side.domain import definition
+from write_side.domain.definition import Stage as WorkflowStage
 from write_side.domain.entry import Entry
 from write_side.domain.history import Change as HistoryChange
 from write_side.history import Asked
 
-_STAGE = msgspec.json.Decoder(definition.Stage)
+_STAGE = msgspec.json.Decoder(WorkflowStage)
 _VALUES = msgspec.json.Decoder(dict[str, Raw])
 _IDS = msgspec.json.Decoder(list[str] | str | None)
 
@@ -169,7 +169,7 @@ def entry_of_the_past(then: PastEntry, locale: str) -> ContentEntry:
 
 
 def _check_reference(fields: Sequence[Field], slug: str) -> None:
-    known = [field.slug for field in fields if field.type == "reference"]
+    known = [field.slug for field in fields if field.definition.spec.refers_to == "entry"]
     if slug not in known:
         raise BadRequest(
             f"'{slug[:100]}' is no reference field of this content type; "

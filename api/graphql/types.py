@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import Enum
 from typing import Any, TypeAlias
 
@@ -10,8 +9,8 @@ import strawberry
 
 from api.graphql.spending import listed
 from read_side.content_types import ContentTypeRow
-from write_side.domain import content_type as domain
-from write_side.domain import definition
+from write_side.domain.content_type import ContentType as LoggedContentType
+from write_side.domain.definition import Field as FieldDefinition
 
 Info: TypeAlias = strawberry.Info[Any, None]
 
@@ -51,16 +50,15 @@ class Field:
     type: str
     required: bool
     multiple: bool
-    all_options: strawberry.Private[Sequence[str]]
-    all_to: strawberry.Private[Sequence[str]]
+    definition: strawberry.Private[FieldDefinition]
 
     @strawberry.field
     def options(self, info: Info) -> list[str]:
-        return listed(info, self.all_options)
+        return listed(info, [option.value for option in self.definition.options])
 
     @strawberry.field
     def to(self, info: Info) -> list[str]:
-        return listed(info, self.all_to)
+        return listed(info, self.definition.to)
 
 
 @strawberry.type
@@ -82,7 +80,7 @@ class ContentType:
         return listed(info, self.all_stages)
 
 
-Definition: TypeAlias = ContentTypeRow | domain.ContentType
+Definition: TypeAlias = ContentTypeRow | LoggedContentType
 """A content type, from the read model or from the log."""
 
 
@@ -96,13 +94,12 @@ def shown_type(content_type: Definition) -> ContentType:
     )
 
 
-def _shown_field(field: definition.Field) -> Field:
+def _shown_field(field: FieldDefinition) -> Field:
     return Field(
         slug=field.slug,
         name=field.name,
         type=field.type,
         required=field.required,
         multiple=field.multiple,
-        all_options=[option.value for option in field.options],
-        all_to=field.to,
+        definition=field,
     )

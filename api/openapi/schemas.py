@@ -13,6 +13,7 @@ from api.operations import health
 from api.rest import wire
 from api.rest.parameters import MAX_LIMIT, MAX_OFFSET
 from write_side.domain.events import STATUSES
+from write_side.domain.field_types import FIELD_TYPES
 
 Schema = dict[str, Any]
 
@@ -74,6 +75,14 @@ _REFINED: dict[str, Schema] = {
         "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT},
         "offset": {"type": "integer", "minimum": 0, "maximum": MAX_OFFSET},
         "total": {"type": "integer", "minimum": 0},
+    },
+    "TypeField": {
+        "type": {
+            "type": "string",
+            "enum": list(FIELD_TYPES),
+            "description": "What a value is: "
+            + "; ".join(f"{name}: {spec.description}" for name, spec in FIELD_TYPES.items()),
+        },
     },
     "NewEntry": {
         "slug": {

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.structs import replace
 
-from api.export.cells import is_listable
 from api.export.csv_file import csv_chunks
 from api.export.xlsx_file import write_xlsx
 from read_side.export import export
@@ -38,6 +37,7 @@ from tests.spreadsheets import (
     texts,
 )
 from write_side import commands as c
+from write_side.domain.cells import is_listable
 from write_side.domain.definition import Field, Option
 from write_side.domain.identity import Scope, is_id, new_id
 from write_side.imports.files import LIMITS, Choice, Table

@@ -1,28 +1,23 @@
 """An entry's values as they are served: every field of its type, in the type's order (§2.1).
 
-Rendered when projected, and again on reading where the type has changed since.
+They are rendered when projected, and again on reading if the type has changed since.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property, lru_cache
 
 import msgspec
 from msgspec import Raw
 
-from write_side.domain.definition import Field, Stage
+from write_side.domain.definition import Field, Stage, translatable, values_fields
+from write_side.domain.values import NULL, elements, is_null, json_of
 
-TEXT = frozenset({"text", "rich_text"})
-
-_NULL = b"null"
 _NONE = Raw(b"[]")
-_NULL_VALUE = Raw(_NULL)
 _EMPTY = (b"null", b'""')
 _encode = msgspec.json.Encoder().encode
-_ELEMENTS = msgspec.json.Decoder(list[dict[str, Raw]])
 _VALUES = msgspec.json.Decoder(dict[str, Raw])
-
-
 _FIELDS = msgspec.json.Decoder(tuple[Field, ...])
 _STAGES = msgspec.json.Decoder(tuple[Stage, ...])
 
@@ -31,28 +26,35 @@ class Renderer:
     """Renders the entries of one version of a content type."""
 
     def __init__(self, fields: Iterable[Field], stages: Iterable[Stage] = ()) -> None:
-        self._fields = tuple(field for field in fields if field.type != "section")
+        self._fields = tuple(values_fields(fields))
         self._nothing = {field.slug: _nothing(field) for field in self._fields}
         self._many = [slug for slug, nothing in self._nothing.items() if nothing is _NONE]
-        self._repeaters = [field for field in self._fields if field.type == "repeater"]
-        self._translatable = tuple(filter(_is_translatable, self._fields))
-        self._stages = {stage.id: Raw(msgspec.json.encode(stage)) for stage in stages}
+        self._repeaters = [field for field in self._fields if field.spec.is_nested]
+        self._stages = {stage.id: json_of(stage) for stage in stages}
+
+    @cached_property
+    def _translatable(self) -> tuple[Field, ...]:
+        return translatable(self._fields)
 
     @classmethod
+    @lru_cache(maxsize=64)
     def of_json(cls, fields: str | bytes, stages: str | bytes) -> Renderer:
-        """From a content type's fields and stages as the read model keeps them."""
+        """From a content type's fields and stages as the read model keeps them.
+
+        Cached, because each row that is older than its type brings them along.
+        """
         return cls(_FIELDS.decode(fields), _STAGES.decode(stages))
 
     def render(self, stored: Mapping[str, Raw]) -> bytes:
         """A JSON object with every field; nothing saved is null, or [] where many would be."""
         shown = {**self._nothing, **self.shown(stored)}
         for slug in self._many:
-            if bytes(shown[slug]) == _NULL:
+            if is_null(shown[slug]):
                 shown[slug] = _NONE
         return _encode(shown)
 
     def shown(self, stored: Mapping[str, Raw]) -> dict[str, Raw]:
-        """Of the stored values those of the type's fields, and of their repeaters' own."""
+        """The stored values of the type's fields, and of their repeaters' own."""
         values = {slug: value for slug, value in stored.items() if slug in self._nothing}
         for field in self._repeaters:
             if field.slug in values:
@@ -68,7 +70,7 @@ class Renderer:
         return first if stage_id is None else self._stages.get(stage_id, first)
 
     def translated(self, stored: Mapping[str, Raw], texts: Mapping[str, Raw]) -> dict[str, Raw]:
-        """The stored values with the translation's texts wherever it has one (readings)."""
+        """The stored values, with the translation's texts where it has some (readings)."""
         return {**stored, **_merged(self._translatable, stored, texts)}
 
 
@@ -84,7 +86,7 @@ def _merged(
         text = texts.get(field.slug)
         if text is None or bytes(text) in _EMPTY:
             continue
-        if field.type in TEXT:
+        if field.spec.translatable:
             merged[field.slug] = text
         elif field.slug in original:
             merged[field.slug] = _merged_elements(field, original[field.slug], text)
@@ -92,31 +94,28 @@ def _merged(
 
 
 def _merged_elements(field: Field, original: Raw, texts: Raw) -> Raw:
-    """Element by element; where their numbers differ, nobody knows which text is whose."""
-    if bytes(original) == _NULL:
+    """Element by element. Where their numbers differ, texts cannot be matched: the original."""
+    if is_null(original):
         return original
-    elements, translated = _ELEMENTS.decode(original), _ELEMENTS.decode(texts)
-    if len(elements) != len(translated):
+    own, translated = elements(original), elements(texts)
+    if len(own) != len(translated):
         return original
-    inner = tuple(filter(_is_translatable, field.fields))
-    return Raw(
-        msgspec.json.encode(
-            [
-                {**element, **_merged(inner, element, text)}
-                for element, text in zip(elements, translated, strict=True)
-            ]
-        )
+    return json_of(
+        [
+            {**element, **_merged(field.fields, element, text)}
+            for element, text in zip(own, translated, strict=True)
+        ]
     )
 
 
 def _shown(field: Field, value: Raw) -> Raw:
-    """The value without what a repeater's elements hold of fields that were removed from it; the
-    very same bytes where there is none."""
-    if field.type != "repeater" or bytes(value) == _NULL:
+    """The value without the removed fields of a repeater's elements; the same bytes where there
+    are none."""
+    if not field.spec.is_nested or is_null(value):
         return value
-    elements = _ELEMENTS.decode(value)
-    shown = [_shown_element(field.fields, element) for element in elements]
-    return value if shown == elements else Raw(msgspec.json.encode(shown))
+    stored = elements(value)
+    shown = [_shown_element(field.fields, element) for element in stored]
+    return value if shown == stored else json_of(shown)
 
 
 def _shown_element(fields: Sequence[Field], element: Mapping[str, Raw]) -> dict[str, Raw]:
@@ -125,11 +124,6 @@ def _shown_element(fields: Sequence[Field], element: Mapping[str, Raw]) -> dict[
 
 
 def _nothing(field: Field) -> Raw:
-    many = field.type == "repeater" or (field.type == "reference" and field.multiple)
-    return _NONE if many else _NULL_VALUE
-
-
-def _is_translatable(field: Field) -> bool:
-    return field.type in TEXT or (
-        field.type == "repeater" and any(map(_is_translatable, field.fields))
-    )
+    """[] for elements and for references to many, null for everything else (§2.1)."""
+    many = field.spec.is_nested or (field.spec.refers_to == "entry" and field.multiple)
+    return _NONE if many else NULL

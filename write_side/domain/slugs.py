@@ -7,7 +7,7 @@ import unicodedata
 
 
 def slug_from(title: str) -> str:
-    """The title lowercased, each character that is no letter or digit turned into one hyphen.
+    """The title lowercased, each character that is not a letter or digit replaced by a hyphen.
 
     Nothing is collapsed, trimmed or transliterated: ``Hello, World!`` gives ``hello--world-``.
     """

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 
 from msgspec import Raw
-from msgspec.structs import replace
 
 from write_side.domain.content_type import ContentType
-from write_side.domain.definition import Field
+from write_side.domain.definition import translatable
 from write_side.domain.entry import Entry
 from write_side.domain.events import Translation
 from write_side.domain.identity import Scope
@@ -35,13 +34,13 @@ async def check_targets(
     One query for all references and one for all files, however many. ``coming``: entry id → type
     slug of the entries that the same append makes.
     """
-    references = [target for target in found if target.field.type == "reference"]
+    references = [target for target in found if target.is_entry]
     if references:
         known = await repository.types_of_entries(scope, {target.id for target in references})
         known |= coming or {}
         for target in references:
             _check_reference(target, known)
-    files = [target for target in found if target.field.type == "media"]
+    files = [target for target in found if not target.is_entry]
     if files:
         library = await repository.known_media(scope.workspace, {target.id for target in files})
         for target in files:
@@ -82,16 +81,6 @@ def checked_translations(
         locale: Translation(translation.title, checked(fields, translation.fields))
         for locale, translation in translations.items()
     }
-
-
-def translatable(fields: Iterable[Field]) -> tuple[Field, ...]:
-    """Text fields, and repeaters with the text fields inside of them (readings, «Entries»)."""
-    found = []
-    for field in fields:
-        inner = translatable(field.fields)
-        if field.type in ("text", "rich_text") or inner:
-            found.append(replace(field, fields=inner))
-    return tuple(found)
 
 
 def checked_stage(content_type: ContentType, stage_id: str | None) -> str | None:

@@ -8,23 +8,15 @@ from typing import TypeAlias
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from write_side.domain.cells import BadCell, check_storable, is_blank, names_in, value_of
 from write_side.domain.definition import Field
-from write_side.domain.events import Status
+from write_side.domain.events import STATUSES, Status
 from write_side.domain.slugs import slug_from
 from write_side.domain.text import unstorable
-from write_side.imports.cells import (
-    BadCell,
-    check_storable,
-    day_of,
-    is_blank,
-    is_status,
-    names_in,
-    status_of,
-    value_of,
-)
 from write_side.imports.columns import Column, Own
 from write_side.imports.files import Epoch, Row, Table
 from write_side.imports.preview import Note, Severity, shown
+from write_side.imports.xlsx.serials import iso_date_time
 
 
 class Names(Struct, frozen=True):
@@ -136,9 +128,9 @@ def _no_status(row: Row, own: Mapping[Own, Column], faults: Mapping[int, str]) -
 def _days(row: Row, cells: Iterable[Cell], epoch: Epoch | None, texts: Texts) -> Iterator[Note]:
     """A cell that is shown as a date is read as one: this one is shown as a number."""
     for cell in cells:
-        if cell.field.type == "datetime" and (row.number, cell.column.index) not in texts:
-            day = day_of(cell.text, epoch)
-            if day is not None and isinstance(cell.value, Raw):
+        if isinstance(cell.value, Raw) and (row.number, cell.column.index) not in texts:
+            day = _day_of(cell.field, cell.text, epoch)
+            if day is not None:
                 yield cell.note(f"is a number, and is taken as the date {day}", "warning")
 
 
@@ -162,11 +154,28 @@ def _value(field: Field, text: str, epoch: Epoch | None) -> Value:
     if is_blank(field, text):
         return None
     try:
-        if field.type not in ("reference", "media"):
-            return value_of(field, text, epoch)
+        if not field.spec.refers_to:
+            return value_of(field, _day_of(field, text, epoch) or text)
         names = tuple(names_in(field, text))
         for name in names:
             check_storable(name)
     except BadCell as error:
         return Bad(str(error))
     return Names(names)
+
+
+def _day_of(field: Field, cell: str, epoch: Epoch | None) -> str | None:
+    """The date that a workbook's number means, for a field that takes dates."""
+    if epoch is None or field.range or not field.spec.reads_serials:
+        return None
+    return iso_date_time(cell.strip(), epoch)
+
+
+def status_of(cell: str) -> Status:
+    """The status that the cell names, in upper or lower case; draft otherwise (§3)."""
+    named = cell.strip().casefold()
+    return next((status for status in STATUSES if status == named), "draft")
+
+
+def is_status(cell: str) -> bool:
+    return cell.strip().casefold() in STATUSES

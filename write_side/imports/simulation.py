@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import UNSET, Struct
 
 from write_side.decision import now
+from write_side.domain.cells import BadCell, same
 from write_side.domain.content_type import ContentType
 from write_side.domain.definition import Field
 from write_side.domain.entry import Entry, check_size, evolve
@@ -21,7 +22,6 @@ from write_side.domain.identity import Actor
 from write_side.domain.refusals import InvalidEntry, PlanLimitReached
 from write_side.domain.values import NULL, is_empty, missing
 from write_side.handlers.entries import lacking
-from write_side.imports.cells import BadCell, same
 from write_side.imports.outcome import Outcome
 from write_side.imports.preview import Note, State
 from write_side.imports.rows import Draft

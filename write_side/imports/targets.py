@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 from msgspec import Raw, Struct
 
+from write_side.domain.cells import BadCell, listed, same
 from write_side.domain.definition import Field
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import InvalidText
-from write_side.domain.text import NotJSON, minified
-from write_side.domain.values import NULL, Target, is_null, targets
-from write_side.imports.cells import BadCell, json_of, listed, names_in, same
+from write_side.domain.text import NotJSON
+from write_side.domain.values import NULL, Target, is_null, json_of, targets
 from write_side.imports.rows import Bad, Cell, Draft, Names
 from write_side.media_library import media_files
 from write_side.repository import Repository
@@ -56,14 +56,14 @@ class Targets(Struct, frozen=True):
             own = (name for name, target in found if target == self.own.get(name))
             return Found(listed(cell.field, [target for _, target in found]), tuple(own))
         assert cell.value is not None, "blank cells have no value"
-        if cell.field.type == "repeater":
+        if cell.field.spec.is_nested:
             self._check_inner(cell.field, cell.value, held)
         return Found(cell.value)
 
     def _named(self, field: Field, name: str, kept: frozenset[str]) -> tuple[str, str]:
         if name in kept:
             return name, name
-        return name, (self._entry if field.type == "reference" else self._file)(field, name)
+        return name, (self._entry if field.spec.refers_to == "entry" else self._file)(field, name)
 
     def _check_inner(self, field: Field, value: Raw, held: Raw) -> None:
         """What a repeater refers to, which it does by id alone."""
@@ -74,7 +74,7 @@ class Targets(Struct, frozen=True):
 
     def _check(self, target: Target) -> None:
         refers = f"{target.path} refers to {target.id!r}, which"
-        if target.field.type == "media":
+        if not target.is_entry:
             if target.id not in self.files.get(target.id, ()):
                 raise BadCell(f"{refers} is the id of no file of the media library")
         elif target.id not in self.types:
@@ -126,13 +126,13 @@ async def look_up(
     has_media = False
     async for draft in in_slices(drafts):
         for cell in draft.cells:
-            if isinstance(cell.value, Names) and cell.field.type == "reference":
+            if isinstance(cell.value, Names) and cell.field.spec.refers_to == "entry":
                 names.setdefault(cell.field.to, set()).update(cell.value.names)
             inner = list(_inner(cell.field, cell.value)) if isinstance(cell.value, Raw) else []
             ids.update(target.id for target in inner)
             has_media = has_media or "media" in (
-                cell.field.type,
-                *(target.field.type for target in inner),
+                cell.field.spec.refers_to,
+                *(target.field.spec.refers_to for target in inner),
             )
     types = await repository.types_of_entries(scope, ids.union(*names.values()))
     by_slug = {
@@ -160,21 +160,16 @@ async def _by_slug(
 
 def _held_all_the_same(cell: Cell, held: Raw, reason: str) -> Raw:
     """The entry's value where the cell says just that, such as an option that was removed."""
-    if is_null(held):
+    field = cell.field
+    if is_null(held) or not (field.options or field.fields):
         raise BadCell(reason)
     try:
-        match cell.field.type:
-            case "select" if bytes(held) == bytes(json_of(cell.text)):
-                said = held  # blanks around it included
-            case "select":
-                said = listed(cell.field, names_in(cell.field, cell.text))
-            case "repeater":
-                said = Raw(minified(cell.text.encode()))
-            case _:
-                raise BadCell(reason)
+        # As it is first: an option may have blanks around it.
+        as_it_is = bool(field.options) and bytes(held) == bytes(json_of(cell.text))
+        said = held if as_it_is else field.spec.read_cell(field, cell.text)
     except (NotJSON, InvalidText, UnicodeEncodeError):
         raise BadCell(reason) from None
-    if not same(cell.field, said, held):
+    if not same(field, said, held):
         raise BadCell(reason)
     return held
 
@@ -187,7 +182,7 @@ def _ids_in(held: Raw) -> frozenset[str]:
 
 
 def _inner(field: Field, value: Raw) -> Iterator[Target]:
-    if field.type == "repeater":
+    if field.spec.is_nested:
         yield from targets([field], {field.slug: value})
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 from msgspec import Raw, Struct
 
-from api.dashboard.pointing import POINTING, in_names
+from api.dashboard.pointing import in_names
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
 from write_side.imports.columns import NOTHING, OWN
@@ -60,7 +60,7 @@ class Reader:
         self._preview = kept.preview
         self._entries = entries
         self._pointed = names
-        self._kinds = {field.slug: field.type for field in content_type.value_fields}
+        self._pointing = {f.slug for f in content_type.value_fields if f.spec.refers_to}
         self._own: dict[str, int] = {
             target: n for n, target in enumerate(kept.wish.targets) if target in OWN
         }
@@ -105,7 +105,7 @@ class Reader:
         if entry is None:
             return None
         stored = entry.fields.get(slug, Raw(b"null"))
-        if self._kinds.get(slug) in POINTING:
+        if slug in self._pointing:
             return shown(in_names(stored, self._pointed))
         value = msgspec.json.decode(stored)
         if value is None or value in ("", []):

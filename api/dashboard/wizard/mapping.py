@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from api.dashboard.wizard.choices import Pairs
-from api.dashboard.wizard.kinds import HOW_TO_WRITE, kind_of
 from write_side.domain.content_type import ContentType
 from write_side.domain.definition import Field
 from write_side.imports import uploads
@@ -87,7 +86,7 @@ def _errors(targets: Sequence[str], offered: Sequence[Offer]) -> list[str]:
 
 def groups(offered: Sequence[Offer], content_type: ContentType) -> list[tuple[str, Pairs]]:
     """Options of each column's select, in groups."""
-    kinds = {field.slug: kind_of(field) for field in content_type.value_fields}
+    kinds = {field.slug: field.spec.label_of(field) for field in content_type.value_fields}
     own = [(one.target, _called(one, "")) for one in offered if one.target in OWN]
     fields = [
         (one.target, _called(one, kinds[one.target])) for one in offered if one.target not in OWN
@@ -106,7 +105,7 @@ def needed(offered: Sequence[Offer], mapping: Mapping) -> list[Needed]:
 
 def how_to_write(fields: Sequence[Field]) -> list[tuple[str, str]]:
     """Of the kinds of fields that there are, how their cells are written."""
-    found = {kind_of(field): HOW_TO_WRITE[field.type] for field in fields}
+    found = {field.spec.label_of(field): field.spec.cell_help for field in fields}
     return sorted(found.items())
 
 

@@ -16,6 +16,7 @@ from api.dashboard.wizard.lines import Reader
 from api.dashboard.wizard.problems import problems_of
 from api.dashboard.wizard.steps import STEPS
 from write_side.domain.content_type import ContentType
+from write_side.domain.definition import Field
 from write_side.domain.entry import Entry
 from write_side.imports.preview import Counts, Difference, State
 from write_side.imports.uploads import Previewed, Upload, find_preview
@@ -103,12 +104,12 @@ async def _entries(visit: Visit, kept: Previewed, page: Sequence[int]) -> Mappin
     return await visit.service.repository.entries(visit.scope, ids)
 
 
-def _values(content_type: ContentType, entries: Iterable[Entry]) -> Iterator[tuple[str, Raw]]:
-    """With the types of their fields."""
+def _values(content_type: ContentType, entries: Iterable[Entry]) -> Iterator[tuple[Field, Raw]]:
+    """With their fields."""
     for entry in entries:
         for field in content_type.value_fields:
             if field.slug in entry.fields:
-                yield field.type, entry.fields[field.slug]
+                yield field, entry.fields[field.slug]
 
 
 def _tabs(counts: Counts, total: int) -> list[Tab]:

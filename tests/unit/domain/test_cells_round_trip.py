@@ -10,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from api.export.cells import Digits, cell
 from tests.spreadsheets import REPEATER, SCALAR_FIELDS, plain, repeaters, texts
+from write_side.domain.cells import Digits, cell_of, is_blank, same, value_of
 from write_side.domain.definition import Field
 from write_side.domain.values import checked_value
-from write_side.imports.cells import is_blank, listed, names_in, same, value_of
 
 AUTHOR = Field("author", "Author", "reference")
 AUTHORS = Field("authors", "Authors", "reference", multiple=True)
@@ -23,15 +22,13 @@ NAMES = {"id-1": "ann", "id-2": "bob"}
 
 
 def written(field: Field, value: Raw | None) -> str:
-    return cell(field, value, NAMES)
+    return cell_of(field, value, NAMES)
 
 
 def read(field: Field, text: str) -> Raw:
     """As an import does, whose names are ids here."""
     if is_blank(field, text):
         return Raw(b"null")
-    if field.type in ("reference", "media"):
-        return listed(field, names_in(field, text))
     return value_of(field, text)
 
 

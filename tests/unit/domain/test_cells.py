@@ -5,9 +5,12 @@ from __future__ import annotations
 import time
 
 import pytest
+from msgspec import Raw
 
-from write_side.domain.definition import Field, FieldType, Option
-from write_side.imports.cells import BadCell, is_blank, status_of, value_of
+from write_side.domain.cells import BadCell, cell_of, is_blank, same, value_of
+from write_side.domain.definition import Field, Option
+from write_side.domain.field_types import FieldType
+from write_side.imports.rows import status_of
 
 OPTIONS = (Option("news", "News"), Option("how to", "How-to"))
 
@@ -79,12 +82,12 @@ def test_several_options_are_comma_separated() -> None:
         ("boolean", "maybe", "takes true or false, yes or no"),
         ("datetime", "31.01.2026", "takes an ISO 8601 date"),
         ("datetime", "2026-02-30", "takes an ISO 8601 date"),
-        ("select", "sports", "takes one of: news, how to"),
+        ("select", "sports", "^takes one of: news, how to$"),
         ("json", "{oops", "takes JSON text"),
         ("json", '"\\u0000"', "NUL"),
         ("text", "a\x00b", "NUL"),
         ("repeater", "[1]", "takes an array of objects"),
-        ("repeater", '[{"q": 3}]', r"f\[0\]\.q takes a string"),
+        ("repeater", '[{"q": 3}]', r"^f\[0\]\.q takes a string$"),
     ],
 )
 def test_a_cell_that_is_no_value_says_what_it_should_be(
@@ -126,3 +129,53 @@ def test_white_space_is_a_text_and_nothing_else() -> None:
 )
 def test_whatever_is_no_status_is_a_draft(cell: str, status: str) -> None:
     assert status_of(cell) == status
+
+
+INNER = (Field("n", "N", "number"), Field("j", "J", "json"))
+REPEATER = Field("f", "F", "repeater", fields=INNER)
+
+
+@pytest.mark.parametrize(
+    ("given", "one", "other", "expected"),
+    [
+        (field("number"), "1.0", "1", True),
+        (field("number"), "1e400", "2e400", False),
+        (field("text"), '"\\u00e9"', '"é"', True),
+        (field("text"), '"a"', '"b"', False),
+        (field("text"), '"a"', "null", False),
+        (field("text"), "null", "null", True),
+        (field("datetime", range=True), '{"from":"a","to":"b"}', '{"to":"b","from":"a"}', True),
+        (field("json"), "1.0", "1", False),
+        (field("json"), '{"a":1,"b":2}', '{"a":1,"b":2}', True),
+        (REPEATER, '[{"n":1.0}]', '[{"n":1,"j":null}]', True),
+        (REPEATER, '[{"n":1,"gone":2}]', '[{"n":1}]', True),
+        (REPEATER, '[{"j":1.0}]', '[{"j":1}]', False),
+        (REPEATER, "null", "[]", False),
+        (REPEATER, "[{}]", "[]", False),
+    ],
+)
+def test_values_are_the_same_if_they_mean_the_same(
+    given: Field, one: str, other: str, expected: bool
+) -> None:
+    assert same(given, Raw(one.encode()), Raw(other.encode())) is expected
+    assert same(given, Raw(other.encode()), Raw(one.encode())) is expected
+
+
+@pytest.mark.parametrize(
+    ("given", "value", "cell"),
+    [
+        (field("text"), '"\\"\\""', '""""'),
+        (field("text"), '"\\""', '"'),
+        (field("select"), '"how to"', "how to"),
+        (field("select", multiple=True), '["news","how to"]', "news, how to"),
+        (field("reference"), '"id-1"', "ann"),
+        (field("reference"), '"id-2"', "id-2"),
+        (field("media", multiple=True), '["a,b"]', '["a,b"]'),
+        (field("media", multiple=True), "[]", "[]"),
+        (field("number"), "null", ""),
+    ],
+)
+def test_a_value_is_written_as_a_cell_that_reads_back(given: Field, value: str, cell: str) -> None:
+    assert cell_of(given, Raw(value.encode()), {"id-1": "ann"}) == cell
+    if cell and "id-" not in value:
+        assert bytes(value_of(given, cell)).decode() == value
