@@ -258,7 +258,7 @@ async def test_what_the_read_model_does_not_know_yet_is_told_by_the_log(
     async def outdated(*_: object, **__: object) -> Any:
         return stale
 
-    monkeypatch.setattr(point_in_time, "holder", outdated)
+    monkeypatch.setattr(point_in_time, "slug_owner", outdated)
     assert await title(client, then) == "One"
     assert await title(client, Clock.time) == NO_ENTRY
 
