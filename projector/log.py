@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
-from typing import Any, TypeAlias
-
-import asyncpg
+from typing import Any
 
 from projector.checkpoint import Checkpoint
 from projector.projection import Recorded
+from write_side.postgres.connection import Connection
 from write_side.store import stream_ranges
 from write_side.store.mapper import EventMapper, UndecodableEvent, UnknownTopic
 from write_side.store.stream_ranges import Range
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 BATCH = 2_000
 BATCH_BYTES = 16 * 1024 * 1024

@@ -1,4 +1,4 @@
-"""Content types, as the read model has them."""
+"""Content types, as the read model stores them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from msgspec import Struct
 
 from read_side.pool import Pool, fetch
 from read_side.refusals import TypeNotFound
-from read_side.statements import statement
 from write_side.domain.definition import Field, Stage
+from write_side.postgres.statements import statement
 
-_ALL = statement("content_types")
-_ONE = statement("content_type")
-_BY_ID = statement("content_types_by_id")
+_ALL = statement("read_side", "content_types")
+_ONE = statement("read_side", "content_type")
+_BY_ID = statement("read_side", "content_types_by_id")
 
 
 class ContentTypeRow(Struct, frozen=True):

@@ -13,17 +13,16 @@ import contextlib
 import hashlib
 import time
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeAlias
+from typing import Any
 
 import asyncpg
 import structlog
 
 from api.auth.key_loader import PATIENCE, KeyLoader
 from api.auth.keys import Caller
+from write_side.postgres.connection import Connection
 from write_side.repository import Repository
 from write_side.store.conflicts import StoreUnavailable, passes
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 CHANNEL = "contentlog_access"
 VALID = 1.0

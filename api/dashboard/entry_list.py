@@ -10,11 +10,12 @@ from msgspec import Struct
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import EDIT, show
 from api.dashboard.table_pages import ROWS, Paging, one_of, page_number
-from api.export.answer import export_answer
+from api.export.response import export_response
 from api.rest import parameters
 from read_side import export
-from read_side.browsing import SEARCHED, Browsed, Filters, browse, languages, locales
 from read_side.content_types import ContentTypeRow, content_types
+from read_side.lookups import languages, locales
+from read_side.paging import SEARCHED, EntrySummary, Filters, list_summaries
 from write_side.domain.definition import Stage
 from write_side.domain.events import STATUSES
 from write_side.domain.identity import BASE_LANGUAGE
@@ -61,7 +62,9 @@ class FilterForm(Struct, frozen=True):
 async def show_entries(request: DashboardRequest) -> web.StreamResponse:
     form = await _filter_form(request)
     page = page_number(request.query.get("page", ""))
-    found = await browse(*request.read_model, form.filters, limit=ROWS, offset=(page - 1) * ROWS)
+    found = await list_summaries(
+        *request.read_model, form.filters, limit=ROWS, offset=(page - 1) * ROWS
+    )
     types = {one.id: one for one in form.types}
     return await show(
         request,
@@ -73,7 +76,7 @@ async def show_entries(request: DashboardRequest) -> web.StreamResponse:
         type_of=lambda entry: types.get(entry.type_id),
         stage_of=stage_of,
         paging=Paging(page, found.total),
-        searched=found.looked if form.filters.search and found.looked >= SEARCHED else 0,
+        searched=found.searched if found.searched >= SEARCHED else 0,
         export_limit=export.LIMIT,
         exportable=await _exportable(request, form, found.total),
         may_edit=request.may(EDIT),
@@ -85,16 +88,16 @@ async def export_entries(request: DashboardRequest) -> web.StreamResponse:
     form = await _filter_form(request)
     if form.type is None:
         raise web.HTTPNotFound
-    return await export_answer(
+    return await export_response(
         request.request,
         request.service.read_model,
         request.scope,
-        _export_filters(form, form.type),
+        form.filters,
         cast("Literal['csv', 'xlsx']", request.request.match_info["kind"]),
     )
 
 
-def stage_of(stages: tuple[Stage, ...], entry: Browsed) -> Stage | None:
+def stage_of(stages: tuple[Stage, ...], entry: EntrySummary) -> Stage | None:
     """As in the API: none for an archived entry, the first one if the entry's stage was removed."""
     if entry.status == "archived" or not stages:
         return None
@@ -109,7 +112,7 @@ async def _filter_form(request: DashboardRequest) -> FilterForm:
     used_locales = await locales(*request.read_model)
     of_type = next((one for one in types if one.slug == query.get("type", "")), None)
     filters = Filters(
-        type_id=of_type.id if of_type else "",
+        type_slug=of_type.slug if of_type else "",
         status=one_of(STATUSES, query.get("status", "")),
         language=one_of(used_languages, query.get("language", "")),
         locale=one_of(used_locales, query.get("locale", "")),
@@ -118,19 +121,9 @@ async def _filter_form(request: DashboardRequest) -> FilterForm:
     return FilterForm(types, used_languages, used_locales, of_type, filters)
 
 
-def _export_filters(form: FilterForm, content_type: ContentTypeRow) -> export.Filters:
-    return export.Filters(
-        type_slug=content_type.slug,
-        status=form.filters.status or None,
-        language=form.export_language,
-        search=form.filters.search,
-        locale=form.filters.locale or BASE_LANGUAGE,
-    )
-
-
 async def _exportable(request: DashboardRequest, form: FilterForm, found: int) -> int:
     """How many of the entries found are in the file's one language. Counted only if the number
     can exceed the limit of a file."""
     if form.type is None or found <= export.LIMIT or form.filters.language:
         return found
-    return await export.total(*request.read_model, _export_filters(form, form.type))
+    return await export.total(*request.read_model, form.filters)

@@ -16,8 +16,10 @@ from api.dashboard.reference_names import reference_names
 from api.dashboard.values import Known, Shown, shown
 from api.rest import parameters
 from api.rest.point_in_time import entry_of_id
-from read_side.browsing import Browsed, Looked, look_at, media_files, titles
 from read_side.content_types import content_type
+from read_side.entry_details import EntryDetails, entry_details, titles
+from read_side.lookups import media_files
+from read_side.paging import EntrySummary
 from read_side.refusals import TypeNotFound
 from write_side.domain.definition import Field, Stage
 from write_side.domain.history import Change
@@ -43,7 +45,7 @@ async def show_entry(request: DashboardRequest) -> web.StreamResponse:
     at = parameters.as_of({"asOf": query.get("asOf", "")})
     entry_id = request.request.match_info["id"]
     if at is None:
-        looked = await look_at(*request.read_model, entry_id=entry_id, locale=locale)
+        looked = await entry_details(*request.read_model, entry_id=entry_id, locale=locale)
     else:
         looked = await _entry_at(request, entry_id, locale, at)
     stages = await _stages(request, looked)
@@ -63,14 +65,16 @@ async def show_entry(request: DashboardRequest) -> web.StreamResponse:
     )
 
 
-async def _entry_at(request: DashboardRequest, entry_id: str, locale: str, at: datetime) -> Looked:
+async def _entry_at(
+    request: DashboardRequest, entry_id: str, locale: str, at: datetime
+) -> EntryDetails:
     """Raises UnknownEntry if it did not exist at the time."""
     past = await entry_of_id(
         request.service, request.scope, entry_id=entry_id, locale=locale or BASE_LANGUAGE, at=at
     )
     row, entry = past.row, past.entry
-    return Looked(
-        entry=Browsed(
+    return EntryDetails(
+        entry=EntrySummary(
             id=row.id,
             type_id=row.type_id or "",
             title=entry.title,
@@ -92,7 +96,7 @@ async def _entry_at(request: DashboardRequest, entry_id: str, locale: str, at: d
     )
 
 
-async def _stages(request: DashboardRequest, looked: Looked) -> tuple[Stage, ...]:
+async def _stages(request: DashboardRequest, looked: EntryDetails) -> tuple[Stage, ...]:
     """The current ones, for a past version too."""
     try:
         return (await content_type(*request.read_model, looked.type_slug)).stages
@@ -100,7 +104,7 @@ async def _stages(request: DashboardRequest, looked: Looked) -> tuple[Stage, ...
         return ()
 
 
-async def _lines(request: DashboardRequest, looked: Looked, locale: str) -> list[FieldLine]:
+async def _lines(request: DashboardRequest, looked: EntryDetails, locale: str) -> list[FieldLine]:
     found = list(targets(looked.definition, looked.fields))
     entries = {target.id for target in found if target.is_entry}
     media = {target.id for target in found if not target.is_entry}
@@ -117,7 +121,7 @@ async def _lines(request: DashboardRequest, looked: Looked, locale: str) -> list
 
 
 async def _history(
-    request: DashboardRequest, looked: Looked, stages: tuple[Stage, ...], locale: str
+    request: DashboardRequest, looked: EntryDetails, stages: tuple[Stage, ...], locale: str
 ) -> list[tuple[Change, list[FieldDifference]]]:
     """From the log, which can be ahead of the fields shown; for a past version, nothing later."""
     text = request.query.get("before", "")

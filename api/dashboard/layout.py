@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from api.auth.keys import Caller
 from api.dashboard.dashboard_request import DashboardRequest, link
-from read_side.browsing import workspace_name
+from read_side.lookups import workspace_name
 from read_side.refusals import ReadModelUnavailable
 from write_side.domain.identity import PRODUCTION, STAGING
 

@@ -8,7 +8,8 @@ import msgspec
 from msgspec import Raw
 
 from api.dashboard.dashboard_request import DashboardRequest
-from read_side.browsing import media_files, titles
+from read_side.entry_details import titles
+from read_side.lookups import media_files
 from write_side.domain.definition import Field
 
 _IDS = msgspec.json.Decoder(str | list[str] | None)

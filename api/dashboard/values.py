@@ -9,7 +9,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from api.dashboard.plain_text import has_markup, plain
-from read_side.browsing import MediaRow, Target
+from read_side.entry_details import EntryTitle
+from read_side.lookups import MediaFile
 from write_side.domain.definition import Field, values_fields
 from write_side.domain.field_types import Display
 from write_side.domain.values import NULL, elements, ends_of, text_of, texts_of
@@ -23,8 +24,8 @@ _EMPTY = (b"null", b'""', b"[]")
 class Known(Struct, frozen=True):
     """What the values of an entry refer to, by id."""
 
-    entries: Mapping[str, Target]
-    media: Mapping[str, MediaRow]
+    entries: Mapping[str, EntryTitle]
+    media: Mapping[str, MediaFile]
 
 
 class Shown(Struct):
@@ -33,8 +34,8 @@ class Shown(Struct):
     display: Display
     text: str = ""
     parts: list[Shown] = []
-    entries: list[tuple[str, Target | None]] = []
-    media: list[tuple[str, MediaRow | None]] = []
+    entries: list[tuple[str, EntryTitle | None]] = []
+    media: list[tuple[str, MediaFile | None]] = []
     elements: list[list[tuple[Field, Shown]]] = []
     is_cut: bool = False
 

@@ -29,7 +29,7 @@ def headings(content_type: ContentTypeRow) -> list[str]:
 
 
 async def pages(export: Export) -> AsyncIterator[list[Cells]]:
-    """The rows, as many at a time as the read side gives; the loop is left to others meanwhile."""
+    """The rows of one page of the read side after another; cells are made in a thread."""
     fields = fields_of(export.content_type)
     references = [field for field in fields if field.spec.refers_to == "entry"]
     type_name = export.content_type.name
@@ -68,7 +68,7 @@ def _moment(at: datetime | None) -> str:
 async def _names(
     export: Export, references: Sequence[Field], page: Sequence[ExportRow]
 ) -> dict[str, Names]:
-    """By field: what the entries are called that the page's rows refer to."""
+    """By field: names of the entries that the page's rows refer to."""
     ids = {target.id for entry in page for target in targets(references, entry.values)}
     anything = any(not field.to for field in references)
     types = set() if anything else {slug for field in references for slug in field.to}
@@ -84,7 +84,7 @@ async def _names(
 
 
 def _is_named_by_slug(field: Field, target: TargetRow) -> bool:
-    """Whether an import finds this very entry by its slug: it tries ids first, then the slugs of
+    """Whether an import finds the same entry by its slug: it tries ids first, then the slugs of
     the types that the field takes."""
     allowed = [slug for slug in target.types_with_slug if not field.to or slug in field.to]
     return allowed == [target.type_slug] and is_listable(target.slug) and not is_id(target.slug)

@@ -120,7 +120,7 @@ class Asking:
         scope = await self.viewing()
         found: dict[tuple[str, str], EntryRow] = {}
         for locale in {locale for _, locale in keys}:
-            rows = await entries.by_ids(
+            rows = await entries.entries_by_id(
                 self.service.read_model,
                 scope.workspace,
                 scope.environment,

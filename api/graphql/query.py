@@ -11,8 +11,8 @@ from api.graphql.entry import ContentEntry, entry_of_row, entry_of_the_past
 from api.graphql.spending import listed
 from api.graphql.types import ContentType, EntryStatus, Pagination, shown_type
 from api.rest.parameters import MAX_LIMIT, MAX_OFFSET, searchable, supported_locale
-from read_side import content_types, entry_ids
-from read_side.entries import EntryRow
+from read_side import content_types, paging
+from read_side.entries import EntryRow, id_of_slug
 from read_side.refusals import EntryNotFound, TypeNotFound
 from write_side.domain.identity import BASE_LANGUAGE, is_id
 
@@ -52,7 +52,7 @@ class Query:
             then = await asking.past.load(Then(**named, locale=shown_in, at=as_of))
             return None if then is None else entry_of_the_past(then, shown_in)
         try:
-            found = await entry_ids.of_slug(
+            found = await id_of_slug(
                 asking.service.read_model, scope.workspace, scope.environment, **named
             )
         except EntryNotFound:
@@ -98,15 +98,15 @@ class Query:
             "status": status.value if status else None,
             "language": searchable(language) if language else None,
         }
-        page = await entry_ids.page(
+        page = await paging.list_ids(
             asking.service.read_model,
             scope.workspace,
             scope.environment,
-            **wanted,
+            paging.Filters(**{name: value or "" for name, value in wanted.items()}),
             limit=size,
             offset=start,
         )
-        rows = await asking.entries.load_many([(one, shown_in) for one in page.ids])
+        rows = await asking.entries.load_many([(one, shown_in) for one in page.rows])
         return ContentEntryPage(
             # What was published when the page was made may be a draft by now: it is left out.
             data=[entry_of_row(row, shown_in) for row in rows if row and _matches(row, **wanted)],

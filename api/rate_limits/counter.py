@@ -9,12 +9,11 @@ leased beyond the demand, so that they may still come back. The formula is in SQ
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
 
 import asyncpg
 from msgspec import Struct
 
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+from write_side.postgres.connection import Connection
 
 WINDOW = 60
 """Seconds."""

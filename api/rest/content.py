@@ -11,7 +11,7 @@ from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.positions import HEADER as POSITION
 from api.rest.request_body import create_command, receive_body
 from api.rest.request_checks import checked
-from read_side import content_types, entries
+from read_side import content_types, entries, paging
 from write_side.commands import CreateEntry
 from write_side.dispatch import execute
 
@@ -36,8 +36,8 @@ def routes() -> list[web.RouteDef]:
 async def list_of_type(call: Call) -> web.Response:
     """§4.1: by default the published entries, 10 a page."""
     query = call.request.query
-    paging = parameters.paging(query, 10)
-    page = await entries.list_of_type(
+    asked = parameters.paging(query, 10)
+    page = await paging.list_of_type(
         call.service.read_model,
         call.scope.workspace,
         call.scope.environment,
@@ -45,14 +45,14 @@ async def list_of_type(call: Call) -> web.Response:
         status=parameters.status(query),
         language=parameters.language(query),
         locale=call.locale,
-        limit=paging.limit,
-        offset=paging.offset,
+        limit=asked.limit,
+        offset=asked.offset,
     )
     return _json(
         wire.TypeListBody(
             True,
             [wire.listed(row, call.locale) for row in page.rows],
-            wire.Pagination(paging.limit, paging.offset, page.total),
+            wire.Pagination(asked.limit, asked.offset, page.total),
         )
     )
 
@@ -68,7 +68,9 @@ async def one(call: Call) -> web.Response:
         "locale": call.locale,
     }
     if at is None:
-        row = await entries.one(service.read_model, scope.workspace, scope.environment, **named)
+        row = await entries.entry_of_slug(
+            service.read_model, scope.workspace, scope.environment, **named
+        )
     else:
         row = (await point_in_time.entry_of_slug(service, scope, at=at, **named)).row
     return _json(wire.SingleBody(True, wire.single(row, call.locale)))
@@ -77,20 +79,20 @@ async def one(call: Call) -> web.Response:
 async def list_across_types(call: Call) -> web.Response:
     """§4.3: of every status, 50 a page."""
     query = call.request.query
-    paging = parameters.paging(query, 50)
-    page = await entries.list_across_types(
+    asked = parameters.paging(query, 50)
+    page = await paging.list_across_types(
         call.service.read_model,
         call.scope.workspace,
         call.scope.environment,
         type_slug=parameters.type_slug(query),
         locale=call.locale,
-        limit=paging.limit,
-        offset=paging.offset,
+        limit=asked.limit,
+        offset=asked.offset,
     )
     return _json(
         wire.ListBody(
             [wire.of_any_type(row, call.locale) for row in page.rows],
-            wire.Pagination(paging.limit, paging.offset, page.total),
+            wire.Pagination(asked.limit, asked.offset, page.total),
         )
     )
 

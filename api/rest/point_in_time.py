@@ -7,8 +7,7 @@ from datetime import datetime
 from msgspec import Raw, Struct
 
 from api.context import Service
-from read_side.entries import EntryRow
-from read_side.past import holder
+from read_side.entries import EntryRow, slug_owner
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
 from write_side.domain.events import Translation
@@ -44,7 +43,7 @@ async def entry_of_slug(
     The read model knows which entry it was, the log its content. If the log says that the entry had
     another slug at that time, the read model is behind, and the entry is not found.
     """
-    held = await holder(
+    owner = await slug_owner(
         service.read_model,
         scope.workspace,
         scope.environment,
@@ -53,8 +52,8 @@ async def entry_of_slug(
         language=language,
         at=at,
     )
-    content_type = await content_type_at(service.repository, scope, held.type_id, at, allowance)
-    entry = await entry_at(service.repository, scope, held.entry_id, at, allowance)
+    content_type = await content_type_at(service.repository, scope, owner.type_id, at, allowance)
+    entry = await entry_at(service.repository, scope, owner.entry_id, at, allowance)
     if entry.slug != slug:
         raise UnknownEntry
     return PastEntry(rendered(entry, content_type, locale), entry, content_type)

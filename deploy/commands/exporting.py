@@ -17,7 +17,8 @@ from deploy.work import UNATTENDED, run
 from write_side.domain.events import STATUSES
 
 if TYPE_CHECKING:
-    from read_side.export import Export, Filters
+    from read_side.export import Export
+    from read_side.paging import Filters
     from write_side.domain.identity import Scope
 
 
@@ -69,10 +70,10 @@ def command(
 
     FILE is replaced when all is written, and not before.
     """
-    from read_side.export import Filters
+    from read_side.paging import Filters
     from write_side.domain.identity import Scope
 
-    scope, filters = Scope(workspace, environment), Filters(kind, status, language)
+    scope, filters = Scope(workspace, environment), Filters(kind, status or "", language)
 
     async def work(found: Databases) -> Export:
         await _check(found, scope)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from typing import TypeAlias
 
-import asyncpg
 from msgspec import Struct
 
 from projector.checkpoint import Checkpoint, move
@@ -17,10 +15,9 @@ from projector.rebuild.replay import Replay, Replayed
 from projector.rebuild.work import Work
 from projector.writer import Writer
 from read_side import schema
+from write_side.postgres.connection import Connection
 from write_side.store.mapper import EventMapper
 from write_side.store.stream_ranges import OTHERS, Range, ranges_of_entries
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 MEMORY = 512 * 1024 * 1024
 # Of a worker's share of the memory: its events are held decoded, folded, rendered and encoded.

@@ -6,11 +6,8 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-import asyncpg
-
+from write_side.postgres.connection import Connection
 from write_side.verification.claim_check import Difference, kind_of
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 Bucket: TypeAlias = tuple[str, int]
 

@@ -19,7 +19,8 @@ from msgspec.structs import replace
 
 from api.export.csv_file import csv_chunks
 from api.export.xlsx_file import write_xlsx
-from read_side.export import Filters, export
+from read_side.export import export
+from read_side.paging import Filters
 from read_side.pool import open_pool
 from tests.integration.projecting import connected, head_of, project_all
 from tests.integration.projector.given import ACTOR, Given, raws

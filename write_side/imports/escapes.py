@@ -13,7 +13,8 @@ import re
 _FORMULA = "[=+\\-@\t\r\n＝＋－＠]"
 _RISKY = re.compile(f"'*{_FORMULA}")
 _GUARDED = re.compile(f"'+{_FORMULA}")
-_SPECIAL = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
+_NOT_XML = "\x00-\x08\x0b-\x1f\ufffe\uffff"
+_SPECIAL = re.compile(f"[{_NOT_XML}]|_(?=x[0-9A-Fa-f]{{4}}[_{_NOT_XML}])")
 """What XML cannot hold, CR (which XML would read as LF), and literals that look like an escape."""
 _ESCAPE = re.compile(
     "_x([Dd][89ABab]..)__x([Dd][C-Fc-f]..)_|_x((?![Dd][89A-Fa-f])....)_".replace(".", "[0-9A-Fa-f]")

@@ -9,10 +9,10 @@ them again until the import is through (ADR 21).
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 from write_side.repository import Repository
-from write_side.store.conflicts import PASSING, passes
+from write_side.store.conflicts import passes
 
 WAIT = 2.0
 """Seconds to wait for a connection, and for another import that has priority."""
@@ -43,6 +43,9 @@ async def priority(repository: Repository, content_type_id: str) -> AsyncIterato
                     raise
             yield
         finally:
-            with suppress(*PASSING):
+            try:
                 await transaction.rollback()
+            except Exception as error:
+                if not passes(error):
+                    raise
             await pool.release(connection)

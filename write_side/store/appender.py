@@ -16,6 +16,7 @@ import asyncpg
 import structlog
 from eventsourcing.persistence import StoredEvent
 
+from write_side.postgres.connection import Connection
 from write_side.store.append import Append, Appended, Outcome, outcomes, parameters
 from write_side.store.conflicts import (
     REFUSED,
@@ -25,7 +26,6 @@ from write_side.store.conflicts import (
     conflict,
     passes,
 )
-from write_side.store.connection import Connection
 
 MAX_COMMANDS = 256
 MAX_BYTES = 4_000_000

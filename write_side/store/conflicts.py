@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import asyncpg
 
+from write_side.postgres.connection import is_transient
+
 
 class StoreError(Exception):
     """The append was not answered with a position."""
@@ -75,27 +77,10 @@ _CLAIM_CONFLICTS: dict[str, type[ClaimConflict]] = {
 }
 REFUSED = "CL001"
 
-PASSING = (
-    OSError,
-    TimeoutError,
-    asyncpg.PostgresConnectionError,
-    asyncpg.InterfaceError,
-    asyncpg.InternalClientError,
-    asyncpg.OperatorInterventionError,
-    asyncpg.InsufficientResourcesError,
-    asyncpg.TransactionRollbackError,
-    asyncpg.ReadOnlySQLTransactionError,
-    asyncpg.LockNotAvailableError,
-)
-"""Faults after which the same statement may succeed over a new connection: lost connections,
-restarts, deadlocks, a primary that has become a standby, an operator's lock_timeout."""
-
 
 def passes(error: BaseException) -> bool:
-    """Whether the fault is temporary, and not caused by what was sent."""
-    return isinstance(error, PASSING) and not isinstance(
-        error, asyncpg.DataError | asyncpg.exceptions.DiskFullError
-    )
+    """Whether the fault is of the moment, not of what was sent."""
+    return is_transient(error) and not isinstance(error, asyncpg.exceptions.DiskFullError)
 
 
 def conflict(outcome: str, detail: str) -> Conflict:

@@ -15,7 +15,7 @@ from importlib.resources.abc import Traversable
 
 from msgspec import Struct
 
-from write_side.store.connection import Connection
+from write_side.postgres.connection import Connection
 
 FIRST_VERSION = 1
 _LOCK = 0x636C_6F67_0001

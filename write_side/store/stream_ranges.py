@@ -13,7 +13,7 @@ import asyncpg
 from msgspec import Struct
 
 from write_side.domain.identity import ENTRY_STREAMS
-from write_side.store.connection import Connection
+from write_side.postgres.connection import Connection
 
 PAGE = 2_000
 EVENTS_IN_A_RANGE = 25_000

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from write_side.domain.events import Event
-from write_side.store.connection import Connection
+from write_side.postgres.connection import Connection
 from write_side.store.mapper import EventMapper
 from write_side.store.stream_ranges import ENTRIES, Range, pages, ranges_of_entries
 from write_side.verification.claims import (

@@ -14,7 +14,7 @@ from write_side.domain.identity import (
     key_stream,
     workspace_stream,
 )
-from write_side.store.connection import Connection
+from write_side.postgres.connection import Connection
 from write_side.store.mapper import EventMapper
 from write_side.verification.claim_check import Difference
 from write_side.verification.claims import Claims

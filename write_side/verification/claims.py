@@ -33,8 +33,8 @@ from write_side.domain.events import (
 )
 from write_side.domain.identity import ENVIRONMENTS, PRODUCTION
 from write_side.domain.slugs import slug_hash
+from write_side.postgres.connection import Connection
 from write_side.store.append import CONTENT_TYPES, ENTRIES
-from write_side.store.connection import Connection
 
 Place: TypeAlias = tuple[str, str]
 """A workspace and an environment."""

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.templates import language_options
-from read_side import browsing
 from read_side.content_types import content_types
+from read_side.lookups import languages
 from write_side.domain.identity import BASE_LANGUAGE
 from write_side.domain.locales import supported_locales
 from write_side.imports.table import DELIMITERS, ENCODINGS, Choice
@@ -60,7 +60,7 @@ class FormChoices(Struct, frozen=True):
 
 async def form_choices(request: DashboardRequest) -> FormChoices:
     types = await content_types(*request.read_model)
-    used = dict.fromkeys([BASE_LANGUAGE, *await browsing.languages(*request.read_model)])
+    used = dict.fromkeys([BASE_LANGUAGE, *await languages(*request.read_model)])
     return FormChoices(
         types=[(one.slug, one.name) for one in types],
         used_languages=language_options(used),

@@ -107,7 +107,7 @@ async def test_limits_are_stated_when_they_are_reached(
     three = await acme.entry("three")
     await server.caught_up()
     monkeypatch.setattr("read_side.export.LIMIT", 2)
-    for module in ("read_side.browsing", "api.dashboard.entry_list"):
+    for module in ("read_side.paging", "api.dashboard.entry_list"):
         monkeypatch.setattr(f"{module}.SEARCHED", 2)
     async with signed_in(server) as visitor:
         page = (await visitor.get("/dashboard/entries?type=posts")).text

@@ -151,14 +151,14 @@ async def test_what_changes_after_its_id_was_found_is_not_shown_as_what_was_aske
     entry = await acme.entry("one", status="published")
     await acme.entry("other", status="published")
     await server.caught_up()
-    by_ids = entries.by_ids
+    by_ids = entries.entries_by_id
 
     async def after_the_change(*where: Any, **wanted: Any) -> list[entries.EntryRow]:
         await acme.update(entry, **change, fields=raws(body="secret"))
         await server.caught_up()
         return await by_ids(*where, **wanted)
 
-    monkeypatch.setattr(entries, "by_ids", after_the_change)
+    monkeypatch.setattr(entries, "entries_by_id", after_the_change)
     if "status" in change:
         page = await data(client, "{ contentEntries(status: published) { data { slug fields } } }")
         assert [one["slug"] for one in page["contentEntries"]["data"]] == ["other"]

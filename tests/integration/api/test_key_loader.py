@@ -13,12 +13,13 @@ import pytest
 from api.auth import key_loader
 from api.auth.key_loader import KeyLoader
 from api.auth.keys import Keys
-from tests.integration.projecting import Connection, connected
+from tests.integration.projecting import connected
 from tests.integration.projector.given import Given
 from write_side import commands as c
 from write_side.domain.events import Plan
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import Refused
+from write_side.postgres.connection import Connection
 from write_side.repository import Repository
 
 

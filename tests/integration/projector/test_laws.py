@@ -34,7 +34,7 @@ from projector.rebuild import rebuild as rebuilding
 from projector.rebuild import replay
 from projector.rebuild.rollback import NothingToGoBackTo
 from projector.rebuild.work import AtWork, Work
-from read_side import entries as queries
+from read_side import paging
 from read_side.pool import open_pool
 from read_side.schema import PREVIOUS
 from tests.databases import Databases
@@ -100,7 +100,7 @@ def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
         (known, "FEW", 1),
         (known, "KNOWN_BYTES", 300),
         (rendering, "CHUNK", 2),
-        (queries, "DEEP", 3),
+        (paging, "DEEP", 3),
         (stream_ranges, "EVENTS_IN_A_RANGE", 9),
         (stream_ranges, "PAGE", 4),
         (replay, "TYPES_KEPT", 1),

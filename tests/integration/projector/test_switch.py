@@ -22,7 +22,6 @@ from projector.writer import Writer
 from read_side.checkpoint import CHANNEL
 from read_side.schema import DISCARDED, LIVE, NEXT, PREVIOUS
 from tests.integration.projecting import (
-    Connection,
     begin_epoch,
     caught_up,
     checkpoint_of,
@@ -41,6 +40,7 @@ from tests.integration.projector.rebuilding import (
     schemas,
     silent,
 )
+from write_side.postgres.connection import Connection
 from write_side.store.mapper import EventMapper
 from write_side.store.stream_ranges import ENTRIES
 

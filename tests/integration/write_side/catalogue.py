@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.integration.write_side.holding import Connection
+from write_side.postgres.connection import Connection
 
 _COLUMNS = """
 SELECT c.relname, c.relkind, c.relpersistence, c.reloptions, a.attnum, a.attname,

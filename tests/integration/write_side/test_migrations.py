@@ -15,8 +15,9 @@ import pytest
 from tests.integration.write_side import given
 from tests.integration.write_side.catalogue import catalogue
 from tests.integration.write_side.given import check_store, magazine, repository_on
-from tests.integration.write_side.holding import Connection, connected
+from tests.integration.write_side.holding import connected
 from write_side.dispatch import execute
+from write_side.postgres.connection import Connection
 from write_side.store import migrations
 from write_side.store.migrations import Migration, MigrationError, migrate
 from write_side.store.recorder import open_recorder

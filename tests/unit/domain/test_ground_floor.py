@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 DOMAIN = Path(__file__).parents[3] / "write_side" / "domain"
-OURS = ("write_side", "read_side", "projector", "api", "deploy")
+OURS = ("postgres", "write_side", "read_side", "projector", "api", "deploy")
 
 
 def imported(path: Path) -> Iterator[str]:

@@ -24,6 +24,7 @@ texts = st.text(alphabet=st.sampled_from("_xX005FfdD8cC\r\n\t\x00\x1f\uffff😀"
         ("\x00\x1f\ufffe\uffff", "_x0000__x001F__xFFFE__xFFFF_"),
         ("_x000D_", "_x005F_x000D_"),
         ("_x0041_x0042_", "_x005F_x0041_x005F_x0042_"),
+        ("_x0041\r", "_x005F_x0041_x000D_"),
         ("_x000_ _X000D_ x000D_", "_x000_ _X000D_ x000D_"),
         ("é😀", "é😀"),
     ],
@@ -40,6 +41,7 @@ def test_surrogates_are_read_in_pairs_alone() -> None:
 @given(texts)
 @example("_x005F_x000D_")
 @example("__x005F__x000D_")
+@example("_x0041\r_x0041\uffff")
 def test_every_text_comes_back_and_is_xml(text: str) -> None:
     written = escaped(text)
     assert unescaped(written) == text

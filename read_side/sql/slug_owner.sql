@@ -1,5 +1,5 @@
--- $1 workspace, $2 environment, $3 type slug, $4 language, $5 entry slug, $6 at
--- Whoever has the slugs since then, or had them then and gave them up later. Where the clocks of
+-- $1 workspace, $2 environment, $3 type_slug, $4 language, $5 slug_hash, $6 at
+-- What has the slugs since then, or had them then and gave them up later. Where the clocks of
 -- several machines overlap, the last of them in the log.
 SELECT t.id::text AS type_id, e.id::text
 FROM (
@@ -13,10 +13,10 @@ FROM (
 LEFT JOIN LATERAL (
     SELECT h.id, NULL::bigint AS position FROM read_model.entry h
     WHERE h.workspace = $1 AND h.environment = $2 AND h.content_type_id = t.id AND h.language = $4
-      AND h.slug_hash = sha256(convert_to($5, 'UTF8')) AND h.slug_since <= $6
+      AND h.slug_hash = $5 AND h.slug_since <= $6
     UNION ALL
     SELECT p.id, p.position FROM read_model.past_slug p
     WHERE p.workspace = $1 AND p.content_type_id = t.id AND p.language = $4
-      AND p.slug_hash = sha256(convert_to($5, 'UTF8')) AND p.since <= $6 AND p.until > $6
+      AND p.slug_hash = $5 AND p.since <= $6 AND p.until > $6
     ORDER BY position DESC NULLS FIRST LIMIT 1
 ) AS e ON true

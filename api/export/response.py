@@ -1,4 +1,4 @@
-"""An export as the answer to a request."""
+"""An export as the response to a request."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from aiohttp import web
 from api.export.csv_file import csv_chunks
 from api.export.xlsx_file import write_xlsx
 from api.http.request_log import log_fault
-from read_side.export import LIMIT, Export, Filters, export
+from read_side.export import LIMIT, Export, export
+from read_side.paging import Filters
 from read_side.pool import Pool
 from write_side.domain.identity import Scope
 
@@ -28,13 +29,13 @@ CONTENT_TYPES: dict[Kind, str] = {
 CHUNK = 256 * 1024
 
 
-async def export_answer(
+async def export_response(
     request: web.Request, pool: Pool, scope: Scope, filters: Filters, kind: Kind
 ) -> web.StreamResponse:
-    """Sends the newest entries that the filters match; who may see them is checked before.
+    """Send the newest entries that the filters match; the caller has checked permissions.
 
     Raises TypeNotFound, ReadModelUnavailable and TooLongForSpreadsheet before anything is sent.
-    What goes wrong later breaks the connection off, so that no part of a file passes for all of it.
+    A later fault aborts the connection, so that the client sees that the file is incomplete.
     """
     wanted = await export(pool, scope.workspace, scope.environment, filters)
     response = web.StreamResponse(headers=_headers(wanted, scope, kind))
@@ -45,7 +46,7 @@ async def export_answer(
         return response
     with tempfile.TemporaryDirectory(prefix="contentlog-export-") as folder:
         path = Path(folder) / "export.xlsx"
-        if await write_xlsx(wanted, path, lambda: not _has_gone(request)):
+        if await write_xlsx(wanted, path, lambda: not _is_disconnected(request)):
             response.content_length = path.stat().st_size
             await _send(request, response, _chunks(path))
     return response
@@ -63,19 +64,14 @@ async def _send(
                 await response.write(chunk)
             await response.write_eof()
         except ConnectionError:
-            pass  # nobody takes it any more
+            pass  # the client has disconnected
         except Exception as error:
             log_fault(request, error)
-            _break_off(request)
+            if request.transport is not None:
+                request.transport.abort()
 
 
-def _break_off(request: web.Request) -> None:
-    """What was sent is not all, and must not end as if it were."""
-    if request.transport is not None:
-        request.transport.abort()
-
-
-def _has_gone(request: web.Request) -> bool:
+def _is_disconnected(request: web.Request) -> bool:
     return request.transport is None or request.transport.is_closing()
 
 
