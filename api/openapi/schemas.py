@@ -8,7 +8,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from api import health, type_wire, wire
-from api.graphql.wire import GraphQLAnswer, GraphQLRequest
+from api.graphql.request import GraphQLRequest
+from api.graphql.response import GraphQLAnswer
 from api.parameters import MAX_LIMIT, MAX_OFFSET, STATUSES
 
 Schema = dict[str, Any]

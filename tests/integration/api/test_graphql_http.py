@@ -234,6 +234,17 @@ HOSTILE: dict[str, str] = {
     ),
     "a chain of 600 fragments": "{ ...F0 }"
     + "".join(f" fragment F{n} on Query {{ ...F{n + 1} }}" for n in range(600)),
+    "fragments that double 100 times": "{ ...F0 }"
+    + "".join(f" fragment F{n} on Query {{ ...F{n + 1} ...F{n + 1} }}" for n in range(100))
+    + " fragment F100 on Query { __typename }",
+    "fragments that spread all others": "{ ...F0 }"
+    + "".join(
+        f" fragment F{n} on Query {{ {' '.join(f'...F{m}' for m in range(40) if m != n)} }}"
+        for n in range(40)
+    ),
+    "an unknown fragment": "{ ...A }",
+    "an unknown fragment in a fragment": "{ ...A } fragment A on Query { ...B }",
+    "no fields": "{ contentTypes { } }",
     "pages inside of lists": (
         "{ contentEntries(limit: 100) { data { references(field: 1) { history(limit: 100) "
         "{ version } } } } }"

@@ -188,7 +188,7 @@ async def test_references_keep_their_order_and_locale_and_leave_out_what_is_gone
         status, message = await refused(client, query, id=holder, field=field)
         assert (status, message) == (
             400,
-            f"'{field}' is no reference field of this content type; it has related, lead",
+            f"'{field}' is not a reference field of this content type; it has related, lead",
         )
 
 

@@ -1,4 +1,4 @@
-"""One GraphQL request while it is answered: what it may do, and what it has read and written."""
+"""One GraphQL request while it is answered: what it may do, what it has read and written."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from strawberry.dataloader import DataLoader
 from api import past
 from api.checks import check_permission, check_the_environment, wait_for_position
 from api.context import Call, Service
-from api.graphql.once import Once
-from api.graphql.spending import Spending
-from api.graphql.types import ContentType, shown_type
+from api.graphql.cost import Budget
+from api.graphql.idempotency import IdempotencyKeys
+from api.graphql.request import RequestBody
+from api.graphql.types import ContentType, content_type_of
 from api.past import PastEntry
 from read_side import content_types, entries
 from read_side.entries import EntryRow
@@ -32,7 +33,7 @@ VIEW = "content.view"
 EDIT = "content.edit"
 
 
-class Then(Struct, frozen=True):
+class PastSlug(Struct, frozen=True):
     """A slug at a time."""
 
     type_slug: str
@@ -42,23 +43,24 @@ class Then(Struct, frozen=True):
     at: datetime
 
 
-class Asking:
-    """Whatever is looked up goes through a loader: what a level of the answer needs is read by one
-    statement, however many objects ask for it."""
+class GraphQLContext:
+    """Lookups go through loaders: one statement reads what a level of the answer needs, however
+    many objects ask for it."""
 
-    def __init__(self, call: Call, once: Once) -> None:
+    def __init__(self, call: Call, body: RequestBody, keys: IdempotencyKeys) -> None:
         self.call = call
-        self.spending = Spending()
-        self.once = once
+        self.body = body
+        self.keys = keys
+        self.budget = Budget()
         self.types: DataLoader[str, ContentType | None] = DataLoader(self._load_types)
         self.entries: DataLoader[tuple[str, str], EntryRow | None] = DataLoader(self._load_entries)
         """By id and locale."""
         self.changes: DataLoader[history.Asked, tuple[Change, ...]] = DataLoader(self._load_changes)
-        self.past: DataLoader[Then, PastEntry | None] = DataLoader(self._load_past)
+        self.past: DataLoader[PastSlug, PastEntry | None] = DataLoader(self._load_past)
         self.written = 0
-        """The position that this request has written up to."""
-        self._patience = call.service.settings.read_your_writes
-        self._waited: asyncio.Task[None] | None = None
+        """The last position that this request has written."""
+        self._timeout = call.service.settings.read_your_writes
+        self._waiting: asyncio.Task[None] | None = None
 
     @property
     def service(self) -> Service:
@@ -72,52 +74,52 @@ class Asking:
     def max_body_bytes(self) -> int:
         return self.service.settings.max_body_bytes
 
-    async def viewing(self) -> Scope:
-        """Where to read, once it holds what was asked for to be read: what ``X-Content-Position``
-        names, or what this very request has written.
+    async def readable(self) -> Scope:
+        """The scope to read, once the read model has reached ``X-Content-Position`` and what this
+        request has written.
 
         Raises Forbidden, BadRequest, NotVisibleYet and the refusals of an environment.
         """
         call = replace(self.call, permission=VIEW)
-        scope = await _placed(call)
+        scope = await _checked_scope(call)
         if self.written:
             await self.visible()
-        elif self._waited is None:
-            self._waited = asyncio.create_task(wait_for_position(call))
-        if self._waited is not None:
-            await asyncio.shield(self._waited)
+        elif self._waiting is None:
+            self._waiting = asyncio.create_task(wait_for_position(call))
+        if self._waiting is not None:
+            await asyncio.shield(self._waiting)
         return scope
 
-    async def may_view(self) -> None:
+    async def check_view(self) -> None:
         """Raises Forbidden."""
         await check_permission(replace(self.call, permission=VIEW))
 
-    async def editing(self) -> Scope:
-        """Where to write. Raises Forbidden and the refusals of an environment."""
-        return await _placed(replace(self.call, permission=EDIT))
+    async def writable(self) -> Scope:
+        """The scope to write. Raises Forbidden and the refusals of an environment."""
+        return await _checked_scope(replace(self.call, permission=EDIT))
 
-    def wrote(self, position: int) -> None:
-        """What was read before is not what there is now."""
+    def record_write(self, position: int) -> None:
+        """Drops what was read before the write."""
         self.written = max(self.written, position)
         self.entries.clear_all()
         self.changes.clear_all()
 
     async def visible(self) -> bool:
-        """Whether what was written can be read; waits for it, in vain no more than once."""
-        seen = await self.service.checkpoint.wait(self.written, self._patience)
-        if not seen:
-            self._patience = 0
-        return seen
+        """Waits until the read model has what was written; after one timeout it waits no more."""
+        visible = await self.service.checkpoint.wait(self.written, self._timeout)
+        if not visible:
+            self._timeout = 0
+        return visible
 
     async def _load_types(self, ids: list[str]) -> Sequence[ContentType | None]:
-        scope = await self.viewing()
+        scope = await self.readable()
         pool = self.service.read_model
         rows = await content_types.by_ids(pool, scope.workspace, scope.environment, ids)
-        found = {type_id: shown_type(row) for type_id, row in rows.items()}
+        found = {type_id: content_type_of(row) for type_id, row in rows.items()}
         return [found.get(type_id) for type_id in ids]
 
     async def _load_entries(self, keys: list[tuple[str, str]]) -> Sequence[EntryRow | None]:
-        scope = await self.viewing()
+        scope = await self.readable()
         found: dict[tuple[str, str], EntryRow] = {}
         for locale in {locale for _, locale in keys}:
             rows = await entries.by_ids(
@@ -127,33 +129,33 @@ class Asking:
                 ids=[entry_id for entry_id, wanted in keys if wanted == locale],
                 locale=locale,
             )
-            self.spending.on_bytes(sum(len(row.title) + len(bytes(row.fields)) for row in rows))
+            self.budget.charge_bytes(sum(len(row.title) + len(bytes(row.fields)) for row in rows))
             found |= {(row.id, locale): row for row in rows}
         return [found.get(key) for key in keys]
 
     async def _load_changes(self, asked: list[history.Asked]) -> Sequence[tuple[Change, ...]]:
-        scope = await self.viewing()
-        return await history.histories(self.repository, scope, asked, self.spending)
+        scope = await self.readable()
+        return await history.histories(self.repository, scope, asked, self.budget)
 
-    async def _load_past(self, asked: list[Then]) -> Sequence[PastEntry | Exception | None]:
-        # One after another: together they would be begun before any has been counted.
-        return [await self._as_it_was(one) for one in asked]
+    async def _load_past(self, slugs: list[PastSlug]) -> Sequence[PastEntry | Exception | None]:
+        # One after another, so that each is charged before the next begins.
+        return [await self._entry_at(slug) for slug in slugs]
 
-    async def _as_it_was(self, asked: Then) -> PastEntry | Exception | None:
+    async def _entry_at(self, slug: PastSlug) -> PastEntry | Exception | None:
         try:
             return await past.entry_of_slug(
-                self.service, await self.viewing(), self.spending, **asdict(asked)
+                self.service, await self.readable(), self.budget, **asdict(slug)
             )
-        except (EntryNotFound, UnknownEntry):  # nothing ever had the slug, or nothing had it then
+        except (EntryNotFound, UnknownEntry):
             return None
-        except Exception as error:
+        except Exception as error:  # a loader raises it for this key alone
             return error
 
 
-async def _placed(call: Call) -> Scope:
+async def _checked_scope(call: Call) -> Scope:
     await check_permission(call)
     await check_the_environment(call)
     return call.scope
 
 
-Info: TypeAlias = strawberry.Info[Asking, None]
+Info: TypeAlias = strawberry.Info[GraphQLContext, None]
