@@ -7,7 +7,7 @@ fragments and empty selections: ``check_document`` refuses all of these first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from graphql import (
@@ -56,22 +56,25 @@ def fragments_of(document: DocumentNode) -> Fragments:
 
 def check_document(document: DocumentNode) -> None:
     """Bounds what validation has to visit. Raises BadRequest."""
-    fields = sum(
-        isinstance(selection, FieldNode)
-        for definition in document.definitions
-        for selection in _selections(definition)
-    )
+    contents = [(definition, list(_selections(definition))) for definition in document.definitions]
+    fields = sum(isinstance(node, FieldNode) for _, selections in contents for node in selections)
     if fields > FIELDS:
         raise BadRequest(
             f"The query has {fields:,} fields; it may have up to {FIELDS:,}: send several requests"
         )
-    expansion = _Expansion(fragments_of(document))
-    selections = sum(
-        expansion.size(definition)
-        for definition in document.definitions
+    expansion = _Expansion(
+        {
+            definition.name.value: selections
+            for definition, selections in contents
+            if isinstance(definition, FragmentDefinitionNode)
+        }
+    )
+    size = sum(
+        expansion.size(selections)
+        for definition, selections in contents
         if isinstance(definition, OperationDefinitionNode)
     )
-    if selections > SELECTIONS:
+    if size > SELECTIONS:
         raise BadRequest(
             f"The query has more than {SELECTIONS:,} fields where its fragments are spread: "
             "send several requests"
@@ -79,21 +82,18 @@ def check_document(document: DocumentNode) -> None:
 
 
 class _Expansion:
-    """Sizes of definitions with their fragments written out; each fragment is counted once."""
+    """Counts selections with their fragments written out; visits each fragment once."""
 
-    def __init__(self, fragments: Fragments) -> None:
+    def __init__(self, fragments: Mapping[str, Sequence[SelectionNode]]) -> None:
         self._fragments = fragments
         self._sizes: dict[str, int | None] = {}
         """None while the fragment is being counted."""
 
-    def size(self, definition: OperationDefinitionNode | FragmentDefinitionNode) -> int:
-        return sum(
-            1 + (self._of_fragment(selection) if isinstance(selection, FragmentSpreadNode) else 0)
-            for selection in _selections(definition)
-        )
+    def size(self, selections: Sequence[SelectionNode]) -> int:
+        spreads = [node.name.value for node in selections if isinstance(node, FragmentSpreadNode)]
+        return len(selections) + sum(map(self._of_fragment, spreads))
 
-    def _of_fragment(self, spread: FragmentSpreadNode) -> int:
-        name = spread.name.value
+    def _of_fragment(self, name: str) -> int:
         if name not in self._fragments:
             raise BadRequest(f"Unknown fragment '{name[:100]}'")
         if name not in self._sizes:

@@ -101,7 +101,7 @@ def check_literal_variables(document: DocumentNode, sent: Raw | None, bound: int
             default = variable.default_value
             if default is not None and default.loc is not None:
                 sizes.setdefault(variable.variable.name.value, default.loc.end - default.loc.start)
-    size = sum(sizes.get(name, 0) for name in _literal_variables(document))
+    size = sum(sizes.get(name, 0) for name in _literal_variables(document)) if sizes else 0
     if size > bound:
         raise BadRequest(
             f"Variables inside of the document's lists and objects come to {size:,} bytes; "
