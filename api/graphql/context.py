@@ -14,7 +14,7 @@ from strawberry.dataloader import DataLoader
 
 from api import past
 from api.checks import check_permission, check_the_environment, wait_for_position
-from api.context import Call, Service
+from api.context import Call
 from api.graphql.cost import Budget
 from api.graphql.idempotency import IdempotencyKeys
 from api.graphql.request import RequestBody
@@ -27,7 +27,6 @@ from write_side import history
 from write_side.domain.history import Change
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import UnknownEntry
-from write_side.repository import Repository
 
 VIEW = "content.view"
 EDIT = "content.edit"
@@ -49,6 +48,8 @@ class GraphQLContext:
 
     def __init__(self, call: Call, body: RequestBody, keys: IdempotencyKeys) -> None:
         self.call = call
+        self.service = call.service
+        self.repository = call.service.repository
         self.body = body
         self.keys = keys
         self.budget = Budget()
@@ -59,20 +60,8 @@ class GraphQLContext:
         self.past: DataLoader[PastSlug, PastEntry | None] = DataLoader(self._load_past)
         self.written = 0
         """The last position that this request has written."""
-        self._timeout = call.service.settings.read_your_writes
+        self._timeout = self.service.settings.read_your_writes
         self._waiting: asyncio.Task[None] | None = None
-
-    @property
-    def service(self) -> Service:
-        return self.call.service
-
-    @property
-    def repository(self) -> Repository:
-        return self.call.service.repository
-
-    @property
-    def max_body_bytes(self) -> int:
-        return self.service.settings.max_body_bytes
 
     async def readable(self) -> Scope:
         """The scope to read, once the read model has reached ``X-Content-Position`` and what this

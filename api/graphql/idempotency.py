@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import count
 from typing import Any
-
-from msgspec import Struct
 
 from api.context import Call
 from api.errors import StillInFlight
@@ -18,41 +17,28 @@ from api.idempotency import HEADER, command_key, digest
 from write_side.domain.identity import Scope
 
 
-class MutationKey(Struct, frozen=True):
-    """``place``: of the mutation among those of its document."""
-
-    header: str | None
-    digest: bytes
-    place: int
-    in_flight: bool
-
-    def arguments(self, key_id: str, scope: Scope) -> dict[str, Any]:
-        """What makes a command safe to send again. Raises BadRequest, StillInFlight."""
-        if self.header is None:
-            return {}
-        key = command_key(self.header, key_id, scope)
-        if self.in_flight:
-            raise StillInFlight
-        return {
-            "command_key": f"{key}/{self.place}" if self.place else key,
-            "digest": self.digest,
-        }
-
-
 class IdempotencyKeys:
-    """Gives the mutations of one request their keys, in the order of the document."""
+    """Gives the mutations of one request their keys, by their place in the document."""
 
     def __init__(self, call: Call, body: bytes) -> None:
         self._call = call
         self._header = call.request.headers.get(HEADER)
         self._digest = digest(body)
-        self._count = 0
+        self._places = count()
         self._in_flight = False
 
-    def next(self) -> MutationKey:
-        key = MutationKey(self._header, self._digest, self._count, self._in_flight)
-        self._count += 1
-        return key
+    def next_place(self) -> int:
+        """Each mutation takes one, also if it is refused: a retry must count the same."""
+        return next(self._places)
+
+    def arguments(self, place: int, scope: Scope) -> dict[str, Any]:
+        """What makes a command safe to send again. Raises BadRequest, StillInFlight."""
+        if self._header is None:
+            return {}
+        key = command_key(self._header, self._call.known_caller.key_id, scope)
+        if self._in_flight:
+            raise StillInFlight
+        return {"command_key": f"{key}/{place}" if place else key, "digest": self._digest}
 
     @contextmanager
     def reserved(self) -> Iterator[None]:

@@ -116,14 +116,14 @@ async def _payload(
 
 
 async def _write(context: GraphQLContext, command: Callable[..., Command]) -> Write:
-    key = context.keys.next()
+    place = context.keys.next_place()
     scope = await context.writable()
     caller = context.call.known_caller
     given: dict[str, Any] = {
         "actor": Actor("key", caller.key_id, caller.key_name),
         "request_id": request_id(context.call.request),
         "scope": scope,
-        **key.arguments(caller.key_id, scope),
+        **context.keys.arguments(place, scope),
     }
     made = command(**given)
     executed = await execute(made, context.repository)

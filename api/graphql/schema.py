@@ -1,4 +1,4 @@
-"""The schema of interface.md; ``schema.graphql`` beside this file is its printed form."""
+"""The schema; ``schema.graphql`` beside this file is its printed form."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Preparation(SchemaExtension):
         sent, operation = context.body.variables, self._operation()
         # Strawberry has no public name for graphql-core's schema.
         variables = read_variables(sent, operation, execution.schema._schema)  # noqa: SLF001
-        check_literal_variables(document, sent, context.max_body_bytes)
+        check_literal_variables(document, sent, context.service.settings.max_body_bytes)
         context.budget.begin(CostEstimate(operation, fragments_of(document), variables))
         execution.variables = variables
 

@@ -1,5 +1,5 @@
-"""What only turns out while a request is answered is bounded too: what lists really hold, how many
-changes are folded, how many bytes are read and shown."""
+"""What shows only while a request is answered is bounded too: the length of lists, the changes that
+are folded, the bytes that are read and shown."""
 
 from __future__ import annotations
 
