@@ -2,49 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from typing import Any, TypeAlias
 
 import strawberry
+from strawberry.types.field import StrawberryField
 
-from api.graphql.spending import listed
+from api.graphql.cost import charged_list
 from read_side.content_types import ContentTypeRow
-from write_side.domain.content_type import ContentType as LoggedContentType
+from write_side.domain import content_type as domain
 from write_side.domain.definition import Field as FieldDefinition
 
 Info: TypeAlias = strawberry.Info[Any, None]
 
 
-@strawberry.enum
-class EntryStatus(Enum):
-    """Any may follow any other; publishing demands the required fields."""
+def described(description: str) -> Callable[[Callable[..., Any]], StrawberryField]:
+    """A field with a description: of this form, Strawberry's own decorator has no type."""
+    return lambda resolver: strawberry.field(resolver, description=description)
 
+
+@strawberry.enum(
+    description="An entry may change from any status to any other. "
+    "Publishing it needs values in the required fields."
+)
+class EntryStatus(Enum):
     draft = "draft"
     published = "published"
     archived = "archived"
 
 
-@strawberry.type
+@strawberry.type(description="A stage of a content type's workflow.")
 class Stage:
-    """A stage of a content type's workflow."""
-
     id: strawberry.ID
     name: str
 
 
-@strawberry.type
+@strawberry.type(description="The limit and offset applied, and the number of matching entries.")
 class Pagination:
-    """The limit and offset that were applied, and how many entries match in all."""
-
     limit: int
     offset: int
     total: int
 
 
-@strawberry.type
+@strawberry.type(
+    description="A field of a content type. "
+    "A section only arranges the editor; entries have no value in it."
+)
 class Field:
-    """A field of a content type. Sections only lay out the editor; no entry has a value in one."""
-
     slug: str
     name: str
     type: str
@@ -54,17 +59,15 @@ class Field:
 
     @strawberry.field
     def options(self, info: Info) -> list[str]:
-        return listed(info, [option.value for option in self.definition.options])
+        return charged_list(info, [option.value for option in self.definition.options])
 
     @strawberry.field
     def to(self, info: Info) -> list[str]:
-        return listed(info, self.definition.to)
+        return charged_list(info, self.definition.to)
 
 
-@strawberry.type
+@strawberry.type(description="A content type. Without a workflow it has no stages.")
 class ContentType:
-    """Without a workflow it has no stages."""
-
     id: strawberry.ID
     name: str
     slug: str
@@ -73,28 +76,24 @@ class ContentType:
 
     @strawberry.field
     def fields(self, info: Info) -> list[Field]:
-        return listed(info, self.all_fields)
+        return charged_list(info, self.all_fields)
 
     @strawberry.field
     def stages(self, info: Info) -> list[Stage]:
-        return listed(info, self.all_stages)
+        return charged_list(info, self.all_stages)
 
 
-Definition: TypeAlias = ContentTypeRow | LoggedContentType
-"""A content type, from the read model or from the log."""
-
-
-def shown_type(content_type: Definition) -> ContentType:
+def content_type_of(row: ContentTypeRow | domain.ContentType) -> ContentType:
     return ContentType(
-        id=strawberry.ID(content_type.id),
-        name=content_type.name,
-        slug=content_type.slug,
-        all_fields=[_shown_field(field) for field in content_type.fields],
-        all_stages=[Stage(id=strawberry.ID(s.id), name=s.name) for s in content_type.stages],
+        id=strawberry.ID(row.id),
+        name=row.name,
+        slug=row.slug,
+        all_fields=[_field_of(field) for field in row.fields],
+        all_stages=[Stage(id=strawberry.ID(stage.id), name=stage.name) for stage in row.stages],
     )
 
 
-def _shown_field(field: FieldDefinition) -> Field:
+def _field_of(field: FieldDefinition) -> Field:
     return Field(
         slug=field.slug,
         name=field.name,

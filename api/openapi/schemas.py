@@ -7,7 +7,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from api.graphql.wire import GraphQLAnswer, GraphQLRequest
+from api.graphql.request import GraphQLRequest
+from api.graphql.response import GraphQLAnswer
 from api.operations import health
 from api.rest import content_type_wire, wire
 from api.rest.parameters import MAX_LIMIT, MAX_OFFSET

@@ -14,7 +14,7 @@ from msgspec import Raw
 
 from api.dashboard import templates, values
 from api.dashboard.values import Known
-from api.graphql.types import EntryStatus, shown_type
+from api.graphql.types import EntryStatus, content_type_of
 from api.openapi.schemas import schemas
 from api.rest import content_type_wire
 from read_side.content_types import ContentTypeRow
@@ -98,7 +98,7 @@ def test_a_manifest_and_the_bodies_of_content_types_have_every_type(field: Field
     read = read_manifest(msgspec.json.encode(manifest), "acme.json", is_json=True)
     assert read.content_types[0].fields == (field,)
     assert content_type_wire.shown(row_of(field)).fields[0].type == field.type
-    assert shown_type(row_of(field)).all_fields[0].type == field.type
+    assert content_type_of(row_of(field)).all_fields[0].type == field.type
 
 
 def test_the_documentation_of_the_api_has_every_type_and_status() -> None:

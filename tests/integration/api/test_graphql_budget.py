@@ -1,5 +1,5 @@
-"""What only turns out while a request is answered is bounded too: what lists really hold, how many
-changes are folded, how many bytes are read and shown."""
+"""What shows only while a request is answered is bounded too: the length of lists, the changes that
+are folded, the bytes that are read and shown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from api.graphql import spending
+from api.graphql import cost
 from tests.integration.api.graphql import counting, data, refused
 from tests.integration.api.serving import Client, Server
 from tests.integration.projector.given import BODY, Given, raws
@@ -69,7 +69,7 @@ async def test_types_cost_what_they_really_hold(
 async def test_what_is_folded_is_bounded_and_one_stream_never(
     server: Server, client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spending, "EVENTS", 20)
+    monkeypatch.setattr(cost, "EVENTS", 20)
     await acme.content_type(BODY)
     for name in ("one", "two"):
         entry = await acme.entry(name)
@@ -132,7 +132,7 @@ async def test_looking_back_leaves_connections_to_others(
 async def test_values_that_are_read_or_shown_are_bounded(
     server: Server, client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(spending, "BYTES", 10_000)
+    monkeypatch.setattr(cost, "BYTES", 10_000)
     await acme.content_type(BODY)
     for name in ("one", "two", "three"):
         entry = await acme.entry(name, title="t" * 1_000, fields=raws(body="x" * 3_000))
