@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from importlib import resources
 from typing import Any, TypeAlias
 
 import asyncpg
@@ -19,16 +18,13 @@ from write_side.domain.identity import (
     key_stream,
     workspace_stream,
 )
+from write_side.statements import STATEMENTS
 from write_side.store.append import ENTRIES, slug_hash
 from write_side.store.mapper import EventMapper
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 ATTEMPTS = 5
-STATEMENTS = {
-    file.name.removesuffix(".sql"): file.read_text("utf-8")
-    for file in (resources.files("write_side") / "sql").iterdir()
-}
 _STREAM = """
 SELECT topic, state FROM write_side.event WHERE originator_id = $1 ORDER BY originator_version"""
 

@@ -15,7 +15,7 @@ from projector.statements import STATEMENTS as PROJECTOR
 from read_side.schema import LIVE
 from read_side.statements import STATEMENTS as READ_SIDE
 from tests.databases import Databases
-from write_side.repairing import STATEMENTS as WRITE_SIDE
+from write_side.statements import STATEMENTS as WRITE_SIDE
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
