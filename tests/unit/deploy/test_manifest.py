@@ -87,7 +87,7 @@ def test_an_absent_plan_is_left_as_it_is() -> None:
         ("", "got `null`"),
         (
             typed("&again [{slug: x, name: X, type: repeater, fields: *again}]"),
-            "alias contains itself",
+            "contains itself",
         ),
         (f"{{workspace: acme, name: {'A' * 201}}}", "name: has 201 characters; at most 200"),
         (
