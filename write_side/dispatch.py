@@ -79,8 +79,8 @@ class Executed(Struct, frozen=True):
 async def execute(command: Command, repository: Repository) -> Executed:
     """Carry the command out. Raises Refused with the reason, StaleDecision if other commands change
     the same stream for all of ``PATIENCE``, StoreUnavailable if the event store does not answer."""
-    deadline = time.monotonic() + PATIENCE
     async with _turn(command, repository):
+        deadline = time.monotonic() + PATIENCE
         for attempt in itertools.count():
             try:
                 return await _attempt(command, repository)

@@ -23,8 +23,6 @@ from msgspec import Struct
 from projector.process import ProjectorSettings, live
 from read_side.checkpoint import wait_until_visible
 from tests.benchmarks.report import median
-from write_side.applying.compare import steps_to
-from write_side.applying.steps import carry_out
 from write_side.commands import CreateEntry
 from write_side.dispatch import execute
 from write_side.domain.identity import Actor, Scope, new_id
@@ -34,7 +32,9 @@ from write_side.imports.importer import Changed, run_import
 from write_side.imports.report import revert_import
 from write_side.imports.request import ImportRequest, Options
 from write_side.imports.uploads import Upload, find_upload, keep_preview, keep_upload
-from write_side.manifest import read_manifest
+from write_side.manifest.apply import apply_steps
+from write_side.manifest.diff import diff
+from write_side.manifest.document import read_manifest
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
@@ -244,7 +244,7 @@ async def _beside(*work: Awaitable[None]) -> AsyncIterator[None]:
 
 async def _prepare(repository: Repository) -> None:
     manifest = read_manifest(MANIFEST.encode(), "bench.yaml")
-    async for _ in carry_out(await steps_to(manifest, repository, ACTOR), repository):
+    async for _ in apply_steps(await diff(manifest, repository, ACTOR), repository):
         pass
     for n in range(20):
         command = CreateEntry(

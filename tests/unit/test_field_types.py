@@ -31,7 +31,7 @@ from write_side.domain.field_types import (
 from write_side.domain.refusals import InvalidField
 from write_side.domain.rendering import Renderer
 from write_side.domain.values import NULL, checked, checked_value, is_empty
-from write_side.manifest import read_manifest
+from write_side.manifest.document import read_manifest
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 OPTIONS = (Option("news", "News"), Option("how-to", "How-to"))

@@ -96,7 +96,7 @@ async def _entry_states(
     done: Mapping[str, tuple[int, int]], repository: Repository
 ) -> AsyncIterator[_EntryStates]:
     states: _EntryStates | None = None
-    async for entry, event in repository.lives(done):
+    async for entry, event in repository.entry_states(done):
         if states is None or states.entry.id != entry.id:
             if states is not None:
                 yield states

@@ -15,7 +15,6 @@ from write_side.domain.text import NotJSON
 from write_side.domain.values import NULL, Target, is_null, json_of, targets
 from write_side.handlers.checks import check_file, check_reference
 from write_side.imports.rows import Bad, Cell, Draft, Names
-from write_side.media_library import media_files
 from write_side.repository import Repository
 from write_side.slices import in_slices
 
@@ -185,7 +184,7 @@ def _inner(field: Field, value: Raw) -> Iterator[Target]:
 
 
 async def _files(scope: Scope, repository: Repository) -> dict[str, list[str]]:
-    library = await media_files(repository, scope.workspace)
+    library = await repository.media(scope.workspace)
     files: dict[str, list[str]] = {}
     for file in library:
         files.setdefault(file.url, []).append(file.id)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from write_side.applying.compare import steps_to
-from write_side.applying.steps import carry_out
 from write_side.commands import CreateEntry
 from write_side.dispatch import execute
 from write_side.domain.entry import Entry
@@ -20,7 +18,9 @@ from write_side.imports.preview import Preview
 from write_side.imports.report import Report
 from write_side.imports.request import ImportRequest, Options
 from write_side.imports.table import Table
-from write_side.manifest import read_manifest
+from write_side.manifest.apply import apply_steps
+from write_side.manifest.diff import diff
+from write_side.manifest.document import read_manifest
 from write_side.repository import Repository
 
 OPERATOR = Actor("operator", "ann")
@@ -59,7 +59,7 @@ Three,third,archived,Last,7,,,,
 
 async def set_up(repository: Repository, manifest: str = MANIFEST) -> Repository:
     wanted = read_manifest(manifest.encode(), "acme.yaml")
-    async for _ in carry_out(await steps_to(wanted, repository, OPERATOR), repository):
+    async for _ in apply_steps(await diff(wanted, repository, OPERATOR), repository):
         pass
     return repository
 

@@ -13,6 +13,6 @@ CREATE TABLE write_side.event (
     CONSTRAINT event_stream UNIQUE (originator_id, originator_version)
 );
 
--- The files of one workspace's media library (write_side/media_library.py).
+-- The files of one workspace's media library (Repository.media).
 CREATE INDEX event_media ON write_side.event (split_part(originator_id, '/', 2))
     WHERE originator_id LIKE 'media/%';

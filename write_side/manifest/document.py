@@ -1,16 +1,17 @@
-"""The manifest: what a workspace shall be, as people write it down in YAML or JSON.
+"""The manifest document: the desired state of a workspace, in YAML or JSON.
 
-Reading one says whether it is well formed and consistent in itself; ``applying.py`` compares it
-with what there is.
+Reading one checks that it is well formed and consistent in itself; ``diff.py`` compares it with the
+workspace.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
+import yaml
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from write_side.domain.definition import Field, Stage, check_definition, check_name
@@ -18,7 +19,6 @@ from write_side.domain.events import Plan
 from write_side.domain.identity import ENVIRONMENTS, PRODUCTION, STAGING, is_slug
 from write_side.domain.refusals import Refused
 from write_side.domain.workspace import check_permissions
-from write_side.notation import NotationError, read_json, read_yaml
 
 Limit = Annotated[int, Meta(ge=0, lt=2**53)]
 
@@ -27,14 +27,14 @@ SHORTEST_SECRET = 20
 
 
 class ManifestError(Exception):
-    """The manifest cannot be applied; the text is one line that says where and why."""
+    """The manifest cannot be applied; the text is one line with the place and the reason."""
 
 
-class _Written(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """What people write: an unknown key is an error."""
+class _Part(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """An unknown key is an error."""
 
 
-class WrittenPlan(_Written, frozen=True):
+class ManifestPlan(_Part, frozen=True):
     """None is unlimited, and 600 for requests per minute (§8)."""
 
     entries: Limit | None = None
@@ -51,32 +51,32 @@ class WrittenPlan(_Written, frozen=True):
         )
 
 
-class WrittenKey(_Written, frozen=True):
-    """Without ``secret`` a new key gets one that is made, and an old one keeps its own."""
+class ManifestKey(_Part, frozen=True):
+    """Without ``secret``, a new key gets a generated one and an existing key keeps its own."""
 
     name: str
     permissions: tuple[str, ...]
     secret: str | None = None
 
 
-class WrittenMedia(_Written, frozen=True):
+class ManifestMedia(_Part, frozen=True):
     id: str
     url: str
     name: str
     content_type: str
 
 
-class WrittenWorkflow(_Written, frozen=True):
+class ManifestWorkflow(_Part, frozen=True):
     stages: tuple[Stage, ...] = ()
 
 
-class WrittenType(_Written, frozen=True):
+class ManifestContentType(_Part, frozen=True):
     """``environments`` empty: every environment of the workspace."""
 
     slug: str
     name: str
     fields: tuple[Field, ...] = ()
-    workflow: WrittenWorkflow | None = None
+    workflow: ManifestWorkflow | None = None
     environments: tuple[str, ...] = ()
 
     @property
@@ -84,25 +84,25 @@ class WrittenType(_Written, frozen=True):
         return self.workflow.stages if self.workflow else ()
 
 
-class Manifest(_Written, frozen=True):
-    """``plan`` absent: left as it is, which for a new workspace is without limits."""
+class Manifest(_Part, frozen=True):
+    """``plan`` absent: unchanged; a new workspace then has no limits."""
 
     workspace: str
     name: str
-    plan: WrittenPlan | UnsetType | None = UNSET
+    plan: ManifestPlan | UnsetType | None = UNSET
     environments: tuple[str, ...] = ()
-    keys: tuple[WrittenKey, ...] = ()
-    media: tuple[WrittenMedia, ...] = ()
-    content_types: tuple[WrittenType, ...] = ()
+    keys: tuple[ManifestKey, ...] = ()
+    media: tuple[ManifestMedia, ...] = ()
+    content_types: tuple[ManifestContentType, ...] = ()
 
-    def wanted_plan(self, current: Plan) -> Plan:
+    def desired_plan(self, current: Plan) -> Plan:
         if isinstance(self.plan, UnsetType):
             return current
         return self.plan.plan() if self.plan else Plan()
 
 
 def load_manifest(path: Path) -> Manifest:
-    """The manifest in a file, JSON where the name ends so. Raises ManifestError."""
+    """The manifest in a file: JSON if its name ends in .json, else YAML. Raises ManifestError."""
     try:
         if path.stat().st_size > MAX_BYTES:
             raise ManifestError(f"{path} is larger than {MAX_BYTES:,} bytes")
@@ -113,16 +113,49 @@ def load_manifest(path: Path) -> Manifest:
 
 
 def read_manifest(document: bytes, name: str, *, is_json: bool = False) -> Manifest:
-    """The manifest of a document, which errors call ``name``. Raises ManifestError."""
+    """The manifest in a document; ``name`` is for its errors. Raises ManifestError."""
     try:
-        written = read_json(document) if is_json else read_yaml(document)
-        manifest = msgspec.convert(written, Manifest)
+        values = _read_json(document) if is_json else _read_yaml(document)
+        manifest = msgspec.convert(values, Manifest)
         _check(manifest)
-    except (NotationError, msgspec.ValidationError, Refused, ManifestError) as error:
+    except (msgspec.ValidationError, Refused, ManifestError) as error:
         raise ManifestError(f"{name}: {error}") from None
     except RecursionError:
-        raise ManifestError(f"{name}: nested too deep, or an alias is within itself") from None
+        raise ManifestError(f"{name}: nested too deeply, or an alias contains itself") from None
     return manifest
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses a key that occurs twice in a mapping, which YAML allows."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node: yaml.MappingNode = super().compose_mapping_node(anchor)
+        seen = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value in seen:
+                raise ManifestError(f"{_place(key.start_mark)}: {key.value!r} occurs twice")
+            seen.add(key.value if isinstance(key, yaml.ScalarNode) else id(key))
+        return node
+
+
+def _read_yaml(document: bytes) -> Any:
+    try:
+        return yaml.load(document, _Loader)  # noqa: S506 - it is a SafeLoader
+    except yaml.MarkedYAMLError as error:
+        raise ManifestError(f"{_place(error.problem_mark)}: {error.problem}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ManifestError(f"not YAML: {' '.join(str(error).split())}") from None
+
+
+def _read_json(document: bytes) -> Any:
+    try:
+        return msgspec.json.decode(document)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ManifestError(f"not JSON: {error}") from None
+
+
+def _place(mark: yaml.Mark | None) -> str:
+    return "not YAML" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}"
 
 
 def _check(manifest: Manifest) -> None:
@@ -134,7 +167,7 @@ def _check(manifest: Manifest) -> None:
     check_name(manifest.name, "name:")
     _check_environments(manifest.environments, "environments")
     _check_keys(manifest.keys)
-    _check_once((file.id for file in manifest.media), "media", "id")
+    _check_unique((file.id for file in manifest.media), "media", "id")
     _check_types(manifest)
 
 
@@ -146,8 +179,8 @@ def _check_environments(environments: Iterable[str], path: str) -> None:
             )
 
 
-def _check_keys(keys: Iterable[WrittenKey]) -> None:
-    _check_once((key.name for key in keys), "keys", "name")
+def _check_keys(keys: Iterable[ManifestKey]) -> None:
+    _check_unique((key.name for key in keys), "keys", "name")
     secrets = [key.secret for key in keys if key.secret is not None]
     if len(set(secrets)) < len(secrets):
         raise ManifestError("keys: two of them have the same secret")
@@ -158,7 +191,7 @@ def _check_keys(keys: Iterable[WrittenKey]) -> None:
 
 
 def check_secret(secret: str | None, what: str) -> None:
-    """Raise ManifestError where a secret is too short or cannot be sent in a header."""
+    """Raise ManifestError if a secret is too short or cannot be sent in a header."""
     if secret is None:
         return
     if len(secret) < SHORTEST_SECRET:
@@ -170,7 +203,7 @@ def check_secret(secret: str | None, what: str) -> None:
 def _check_types(manifest: Manifest) -> None:
     for environment in ENVIRONMENTS:
         here = (one for one in manifest.content_types if applies(one, environment))
-        _check_once((one.slug for one in here), "contentTypes", "slug")
+        _check_unique((one.slug for one in here), "contentTypes", "slug")
     listed = {PRODUCTION, *manifest.environments}
     for content_type in manifest.content_types:
         path = f"contentTypes.{content_type.slug}"
@@ -185,21 +218,21 @@ def _check_types(manifest: Manifest) -> None:
             raise ManifestError(f"{path}: {error}") from None
 
 
-def applies(content_type: WrittenType, environment: str) -> bool:
+def applies(content_type: ManifestContentType, environment: str) -> bool:
     return not content_type.environments or environment in content_type.environments
 
 
 def targets(fields: Iterable[Field], within: str) -> Iterator[tuple[str, str]]:
-    """(path of the field, content type) of every target that the fields name."""
+    """(path of the field, content type) of each target of the fields."""
     for field in fields:
         path = f"{within}.{field.slug}"
         yield from ((path, target) for target in field.to)
         yield from targets(field.fields, path)
 
 
-def _check_once(values: Iterable[str], path: str, what: str) -> None:
+def _check_unique(values: Iterable[str], path: str, what: str) -> None:
     seen: set[str] = set()
     for value in values:
         if value in seen:
-            raise ManifestError(f"{path}: the {what} {value!r} is there twice")
+            raise ManifestError(f"{path}: the {what} {value!r} occurs twice")
         seen.add(value)

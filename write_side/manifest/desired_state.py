@@ -1,4 +1,4 @@
-"""A manifest on its way into the log: what it asks of which workspace."""
+"""The desired state of a workspace, with its current state."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from msgspec import Struct
 from write_side.domain.events import Plan
 from write_side.domain.identity import PRODUCTION, STAGING, Actor
 from write_side.domain.workspace import Workspace
-from write_side.manifest import Manifest
+from write_side.manifest.document import Manifest
 from write_side.repository import Repository
 
 
-class Wanted(Struct, frozen=True):
-    """``current`` is the workspace as it is, None where there is none yet."""
+class DesiredState(Struct, frozen=True):
+    """``current``: the workspace as it is, None if it does not exist yet."""
 
     manifest: Manifest
     repository: Repository
@@ -22,12 +22,12 @@ class Wanted(Struct, frozen=True):
 
     @property
     def plan(self) -> Plan:
-        """The plan as it will be."""
-        return self.manifest.wanted_plan(self.current.plan if self.current else Plan())
+        """The plan after the manifest is applied."""
+        return self.manifest.desired_plan(self.current.plan if self.current else Plan())
 
     @property
     def environments(self) -> list[str]:
-        """Where content types go: staging only where the plan includes it."""
+        """The environments of content types: staging only if the plan includes it."""
         there = self.current.environments if self.current else ()
         has_staging = STAGING in (*there, *self.manifest.environments) and self.plan.staging
         return [PRODUCTION, STAGING] if has_staging else [PRODUCTION]
