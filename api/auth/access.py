@@ -18,8 +18,7 @@ from typing import Any
 import asyncpg
 import structlog
 
-from api.auth.key_loader import PATIENCE, KeyLoader
-from api.auth.keys import Caller
+from api.auth.keys import PATIENCE, Caller, KeyLoader
 from write_side.postgres.connection import Connection
 from write_side.repository import Repository
 from write_side.store.conflicts import StoreUnavailable, passes

@@ -12,10 +12,9 @@ from urllib.parse import quote, urlencode
 from api.context import REQUEST_ID, Call
 from api.dashboard.security import ROOT, check_origin, new_csrf_token
 from api.dashboard.session import SESSIONS, cookie_token
-from api.rate_limits.enforcement import check_address_limit
-from api.rest.request_checks import check_permission, resolve_environment
+from api.rest.request_checks import check_address_limit, check_permission, resolve_environment
 from read_side.pool import Pool
-from write_side.domain.identity import PRODUCTION, Actor
+from write_side.domain.identity import PRODUCTION, Actor, Scope
 from write_side.repository import Repository
 
 
@@ -43,9 +42,9 @@ class DashboardRequest(Call):
         return self.service.repository
 
     @property
-    def read_model(self) -> tuple[Pool, str, str]:
-        """The first arguments of queries: connection pool, workspace, environment."""
-        return self.service.read_model, self.scope.workspace, self.scope.environment
+    def read_model(self) -> tuple[Pool, Scope]:
+        """The first arguments of queries: connection pool and scope."""
+        return self.service.read_model, self.scope
 
     @property
     def actor(self) -> Actor:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
-from typing import TypeAlias
+from itertools import count
+from typing import Any, TypeAlias
 
 import strawberry
 from msgspec import Struct
@@ -13,11 +15,12 @@ from msgspec.structs import asdict, replace
 from strawberry.dataloader import DataLoader
 
 from api.context import Call
+from api.errors import StillInFlight
 from api.graphql.cost import Budget
-from api.graphql.idempotency import IdempotencyKeys
 from api.graphql.request import RequestBody
 from api.graphql.types import ContentType, content_type_of
 from api.rest import point_in_time
+from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.point_in_time import PastEntry
 from api.rest.request_checks import check_permission, resolve_environment, wait_for_position
 from read_side import content_types, entries
@@ -40,6 +43,51 @@ class PastSlug(Struct, frozen=True):
     language: str
     locale: str
     at: datetime
+
+
+class IdempotencyKeys:
+    """Gives the mutations of one request their keys, so that each is carried out once.
+
+    The first mutation of a document has the same key as a POST over REST, so that a key names one
+    request through either API. The others add their place in the document to it.
+    """
+
+    def __init__(self, call: Call, body: bytes) -> None:
+        self._call = call
+        self._header = call.request.headers.get(HEADER)
+        self._digest = digest(body)
+        self._places = count()
+        self._in_flight = False
+
+    def next_place(self) -> int:
+        """Each mutation takes one, also if it is refused: a retry must count the same."""
+        return next(self._places)
+
+    def arguments(self, place: int, scope: Scope) -> dict[str, Any]:
+        """What makes a command safe to send again. Raises BadRequest, StillInFlight."""
+        if self._header is None:
+            return {}
+        key = command_key(self._header, self._call.known_caller.key_id, scope)
+        if self._in_flight:
+            raise StillInFlight
+        return {"command_key": f"{key}/{place}" if place else key, "digest": self._digest}
+
+    @contextmanager
+    def reserved(self) -> Iterator[None]:
+        """Holds the key while the request is answered. If another request holds it, the mutations
+        of this one are refused."""
+        if self._header is None:
+            yield
+            return
+        request, key_id = self._call.request, self._call.known_caller.key_id
+        environment = request.query.get("environment") or request.headers.get("X-Environment")
+        name = f"graphql\n{key_id}\n{environment}\n{self._header}"
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(self._call.service.in_flight.reserve(name))
+            except StillInFlight:
+                self._in_flight = True
+            yield
 
 
 class GraphQLContext:
@@ -103,7 +151,7 @@ class GraphQLContext:
     async def _load_types(self, ids: list[str]) -> Sequence[ContentType | None]:
         scope = await self.readable()
         pool = self.service.read_model
-        rows = await content_types.by_ids(pool, scope.workspace, scope.environment, ids)
+        rows = await content_types.by_ids(pool, scope, ids)
         found = {type_id: content_type_of(row) for type_id, row in rows.items()}
         return [found.get(type_id) for type_id in ids]
 
@@ -113,8 +161,7 @@ class GraphQLContext:
         for locale in {locale for _, locale in keys}:
             rows = await entries.entries_by_id(
                 self.service.read_model,
-                scope.workspace,
-                scope.environment,
+                scope,
                 ids=[entry_id for entry_id, wanted in keys if wanted == locale],
                 locale=locale,
             )

@@ -49,9 +49,7 @@ class Query:
             past = await context.past.load(PastSlug(**named, locale=text_locale, at=as_of))
             return None if past is None else entry_of_past(past, text_locale)
         try:
-            found = await id_of_slug(
-                context.service.read_model, scope.workspace, scope.environment, **named
-            )
+            found = await id_of_slug(context.service.read_model, scope, **named)
         except EntryNotFound:
             return None
         row = await context.entries.load((found, text_locale))
@@ -97,8 +95,7 @@ class Query:
         }
         page = await paging.list_ids(
             context.service.read_model,
-            scope.workspace,
-            scope.environment,
+            scope,
             paging.Filters(**{name: value or "" for name, value in wanted.items()}),
             limit=size,
             offset=start,
@@ -116,7 +113,7 @@ class Query:
     async def content_types(self, info: Info) -> list[ContentType]:
         scope = await info.context.readable()
         pool = info.context.service.read_model
-        rows = await content_types.content_types(pool, scope.workspace, scope.environment)
+        rows = await content_types.content_types(pool, scope)
         return [content_type_of(row) for row in charged_list(info, rows)]
 
     @described("The content type with a slug; null if there is none.")
@@ -124,9 +121,7 @@ class Query:
         scope = await info.context.readable()
         pool = info.context.service.read_model
         try:
-            row = await content_types.content_type(
-                pool, scope.workspace, scope.environment, searchable(slug)
-            )
+            row = await content_types.content_type(pool, scope, searchable(slug))
         except TypeNotFound:
             return None
         return content_type_of(row)

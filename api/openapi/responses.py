@@ -1,4 +1,4 @@
-"""Responses: successes with their bodies, and every refusal with the code's own message.
+"""The responses of refusals, each with the message that the code gives.
 
 A refusal is an exception as the service raises it, under the name of its example in the document;
 ``api.errors`` makes its status, message and headers.
@@ -14,17 +14,15 @@ from aiohttp import web
 
 from api import errors
 from api.http.connections import NO_HTTP
-from api.openapi.headers import ALWAYS, CORS, optional, referred
 from api.rest import parameters
+from api.rest.content import MISSING
 from api.rest.idempotency import command_key
 from api.rest.positions import HEADER as POSITION
-from api.rest.request_body import DAMAGED, MISSING, NOT_OURS
+from api.rest.request_body import DAMAGED, NOT_OURS
 from read_side.refusals import EntryNotFound, ReadModelUnavailable, TypeNotFound
 from write_side.domain import refusals as r
 from write_side.domain.identity import PRODUCTION, STAGING, Scope
 from write_side.domain.text import NotJSON, check_text
-
-Responses = dict[str, Any]
 
 
 def _raised(refuses: Callable[[], object]) -> Exception:
@@ -74,45 +72,15 @@ REFUSALS: dict[str, Exception] = {
     "fault": RuntimeError(),
     "unavailable": ReadModelUnavailable(),
 }
-ANYBODY = ("rateLimit", "fault")
-"""Where no key is needed, but the address is counted."""
-_CALLER = (
-    *ANYBODY,
-    "key",
-    "unknownEnvironment",
-    "stagingNotInPlan",
-    "stagingNotSetUp",
-    "unsupportedLocale",
-    "unavailable",
+ALWAYS = (
+    "X-Request-Id",
+    "X-RateLimit-Limit",
+    "X-RateLimit-Remaining",
+    "X-RateLimit-Reset",
+    "Cache-Control",
+    "Vary",
 )
-READ = (*_CALLER, "viewPermission", "unknownPosition", "positionBeyondTheLog")
-CREATE = (
-    *_CALLER,
-    "editPermission",
-    "idempotencyKey",
-    "notJSON",
-    "damaged",
-    "encoding",
-    "missing",
-    "slug",
-    "fields",
-    "text",
-    "value",
-    "reference",
-    "contentType",
-    "slowBody",
-    "tooLarge",
-    "slugTaken",
-    "inFlight",
-    "keyReused",
-    "planLimit",
-)
-_OF_THE_ROUTER = {
-    "NotFound": "nothing",
-    "MethodNotAllowed": "method",
-    "NotHTTP": "notHTTP",
-    "UnknownExpectation": "expectation",
-}
+"""The headers of every response."""
 _DESCRIPTIONS = {
     400: "The request itself is wrong",
     401: "No key, or an invalid one",
@@ -131,17 +99,12 @@ _DESCRIPTIONS = {
 }
 
 
-def response(description: str, content: dict[str, Any], *headers: str) -> dict[str, Any]:
-    """``content`` by media type; large responses are compressed."""
-    return {
-        "description": description,
-        "headers": referred(*ALWAYS, "Content-Encoding", *headers),
-        "content": content,
-    }
+def described(description: str, *headers: str, **more: Any) -> dict[str, Any]:
+    return {"description": description, "headers": referred(*ALWAYS, *headers), **more}
 
 
-def success(description: str, schema: str, example: Any, *headers: str) -> dict[str, Any]:
-    return response(description, json_content(schema, example=example), *headers)
+def referred(*headers: str) -> dict[str, Any]:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in headers}
 
 
 def json_content(schema: str, **more: Any) -> dict[str, Any]:
@@ -149,33 +112,19 @@ def json_content(schema: str, **more: Any) -> dict[str, Any]:
     return {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}, **more}}
 
 
-def unchanged() -> Responses:
-    return {
-        "304": {
-            "description": "Unchanged since the ETag in If-None-Match",
-            "headers": referred(*ALWAYS, "ETag"),
-        }
-    }
-
-
-def refused(*names: str) -> Responses:
-    """By status, with an example by name for each message."""
+def refused(*names: str) -> dict[str, Any]:
+    """The responses by status, with an example by name for each message."""
     answers: dict[int, dict[str, web.Response]] = {}
     for name in names:
-        answer = _answer(name)
+        answer = _answer(REFUSALS[name])
         answers.setdefault(answer.status, {})[name] = answer
     return {str(status): _refusal(status, named) for status, named in answers.items()}
 
 
-def of_the_router() -> Responses:
-    """Responses outside of all described operations, by the names of their components."""
-    components = {}
-    for component, name in _OF_THE_ROUTER.items():
-        [answer] = refused(name).values()
-        for header in CORS:
-            answer["headers"].update(optional(header))
-        components[component] = answer
-    return components
+def _answer(refusal: Exception) -> web.Response:
+    if isinstance(refusal, web.HTTPException):
+        return errors.router_response(refusal)
+    return errors.error_response(refusal)
 
 
 def _refusal(status: int, answers: dict[str, web.Response]) -> dict[str, Any]:
@@ -183,16 +132,9 @@ def _refusal(status: int, answers: dict[str, web.Response]) -> dict[str, Any]:
     headers = dict.fromkeys(str(header) for answer in answers.values() for header in answer.headers)
     headers.pop("Content-Type")
     content = json_content("ErrorBody", examples=examples)
-    return response(_DESCRIPTIONS[status], content, *headers)
+    return described(_DESCRIPTIONS[status], "Content-Encoding", *headers, content=content)
 
 
 def _body(answer: web.Response) -> Any:
     assert isinstance(answer.body, bytes)
     return msgspec.json.decode(answer.body)
-
-
-def _answer(name: str) -> web.Response:
-    refusal = REFUSALS[name]
-    if isinstance(refusal, web.HTTPException):
-        return errors.router_response(refusal)
-    return errors.error_response(refusal)

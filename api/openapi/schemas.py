@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
+from api.graphql.handler import GraphQLAnswer
 from api.graphql.request import GraphQLRequest
-from api.graphql.response import GraphQLAnswer
 from api.operations import health
-from api.rest import content_type_wire, wire
+from api.rest import wire
 from api.rest.parameters import MAX_LIMIT, MAX_OFFSET
 from write_side.domain.events import STATUSES
 from write_side.domain.field_types import FIELD_TYPES
@@ -33,8 +33,8 @@ BODIES: tuple[type[Struct], ...] = (
     wire.ListBody,
     wire.CreatedBody,
     wire.ErrorBody,
-    content_type_wire.ContentTypesBody,
-    content_type_wire.ContentTypeBody,
+    wire.ContentTypesBody,
+    wire.ContentTypeBody,
     health.Readiness,
     NewEntry,
     GraphQLRequest,

@@ -45,8 +45,7 @@ async def entry_of_slug(
     """
     owner = await slug_owner(
         service.read_model,
-        scope.workspace,
-        scope.environment,
+        scope,
         type_slug=type_slug,
         slug=slug,
         language=language,

@@ -10,15 +10,32 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 
 from api.auth.keys import secret_of
-from api.context import SERVICE, Call
-from api.errors import BadRequest, Forbidden, NotVisibleYet, Unauthorized
-from api.rate_limits.enforcement import check_address_limit, check_key_limit
+from api.context import LIMIT_STATUS, SERVICE, Call
+from api.errors import BadRequest, Forbidden, NotVisibleYet, RateLimited, Unauthorized
+from api.rate_limits.bucket import LimitStatus
 from api.rest import parameters
 from api.rest.positions import HEADER
 from write_side.domain.workspace import check_environment
 
 Check = Callable[[Call], Awaitable[None]]
 Handler = Callable[[Call], Awaitable[web.Response]]
+
+
+async def check_address_limit(call: Call) -> None:
+    """429. A request with an invalid key is counted here only."""
+    _enforce(call, await call.service.limits.count_address(call.request))
+
+
+async def check_key_limit(call: Call) -> None:
+    """429. From here on the response describes the key's bucket."""
+    _enforce(call, await call.service.limits.count_key(call.known_caller))
+
+
+async def check_sign_in_limit(call: Call) -> None:
+    """429. The response describes this bucket only where it refuses."""
+    status = await call.service.limits.count_sign_in(call.request)
+    if not status.passed:
+        _enforce(call, status)
 
 
 async def check_key(call: Call) -> None:
@@ -69,6 +86,12 @@ async def wait_for_position(call: Call) -> None:
         raise BadRequest(f"{HEADER} is beyond the log")
     if not await service.checkpoint.wait(position, service.settings.read_your_writes):
         raise NotVisibleYet
+
+
+def _enforce(call: Call, status: LimitStatus) -> None:
+    call.request[LIMIT_STATUS] = status
+    if not status.passed:
+        raise RateLimited(status.wait)
 
 
 AUTHENTICATION: tuple[Check, ...] = (check_address_limit, check_key, check_key_limit)

@@ -7,9 +7,11 @@ from datetime import datetime
 import msgspec
 from msgspec import Raw, Struct
 
+from read_side.content_types import ContentTypeRow
 from read_side.entries import EntryRow
 from write_side.dispatch import Executed
 from write_side.domain.events import EntryCreated
+from write_side.domain.field_types import FieldType
 from write_side.domain.rendering import Renderer
 
 encode = msgspec.json.Encoder().encode
@@ -115,6 +117,57 @@ class CreatedBody(Wire, frozen=True):
     message: str
 
 
+# The domain's Structs omit defaults and refuse unknown keys: in OpenAPI, most properties would be
+# optional, and none could be added later.
+class Option(Wire, frozen=True):
+    value: str
+    label: str
+
+
+class TypeField(Wire, frozen=True):
+    """A field, with every property for every type. A section only lays out the editor: it is
+    listed here and never holds a value."""
+
+    slug: str
+    name: str
+    type: FieldType
+    required: bool
+    multiple: bool
+    range: bool
+    options: list[Option]
+    to: list[str]
+    fields: list[TypeField]
+
+
+class WorkflowStage(Wire, frozen=True):
+    id: str
+    name: str
+
+
+class Workflow(Wire, frozen=True):
+    stages: list[WorkflowStage]
+
+
+class ContentType(Wire, frozen=True):
+    id: str
+    name: str
+    slug: str
+    workflow: Workflow | None
+    fields: list[TypeField]
+    created_at: str
+    updated_at: str
+
+
+class ContentTypesBody(Wire, frozen=True):
+    success: bool
+    data: list[ContentType]
+
+
+class ContentTypeBody(Wire, frozen=True):
+    success: bool
+    data: ContentType
+
+
 def timestamp(time: datetime) -> str:
     """ISO 8601 with milliseconds. The time must be in UTC; smaller fractions are cut off."""
     # msgspec is four times as fast as isoformat, and every entry has three timestamps. It returns
@@ -198,3 +251,16 @@ def _type_of(row: EntryRow) -> TypeReference:
     assert row.type_name is not None
     assert row.type_slug is not None
     return TypeReference(row.type_id, row.type_name, row.type_slug)
+
+
+def content_type(row: ContentTypeRow) -> ContentType:
+    stages = [WorkflowStage(stage.id, stage.name) for stage in row.stages]
+    return ContentType(
+        id=row.id,
+        name=row.name,
+        slug=row.slug,
+        workflow=Workflow(stages) if stages else None,
+        fields=msgspec.convert(row.fields, list[TypeField], from_attributes=True),
+        created_at=timestamp(row.created_at),
+        updated_at=timestamp(row.updated_at),
+    )

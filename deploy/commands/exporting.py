@@ -108,7 +108,7 @@ async def _export(found: Databases, scope: Scope, filters: Filters, output: Path
 
     async with open_read_model(found) as pool:
         try:
-            wanted = await export(pool, scope.workspace, scope.environment, filters)
+            wanted = await export(pool, scope, filters)
             with _replacing(output) as path:
                 if output.suffix.lower() == ".xlsx":
                     await write_xlsx(wanted, path)

@@ -13,8 +13,7 @@ import pytest
 
 from api.auth import access
 from api.auth.access import Access
-from api.auth.key_loader import KeyLoader
-from api.auth.keys import Keys
+from api.auth.keys import KeyLoader, Keys
 from tests.integration.projecting import until
 from tests.integration.projector.given import Given
 from tests.proxy import proxy_to

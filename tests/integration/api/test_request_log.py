@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from api.context import Service
 from api.operations import status
-from api.operations.status import ServiceStatus
+from api.operations.health import ServiceStatus
 from tests.integration.api.serving import Client, Server, serving
 from tests.integration.projecting import connected, until
 from tests.integration.projector.given import Given

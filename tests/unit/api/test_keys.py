@@ -9,17 +9,18 @@ from typing import Any
 
 import pytest
 
-from api.auth.keys import HeldKey, Keys, permissions
+from api.auth.keys import Keys
 from write_side.domain.events import Plan
 from write_side.domain.workspace import Workspace
+from write_side.store.access import KeyClaim
 
 
 def digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def key(key_id: str, secret: str, *names: str) -> HeldKey:
-    return HeldKey(key_id, f"key {key_id}", "acme", digest(secret), permissions(names))
+def key(key_id: str, secret: str, *names: str) -> KeyClaim:
+    return KeyClaim(key_id, "acme", f"key {key_id}", digest(secret), frozenset(names))
 
 
 @pytest.fixture
