@@ -36,7 +36,6 @@ class Call(Struct):
 
     request: web.Request
     service: Service
-    permission: str
     caller: Caller | None = None
     environment: str = ""
     locale: str = ""

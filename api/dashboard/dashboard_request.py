@@ -26,6 +26,7 @@ class DashboardRequest(Call):
     """``session`` is the token; it is never shown or logged. ``active`` is False for a page that
     refreshes itself, which does not keep the session alive."""
 
+    permission: str = ""
     session: str = ""
     active: bool = True
 
@@ -92,5 +93,5 @@ async def check(request: DashboardRequest) -> None:
     check_origin(request.request)
     await check_session(request)
     if request.permission:
-        await check_permission(request)
-    await resolve_environment(request)
+        check_permission(request, request.permission)
+    resolve_environment(request)

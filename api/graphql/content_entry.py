@@ -14,7 +14,7 @@ from api.graphql.context import GraphQLContext, Info
 from api.graphql.cost import charged, charged_list
 from api.graphql.scalars import JSON
 from api.graphql.types import ContentType, EntryStatus, Field, Stage, content_type_of, described
-from api.rest.parameters import MAX_LIMIT
+from api.rest.parameters import clamped_limit
 from api.rest.point_in_time import PastEntry, rendered
 from read_side.entries import EntryRow
 from read_side.refusals import TypeNotFound
@@ -117,8 +117,7 @@ class ContentEntry:
         bounds = [self.version + 1] if self.is_past else []
         if isinstance(before, int):
             bounds.append(before)
-        size = min(max(20 if limit is None else limit, 1), MAX_LIMIT)
-        asked = Asked(self.id, size, min(bounds, default=None))
+        asked = Asked(self.id, clamped_limit(limit, 20), min(bounds, default=None))
         return [_change_of(change) for change in await info.context.changes.load(asked)]
 
     async def _type(self, context: GraphQLContext) -> ContentType:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import strawberry
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 from strawberry.dataloader import DataLoader
 
 from api.context import Call
@@ -30,9 +30,7 @@ from write_side import history
 from write_side.domain.history import Change
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import UnknownEntry
-
-VIEW = "content.view"
-EDIT = "content.edit"
+from write_side.domain.workspace import EDIT, VIEW
 
 
 class PastSlug(Struct, frozen=True):
@@ -117,23 +115,27 @@ class GraphQLContext:
 
         Raises Forbidden, BadRequest, NotVisibleYet and the refusals of an environment.
         """
-        call = replace(self.call, permission=VIEW)
-        scope = await _checked_scope(call)
+        scope = self._scope(VIEW)
         if self.written:
             await self.visible()
         elif self._waiting is None:
-            self._waiting = asyncio.create_task(wait_for_position(call))
+            self._waiting = asyncio.create_task(wait_for_position(self.call))
         if self._waiting is not None:
             await asyncio.shield(self._waiting)
         return scope
 
-    async def check_view(self) -> None:
+    def check_view(self) -> None:
         """Raises Forbidden."""
-        await check_permission(replace(self.call, permission=VIEW))
+        check_permission(self.call, VIEW)
 
-    async def writable(self) -> Scope:
+    def writable(self) -> Scope:
         """The scope to write. Raises Forbidden and the refusals of an environment."""
-        return await _checked_scope(replace(self.call, permission=EDIT))
+        return self._scope(EDIT)
+
+    def _scope(self, permission: str) -> Scope:
+        check_permission(self.call, permission)
+        resolve_environment(self.call)
+        return self.call.scope
 
     def record_write(self, position: int) -> None:
         """Drops what was read before the write."""
@@ -186,12 +188,6 @@ class GraphQLContext:
             return None
         except Exception as error:  # a loader raises it for this key alone
             return error
-
-
-async def _checked_scope(call: Call) -> Scope:
-    await check_permission(call)
-    await resolve_environment(call)
-    return call.scope
 
 
 Info: TypeAlias = strawberry.Info[GraphQLContext, None]

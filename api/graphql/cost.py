@@ -26,7 +26,8 @@ from graphql import (
 )
 
 from api.errors import BadRequest
-from api.rest.parameters import MAX_LIMIT
+from api.rest.parameters import clamped_limit
+from api.rest.wire import MAX_LIMIT
 from write_side.history import Allowance
 
 COST = 100_000
@@ -118,7 +119,7 @@ class CostEstimate:
         limit = self._argument(node, "limit")
         if not isinstance(limit, int):
             return _DEFAULT_LIMITS[node.name.value] if limit is None else MAX_LIMIT
-        return min(max(limit, 1), MAX_LIMIT)
+        return clamped_limit(limit, MAX_LIMIT)
 
     def _argument(self, node: FieldNode, name: str) -> Any:
         """None if it is absent or null."""

@@ -21,7 +21,7 @@ from api.http.request_log import log_fault
 from api.http.static_files import StaticFiles, limited_by_address
 from api.rest.positions import HEADER as POSITION
 from api.rest.request_body import receive_body
-from api.rest.request_checks import AUTHENTICATION
+from api.rest.request_checks import authenticate
 from api.rest.wire import encode
 
 PATH = "/graphql"
@@ -73,7 +73,7 @@ async def graphiql(request: web.Request) -> web.Response:
 
 async def post(request: web.Request) -> web.Response:
     try:
-        return await _execute(Call(request, request.app[SERVICE], permission=""))
+        return await _execute(Call(request, request.app[SERVICE]))
     except (Unauthorized, RateLimited):
         raise
     except Exception as error:
@@ -81,8 +81,7 @@ async def post(request: web.Request) -> web.Response:
 
 
 async def _execute(call: Call) -> web.Response:
-    for check in AUTHENTICATION:
-        await check(call)
+    await authenticate(call)
     sent = await receive_body(call)
     body = read_body(sent)
     context = GraphQLContext(call, body, IdempotencyKeys(call, sent))

@@ -10,7 +10,7 @@ from api.graphql.content_entry import ContentEntry, entry_of_past, entry_of_row
 from api.graphql.context import Info, PastSlug
 from api.graphql.cost import charged_list
 from api.graphql.types import ContentType, EntryStatus, Pagination, content_type_of, described
-from api.rest.parameters import MAX_LIMIT, MAX_OFFSET, searchable, supported_locale
+from api.rest.parameters import clamped_limit, clamped_offset, searchable, supported_locale
 from read_side import content_types, paging
 from read_side.entries import EntryRow, id_of_slug
 from read_side.refusals import EntryNotFound, TypeNotFound
@@ -86,8 +86,7 @@ class Query:
     ) -> ContentEntryPage:
         context, scope = info.context, await info.context.readable()
         text_locale = supported_locale(locale or BASE_LANGUAGE)
-        size = min(max(10 if limit is None else limit, 1), MAX_LIMIT)
-        start = min(max(offset or 0, 0), MAX_OFFSET)
+        size, start = clamped_limit(limit, 10), clamped_offset(offset)
         wanted = {
             "type_slug": searchable(type) if type else None,
             "status": status.value if status else None,

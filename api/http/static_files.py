@@ -69,7 +69,7 @@ def limited_by_address(handler: Handler) -> Handler:
     """The handler behind the address's rate limit (§8), without a key."""
 
     async def handle(request: web.Request) -> web.Response:
-        await check_address_limit(Call(request, request.app[SERVICE], permission=""))
+        await check_address_limit(Call(request, request.app[SERVICE]))
         return await handler(request)
 
     return handle

@@ -11,22 +11,60 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import resources
 from importlib.metadata import version
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from aiohttp import web
+from msgspec import UNSET, Meta, Struct, UnsetType
 
+from api.graphql.handler import GraphQLAnswer
+from api.graphql.request import GraphQLRequest
 from api.http.cors import ALLOWED_HEADERS, EXPOSED_HEADERS, MAX_AGE, crosses_origins
 from api.http.representation import READ, VARY
 from api.http.static_files import StaticFiles, limited_by_address
 from api.openapi.responses import described, json_content, referred, refused
-from api.openapi.schemas import schemas
-from api.rest.wire import encode
+from api.operations.health import Readiness
+from api.rest import wire
 from write_side.domain.events import STATUSES
 from write_side.domain.identity import ENVIRONMENTS
 
 Operation = dict[str, Any]
 
+
+class NewEntry(Struct, frozen=True, rename="camel"):
+    """The body of a create (§4.4), as far as it is read; other properties are ignored."""
+
+    content_type_slug: Annotated[str, Meta(min_length=1)]
+    title: Annotated[str, Meta(min_length=1)]
+    slug: Annotated[
+        str | UnsetType,
+        Meta(
+            description="Empty or absent: the title in lower case, with a hyphen for each "
+            "character that is not a letter or digit."
+        ),
+    ] = UNSET
+    fields: Annotated[
+        dict[str, Any] | UnsetType,
+        Meta(
+            description="Values by field slug; unknown slugs are ignored, null empties a field. "
+            "Text must not contain NUL; the nesting limit is 256."
+        ),
+    ] = UNSET
+
+
+_BODIES: tuple[type[Struct], ...] = (
+    wire.TypeListBody,
+    wire.SingleBody,
+    wire.ListBody,
+    wire.CreatedBody,
+    wire.ErrorBody,
+    wire.ContentTypesBody,
+    wire.ContentTypeBody,
+    Readiness,
+    NewEntry,
+    GraphQLRequest,
+    GraphQLAnswer,
+)
 _CORS = ("Access-Control-Allow-Origin", "Access-Control-Expose-Headers")
 _PREFLIGHT = (
     "Allow",
@@ -34,12 +72,6 @@ _PREFLIGHT = (
     "Access-Control-Allow-Headers",
     "Access-Control-Max-Age",
 )
-_OF_THE_ROUTER = {
-    "NotFound": "nothing",
-    "MethodNotAllowed": "method",
-    "NotHTTP": "notHTTP",
-    "UnknownExpectation": "expectation",
-}
 _SWAGGER_UI = StaticFiles("docs")
 
 
@@ -57,7 +89,7 @@ async def openapi(_request: web.Request) -> web.Response:
 
 @cache
 def _encoded() -> bytes:
-    return encode(document())
+    return wire.encode(document())
 
 
 def document() -> dict[str, Any]:
@@ -72,10 +104,12 @@ def document() -> dict[str, Any]:
         for method, operation in operations.items():
             operations[method] = _completed(operation, groups, components["headers"])
         _add_bodiless(path, operations)
-    components["schemas"] = schemas()
+    _, components["schemas"] = msgspec.json.schema_components(
+        _BODIES, ref_template="#/components/schemas/{name}"
+    )
     components["responses"] = {
         name: _of_the_router(refusal, components["headers"])
-        for name, refusal in _OF_THE_ROUTER.items()
+        for name, refusal in components["responses"].items()
     }
     return written
 

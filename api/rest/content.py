@@ -19,9 +19,8 @@ from write_side.commands import CreateEntry
 from write_side.dispatch import execute
 from write_side.domain.identity import Actor
 from write_side.domain.text import minified
+from write_side.domain.workspace import EDIT, VIEW
 
-VIEW = "content.view"
-EDIT = "content.edit"
 MISSING = "Missing required fields: contentTypeSlug and title"
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
 _STRING = msgspec.json.Decoder(str)
@@ -44,7 +43,7 @@ def routes() -> list[web.RouteDef]:
 async def list_of_type(call: Call) -> web.Response:
     """§4.1: by default the published entries, 10 a page."""
     query = call.request.query
-    asked = parameters.paging(query, 10)
+    limit, offset = parameters.paging(query, 10)
     page = await paging.list_of_type(
         call.service.read_model,
         call.scope,
@@ -52,14 +51,14 @@ async def list_of_type(call: Call) -> web.Response:
         status=parameters.status(query),
         language=parameters.language(query),
         locale=call.locale,
-        limit=asked.limit,
-        offset=asked.offset,
+        limit=limit,
+        offset=offset,
     )
     return _json(
         wire.TypeListBody(
             True,
             [wire.listed(row, call.locale) for row in page.rows],
-            wire.Pagination(asked.limit, asked.offset, page.total),
+            wire.Pagination(limit, offset, page.total),
         )
     )
 
@@ -84,19 +83,19 @@ async def one(call: Call) -> web.Response:
 async def list_across_types(call: Call) -> web.Response:
     """§4.3: of every status, 50 a page."""
     query = call.request.query
-    asked = parameters.paging(query, 50)
+    limit, offset = parameters.paging(query, 50)
     page = await paging.list_across_types(
         call.service.read_model,
         call.scope,
         type_slug=parameters.type_slug(query),
         locale=call.locale,
-        limit=asked.limit,
-        offset=asked.offset,
+        limit=limit,
+        offset=offset,
     )
     return _json(
         wire.ListBody(
             [wire.of_any_type(row, call.locale) for row in page.rows],
-            wire.Pagination(asked.limit, asked.offset, page.total),
+            wire.Pagination(limit, offset, page.total),
         )
     )
 

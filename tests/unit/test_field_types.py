@@ -15,7 +15,7 @@ from msgspec import Raw
 from api.dashboard import templates, values
 from api.dashboard.values import Known
 from api.graphql.types import EntryStatus, content_type_of
-from api.openapi.schemas import schemas
+from api.openapi.document import document
 from api.rest import wire
 from read_side.content_types import ContentTypeRow
 from write_side.domain.cells import cell_of, same, value_of
@@ -102,7 +102,7 @@ def test_a_manifest_and_the_bodies_of_content_types_have_every_type(field: Field
 
 
 def test_the_documentation_of_the_api_has_every_type_and_status() -> None:
-    documented = schemas()["TypeField"]["properties"]["type"]
+    documented = document()["components"]["schemas"]["TypeField"]["properties"]["type"]
     assert documented["enum"] == list(FIELD_TYPES)
     for name, spec in FIELD_TYPES.items():
         assert f"{name}: {spec.takes}" in documented["description"]
