@@ -53,9 +53,6 @@ class Keys:
         self._digests: dict[str, str] = {}
         self._workspaces: dict[str, Workspace] = {}
 
-    def __len__(self) -> int:
-        return len(self._by_digest)
-
     def caller(self, digest: str) -> Caller | None:
         """The caller whose key has the digest, compared in constant time."""
         key = self._by_digest.get(digest, NO_KEY)

@@ -77,7 +77,7 @@ async def post(request: web.Request) -> web.Response:
     except (Unauthorized, RateLimited):
         raise
     except Exception as error:
-        return refuse(request, error)
+        return respond(request, None, [GraphQLError(str(error), original_error=error)])
 
 
 async def _execute(call: Call) -> web.Response:
@@ -101,11 +101,6 @@ def respond(request: web.Request, data: Any, errors: list[GraphQLError]) -> web.
     """Always HTTP 200. JSON values keep their numbers and the order of their keys."""
     body = GraphQLAnswer(errors=[_fault(request, error) for error in errors], data=data)
     return web.Response(body=encode(body), content_type="application/json")
-
-
-def refuse(request: web.Request, error: Exception) -> web.Response:
-    """Refuses the request as a whole."""
-    return respond(request, None, [GraphQLError(str(error), original_error=error)])
 
 
 def _fault(request: web.Request, error: GraphQLError) -> GraphQLFault:

@@ -7,7 +7,7 @@ the responses of refusals, HEAD, and preflights.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from copy import deepcopy
 from functools import cache
 from importlib import resources
 from importlib.metadata import version
@@ -19,14 +19,11 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from api.graphql.handler import GraphQLAnswer
 from api.graphql.request import GraphQLRequest
-from api.http.cors import ALLOWED_HEADERS, EXPOSED_HEADERS, MAX_AGE, crosses_origins
-from api.http.representation import READ, VARY
+from api.http.cors import crosses_origins
 from api.http.static_files import StaticFiles, limited_by_address
-from api.openapi.responses import described, json_content, referred, refused
+from api.openapi.responses import described, json_content, referred, refused, source, spread
 from api.operations.health import Readiness
 from api.rest import wire
-from write_side.domain.events import STATUSES
-from write_side.domain.identity import ENVIRONMENTS
 
 Operation = dict[str, Any]
 
@@ -65,13 +62,6 @@ _BODIES: tuple[type[Struct], ...] = (
     GraphQLRequest,
     GraphQLAnswer,
 )
-_CORS = ("Access-Control-Allow-Origin", "Access-Control-Expose-Headers")
-_PREFLIGHT = (
-    "Allow",
-    "Access-Control-Allow-Methods",
-    "Access-Control-Allow-Headers",
-    "Access-Control-Max-Age",
-)
 _SWAGGER_UI = StaticFiles("docs")
 
 
@@ -93,49 +83,31 @@ def _encoded() -> bytes:
 
 
 def document() -> dict[str, Any]:
-    folder = resources.files("api.openapi")
-    text = folder.joinpath("document.json").read_bytes()
-    written = msgspec.json.decode(text, type=dict[str, Any])
-    about = folder.joinpath("about.md").read_text("utf-8")
+    written = deepcopy(source())
+    del written["groups"], written["statuses"]
+    about = resources.files("api.openapi").joinpath("about.md").read_text("utf-8")
     written["info"] |= {"version": version("contentlog"), "description": about}
-    groups, components = written.pop("groups"), written["components"]
-    _fill_in(components["parameters"], components["headers"])
     for path, operations in written["paths"].items():
         for method, operation in operations.items():
-            operations[method] = _completed(operation, groups, components["headers"])
+            operations[method] = _completed(operation)
         _add_bodiless(path, operations)
+    components = written["components"]
     _, components["schemas"] = msgspec.json.schema_components(
         _BODIES, ref_template="#/components/schemas/{name}"
     )
-    components["responses"] = {
-        name: _of_the_router(refusal, components["headers"])
-        for name, refusal in components["responses"].items()
-    }
+    for name, refusal in components["responses"].items():
+        # Outside of all described operations: only some paths cross origins.
+        [components["responses"][name]] = refused(refusal).values()
+        components["responses"][name]["headers"] |= _optional("...cors")
     return written
 
 
-def _fill_in(parameters: dict[str, Any], headers: dict[str, Any]) -> None:
-    """Adds the values that the code decides."""
-    parameters["status"]["schema"]["enum"] = ["", *STATUSES]
-    for name in ("environment", "environmentHeader"):
-        parameters[name]["schema"]["enum"] = ["", *ENVIRONMENTS]
-    headers["Cache-Control"]["example"] = READ
-    headers["Vary"]["example"] = VARY
-    headers["Access-Control-Expose-Headers"]["example"] = EXPOSED_HEADERS
-    headers["Access-Control-Allow-Headers"]["example"] = ALLOWED_HEADERS
-    headers["Access-Control-Max-Age"]["example"] = int(MAX_AGE)
-
-
-def _completed(
-    written: Operation, groups: dict[str, list[str]], headers: dict[str, Any]
-) -> Operation:
-    parameters = list(_spread(written["parameters"], groups))
-    responses = {
-        status: _response(response, headers) for status, response in written["responses"].items()
-    }
+def _completed(written: Operation) -> Operation:
+    parameters = list(spread(written["parameters"]))
+    responses = {status: _response(response) for status, response in written["responses"].items()}
     if "ifNoneMatch" in parameters:
         responses["304"] = described("Unchanged since the ETag in If-None-Match", "ETag")
-    responses |= refused(*_spread(written.pop("refusals"), groups))
+    responses |= refused(*spread(written.pop("refusals")))
     if body := written.get("requestBody"):
         written["requestBody"] = {"required": True, "content": json_content(**body)}
     return {
@@ -145,33 +117,18 @@ def _completed(
     }
 
 
-def _spread(names: Iterable[str], groups: dict[str, list[str]]) -> Iterator[str]:
-    for name in names:
-        if name.startswith("..."):
-            yield from _spread(groups[name[3:]], groups)
-        else:
-            yield name
-
-
-def _response(written: dict[str, Any], headers: dict[str, Any]) -> dict[str, Any]:
+def _response(written: dict[str, Any]) -> dict[str, Any]:
     content = written.get("content") or json_content(written["schema"], example=written["example"])
     always = ("Content-Encoding", *written.get("headers", ()))
     response = described(written["description"], *always, content=content)
-    response["headers"] |= _optional(written.get("optionalHeaders", ()), headers)
+    response["headers"] |= _optional(*written.get("optionalHeaders", ()))
     return response
 
 
-def _optional(names: Iterable[str], headers: dict[str, Any]) -> dict[str, Any]:
+def _optional(*names: str) -> dict[str, Any]:
     """Headers that a response has only sometimes."""
-    return {name: {**headers[name], "required": False} for name in names}
-
-
-def _of_the_router(refusal: str, headers: dict[str, Any]) -> dict[str, Any]:
-    """A response outside of all described operations."""
-    response: dict[str, Any]
-    [response] = refused(refusal).values()
-    response["headers"] |= _optional(_CORS, headers)
-    return response
+    headers = source()["components"]["headers"]
+    return {name: {**headers[name], "required": False} for name in spread(names)}
 
 
 def _add_bodiless(path: str, operations: dict[str, Operation]) -> None:
@@ -183,7 +140,7 @@ def _add_bodiless(path: str, operations: dict[str, Operation]) -> None:
         operations["options"] = _preflight(first)
         for operation in operations.values():
             for response in operation["responses"].values():
-                response["headers"] |= referred(*_CORS)
+                response["headers"] |= referred("...cors")
 
 
 def _head(get: Operation) -> Operation:
@@ -209,7 +166,7 @@ def _preflight(operation: Operation) -> Operation:
         for parameter in operation["parameters"]
         if parameter["$ref"].rpartition("/")[2] in ("type", "slug", "typeSlug", "requestId")
     ]
-    allowed = described("The requests that pages of any origin may send", *_PREFLIGHT)
+    allowed = described("The requests that pages of any origin may send", "...preflight")
     return {
         "operationId": f"{operation['operationId']}Preflight",
         "tags": ["Without a body"],

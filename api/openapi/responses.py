@@ -6,7 +6,9 @@ A refusal is an exception as the service raises it, under the name of its exampl
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from importlib import resources
 from typing import Any
 
 import msgspec
@@ -14,6 +16,8 @@ from aiohttp import web
 
 from api import errors
 from api.http.connections import NO_HTTP
+from api.http.cors import ALLOWED_HEADERS, EXPOSED_HEADERS, MAX_AGE
+from api.http.representation import READ, VARY
 from api.rest import parameters
 from api.rest.content import MISSING
 from api.rest.idempotency import command_key
@@ -21,7 +25,8 @@ from api.rest.positions import HEADER as POSITION
 from api.rest.request_body import DAMAGED, NOT_OURS
 from read_side.refusals import EntryNotFound, ReadModelUnavailable, TypeNotFound
 from write_side.domain import refusals as r
-from write_side.domain.identity import PRODUCTION, STAGING, Scope
+from write_side.domain.events import STATUSES
+from write_side.domain.identity import ENVIRONMENTS, PRODUCTION, STAGING, Scope
 from write_side.domain.text import NotJSON, check_text
 
 
@@ -72,39 +77,40 @@ REFUSALS: dict[str, Exception] = {
     "fault": RuntimeError(),
     "unavailable": ReadModelUnavailable(),
 }
-ALWAYS = (
-    "X-Request-Id",
-    "X-RateLimit-Limit",
-    "X-RateLimit-Remaining",
-    "X-RateLimit-Reset",
-    "Cache-Control",
-    "Vary",
-)
-"""The headers of every response."""
-_DESCRIPTIONS = {
-    400: "The request itself is wrong",
-    401: "No key, or an invalid one",
-    402: "Not in the team's plan",
-    403: "The key lacks a permission",
-    404: "The request names something that does not exist",
-    405: "The path has no such method; Allow lists those it has",
-    408: "The body did not arrive in time",
-    409: "The slug is taken, or the same request is in flight",
-    413: "The body is too large",
-    417: "Unknown expectation in Expect",
-    422: "The idempotency key was used for another body",
-    429: "Over the key's or the address's limit",
-    500: "Internal error: safe to retry",
-    503: "A database is unavailable, or X-Content-Position is not visible yet: retry",
-}
+
+
+@cache
+def source() -> dict[str, Any]:
+    """``document.json``, with the values that the code decides."""
+    text = resources.files("api.openapi").joinpath("document.json").read_bytes()
+    written = msgspec.json.decode(text, type=dict[str, Any])
+    parameters, headers = written["components"]["parameters"], written["components"]["headers"]
+    parameters["status"]["schema"]["enum"] = ["", *STATUSES]
+    for name in ("environment", "environmentHeader"):
+        parameters[name]["schema"]["enum"] = ["", *ENVIRONMENTS]
+    headers["Cache-Control"]["example"] = READ
+    headers["Vary"]["example"] = VARY
+    headers["Access-Control-Expose-Headers"]["example"] = EXPOSED_HEADERS
+    headers["Access-Control-Allow-Headers"]["example"] = ALLOWED_HEADERS
+    headers["Access-Control-Max-Age"]["example"] = int(MAX_AGE)
+    return written
+
+
+def spread(names: Iterable[str]) -> Iterator[str]:
+    """The names, with those of a group in place of ``...group``."""
+    for name in names:
+        if name.startswith("..."):
+            yield from spread(source()["groups"][name[3:]])
+        else:
+            yield name
 
 
 def described(description: str, *headers: str, **more: Any) -> dict[str, Any]:
-    return {"description": description, "headers": referred(*ALWAYS, *headers), **more}
+    return {"description": description, "headers": referred("...always", *headers), **more}
 
 
 def referred(*headers: str) -> dict[str, Any]:
-    return {name: {"$ref": f"#/components/headers/{name}"} for name in headers}
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in spread(headers)}
 
 
 def json_content(schema: str, **more: Any) -> dict[str, Any]:
@@ -132,7 +138,9 @@ def _refusal(status: int, answers: dict[str, web.Response]) -> dict[str, Any]:
     headers = dict.fromkeys(str(header) for answer in answers.values() for header in answer.headers)
     headers.pop("Content-Type")
     content = json_content("ErrorBody", examples=examples)
-    return described(_DESCRIPTIONS[status], "Content-Encoding", *headers, content=content)
+    return described(
+        source()["statuses"][str(status)], "Content-Encoding", *headers, content=content
+    )
 
 
 def _body(answer: web.Response) -> Any:

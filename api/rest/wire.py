@@ -75,14 +75,17 @@ class TypeReference(Wire, frozen=True):
     slug: str
 
 
-class ListedEntry(Wire, frozen=True):
-    """In the list of one type (§4.1)."""
-
+class Entry(Wire, frozen=True):
     id: Id
     title: str
     slug: EntrySlug
     status: Status
     stage: Stage
+
+
+class ListedEntry(Entry, frozen=True):
+    """In the list of one type (§4.1)."""
+
     language: Language
     locale: Locale
     published_at: Published
@@ -91,12 +94,7 @@ class ListedEntry(Wire, frozen=True):
     fields: Fields
 
 
-class SingleEntry(Wire, frozen=True):
-    id: Id
-    title: str
-    slug: EntrySlug
-    status: Status
-    stage: Stage
+class SingleEntry(Entry, frozen=True):
     language: Language
     locale: Locale
     published_at: Published
@@ -106,14 +104,9 @@ class SingleEntry(Wire, frozen=True):
     fields: Fields
 
 
-class AnyEntry(Wire, frozen=True):
+class AnyEntry(Entry, frozen=True):
     """In the list across types (§4.3): without the language."""
 
-    id: Id
-    title: str
-    slug: EntrySlug
-    status: Status
-    stage: Stage
     locale: Locale
     published_at: Published
     created_at: Time

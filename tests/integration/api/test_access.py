@@ -114,7 +114,7 @@ async def test_a_revoked_key_is_refused_without_a_request_that_asks(
         await revoked(given)
 
         async def gone() -> bool:
-            return len(known._loader.keys) == 0
+            return len(known._loader.keys._by_digest) == 0
 
         await until(gone)
 
