@@ -1,6 +1,6 @@
 """A PostgreSQL of a test's own, to be stopped, backed up and restored: the wheel's programs.
 
-What is run is what an operator would run, so that the runbook can say it.
+What is run is what an operator would run, so that operations.md can say it.
 """
 
 from __future__ import annotations
