@@ -1,1 +1,1 @@
-"""The aiohttp process: HTTP in front of commands and queries."""
+"""The API processes: HTTP in front of commands and queries."""

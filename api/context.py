@@ -1,4 +1,4 @@
-"""What the handlers share, and what the checks find out about one request."""
+"""The parts that handlers share, and the request that a handler serves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from write_side.repository import Repository
 
 
 class Service(Struct):
-    """The parts an API process is wired of."""
+    """The parts of an API process."""
 
     settings: ApiSettings
     repository: Repository
@@ -31,7 +31,7 @@ class Service(Struct):
 
 
 class Call(Struct):
-    """One request as it passes the checks; each fills in what it found."""
+    """A request on its way through the checks, which fill in the caller, environment and locale."""
 
     request: web.Request
     service: Service

@@ -1,18 +1,16 @@
-"""The only map from what went wrong to what HTTP says about it.
+"""The one map from exceptions to HTTP.
 
-Refusals of ``write_side`` and ``read_side`` know nothing of HTTP; these are the api's own:
+Refusals of ``write_side`` and ``read_side`` know nothing of HTTP. The API's own are:
 
 ApiError
-├── Unauthorized
-├── Forbidden
-├── Forged
-├── NotVisibleYet
-├── Busy
-├── StillInFlight
-├── SlowClient
-├── BadRequest
-├── TooLongForSpreadsheet
-└── RateLimited
+├── BadRequest              400
+├── Unauthorized            401
+├── Forbidden, Forged       403
+├── SlowClient              408
+├── StillInFlight           409
+├── TooLongForSpreadsheet   422
+├── RateLimited             429
+└── NotVisibleYet, Busy     503
 """
 
 from __future__ import annotations
@@ -27,7 +25,11 @@ from write_side.store.conflicts import StoreUnavailable
 
 
 class ApiError(Exception):
-    """A request that cannot be served; the text is the error's message."""
+    """A request that cannot be served; the text is the message of the response."""
+
+
+class BadRequest(ApiError):
+    """The request itself is wrong, independent of the workspace's content."""
 
 
 class Unauthorized(ApiError):
@@ -41,15 +43,21 @@ class Forbidden(ApiError):
 
 
 class Forged(ApiError):
-    """A form that somebody else's page has sent, or one of another session."""
+    """A form sent by another site's page, or from another session."""
 
 
-class BadRequest(ApiError):
-    """The request itself is wrong, whatever the workspace holds."""
+class SlowClient(ApiError):
+    def __init__(self) -> None:
+        super().__init__("The request body did not arrive in time")
+
+
+class StillInFlight(ApiError):
+    def __init__(self) -> None:
+        super().__init__("A request with this Idempotency-Key is still in progress")
 
 
 class TooLongForSpreadsheet(ApiError):
-    """A text that no cell of a spreadsheet can hold: the file would not be the entries.
+    """A text longer than a spreadsheet's cell can hold: the file would not match the entries.
 
     ``length`` and ``longest`` are in UTF-16 units, as spreadsheets count.
     """
@@ -62,31 +70,21 @@ class TooLongForSpreadsheet(ApiError):
         )
 
 
-class StillInFlight(ApiError):
-    def __init__(self) -> None:
-        super().__init__("A request with this Idempotency-Key is still under way")
-
-
-class NotVisibleYet(ApiError):
-    """The read model has not passed the position that the request names."""
-
-
-class Busy(ApiError):
-    def __init__(self) -> None:
-        super().__init__("Too many files are being read and checked at the moment")
-
-
-class SlowClient(ApiError):
-    def __init__(self) -> None:
-        super().__init__("The request body did not come in time")
-
-
 class RateLimited(ApiError):
     """``wait``: whole seconds until the window ends, at least 1."""
 
     def __init__(self, wait: int) -> None:
         super().__init__(f"Rate limit exceeded, please retry in {wait} seconds")
         self.wait = wait
+
+
+class NotVisibleYet(ApiError):
+    """The read model has not reached the position that the request names."""
+
+
+class Busy(ApiError):
+    def __init__(self) -> None:
+        super().__init__("Too many files are being read and checked at the moment")
 
 
 STATUS: dict[type[Exception], int] = {
@@ -99,13 +97,13 @@ STATUS: dict[type[Exception], int] = {
     r.StagingNotInPlan: 402,
     Forbidden: 403,
     Forged: 403,
-    SlowClient: 408,
     NotFound: 404,
     r.UnknownContentType: 404,
     r.UnknownEntry: 404,
     r.UnknownImport: 404,
     r.UnknownUpload: 404,
     r.EnvironmentNotSetUp: 404,
+    SlowClient: 408,
     StillInFlight: 409,
     r.Taken: 409,
     r.VersionConflict: 409,
@@ -125,27 +123,26 @@ RETRY_AFTER = "1"
 
 
 def status_of(error: Exception) -> int:
-    """By the nearest class that the map names; 500 for what nobody foresaw."""
-    for kind in type(error).__mro__:
-        if kind in STATUS:
-            return STATUS[kind]
-    return 500
+    """The status of the nearest class in the map; 500 for an unexpected error."""
+    return next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
 
 
 def message_of(error: Exception) -> str:
-    """What is said of it: a 500 and a 503 give no detail away."""
-    if isinstance(error, NotJSON):
-        return "Request body must be valid JSON"
+    """The message of the response; a 500 or 503 reveals no details."""
     if isinstance(error, web.HTTPException):
         return _ROUTER.get(error.status, error.reason)
-    status = status_of(error)
-    if status == 500:
-        return "Internal server error"
-    return "Service temporarily unavailable, please retry" if status == 503 else str(error)
+    if isinstance(error, NotJSON):
+        return "Request body must be valid JSON"
+    match status_of(error):
+        case 500:
+            return "Internal server error"
+        case 503:
+            return "Service temporarily unavailable, please retry"
+    return str(error)
 
 
 def error_response(error: Exception) -> web.Response:
-    """The error envelope (§7)."""
+    """In the error envelope (§7)."""
     status = status_of(error)
     response = envelope(status, message_of(error))
     if status == 503:

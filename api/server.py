@@ -1,4 +1,4 @@
-"""An API process: its parts wired together, served until it is told to stop."""
+"""An API process: its parts wired together, and served until SIGTERM or SIGINT."""
 
 from __future__ import annotations
 
@@ -11,42 +11,39 @@ from aiohttp import web
 
 from api.auth.access import Access
 from api.context import SERVICE, Service
-from api.dashboard import routes as dashboard
-from api.dashboard.sessions import Sessions
-from api.dashboard.visit import SESSIONS
+from api.dashboard.routes import add_dashboard
 from api.graphql import handler as graphql
-from api.http.connections import Runner
+from api.http.connections import open_runner
 from api.http.cors import add_preflights
-from api.http.default_headers import add_promised_headers
-from api.http.representation import represented
-from api.http.request_log import observed
+from api.http.default_headers import add_default_headers
+from api.http.representation import add_representation
+from api.http.request_log import answer_errors
 from api.openapi import documentation
 from api.operations import health
 from api.operations.status import STATUS, StatusCache
 from api.rate_limits.limits import open_limits
-from api.rest import content, content_types
+from api.rest import content
 from api.rest.positions import load_positions
 from api.settings import ApiSettings
 from read_side.checkpoint import CheckpointWatch
 from read_side.pool import open_pool
 from write_side.repository import Repository
-from write_side.store.forgetting import forgetting
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
+from write_side.store.retention import retention
 
-# In-flight requests may finish for this long after the socket is closed: less than what a
-# supervisor waits before it kills.
+# Seconds that requests in progress have to finish; supervisors kill after more.
 GRACE = 5.0
 
 
 @asynccontextmanager
 async def open_service(settings: ApiSettings) -> AsyncIterator[Service]:
-    """Connects to both databases and watches both; closes all of it again."""
+    """Connects to both databases; closes the connections in the end."""
     async with (
         open_recorder(settings.event_store_url) as recorder,
         open_pool(settings.read_model_url) as read_model,
         CheckpointWatch(settings.read_model_url) as checkpoint,
-        forgetting(recorder),
+        retention(recorder),
     ):
         repository = Repository(recorder, EventMapper())
         positions = await load_positions(repository)
@@ -59,36 +56,33 @@ async def open_service(settings: ApiSettings) -> AsyncIterator[Service]:
 
 def application(service: Service) -> web.Application:
     app = web.Application(
-        middlewares=[observed, represented], client_max_size=service.settings.max_body_bytes
+        middlewares=[answer_errors, add_representation],
+        client_max_size=service.settings.max_body_bytes,
     )
     app[SERVICE] = service
     app[STATUS] = StatusCache(service)
-    app.on_response_prepare.append(add_promised_headers)
+    app.on_response_prepare.append(add_default_headers)
     app.add_routes(content.routes())
-    app.add_routes(content_types.routes())
     app.add_routes(health.routes())
     app.add_routes(documentation.routes())
     app.add_routes(graphql.routes())
-    app[SESSIONS] = Sessions(service.repository.recorder)
-    app.add_routes(dashboard.routes())
+    add_dashboard(app, service.repository.recorder)
     add_preflights(app)
     return app
 
 
 async def serve(settings: ApiSettings) -> None:
-    """Serve until SIGTERM or SIGINT, then let requests in flight finish."""
+    """Serves until SIGTERM or SIGINT; then requests in progress may finish."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    async with open_service(settings) as service:
-        runner = Runner(application(service), patience=settings.client_timeout, grace=GRACE)
-        await runner.setup()
-        try:
-            site = web.TCPSite(
-                runner, settings.host, settings.port, reuse_port=settings.reuse_port or None
-            )
-            await site.start()
-            await stop.wait()
-        finally:
-            await runner.cleanup()
+    async with (
+        open_service(settings) as service,
+        open_runner(application(service), patience=settings.client_timeout, grace=GRACE) as runner,
+    ):
+        site = web.TCPSite(
+            runner, settings.host, settings.port, reuse_port=settings.reuse_port or None
+        )
+        await site.start()
+        await stop.wait()

@@ -1,4 +1,4 @@
-"""What an API process is told."""
+"""The settings of an API process."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ from msgspec import Struct
 
 
 class ApiSettings(Struct, frozen=True, kw_only=True):
-    """``read_your_writes``: seconds a POST waits until what it made can be read.
+    """``read_your_writes``: seconds a POST waits until its entry can be read.
 
-    ``ready_lag``: seconds the read model may be behind while /readyz still says yes.
-    ``client_timeout``: seconds a client may take for a request, beside what its size allows.
+    ``ready_lag``: seconds the read model may be behind the log while /readyz answers 200.
+    ``client_timeout``: seconds a client may take for a request, plus what its size allows.
 
-    ``key_rate_limit`` and ``ip_rate_limit`` are requests a minute, 0 for no limit. They are counted
-    in Redis where ``redis_url`` is set, in memory where this is certainly the only process
-    (``alone``), else in the event store's database. ``trusted_proxies`` are addresses and networks,
-    separated by commas, whose X-Forwarded-For counts.
+    ``key_rate_limit`` and ``ip_rate_limit`` are requests a minute, 0 for no limit.
+    ``trusted_proxies`` are addresses and networks, separated by commas, whose X-Forwarded-For
+    counts.
 
-    ``metrics_folder``: where the workers of one command keep what they count, where they are many.
+    ``metrics_folder``: where several workers of one command keep their counts.
     """
 
     event_store_url: str
@@ -30,7 +29,5 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     client_timeout: float = 30.0
     key_rate_limit: int = 600
     ip_rate_limit: int = 1200
-    redis_url: str | None = None
-    alone: bool = False
     trusted_proxies: str = ""
     metrics_folder: str | None = None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from write_side.repository import Repository
 
     Connection: TypeAlias = asyncpg.Connection[asyncpg.Record]
+
+CHECKING = 5.0  # seconds
 
 
 class Unreachable(Exception):
@@ -43,7 +46,29 @@ def databases(settings: Settings, *, make: bool = True) -> Iterator[Databases]:
     """Both URLs. Where one is not set, the embedded PostgreSQL is in use meanwhile.
 
     ``make=False`` is for who only looks: raises EmbeddedPostgresError where there is nothing yet.
+    Raises MigrationError where the event store is of an unreleased version.
     """
+    with _located(settings, make=make) as found:
+        asyncio.run(_check_event_store(found.event_store_url))
+        yield found
+
+
+async def _check_event_store(url: str) -> None:
+    """A database that cannot be reached is for the command to report, or to wait for."""
+    import asyncpg
+
+    from write_side.store.migrations import check_released
+
+    with suppress(OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError):
+        connection = await asyncpg.connect(url, timeout=CHECKING, command_timeout=CHECKING)
+        try:
+            await check_released(connection)
+        finally:
+            await connection.close(timeout=CHECKING)
+
+
+@contextmanager
+def _located(settings: Settings, *, make: bool) -> Iterator[Databases]:
     if settings.event_store_url and settings.read_model_url:
         yield Databases(settings.event_store_url, settings.read_model_url)
         return

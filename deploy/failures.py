@@ -50,8 +50,8 @@ def _speaking() -> tuple[type[Exception], ...]:
     from projector.rebuild.work import AtWork
     from read_side.schema import AnotherShape
     from write_side.domain.refusals import Refused, StaleDecision
-    from write_side.imports.files import FileRefused
-    from write_side.manifest import ManifestError
+    from write_side.imports.table import FileRefused
+    from write_side.manifest.document import ManifestError
     from write_side.store.conflicts import StoreError
     from write_side.store.mapper import UndecodableEvent, UnknownTopic
     from write_side.store.migrations import MigrationError

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from api.import_result import ImportResult
     from write_side.imports.preview import State
-    from write_side.imports.report import LeftAlone, Reverted
-    from write_side.imports.told import Told
+    from write_side.imports.report import KeptEntry, Reverted
 
 
-def lines_of(told: Told, severity: str) -> Iterator[str]:
+def lines_of(told: ImportResult, severity: str) -> Iterator[str]:
     """A line for each cell that is wrong, or that is to be warned of."""
     for row in told.rows:
         for note in row.cells:
@@ -33,7 +33,7 @@ def summary(counts: dict[State, int], verb: str) -> str:
     return ", ".join(f"{counts[state]} {words}" for state, words in told.items() if counts[state])
 
 
-def told_of_before(told: Told, done: str) -> str:
+def told_of_before(told: ImportResult, done: str) -> str:
     """Of an import whose id was used before; ``done`` now: nothing."""
     before = f"the import {told.import_id} was carried out before"
     if told.reverted is None:
@@ -66,7 +66,7 @@ def lines_of_revert(reverted: Reverted) -> Iterator[str]:
     yield from (f"{_left(entry, 'deleted')} already" for entry in reverted.gone)
 
 
-def _left(entry: LeftAlone, what: str = "changed") -> str:
+def _left(entry: KeptEntry, what: str = "changed") -> str:
     return (
         f"{entry.slug} ({entry.entry_id}) was {what} by {entry.by} at {entry.at:%Y-%m-%d %H:%M} UTC"
     )

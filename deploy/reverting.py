@@ -52,6 +52,7 @@ def asked_back(context: click.Context) -> AskedBack:
 
 
 async def revert(found: Databases, asked: AskedBack) -> None:
+    from api.import_result import result_of_revert
     from deploy.importing import lines_of_revert
     from write_side.imports.report import revert_import
 
@@ -59,7 +60,7 @@ async def revert(found: Databases, asked: AskedBack) -> None:
         scope = await _place(repository, asked)
         reverted = await revert_import(repository, scope, asked.import_id, operator())
     if asked.json:
-        click.echo(msgspec.json.encode(reverted))
+        click.echo(msgspec.json.encode(result_of_revert(reverted)))
     else:
         click.echo("\n".join(lines_of_revert(reverted)))
     await until_visible(found, reverted.position)

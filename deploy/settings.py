@@ -36,13 +36,6 @@ Milliseconds = Annotated[
 RateLimit = Annotated[
     int, Meta(ge=0, le=10**12, extra={"takes": "a whole number of requests; 0 is no limit"})
 ]
-RedisUrl = Annotated[
-    str,
-    Meta(
-        pattern=r"^(rediss?|unix)://",
-        extra={"takes": "a Redis URL, such as redis://:password@host:6379/0"},
-    ),
-]
 Proxies = Annotated[
     str,
     Meta(
@@ -106,14 +99,6 @@ class Settings(
     ip_rate_limit: Annotated[
         RateLimit, Meta(description="Requests a minute from one address (IPv6: from one /64)")
     ] = 1200
-    redis_url: Annotated[
-        RedisUrl | None,
-        Meta(
-            description="The Redis that counts requests, for API processes on several machines; "
-            "needs the extra `redis`",
-            extra={"default": "counted in the event store's database"},
-        ),
-    ] = None
     trusted_proxies: Annotated[
         Proxies, Meta(description="The proxies whose X-Forwarded-For is believed")
     ] = ""

@@ -14,8 +14,8 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from projector.rebuild.differences import Difference
     from projector.rebuild.work import Progress, Tell
+    from write_side.verification.claim_check import Difference
 
 EVERY = 1.0
 SHOWN = 100

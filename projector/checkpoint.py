@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TypeAlias
 
 import asyncpg
 from msgspec import Struct
 
-from projector.statements import statement
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+from write_side.postgres.connection import Connection
+from write_side.postgres.statements import statement
 
 
 class Fenced(Exception):
@@ -39,13 +37,15 @@ class Checkpoint(Struct, frozen=True):
 
 async def hold(connection: Connection, epoch: int) -> None:
     """Keep the checkpoint as it is until the transaction ends. Raises Fenced."""
-    if await connection.fetchrow(statement("hold_epoch"), epoch) is None:
+    if await connection.fetchrow(statement("projector", "hold_epoch"), epoch) is None:
         raise Fenced
 
 
 async def move(connection: Connection, epoch: int, old: Checkpoint, new: Checkpoint) -> None:
     """Compare and set. Raises Fenced."""
     event = (new.position, new.stream, new.version, new.at)
-    moved = await connection.fetchrow(statement("move_checkpoint"), *event, old.position, epoch)
+    moved = await connection.fetchrow(
+        statement("projector", "move_checkpoint"), *event, old.position, epoch
+    )
     if moved is None:
         raise Fenced

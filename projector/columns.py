@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from projector.rows import EntryState, PastSlug, TypeRow
-from read_side.rendering import Renderer
 from write_side.domain.entry import Entry
+from write_side.domain.rendering import Renderer
+from write_side.domain.slugs import slug_hash
 
 _json = msgspec.json.Encoder()
 
@@ -102,7 +102,7 @@ def _entry_row(state: EntryState, type_: TypeRow, renderers: Renderers) -> tuple
         entry.id,
         entry.content_type_id,
         entry.slug,
-        _hash(entry.slug),
+        slug_hash(entry.slug),
         state.slug_since,
         entry.title,
         entry.status,
@@ -168,14 +168,10 @@ def past_slug_rows(past: Iterable[PastSlug]) -> Iterator[tuple[Any, ...]]:
             row.position,
             row.content_type_id,
             row.language,
-            _hash(row.slug),
+            slug_hash(row.slug),
             row.id,
             row.since,
             row.until,
         )
         for row in past
     )
-
-
-def _hash(slug: str) -> bytes:
-    return hashlib.sha256(slug.encode()).digest()

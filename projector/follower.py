@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 import asyncpg
 import structlog
@@ -20,12 +20,11 @@ from projector.log import BATCH, Halted, Log
 from projector.presence import Presence
 from projector.projection import Inconsistent, Recorded
 from projector.rendering import render_some
-from projector.statements import statement
 from projector.statistics import Statistics
 from projector.writer import Writer
 from read_side.schema import SHAPE
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+from write_side.postgres.connection import Connection
+from write_side.postgres.statements import statement
 
 LOCK = 0x636C_6F67_0003
 STANDBY = 0.25
@@ -91,11 +90,13 @@ class Follower:
     async def _stand_by(self) -> None:
         """One that is paused, or whose machine is gone, holds its session and so the lock."""
         await self._presence.stand_by()
-        if await self._model.fetch(statement("end_paused"), LOCK >> 32, LOCK & 0xFFFFFFFF, PAUSED):
+        if await self._model.fetch(
+            statement("projector", "end_paused"), LOCK >> 32, LOCK & 0xFFFFFFFF, PAUSED
+        ):
             _log.warning("the active projector was silent: its session is ended")
 
     async def _begin_epoch(self) -> tuple[int, Checkpoint]:
-        row = await self._model.fetchrow(statement("begin_epoch"))
+        row = await self._model.fetchrow(statement("projector", "begin_epoch"))
         assert row is not None
         if row["shape"] != SHAPE:
             raise Halted(

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeAlias
+from typing import Any
 
-import asyncpg
 import msgspec
 from msgspec import Raw
 
 from projector.projection import Recorded, needs
 from projector.rows import EntryState, ImportRow, KeyRow, Rows, TypeRow, WorkspaceRow
-from projector.statements import statement
 from write_side.domain.definition import Field, Stage
 from write_side.domain.entry import Entry
 from write_side.domain.events import Plan, Translation
+from write_side.postgres.connection import Connection
+from write_side.postgres.statements import statement
 
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
-
-_ENTRIES = statement("known_entries")
-_SIZES = statement("known_sizes")
-_TYPES = statement("known_types")
-_WORKSPACES = statement("known_workspaces")
-_KEYS = statement("known_keys")
-_IMPORTS = statement("known_imports")
+_ENTRIES = statement("projector", "known_entries")
+_SIZES = statement("projector", "known_sizes")
+_TYPES = statement("projector", "known_types")
+_WORKSPACES = statement("projector", "known_workspaces")
+_KEYS = statement("projector", "known_keys")
+_IMPORTS = statement("projector", "known_imports")
 
 _VALUES = msgspec.json.Decoder(dict[str, Raw])
 _TRANSLATIONS = msgspec.json.Decoder(dict[str, Translation])

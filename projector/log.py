@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, TypeAlias
-
-import asyncpg
+from collections.abc import AsyncIterator, Iterable
+from typing import Any
 
 from projector.checkpoint import Checkpoint
 from projector.projection import Recorded
+from write_side.postgres.connection import Connection
+from write_side.store import stream_ranges
 from write_side.store.mapper import EventMapper, UndecodableEvent, UnknownTopic
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+from write_side.store.stream_ranges import Range
 
 BATCH = 2_000
 BATCH_BYTES = 16 * 1024 * 1024
@@ -125,3 +124,19 @@ def prove_contiguous(after: int, ends: list[int], count: int) -> None:
             f"the log after position {after} gave {count} events from {first} to {last}: "
             "events are missing"
         )
+
+
+def prove_whole(read: int, through: int) -> None:
+    """The log is gapless: from its first event to a position there are as many as the position
+    says. Raises Gap."""
+    if read != through:
+        raise Gap(f"the log up to position {through} gave {read} events: they must be as many")
+
+
+async def pages(
+    store: Connection, mapper: EventMapper, streams: Range, through: int, page_bytes: int
+) -> AsyncIterator[list[Recorded]]:
+    """The events of a range of streams up to a position, stream by stream, in pages of about so
+    many bytes. Raises Halted at an event that cannot be read."""
+    async for rows in stream_ranges.pages(store, streams, through, page_bytes):
+        yield [decoded(mapper, row) for row in rows]

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import TypeAlias
 
 import asyncpg
 
 from projector.rows import EntryState
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+from write_side.postgres.connection import Connection
 
 LOCK_TIMEOUT = "200ms"
 _PATIENCE = "SELECT set_config('lock_timeout', $1, true)"

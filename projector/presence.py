@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
-import asyncpg
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+from write_side.postgres.connection import Connection
 
 _BEAT = """
 INSERT INTO projector.process (id, role) VALUES ($1, $2)

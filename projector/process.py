@@ -8,7 +8,6 @@ import os
 import signal
 import socket
 import time
-from typing import TypeAlias
 
 import asyncpg
 import structlog
@@ -19,10 +18,9 @@ from projector.log import Halted, Log
 from projector.presence import Presence
 from read_side.schema import LIVE
 from write_side.domain.identity import new_id
+from write_side.postgres.connection import Connection
 from write_side.store.conflicts import passes
 from write_side.store.mapper import EventMapper
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 # Seconds.
 LOOK_AGAIN = 5

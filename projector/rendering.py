@@ -6,16 +6,13 @@ them the work. Only renderings change here, never stored values.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
-import asyncpg
+from typing import Any
 
 from projector.checkpoint import hold
 from projector.columns import Renderers, entry_rows, locale_rows, portions
 from projector.known import entry_state, type_row
-from projector.statements import statement
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+from write_side.postgres.connection import Connection
+from write_side.postgres.statements import statement
 
 CHUNK = 500
 CHUNK_BYTES = 16 * 1024 * 1024
@@ -29,7 +26,7 @@ async def render_some(connection: Connection, epoch: int) -> bool:
     async with connection.transaction():
         # Holds the checkpoint: neither this projector's own batches nor a switch come between.
         await hold(connection, epoch)
-        stale = await connection.fetchrow(statement("stale_type"))
+        stale = await connection.fetchrow(statement("projector", "stale_type"))
         if stale is None:
             return False
         await _render_chunk(connection, stale)
@@ -39,7 +36,7 @@ async def render_some(connection: Connection, epoch: int) -> bool:
 async def _render_chunk(connection: Connection, stale: Any) -> None:
     type_ = type_row(stale)
     rows = await connection.fetch(
-        statement("stale_entries"),
+        statement("projector", "stale_entries"),
         type_.workspace,
         type_.environment,
         type_.id,
@@ -49,15 +46,15 @@ async def _render_chunk(connection: Connection, stale: Any) -> None:
         CHUNK_BYTES,
     )
     if not rows:
-        await connection.execute(statement("end_rendering"), type_.id)
+        await connection.execute(statement("projector", "end_rendering"), type_.id)
         return
     states = [entry_state(row) for row in rows]
     types, renderers = {type_.id: type_}, Renderers()
     for parameters in portions(entry_rows(states, types, renderers)):
-        await connection.execute(statement("put_entries"), *parameters)
+        await connection.execute(statement("projector", "put_entries"), *parameters)
     for parameters in portions(locale_rows((s.entry for s in states), types, renderers)):
-        await connection.execute(statement("put_locales"), *parameters)
+        await connection.execute(statement("projector", "put_locales"), *parameters)
     last = states[-1]
     await connection.execute(
-        statement("move_rendering"), type_.id, last.entry.created_at, last.position
+        statement("projector", "move_rendering"), type_.id, last.entry.created_at, last.position
     )

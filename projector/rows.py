@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from datetime import datetime
 
-import msgspec
 from msgspec import Struct
 
-from read_side.rendering import Renderer, Shape, Stage
-from write_side.domain.definition import Field
-from write_side.domain.definition import Stage as StageDefinition
+from write_side.domain.definition import Field, Stage
 from write_side.domain.entry import Entry, evolve
 from write_side.domain.events import EntryEvent, Plan
-
-_SHAPES = tuple[Shape, ...]
-_STAGES = tuple[Stage, ...]
+from write_side.domain.rendering import Renderer
 
 
 class TypeRow(Struct, frozen=True, kw_only=True):
@@ -27,16 +22,13 @@ class TypeRow(Struct, frozen=True, kw_only=True):
     slug: str
     name: str
     fields: tuple[Field, ...]
-    stages: tuple[StageDefinition, ...]
+    stages: tuple[Stage, ...]
     version: int
     created_at: datetime
     updated_at: datetime
 
     def renderer(self) -> Renderer:
-        return Renderer(
-            msgspec.convert(self.fields, _SHAPES, from_attributes=True),
-            msgspec.convert(self.stages, _STAGES, from_attributes=True),
-        )
+        return Renderer(self.fields, self.stages)
 
 
 class EntryState(Struct, frozen=True):

@@ -7,11 +7,7 @@ itself, but within minutes; an import has filled the tables in a second.
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
-import asyncpg
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+from write_side.postgres.connection import Connection
 
 FIRST = 1_000
 LAST = 1_000_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import asyncpg
 import msgspec
@@ -21,9 +21,8 @@ from projector.known import affordable, known_rows
 from projector.partitions import Partitions
 from projector.projection import Inconsistent, Recorded, project
 from projector.rows import EntryState, Rows, TypeRow, count_changes
-from projector.statements import statement
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+from write_side.postgres.connection import Connection
+from write_side.postgres.statements import statement
 
 COPY_FROM = 32
 """From so many new entries on, COPY is worth its two extra round trips."""
@@ -150,18 +149,18 @@ class Writer:
     async def _write_types(self, before: Rows, after: Rows) -> None:
         removed = [type_id for type_id, row in after.types.items() if row is None]
         if removed:
-            await self.connection.execute(statement("drop_types"), removed)
+            await self.connection.execute(statement("projector", "drop_types"), removed)
         rows = [_type_row(row) for row in after.types.values() if row is not None]
         await self._execute("put_types", columns(rows))
         revised = [i for i, row in after.types.items() if row and before.types.get(i)]
         if revised:
-            await self.connection.execute(statement("mark_stale"), revised)
+            await self.connection.execute(statement("projector", "mark_stale"), revised)
 
     async def _write_others(self, after: Rows) -> None:
         for workspace in after.workspaces.values():
             plan = msgspec.json.encode(workspace.plan).decode()
             await self.connection.execute(
-                statement("put_workspaces"),
+                statement("projector", "put_workspaces"),
                 workspace.slug,
                 workspace.name,
                 plan,
@@ -173,17 +172,17 @@ class Writer:
         await self._put_each("put_past_types", after.past_types)
         await self._put_each("put_media", [row for row in after.media.values() if row])
         for key in [key for key, row in after.media.items() if row is None]:
-            await self.connection.execute(statement("drop_media"), *key)
+            await self.connection.execute(statement("projector", "drop_media"), *key)
 
     async def _put_each(self, name: str, rows: Any) -> None:
         """Rows of which a batch has few: their Structs are in the statement's order."""
         values = [msgspec.structs.astuple(row) for row in rows]
         if values:
-            await self.connection.executemany(statement(name), values)
+            await self.connection.executemany(statement("projector", name), values)
 
     async def _execute(self, name: str, columns: list[list[Any]]) -> None:
         if columns:
-            await self.connection.execute(statement(name), *columns)
+            await self.connection.execute(statement("projector", name), *columns)
 
 
 def _key(state: EntryState) -> tuple[str, str, str]:

@@ -1,28 +1,27 @@
-"""How far the read model has come, and waiting until it has come far enough."""
+"""The read model's checkpoint, and waiting for it to pass a position."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import Any, TypeAlias
+from typing import Any
 
 import asyncpg
 import structlog
 
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
-
 CHANNEL = "contentlog_projected"
 POLL = 1.0
-# Seconds until a database that says nothing is given up for a new connection.
-PATIENCE = 5.0
-# While somebody waits and notifications fail, this often.
+"""Seconds between two reads of the checkpoint."""
 POLL_WAITING = 0.05
+"""The same while a request waits, in case notifications fail."""
+PATIENCE = 5.0
+"""Seconds until a new connection replaces one on which the database does not respond."""
 _POSITION = "SELECT position FROM read_model.checkpoint"
 _log = structlog.get_logger("read_side.checkpoint")
 
 
 class CheckpointWatch:
-    """Knows the checkpoint from the projector's notifications, and asks each second besides."""
+    """Follows the checkpoint by the projector's notifications, and reads it every second too."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -63,20 +62,20 @@ class CheckpointWatch:
             try:
                 await self._listen()
             except Exception as error:
-                _log.warning("checkpoint is out of reach", fault=repr(error))
+                _log.warning("the checkpoint cannot be read", fault=repr(error))
                 await asyncio.sleep(0.2)
 
     async def _listen(self) -> None:
         connection = await asyncpg.connect(self._url, timeout=PATIENCE, command_timeout=PATIENCE)
         try:
             await connection.add_listener(CHANNEL, self._on_notification)
-            # A restored database may stand at an earlier position: then we are here anew.
+            # A restored database may be at an earlier position.
             self.position = 0
             while True:
                 known = self.position
                 position = await connection.fetchval(_POSITION)
                 if position < known:
-                    # So may a read model that was rebuilt from a log that was restored.
+                    # So may a read model that was rebuilt from a restored log.
                     self.position = position
                 self._passed(position)
                 await self._pause()
@@ -84,7 +83,7 @@ class CheckpointWatch:
             connection.terminate()
 
     async def _pause(self) -> None:
-        """Until the next question: a second, and no longer than a moment while somebody waits."""
+        """Wait for the next read: a second, or a moment while a request waits."""
         if not self._waiting:
             self._wanted.clear()
             with contextlib.suppress(TimeoutError):
@@ -96,10 +95,8 @@ class CheckpointWatch:
         self._passed(int(notification[-1]))
 
     def _passed(self, position: int) -> None:
-        """The read model stands at the position: wake those who waited for it or less.
-
-        What was asked may be answered after a notification that is newer.
-        """
+        """The read model has passed the position: wake those who wait for it or an earlier one."""
+        # A notification may overtake the result of an earlier read.
         self.position = max(self.position, position)
         for waiting, wanted in list(self._waiting.items()):
             if wanted <= self.position and not waiting.done():
@@ -107,6 +104,6 @@ class CheckpointWatch:
 
 
 async def wait_until_visible(url: str, position: int, patience: float) -> bool:
-    """Whether the read model at a PostgreSQL URL passes the position within ``patience`` s."""
+    """As ``CheckpointWatch.wait``, of the read model at a PostgreSQL URL."""
     async with CheckpointWatch(url) as watch:
         return await watch.wait(position, patience)

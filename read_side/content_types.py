@@ -1,4 +1,4 @@
-"""Content types, as the read model has them."""
+"""Content types, as the read model stores them."""
 
 from __future__ import annotations
 
@@ -11,31 +11,12 @@ from msgspec import Struct
 
 from read_side.pool import Pool, fetch
 from read_side.refusals import TypeNotFound
-from read_side.rendering import Stage
-from read_side.statements import statement
+from write_side.domain.definition import Field, Stage
+from write_side.postgres.statements import statement
 
-_ALL = statement("content_types")
-_ONE = statement("content_type")
-_BY_ID = statement("content_types_by_id")
-
-
-class OptionRow(Struct, frozen=True):
-    value: str
-    label: str
-
-
-class FieldRow(Struct, frozen=True):
-    """``to`` are slugs of content types; ``fields`` are a repeater's own."""
-
-    slug: str
-    name: str
-    type: str
-    required: bool = False
-    multiple: bool = False
-    range: bool = False
-    options: tuple[OptionRow, ...] = ()
-    to: tuple[str, ...] = ()
-    fields: tuple[FieldRow, ...] = ()
+_ALL = statement("read_side", "content_types")
+_ONE = statement("read_side", "content_type")
+_BY_ID = statement("read_side", "content_types_by_id")
 
 
 class ContentTypeRow(Struct, frozen=True):
@@ -44,13 +25,13 @@ class ContentTypeRow(Struct, frozen=True):
     id: str
     slug: str
     name: str
-    fields: tuple[FieldRow, ...]
+    fields: tuple[Field, ...]
     stages: tuple[Stage, ...]
     created_at: datetime
     updated_at: datetime
 
 
-_FIELDS = msgspec.json.Decoder(tuple[FieldRow, ...])
+_FIELDS = msgspec.json.Decoder(tuple[Field, ...])
 _STAGES = msgspec.json.Decoder(tuple[Stage, ...])
 
 

@@ -1,4 +1,4 @@
-"""Lists of entries and single ones, as the read model has them."""
+"""Entries as they are served, and single ones."""
 
 from __future__ import annotations
 
@@ -8,31 +8,26 @@ from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
-from msgspec.structs import replace
 
 from read_side.pool import Pool, fetch
 from read_side.refusals import EntryNotFound, TypeNotFound
-from read_side.rendering import Renderer, Texts, stored_values
-from read_side.statements import statement
+from write_side.domain.definition import Field, Stage
+from write_side.domain.events import Translation
+from write_side.domain.rendering import Renderer
+from write_side.domain.slugs import slug_hash
+from write_side.postgres.statements import statement
 
-_LIST = statement("list_of_type")
-_DEEP_LIST = statement("deep_list_of_type")
-_LIST_IN_LOCALE = statement("list_of_type_in_locale")
-_ONE = statement("one")
-_ONE_IN_LOCALE = statement("one_in_locale")
-_ACROSS = statement("list_across_types")
-_ACROSS_OF_TYPE = statement("list_across_types_of_type")
-_BY_ID = statement("entries_by_id")
-
-DEEP = 200
-"""From this offset on, skipping over narrow keys is worth fetching the page's rows apart."""
+_OF_SLUG = statement("read_side", "entry_of_slug")
+_OF_SLUG_IN_LOCALE = statement("read_side", "entry_of_slug_in_locale")
+_ID_OF_SLUG = statement("read_side", "id_of_slug")
+_BY_ID = statement("read_side", "entries_by_id")
+_SLUG_OWNER = statement("read_side", "slug_owner")
 
 
 class EntryRow(Struct, frozen=True):
     """An entry ready to serve: texts in the locale asked for, ``fields`` and ``stage`` as JSON.
 
-    ``type_*`` are None in the lists of one type, where they are known; ``version`` is there where
-    entries were asked for by their ids.
+    ``type_*`` and ``version`` are None in the lists of one type.
     """
 
     id: str
@@ -51,38 +46,15 @@ class EntryRow(Struct, frozen=True):
     version: int | None = None
 
 
-class Page(Struct, frozen=True):
-    """``total`` counts all that match, whatever the page."""
-
-    rows: list[EntryRow]
-    total: int
+_OF_TYPE = ("type_id", "type_name", "type_slug", "version")
 
 
-async def list_of_type(
-    pool: Pool,
-    workspace: str,
-    environment: str,
-    *,
-    type_slug: str,
-    status: str,
-    language: str,
-    locale: str,
-    limit: int,
-    offset: int,
-) -> Page:
-    """Entries of one type, status and language, newest created first (§4.1)."""
-    where = (workspace, environment, type_slug, status, language, limit, offset)
-    # A text is never translated into the language it was written in.
-    if locale == language:
-        records = await fetch(pool, _LIST if offset < DEEP else _DEEP_LIST, *where)
-    else:
-        records = await fetch(pool, _LIST_IN_LOCALE, *where, locale)
-    if not records:
-        raise TypeNotFound
-    return _page(records, locale)
+class SlugOwner(Struct, frozen=True):
+    type_id: str
+    entry_id: str
 
 
-async def one(
+async def entry_of_slug(
     pool: Pool,
     workspace: str,
     environment: str,
@@ -92,87 +64,111 @@ async def one(
     language: str,
     locale: str,
 ) -> EntryRow:
-    """The entry of a slug, whatever its status (§4.2)."""
-    where = (workspace, environment, type_slug, language, slug)
+    """The entry of a slug, in any status (§4.2). Raises TypeNotFound, EntryNotFound."""
+    where = (workspace, environment, type_slug, language, slug_hash(slug))
+    # A text is never translated into the language it was written in.
     if locale == language:
-        records = await fetch(pool, _ONE, *where)
+        records = await fetch(pool, _OF_SLUG, *where)
     else:
-        records = await fetch(pool, _ONE_IN_LOCALE, *where, locale)
-    if not records:
-        raise TypeNotFound
-    if records[0]["id"] is None:
-        raise EntryNotFound
-    return _row(records[0], locale, typed=True)
+        records = await fetch(pool, _OF_SLUG_IN_LOCALE, *where, locale)
+    return typed_entry_row(_found(records), locale)
 
 
-async def list_across_types(
+async def id_of_slug(
+    pool: Pool, workspace: str, environment: str, *, type_slug: str, slug: str, language: str
+) -> str:
+    """Raises TypeNotFound, EntryNotFound."""
+    where = (workspace, environment, type_slug, language, slug_hash(slug))
+    found: str = _found(await fetch(pool, _ID_OF_SLUG, *where))["id"]
+    return found
+
+
+async def slug_owner(
     pool: Pool,
     workspace: str,
     environment: str,
     *,
-    type_slug: str | None,
-    locale: str,
-    limit: int,
-    offset: int,
-) -> Page:
-    """Entries of every type, or of one, of every status and language, newest first (§4.3)."""
-    where = (workspace, environment, limit, offset, locale)
-    if type_slug is None:
-        records = await fetch(pool, _ACROSS, *where)
-    else:
-        records = await fetch(pool, _ACROSS_OF_TYPE, *where, type_slug)
-    if not records:
-        raise TypeNotFound
-    return _page(records, locale, typed=True)
+    type_slug: str,
+    slug: str,
+    language: str,
+    at: datetime,
+) -> SlugOwner:
+    """The content type and the entry that had these slugs at a time, as far as the log is
+    projected; what the entry was then is in the log.
+
+    Raises TypeNotFound, EntryNotFound.
+    """
+    where = (workspace, environment, type_slug, language, slug_hash(slug), at)
+    record = _found(await fetch(pool, _SLUG_OWNER, *where))
+    return SlugOwner(record["type_id"], record["id"])
 
 
-async def by_ids(
+async def entries_by_id(
     pool: Pool, workspace: str, environment: str, *, ids: Sequence[str], locale: str
 ) -> list[EntryRow]:
     """Those of the ids, UUIDs in lower case, that are entries; in no order."""
     records = await fetch(pool, _BY_ID, workspace, environment, ids, locale)
-    return [replace(_row(r, locale, typed=True), version=r["version"]) for r in records]
+    return [typed_entry_row(record, locale) for record in records]
 
 
-def _page(records: Sequence[Any], locale: str, *, typed: bool = False) -> Page:
-    # A type without entries on the page is one row of nulls beside the total.
-    rows = [_row(record, locale, typed=typed) for record in records if record["id"] is not None]
-    return Page(rows, records[0]["total"])
+def _found(records: Sequence[Any]) -> Any:
+    """A type without the entry is one row of nulls."""
+    if not records:
+        raise TypeNotFound
+    if records[0]["id"] is None:
+        raise EntryNotFound
+    return records[0]
 
 
-def _row(record: Any, locale: str, *, typed: bool = False) -> EntryRow:
-    if record["fields"] is None:
-        title, stage, fields = _rendered_anew(record, locale)
-    else:
-        title, fields = record["title"], Raw(record["fields"])
+def entry_row(record: Any, locale: str) -> EntryRow:
+    """From a record with the columns of ``served_columns.sql``."""
+    return EntryRow(*_values(record, locale))
+
+
+def typed_entry_row(record: Any, locale: str) -> EntryRow:
+    """With those of ``type_columns.sql`` too."""
+    return EntryRow(*_values(record, locale), *(record[name] for name in _OF_TYPE))
+
+
+def _values(record: Any, locale: str) -> tuple[Any, ...]:
+    if record["stale"] is None:
         stage = None if record["stage"] is None else Raw(record["stage"])
-    return EntryRow(
-        id=record["id"],
-        title=title,
-        slug=record["slug"],
-        status=record["status"],
-        stage=stage,
-        language=record["language"],
-        published_at=record["published_at"],
-        created_at=record["created_at"],
-        updated_at=record["updated_at"],
-        fields=fields,
-        type_id=record["type_id"] if typed else None,
-        type_name=record["type_name"] if typed else None,
-        type_slug=record["type_slug"] if typed else None,
+        fields = Raw(record["fields"])
+    else:
+        stage, fields = _rendered(record, locale)
+    return (
+        record["id"],
+        record["title"],
+        record["slug"],
+        record["status"],
+        stage,
+        record["language"],
+        record["published_at"],
+        record["created_at"],
+        record["updated_at"],
+        fields,
     )
 
 
-_TRANSLATIONS = msgspec.json.Decoder(dict[str, Texts])
+class _Stale(Struct):
+    """What an entry is rendered from that was projected under an older version of its type."""
+
+    values: dict[str, Raw]
+    translations: dict[str, Translation] | None
+    stage_id: str | None
+    type_fields: tuple[Field, ...]
+    type_stages: tuple[Stage, ...]
 
 
-def _rendered_anew(record: Any, locale: str) -> tuple[str, Raw | None, Raw]:
-    """Title, stage and fields of a row that was rendered under an older version of its type."""
-    renderer = Renderer.of_json(record["type_fields"], record["type_stages"])
-    stored = stored_values(record["stored"])
-    translations = record.get("translations")
-    texts = _TRANSLATIONS.decode(translations).get(locale) if translations else None
-    if texts is not None:
-        stored = renderer.translated(stored, texts.fields)
-    stage = renderer.stage(record["status"], record["stage_id"])
-    return record["title"], stage, Raw(renderer.render(stored))
+_STALE = msgspec.json.Decoder(_Stale)
+
+
+def _rendered(record: Any, locale: str) -> tuple[Raw | None, Raw]:
+    """Stage and fields."""
+    stale = _STALE.decode(record["stale"])
+    renderer = Renderer(stale.type_fields, stale.type_stages)
+    translation = (stale.translations or {}).get(locale)
+    values = stale.values
+    if translation is not None:
+        values = renderer.translated(values, translation.fields)
+    return renderer.stage(record["status"], stale.stage_id), Raw(renderer.render(values))

@@ -4,14 +4,14 @@ NotFound
 ├── TypeNotFound
 └── EntryNotFound
 
-``ReadModelUnavailable`` is no refusal: the same question may be answered a moment later.
+``ReadModelUnavailable`` is not a refusal: the same read may succeed a moment later.
 """
 
 from __future__ import annotations
 
 
 class NotFound(Exception):
-    """There is nothing of that name in this workspace and environment."""
+    """Nothing has that name in this workspace and environment."""
 
 
 class ReadModelUnavailable(Exception):

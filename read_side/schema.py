@@ -1,14 +1,11 @@
-"""Makes read models. They have no migrations: a new shape is a rebuild."""
+"""Creates read models. They have no migrations: a new shape needs a rebuild."""
 
 from __future__ import annotations
 
 import hashlib
 from importlib import resources
-from typing import TypeAlias
 
-import asyncpg
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+from write_side.postgres.connection import Connection
 
 LIVE = "read_model"
 NEXT = "read_model_next"
@@ -24,7 +21,7 @@ _INDEXES = (_folder / "indexes.sql").read_text("utf-8")
 _PROJECTORS = (_folder / "projectors.sql").read_text("utf-8")
 
 SHAPE = hashlib.sha256((_TABLES + _DIGESTS + _INDEXES).encode()).hexdigest()[:16]
-"""Names the shape of the tables; a read model of another shape is to be rebuilt."""
+"""Identifies the shape of the tables; a read model of another shape must be rebuilt."""
 
 _SHAPE = "SELECT shape FROM read_model.checkpoint"
 _EXISTS = "SELECT to_regclass('read_model.checkpoint') IS NOT NULL"
@@ -32,7 +29,7 @@ _BEGIN = "INSERT INTO checkpoint (position, epoch, shape) VALUES (0, $1, $2)"
 
 
 class AnotherShape(Exception):
-    """The live read model is not one this code can use; the text says what to do."""
+    """This version cannot use the live read model; the message says what to do."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -42,11 +39,11 @@ class AnotherShape(Exception):
 
 
 async def create(connection: Connection) -> bool:
-    """Make the live read model, empty, where there is none; whether it was made.
+    """Create an empty live read model where there is none; true if it was created.
 
     Raises AnotherShape.
     """
-    # Apart: it is there for a read model of another shape too, and for who replaces that.
+    # In a transaction of its own: a rebuild that replaces another shape needs these tables too.
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
         await connection.execute(_PROJECTORS)
@@ -64,13 +61,13 @@ async def create(connection: Connection) -> bool:
 
 
 async def create_tables(connection: Connection, epoch: int) -> None:
-    """Make the tables, without the large ones' indexes, in the schema that the connection's
-    search_path names first; only who knows the epoch may write them."""
+    """Create the tables, without the large ones' indexes, in the schema that the connection's
+    search_path names first. A projector must know the epoch to write them."""
     await connection.execute(_TABLES)
     await connection.execute(_DIGESTS)
     await connection.execute(_BEGIN, epoch, SHAPE)
 
 
 async def create_indexes(connection: Connection) -> None:
-    """Make what ``create_tables`` leaves out, in the same schema."""
+    """Create the indexes that ``create_tables`` leaves out, in the same schema."""
     await connection.execute(_INDEXES)

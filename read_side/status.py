@@ -1,14 +1,12 @@
-"""What operators ask of the read model: how far it is, and who is projecting it."""
+"""The status of the read model: its checkpoint, its size, and its projectors."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TypeAlias
 
-import asyncpg
 from msgspec import Struct
 
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+from write_side.postgres.connection import Connection
 
 _CHECKPOINT = "SELECT position, epoch, moved_at FROM read_model.checkpoint"
 _PROJECTORS = """
@@ -17,15 +15,13 @@ FROM projector.process WHERE heartbeat_at > now() - interval '10 seconds' ORDER 
 _SIZE = """
 SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint AS bytes FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'read_model' AND c.relkind = 'r'"""
-
-
 _WORK = """
 SELECT name, phase, done, total, extract(epoch FROM now() - started_at)::float8 AS seconds
 FROM projector.work WHERE heartbeat_at > now() - interval '10 seconds'"""
 
 
 class WorkStatus(Struct, frozen=True):
-    """A rebuild, rollback or verify under way; ``seconds`` since it began."""
+    """A rebuild, rollback or verify that is running; ``seconds`` since its start."""
 
     name: str
     phase: str
@@ -35,7 +31,7 @@ class WorkStatus(Struct, frozen=True):
 
 
 class ProjectorStatus(Struct, frozen=True):
-    """``heartbeat_age`` in seconds; ``halted``: the reason why it does not go on."""
+    """``heartbeat_age`` in seconds; ``halted``: the reason why it has stopped."""
 
     id: str
     role: str
@@ -44,7 +40,7 @@ class ProjectorStatus(Struct, frozen=True):
 
 
 class ReadModelStatus(Struct, frozen=True):
-    """Projectors are those that were heard of in the last ten seconds."""
+    """``projectors``: those with a heartbeat in the last ten seconds."""
 
     position: int
     epoch: int

@@ -1,4 +1,4 @@
-"""What may be asked of the write side, in the imperative."""
+"""The commands of the write side, in the imperative."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from write_side.domain.identity import BASE_LANGUAGE, Actor, Scope, new_id
 
 
 class Command(Struct, frozen=True, kw_only=True):
-    """``command_key`` makes sending a command again harmless; ``digest`` is of its request."""
+    """``command_key`` makes it safe to send a command again; ``digest`` is of its request."""
 
     actor: Actor
     request_id: str | None = None
@@ -22,97 +22,106 @@ class Command(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """What the log remembers the command by."""
+        """The key under which the log records the command."""
         return self.command_key
 
 
-def _sending() -> bytes:
-    """What tells one sending from another, where both have the same key."""
-    return new_id().encode()
-
-
-class CreateWorkspace(Command, frozen=True, kw_only=True):
+class WorkspaceCommand(Command, frozen=True, kw_only=True):
     workspace: str
+
+
+class ScopedCommand(Command, frozen=True, kw_only=True):
+    scope: Scope
+
+
+class EntryCommand(ScopedCommand, frozen=True, kw_only=True):
+    """A command that changes an existing entry."""
+
+    entry_id: str
+
+
+class ImportCommand(ScopedCommand, frozen=True, kw_only=True):
+    """A command that is carried out once per import id, even if it is sent with other content.
+
+    Its handler finds the earlier outcome: command keys are shared by all workspaces, and one
+    workspace must not see the imports of another. ``digest`` is unique, which tells an append whose
+    acknowledgement was lost from one by another request.
+    """
+
+    import_id: str
+    digest: bytes = msgspec.field(default_factory=lambda: new_id().encode())
+
+
+class CreateWorkspace(WorkspaceCommand, frozen=True, kw_only=True):
     name: str
     plan: Plan = Plan()
 
 
-class RenameWorkspace(Command, frozen=True, kw_only=True):
-    workspace: str
+class RenameWorkspace(WorkspaceCommand, frozen=True, kw_only=True):
     name: str
 
 
-class ChangePlan(Command, frozen=True, kw_only=True):
-    workspace: str
+class ChangePlan(WorkspaceCommand, frozen=True, kw_only=True):
     plan: Plan
 
 
-class AddEnvironment(Command, frozen=True, kw_only=True):
-    scope: Scope
+class AddEnvironment(ScopedCommand, frozen=True, kw_only=True):
+    """Adds the environment of the scope to its workspace."""
 
 
-class IssueKey(Command, frozen=True, kw_only=True):
-    """``secret_hash``: hex sha256 of the secret, which is for its owner alone."""
+class IssueKey(WorkspaceCommand, frozen=True, kw_only=True):
+    """``secret_hash``: hex sha256 of the secret; the secret itself is never stored."""
 
-    workspace: str
     name: str
     permissions: tuple[str, ...]
     secret_hash: str
 
 
-class PermitKey(Command, frozen=True, kw_only=True):
-    workspace: str
+class PermitKey(WorkspaceCommand, frozen=True, kw_only=True):
     name: str
     permissions: tuple[str, ...]
 
 
-class RevokeKey(Command, frozen=True, kw_only=True):
-    workspace: str
+class RevokeKey(WorkspaceCommand, frozen=True, kw_only=True):
     name: str
 
 
-class CreateContentType(Command, frozen=True, kw_only=True):
-    scope: Scope
+class CreateContentType(ScopedCommand, frozen=True, kw_only=True):
     slug: str
     name: str
     fields: tuple[Field, ...]
     stages: tuple[Stage, ...] = ()
 
 
-class ReviseContentType(Command, frozen=True, kw_only=True):
-    """The whole definition as it shall be. A field keeps its slug and type for life."""
+class ReviseContentType(ScopedCommand, frozen=True, kw_only=True):
+    """The complete new definition. The slug and type of a field never change."""
 
-    scope: Scope
     slug: str
     name: str
     fields: tuple[Field, ...]
     stages: tuple[Stage, ...] = ()
 
 
-class RemoveContentType(Command, frozen=True, kw_only=True):
-    scope: Scope
+class RemoveContentType(ScopedCommand, frozen=True, kw_only=True):
     slug: str
 
 
-class PutMedia(Command, frozen=True, kw_only=True):
-    """Adds a file to the workspace's media library, or changes what is known of it."""
+class PutMedia(WorkspaceCommand, frozen=True, kw_only=True):
+    """Adds a file to the workspace's media library, or changes its URL, name or type."""
 
-    workspace: str
     media_id: str
     url: str
     name: str
     content_type: str
 
 
-class RemoveMedia(Command, frozen=True, kw_only=True):
-    workspace: str
+class RemoveMedia(WorkspaceCommand, frozen=True, kw_only=True):
     media_id: str
 
 
-class CreateEntry(Command, frozen=True, kw_only=True):
+class CreateEntry(ScopedCommand, frozen=True, kw_only=True):
     """``fields``: values by field slug, minified JSON (``domain.text.minified``)."""
 
-    scope: Scope
     content_type_slug: str
     title: str
     slug: str | None = None
@@ -124,11 +133,9 @@ class CreateEntry(Command, frozen=True, kw_only=True):
     entry_id: str | None = None
 
 
-class UpdateEntry(Command, frozen=True, kw_only=True):
-    """Changes what is given and nothing else. Any status may follow any other."""
+class UpdateEntry(EntryCommand, frozen=True, kw_only=True):
+    """Changes only the given values. Any status may follow any other."""
 
-    scope: Scope
-    entry_id: str
     title: str | UnsetType = UNSET
     slug: str | UnsetType = UNSET
     status: Status | UnsetType = UNSET
@@ -138,41 +145,33 @@ class UpdateEntry(Command, frozen=True, kw_only=True):
     expected_version: int | None = None
 
 
-class TranslateEntry(Command, frozen=True, kw_only=True):
-    """Texts of an entry in one locale; None leaves the title, "" takes a text back."""
+class TranslateEntry(EntryCommand, frozen=True, kw_only=True):
+    """Texts of an entry in one locale. None keeps the title, "" removes a text."""
 
-    scope: Scope
-    entry_id: str
     locale: str
     title: str | None = None
     fields: dict[str, Raw] = {}
 
 
-class ChangeStatus(Command, frozen=True, kw_only=True):
-    scope: Scope
-    entry_id: str
+class ChangeStatus(EntryCommand, frozen=True, kw_only=True):
     status: Status
 
 
-class MoveToStage(Command, frozen=True, kw_only=True):
-    scope: Scope
-    entry_id: str
+class MoveToStage(EntryCommand, frozen=True, kw_only=True):
     stage_id: str
 
 
-class DeleteEntry(Command, frozen=True, kw_only=True):
-    scope: Scope
-    entry_id: str
+class DeleteEntry(EntryCommand, frozen=True, kw_only=True):
     expected_version: int | None = None
 
 
-class ImportEntries(Command, frozen=True, kw_only=True):
-    """New and changed entries of one type as one unit: all of them or none, and once for an import
-    id. ``rows`` and what follows are recorded as they are; ``by`` is who asked for it."""
+class ImportEntries(ImportCommand, frozen=True, kw_only=True):
+    """Creates and updates entries of one type: all of them or none.
 
-    scope: Scope
+    ``rows`` and the counts are recorded unchanged; ``by`` is the user who requested the import.
+    """
+
     content_type_slug: str
-    import_id: str
     file_name: str
     entries: Sequence[CreateEntry | UpdateEntry]
     language: str = BASE_LANGUAGE
@@ -181,28 +180,23 @@ class ImportEntries(Command, frozen=True, kw_only=True):
     unchanged: int = 0
     skipped: int = 0
     failed: int = 0
-    digest: bytes = msgspec.field(default_factory=_sending)
 
     @property
     def key(self) -> str:
         return f"import/{self.import_id}"
 
 
-class RevertImport(Command, frozen=True, kw_only=True):
-    """Deletes what an import made and takes back what it changed, where it is unchanged since."""
-
-    scope: Scope
-    import_id: str
-    digest: bytes = msgspec.field(default_factory=_sending)
+class RevertImport(ImportCommand, frozen=True, kw_only=True):
+    """Deletes the entries an import created and restores those it updated, unless they have changed
+    since."""
 
     @property
     def key(self) -> str:
         return f"revert/{self.import_id}"
 
 
-class SaveImportMapping(Command, frozen=True, kw_only=True):
-    """How the columns of files are mapped for a content type, to be proposed from now on."""
+class SaveImportMapping(ScopedCommand, frozen=True, kw_only=True):
+    """The column mapping to propose for the next file of a content type."""
 
-    scope: Scope
     content_type_slug: str
     columns: tuple[MappedColumn, ...]

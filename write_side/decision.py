@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypedDict
 
 from msgspec import Struct
 
+from write_side.commands import Command
 from write_side.domain.content_type import ContentType
+from write_side.domain.identity import Actor, Scope
+from write_side.domain.refusals import Refused
 from write_side.store.append import Appended, EntryClaim, TypeCheck, Use
+from write_side.store.conflicts import Conflict
 from write_side.store.mapper import StreamEvent
+
+
+def _unexpected(conflict: Conflict) -> Refused:
+    raise conflict
 
 
 class Decision(Struct, frozen=True, kw_only=True):
     """No events: the command changes nothing, and nothing is appended.
 
-    ``content_type`` is the one that the events were decided under, where there is one.
-    ``recorded``: where the log has it already; it is answered from there, and nothing is appended.
-    ``apart``: it is large, and must not keep the other appends of this process waiting.
+    ``content_type`` is the one that the events were decided under, if there is one.
+    ``refusal`` says what a conflict found by the append means for this command.
+    ``recorded``: where the log already has the events of this command.
+    ``apart``: the append is large, and goes over a connection of its own (ADR 16).
     """
 
     events: Sequence[StreamEvent] = ()
@@ -26,9 +35,37 @@ class Decision(Struct, frozen=True, kw_only=True):
     type_checks: Sequence[TypeCheck] = ()
     uses: Sequence[Use] = ()
     changes: dict[str, Any] | None = None
+    refusal: Callable[[Conflict], Refused] = _unexpected
     content_type: ContentType | None = None
     recorded: Appended | None = None
     apart: bool = False
+
+
+class Header(TypedDict):
+    """The fields that every event has."""
+
+    workspace: str
+    actor: Actor
+    at: datetime
+    request_id: str | None
+
+
+class ScopedHeader(Header):
+    environment: str
+
+
+def header(command: Command, workspace: str, after: datetime | None = None) -> Header:
+    """``after``: the time of the last event of the stream."""
+    return {
+        "workspace": workspace,
+        "actor": command.actor,
+        "at": now(after),
+        "request_id": command.request_id,
+    }
+
+
+def scoped_header(command: Command, scope: Scope, after: datetime | None = None) -> ScopedHeader:
+    return {**header(command, scope.workspace, after), "environment": scope.environment}
 
 
 def now(not_before: datetime | None = None) -> datetime:

@@ -18,7 +18,7 @@ from write_side.domain.history import Change, change
 from write_side.domain.identity import Scope, content_type_stream, entry_stream, is_id
 from write_side.domain.refusals import UnknownContentType, UnknownEntry
 from write_side.repository import Repository
-from write_side.store.streams import LAST, Wanted, pages
+from write_side.store.streams import LAST, StreamSlice, pages
 
 MAX_LIMIT = 100
 BYTES = 32 * 1024 * 1024
@@ -62,9 +62,9 @@ async def histories(
     then replaced. Raises StoreUnavailable, and what the allowance raises.
     """
     windows = [_Window(one.limit, BYTES // len(asked)) for one in asked]
-    wanted = [Wanted(_stream(one), before=_or_last(one.before)) for one in asked]
+    wanted = [StreamSlice(_stream(one), before=_or_last(one.before)) for one in asked]
     begun, recorder = None, repository.recorder
-    async for page in pages(recorder, wanted, recorder.looking_back):
+    async for page in pages(recorder, wanted, recorder.long_reads):
         for index, row in page:
             if index != begun:
                 allowance.begins()
@@ -154,7 +154,7 @@ async def _folded(
     allowance.begins()
     state: T | None = None
     recorder = repository.recorder
-    async for page in pages(recorder, [Wanted(stream)], recorder.looking_back):
+    async for page in pages(recorder, [StreamSlice(stream)], recorder.long_reads):
         for _, row in page:
             allowance.folded()
             event = repository.mapper.decode(row["topic"], row["state"])

@@ -1,14 +1,16 @@
-"""Loads aggregates by folding their streams, and answers what claims know.
+"""Loads aggregates by folding their streams, and looks up claims.
 
-Content types are cached: a decision made on an old one cannot be appended, since the append
-checks the type's version, and a refusal is never given on a cached one (``dispatch.py``).
+Content types are cached. A decision made under an old one cannot be appended, because the append
+checks its version; and a refusal is never based on a cached one (``dispatch.py``).
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from eventsourcing.persistence import StoredEvent
 
@@ -35,6 +37,7 @@ from write_side.domain.identity import (
     workspace_stream,
 )
 from write_side.domain.refusals import UnknownContentType, UnknownEntry, UnknownWorkspace
+from write_side.domain.slugs import slug_hash
 from write_side.domain.workspace import (
     Key,
     Media,
@@ -43,15 +46,17 @@ from write_side.domain.workspace import (
     evolve_media,
     evolve_workspace,
 )
-from write_side.precedence import Precedence
+from write_side.postgres.statements import statement
 from write_side.slices import in_slices
-from write_side.store.append import Appended, slug_hash
+from write_side.store.append import Appended
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import Recorder
-from write_side.store.streams import Wanted, pages
-from write_side.turns import Turns
+from write_side.store.streams import StreamSlice, pages
 
 CACHED_TYPES = 10_000
+_TYPES_OF_ENTRIES = statement("write_side", "types_of_entries")
+_ENTRIES_BY_SLUG = statement("write_side", "entries_by_slug")
+_ENTRIES_BY_SLUG_IN_ANY_LANGUAGE = statement("write_side", "entries_by_slug_in_any_language")
 T = TypeVar("T")
 
 _TYPE = """
@@ -60,34 +65,16 @@ WHERE (workspace, environment, slug) = ($1, $2, $3)"""
 _TYPES = """
 SELECT id::text FROM write_side.content_type_claim
 WHERE (workspace, environment) = ($1, $2) ORDER BY slug"""
-_ENTRY_TYPES = """
-SELECT e.id::text, t.slug FROM write_side.entry_claim e
-JOIN write_side.content_type_claim t ON t.id = e.content_type_id
-WHERE e.id = ANY ($3::uuid[]) AND (e.workspace, e.environment) = ($1, $2)"""
-_ENTRIES_BY_SLUG = """
-SELECT e.slug_hash, e.id::text, t.slug FROM write_side.entry_claim e
-JOIN write_side.content_type_claim t ON t.id = e.content_type_id
-WHERE (e.workspace, e.environment) = ($1, $2)
-  AND e.content_type_id IN (
-      SELECT id FROM write_side.content_type_claim
-      WHERE (workspace, environment) = ($1, $2) AND ($3::text[] = '{}' OR slug = ANY ($3)))
-  AND e.language = $4 AND e.slug_hash = ANY ($5)"""
-_ENTRIES_BY_SLUG_IN_ANY = """
-SELECT e.slug_hash, e.id::text, t.slug FROM write_side.entry_claim e
-JOIN write_side.content_type_claim t ON t.id = e.content_type_id
-WHERE (e.workspace, e.environment) = ($1, $2)
-  AND e.content_type_id IN (
-      SELECT id FROM write_side.content_type_claim
-      WHERE (workspace, environment) = ($1, $2) AND ($3::text[] = '{}' OR slug = ANY ($3)))
-  AND e.slug_hash = ANY ($4)"""
 _KEY = """
 SELECT id FROM write_side.key_claim WHERE workspace = $1 AND name = $2 AND NOT revoked"""
-_BEGINNING = """
+_EVENT = """
 SELECT notification_id, topic, state FROM write_side.event
-WHERE originator_id = $1 AND originator_version = 1"""
-_REVERT = """
-SELECT notification_id, topic, state FROM write_side.event
-WHERE originator_id = $1 AND originator_version = 2"""
+WHERE (originator_id, originator_version) = ($1, $2)"""
+# The conditions are those of the index event_media.
+_MEDIA = """
+SELECT topic, state FROM write_side.event
+WHERE originator_id LIKE 'media/%' AND split_part(originator_id, '/', 2) = $1
+ORDER BY notification_id"""
 _KEYS = "SELECT id FROM write_side.key_claim WHERE workspace = $1 AND NOT revoked ORDER BY name"
 
 
@@ -96,15 +83,13 @@ class Repository:
         self.recorder = recorder
         self.mapper = mapper
         self._types: OrderedDict[tuple[Scope, str], ContentType] = OrderedDict()
-        self.served_from_cache = 0
-        self.turns = Turns()
-        self.precedence = Precedence(recorder)
+        self.import_priority = asyncio.Semaphore(1)
+        self.turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def content_type(self, scope: Scope, slug: str) -> ContentType:
         """The content type of a slug; raises UnknownContentType."""
         cached = self._types.get((scope, slug))
         if cached is not None:
-            self.served_from_cache += 1
             self._types.move_to_end((scope, slug))
             return cached
         content_type = await self.fresh_content_type(scope, slug)
@@ -114,8 +99,8 @@ class Repository:
         return content_type
 
     async def fresh_content_type(self, scope: Scope, slug: str) -> ContentType:
-        """The content type as the log has it now, for who is about to change it: what was cached
-        is forgotten. Raises UnknownContentType."""
+        """The content type as the log has it now, and remove it from the cache. Raises
+        UnknownContentType."""
         self.forget(scope, slug)
         if not is_slug(slug):
             raise UnknownContentType
@@ -125,7 +110,7 @@ class Repository:
         return await self.content_type_by_id(rows[0]["id"])
 
     def forget(self, scope: Scope, slug: str) -> None:
-        """Load the content type anew when it is asked for next."""
+        """Remove the content type from the cache."""
         self._types.pop((scope, slug), None)
 
     async def content_type_by_id(self, content_type_id: str) -> ContentType:
@@ -149,9 +134,9 @@ class Repository:
         return found[entry_id]
 
     async def entries(self, scope: Scope, entry_ids: Iterable[str]) -> dict[str, Entry]:
-        """Those of the ids that are living entries of the scope, at once."""
+        """Those of the ids that are living entries of the scope."""
         found: dict[str, Entry] = {}
-        async for entry, _ in self.lives(entry_ids):
+        async for entry, _ in self.entry_states(entry_ids):
             found[entry.id] = entry
         return {
             entry_id: entry
@@ -159,15 +144,17 @@ class Repository:
             if not entry.deleted and _place(entry) == scope
         }
 
-    async def lives(self, entry_ids: Iterable[str]) -> AsyncIterator[tuple[Entry, EntryEvent]]:
-        """Each entry after each of its events, one entry after another, of whatever scope.
+    async def entry_states(
+        self, entry_ids: Iterable[str]
+    ) -> AsyncIterator[tuple[Entry, EntryEvent]]:
+        """Each entry after each of its events, one entry after another, of any scope.
 
-        A page of the log is held at a time: a history may be far larger than any entry.
+        Holds one page of the log at a time: a history may be far larger than an entry.
         """
         ids = list(dict.fromkeys(entry_ids))
         entry: Entry | None = None
         of = -1
-        async for page in pages(self.recorder, [Wanted(entry_stream(each)) for each in ids]):
+        async for page in pages(self.recorder, [StreamSlice(entry_stream(each)) for each in ids]):
             async for index, row in in_slices(page):
                 event: Any = self.mapper.decode(row["topic"], row["state"])
                 entry = entries.evolve(entry if index == of else None, event)
@@ -185,7 +172,7 @@ class Repository:
         return _folded(evolve_workspace, await self._stream(workspace_stream(slug)))
 
     async def workspaces(self, slugs: Iterable[str]) -> list[Workspace]:
-        """Those of the slugs that are workspaces, at once."""
+        """Those of the slugs that are workspaces."""
         streams = await self.recorder.select_streams(map(workspace_stream, slugs))
         folded = (
             _folded(evolve_workspace, map(self._decoded, events)) for events in streams.values()
@@ -207,8 +194,16 @@ class Repository:
         return _folded(evolve_key, await self._stream(key_stream(key_id)))
 
     async def find_media(self, workspace: str, media_id: str) -> Media | None:
-        """The file, removed ones too."""
+        """The file, even if it has been removed."""
         return _folded(evolve_media, await self._stream(media_stream(workspace, media_id)))
+
+    async def media(self, workspace: str) -> list[Media]:
+        """The files of a workspace's library, by id."""
+        files: dict[str, Media] = {}
+        for row in await self.recorder.fetch(_MEDIA, workspace):
+            event: Any = self.mapper.decode(row["topic"], row["state"])
+            files[event.media_id] = evolve_media(files.get(event.media_id), event)
+        return [files[media_id] for media_id in sorted(files) if not files[media_id].removed]
 
     async def known_media(self, workspace: str, media_ids: Iterable[str]) -> set[str]:
         """Those of the ids that are files of the library."""
@@ -221,20 +216,20 @@ class Repository:
         }
 
     async def types_of_entries(self, scope: Scope, entry_ids: Iterable[str]) -> dict[str, str]:
-        """Entry id → slug of its type, for those of the ids that are living entries."""
+        """Entry id → slug of its type, for the ids of living entries."""
         ids = [entry_id for entry_id in entry_ids if is_id(entry_id)]
-        rows = await self.recorder.fetch(_ENTRY_TYPES, scope.workspace, scope.environment, ids)
+        rows = await self.recorder.fetch(_TYPES_OF_ENTRIES, scope.workspace, scope.environment, ids)
         return {row["id"]: row["slug"] for row in rows}
 
     async def entries_by_slug(
         self, scope: Scope, types: Sequence[str], language: str | None, slugs: Iterable[str]
     ) -> dict[str, list[tuple[str, str]]]:
-        """Slug → (entry id, slug of its type) of those that have it; no types: any type, no
+        """Slug → (entry id, slug of its type) of the entries that have it. No types: any type. No
         language: any language."""
         hashes = {slug_hash(slug): slug for slug in slugs}
         place = (scope.workspace, scope.environment, list(types))
         if language is None:
-            rows = await self.recorder.fetch(_ENTRIES_BY_SLUG_IN_ANY, *place, list(hashes))
+            rows = await self.recorder.fetch(_ENTRIES_BY_SLUG_IN_ANY_LANGUAGE, *place, list(hashes))
         else:
             rows = await self.recorder.fetch(_ENTRIES_BY_SLUG, *place, language, list(hashes))
         found: dict[str, list[tuple[str, str]]] = {}
@@ -243,8 +238,8 @@ class Repository:
         return found
 
     async def find_import(self, import_id: str) -> tuple[ImportRecorded, Appended] | None:
-        """What was recorded of an import, and where its events stand in the log."""
-        rows = await self.recorder.fetch(_BEGINNING, import_stream(import_id))
+        """The record of an import, and the place of its events in the log."""
+        rows = await self.recorder.fetch(_EVENT, import_stream(import_id), 1)
         if not rows:
             return None
         recorded = self.mapper.decode(rows[0]["topic"], rows[0]["state"])
@@ -253,8 +248,8 @@ class Repository:
         return recorded, Appended(rows[0]["notification_id"], size, replayed=True)
 
     async def find_revert(self, import_id: str) -> tuple[ImportReverted, Appended] | None:
-        """What was recorded of an import's revert, and where its events stand in the log."""
-        rows = await self.recorder.fetch(_REVERT, import_stream(import_id))
+        """The record of a revert, and the place of its events in the log."""
+        rows = await self.recorder.fetch(_EVENT, import_stream(import_id), 2)
         if not rows:
             return None
         reverted = self.mapper.decode(rows[0]["topic"], rows[0]["state"])
@@ -263,7 +258,7 @@ class Repository:
         return reverted, Appended(rows[0]["notification_id"], size, replayed=True)
 
     async def import_mapping(self, content_type_id: str) -> tuple[int, ImportMappingSaved | None]:
-        """How columns are mapped for a content type since when last saved, and how often it was."""
+        """The saved column mapping of a content type and its version, 0 if there is none."""
         stream = import_mapping_stream(content_type_id)
         stored = await self.recorder.select_events(stream, desc=True, limit=1)
         if not stored:

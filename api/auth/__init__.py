@@ -1,1 +1,1 @@
-"""API keys, and who a request comes from."""
+"""API keys and their callers."""

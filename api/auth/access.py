@@ -1,10 +1,9 @@
-"""Who calls: every key is known in memory, and no answer rests on what is a second old.
+"""Authenticates callers from keys in memory that are never more than a second out of date.
 
-A look at the store brings what is known up to date. The store's notifications cause one, so does
-half a second without any. A request looks for itself where the last look is a second old, where it
-is known to be outdated, and before it is refused: a key that was issued a moment ago is good. So
-a key that is missing, empty, unknown or revoked costs the same look, which one takes for all who
-wait, and never more than fifty a second.
+A look at the store updates the keys. It happens on each notification of the store, and every half
+a second. A request waits for a look if the last one is a second old, if a notification came since,
+and before it is refused: a key that was just issued is valid. So a missing, empty, unknown or
+revoked key costs the same look. Requests share looks, at most fifty a second.
 """
 
 from __future__ import annotations
@@ -14,44 +13,43 @@ import contextlib
 import hashlib
 import time
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeAlias
+from typing import Any
 
 import asyncpg
 import structlog
 
-from api.auth.key_loader import PATIENCE, KeyClaims
+from api.auth.key_loader import PATIENCE, KeyLoader
 from api.auth.keys import Caller
+from write_side.postgres.connection import Connection
 from write_side.repository import Repository
 from write_side.store.conflicts import StoreUnavailable, passes
 
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
-
 CHANNEL = "contentlog_access"
-TRUSTED = 1.0
-"""Seconds for which what a look has found is true enough."""
+VALID = 1.0
+"""Seconds for which a look is valid."""
 POLL = 0.5
 PACE = 0.02
-"""Seconds between the beginnings of two looks."""
+"""Seconds between the starts of two looks."""
 RETRY = 0.2
 _log = structlog.get_logger("api.access")
 
 
 class Access:
-    """While the store is away, what is known goes on being trusted: no key can be revoked."""
+    """While the store is away, known keys stay valid: none can be revoked meanwhile."""
 
     def __init__(self, url: str, repository: Repository) -> None:
         self._url = url
         self._recorder = repository.recorder
-        self._claims = KeyClaims(self._fetch, repository)
+        self._loader = KeyLoader(self._fetch, repository)
         self._listening: Connection | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._next: asyncio.Task[None] | None = None
         self._turn = asyncio.Lock()
         self._woken = asyncio.Event()
         self._away = False
-        # Moments of our own clock: when the last look began, the last that succeeded, and when
-        # the store last said that something has changed.
-        self._began = self._looked = self._told = float("-inf")
+        # By the monotonic clock: the start of the last look, of the last successful one, and the
+        # last notification.
+        self._began = self._looked = self._notified = float("-inf")
 
     async def __aenter__(self) -> Access:
         """Loads all keys. Raises StoreUnavailable."""
@@ -67,49 +65,48 @@ class Access:
         await asyncio.gather(*ending, return_exceptions=True)
 
     async def caller(self, secret: str) -> Caller | None:
-        """Whose key it is; None for one that is missing, unknown or revoked.
+        """None for a secret that is missing, unknown or revoked.
 
-        Raises StoreUnavailable for one that is not known while the store is away.
+        Raises StoreUnavailable for an unknown one while the store is away.
         """
         digest = _digest(secret)
 
-        def held() -> Caller | None:
-            caller = self._claims.keys.caller(digest)
+        def known() -> Caller | None:
+            caller = self._loader.keys.caller(digest)
             return caller if secret else None
 
-        found = await self._found(held)
+        found = await self._up_to_date(known)
         if secret and found is None and self._away:
-            # It may have been issued a moment ago: the store will tell when it is back.
+            # It may be a new key.
             raise StoreUnavailable("keys cannot be looked for")
         return found
 
     async def caller_of_key(self, key_id: str) -> Caller | None:
-        """The same for a key that somebody has signed in with."""
-        found = await self._found(lambda: self._claims.keys.caller_of_key(key_id))
+        """The same for the key of a dashboard session."""
+        found = await self._up_to_date(lambda: self._loader.keys.caller_of_key(key_id))
         if found is None and self._away:
             raise StoreUnavailable("keys cannot be looked for")
         return found
 
-    async def _found(self, known: Callable[[], Caller | None]) -> Caller | None:
-        """What is known as of now, and nothing of what is not without a look of its own."""
-        came = time.monotonic()
-        await self._looked_since(max(came - TRUSTED, self._told))
+    async def _up_to_date(self, known: Callable[[], Caller | None]) -> Caller | None:
+        arrived = time.monotonic()
+        await self._looked_since(max(arrived - VALID, self._notified))
         found = known()
         if found is None:
-            await self._looked_since(came)
+            await self._looked_since(arrived)
             found = known()
         return found
 
-    def known(self, secret: str) -> Caller | None:
-        """Whose key it is as far as is known, for what is shown and refuses nobody."""
-        return self._claims.keys.caller(_digest(secret)) if secret else None
+    def cached_caller(self, secret: str) -> Caller | None:
+        """The caller as far as this process knows, without a look: refuse no request by it."""
+        return self._loader.keys.caller(_digest(secret)) if secret else None
 
     async def _looked_since(self, moment: float) -> None:
         if self._looked < moment and not self._away:
             await self._look()
 
     def _look(self) -> Awaitable[None]:
-        """One that begins from now on. Whoever waits may give up; the others wait on."""
+        """A look that has not started yet. It goes on when one of those that wait is cancelled."""
         if self._next is None:
             self._next = self._start(self._take_turn(), "access look")
         return asyncio.shield(self._next)
@@ -117,7 +114,7 @@ class Access:
     async def _take_turn(self) -> None:
         async with self._turn:
             await asyncio.sleep(max(0.0, self._began + PACE - time.monotonic()))
-            # Whoever comes from now on has come too late for this one.
+            # Requests from now on need the next look.
             self._next = None
             try:
                 await self._refresh()
@@ -128,11 +125,11 @@ class Access:
 
     async def _refresh(self) -> None:
         self._began = began = time.monotonic()
-        await self._claims.refresh()
+        await self._loader.refresh()
         self._looked, self._away = began, False
 
     async def _fetch(self, statement: str, *parameters: Any) -> list[asyncpg.Record]:
-        """Over a connection that no request can occupy; through the pool where there is none."""
+        """Over the listening connection, which no request uses, or else through the pool."""
         connection = self._listening
         if connection is not None:
             try:
@@ -157,26 +154,26 @@ class Access:
                 _log.error("keys cannot be loaded", exc_info=error)
 
     async def _listen_for_ever(self) -> None:
-        told = False
+        logged = False
         while True:
             try:
                 await self._listen()
-                told = False
+                logged = False
             except Exception as error:
-                if not told:
+                if not logged:
                     _log.warning("the event store cannot be listened to", fault=repr(error))
-                told = True
+                logged = True
             await asyncio.sleep(RETRY)
 
     async def _listen(self) -> None:
-        """Until the connection ends."""
+        """Returns when the connection ends."""
         connection = await asyncpg.connect(self._url, timeout=5, command_timeout=5)
         try:
             ended = asyncio.Event()
             connection.add_termination_listener(lambda *_: ended.set())
             await connection.add_listener(CHANNEL, self._hear)
             self._listening = connection
-            # Of what was said before we listened.
+            # There may have been notifications before.
             self._hear()
             await ended.wait()
         finally:
@@ -184,7 +181,7 @@ class Access:
             connection.terminate()
 
     def _hear(self, *_notification: object) -> None:
-        self._told = time.monotonic()
+        self._notified = time.monotonic()
         self._woken.set()
 
     def _start(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:

@@ -1,8 +1,8 @@
-"""What the event store says of keys: all of them once, and from then on what has changed.
+"""Loads keys from the event store: all of them once, then the changed ones.
 
-Read from the claims, not from the read model: a halted projector or a rollback never keeps a
-revoked key alive. Every change of a key, a plan or an environment raises the store's access
-version, and is in the log; so what is behind a version that moved is found among the events since.
+They are read from the claims, not from the read model: no halted projector and no rollback keeps a
+revoked key alive. Every change of a key, a plan or an environment increments the store's access
+version and is in the log, so changes are found among the events since the last version.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from write_side.repository import Repository
 Fetch = Callable[..., Awaitable[list[asyncpg.Record]]]
 
 AT_ONCE = 1_000
-"""Rows read and taken in before others have their turn."""
+"""Rows read at once, so that other tasks are not delayed."""
 FAR = 100_000
-"""Events; with more of them since, all keys are read instead."""
+"""With more events than this since the last look, all keys are read instead."""
 PATIENCE = 2.0
-"""Seconds until the store counts as out of reach."""
+"""Seconds until the store counts as unreachable."""
 _MARK = """
 SELECT version, position, pg_postmaster_start_time() AS since
 FROM write_side.access, write_side.head"""
@@ -36,8 +36,8 @@ WHERE NOT revoked AND id > $1 ORDER BY id LIMIT $2"""
 _SOME = """
 SELECT id, workspace, name, secret_hash, permissions, revoked FROM write_side.key_claim
 WHERE id = ANY ($1)"""
-# By the streams' names: a version of an event that nobody has heard of yet counts too. A name is
-# the only thing of a workspace that says nothing of access, and raises no version.
+# By the names of streams, to include event types of newer versions. A workspace's name has no
+# effect on access, and renaming does not increment the version.
 _CHANGED = """
 SELECT originator_id AS stream, count(*) AS events FROM write_side.event
 WHERE notification_id > $1 AND notification_id <= $2
@@ -47,15 +47,15 @@ GROUP BY originator_id"""
 
 
 class Mark(Struct, frozen=True):
-    """How far the store was: as of one moment, on one life of its server."""
+    """The state of the store at one time; ``since``: the start of its server."""
 
     version: int
     position: int
     since: datetime
 
 
-class KeyClaims:
-    """Keeps ``keys`` as the store has them. ``fetch`` is given a statement and its parameters."""
+class KeyLoader:
+    """Keeps ``keys`` up to date. ``fetch`` takes a statement and its parameters."""
 
     def __init__(self, fetch: Fetch, repository: Repository) -> None:
         self._fetch = fetch
@@ -64,52 +64,52 @@ class KeyClaims:
         self.keys = Keys()
 
     async def refresh(self) -> None:
-        """Afterwards ``keys`` are no older than the call. Raises what ``fetch`` raises."""
+        """Brings ``keys`` up to date with every change before. Raises what ``fetch`` raises."""
         [row] = await self._fetch(_MARK)
         mark, known = Mark(**row), self._mark
-        if known is None or not await self._followed(known, mark):
+        if known is None or not await self._apply_changes(known, mark):
             self.keys = await self._all()
         self._mark = mark
 
-    async def _followed(self, known: Mark, mark: Mark) -> bool:
-        """Takes in what has changed, where the log can tell: not where it may have lost something,
-        in a restore or a failover, and not where claims were changed without it, in a repair."""
+    async def _apply_changes(self, known: Mark, mark: Mark) -> bool:
+        """Applies the changes since ``known``. False where the log may not have all of them: after
+        a restore or a failover, or a repair that changed claims without events."""
         events = mark.position - known.position
         if mark.since != known.since or mark.version < known.version or not 0 <= events <= FAR:
             return False
         if mark.version == known.version:
             return True
         changed = await self._fetch(_CHANGED, known.position, mark.position)
-        await self._take_changes([row["stream"] for row in changed])
-        accounted: int = sum(row["events"] for row in changed)
-        return accounted == mark.version - known.version
+        await self._reload([row["stream"] for row in changed])
+        found: int = sum(row["events"] for row in changed)
+        return found == mark.version - known.version
 
     async def _all(self) -> Keys:
         keys, last = Keys(), ""
         while rows := await self._fetch(_LIVE, last, AT_ONCE):
-            await self._take(keys, rows)
+            await self._put(keys, rows)
             last = rows[-1]["id"]
         return keys
 
-    async def _take_changes(self, streams: Iterable[str]) -> None:
+    async def _reload(self, streams: Iterable[str]) -> None:
         names: dict[str, list[str]] = {"workspace": [], "key": []}
         for stream in streams:
             kind, _, name = stream.partition("/")
             names[kind].append(name)
-        await self._take_workspaces(self.keys, names["workspace"])
+        await self._load_workspaces(self.keys, names["workspace"])
         for ids in _chunks(names["key"]):
-            await self._take(self.keys, await self._fetch(_SOME, ids))
+            await self._put(self.keys, await self._fetch(_SOME, ids))
 
-    async def _take(self, keys: Keys, rows: Sequence[asyncpg.Record]) -> None:
+    async def _put(self, keys: Keys, rows: Sequence[asyncpg.Record]) -> None:
         new = {row["workspace"] for row in rows if not keys.has_workspace(row["workspace"])}
-        await self._take_workspaces(keys, new)
+        await self._load_workspaces(keys, new)
         for row in rows:
             if row["revoked"]:
                 keys.remove(row["id"])
             else:
                 keys.put(_held(row))
 
-    async def _take_workspaces(self, keys: Keys, slugs: Iterable[str]) -> None:
+    async def _load_workspaces(self, keys: Keys, slugs: Iterable[str]) -> None:
         for some in _chunks(slugs):
             async with asyncio.timeout(PATIENCE):
                 workspaces = await self._repository.workspaces(some)

@@ -1,4 +1,4 @@
-"""All live keys of the installation, and what their workspaces may do, in memory."""
+"""All live keys of the installation in memory, with the plans of their workspaces."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Caller(Struct, frozen=True):
 
 
 def secret_of(headers: Mapping[str, str]) -> str:
-    """``Authorization: Bearer`` wins; ``X-API-Key`` serves where it is absent (readings)."""
+    """``Authorization: Bearer`` takes precedence over ``X-API-Key`` (readings.md)."""
     authorization = headers.get("Authorization")
     if authorization is None:
         return headers.get("X-API-Key", "")
@@ -33,7 +33,7 @@ def secret_of(headers: Mapping[str, str]) -> str:
 
 
 class HeldKey(Struct, frozen=True, gc=False):
-    """``digest``: the SHA-256 of its secret, in hexadecimal."""
+    """``digest``: the hexadecimal SHA-256 of its secret."""
 
     id: str
     name: str
@@ -42,8 +42,8 @@ class HeldKey(Struct, frozen=True, gc=False):
     permissions: frozenset[str]
 
 
-# What an unknown key is compared with, so that it costs what a known one does.
-NOBODY = HeldKey("", "", "", "0" * 64, frozenset())
+# Unknown keys are compared with this one, so that they take as long as known ones.
+NO_KEY = HeldKey("", "", "", "0" * 64, frozenset())
 
 
 class Keys:
@@ -56,8 +56,8 @@ class Keys:
         return len(self._by_digest)
 
     def caller(self, digest: str) -> Caller | None:
-        """Whose key has the digest; the comparison takes the same time wherever they differ."""
-        key = self._by_digest.get(digest, NOBODY)
+        """The caller whose key has the digest, compared in constant time."""
+        key = self._by_digest.get(digest, NO_KEY)
         if not hmac.compare_digest(key.digest, digest):
             return None
         workspace = self._workspaces[key.workspace]
@@ -77,7 +77,7 @@ class Keys:
         return slug in self._workspaces
 
     def put_workspace(self, workspace: Workspace) -> None:
-        """Before the first of its keys."""
+        """Call it before the first of its keys."""
         self._workspaces[workspace.slug] = workspace
 
     def put(self, key: HeldKey) -> None:
@@ -85,9 +85,9 @@ class Keys:
         self._digests[key.id] = key.digest
 
     def remove(self, key_id: str) -> None:
-        """A key that is revoked; its secret may be another one's by now."""
+        """Removes a revoked key; another key may have its secret by now."""
         digest = self._digests.pop(key_id, "")
-        if self._by_digest.get(digest, NOBODY).id == key_id:
+        if self._by_digest.get(digest, NO_KEY).id == key_id:
             del self._by_digest[digest]
 
 
@@ -97,5 +97,5 @@ def _permissions(names: tuple[str, ...]) -> frozenset[str]:
 
 
 def permissions(names: Sequence[str]) -> frozenset[str]:
-    """There are few of them: every key with the same ones shares them."""
+    """Keys with the same permissions share one set, to save memory."""
     return _permissions(tuple(names))

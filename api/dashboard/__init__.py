@@ -1,1 +1,1 @@
-"""The dashboard: pages for people, rendered here, working without JavaScript where they can."""
+"""The dashboard: HTML pages rendered on the server, usable without JavaScript where possible."""

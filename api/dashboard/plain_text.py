@@ -1,5 +1,5 @@
-"""Rich text as somebody reads it: without its markup, block by block. What comes out is text and is
-shown as text; nothing here makes markup safe."""
+"""Rich text without its markup. The result is text and must be escaped as text: this is not a
+sanitizer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _BLOCKS = re.compile(
     r"address|article|aside|blockquote|br|d[dlt]|div|fig(ure|caption)|footer|h[1-6r]|header|li|main"
     r"|[ou]l|p|pre|section|table|td|th|tr"
 )
-_UNREAD = frozenset(("script", "style", "template"))
+_HIDDEN = frozenset(("script", "style", "template"))
 _MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>")
 
 
@@ -19,7 +19,7 @@ def has_markup(text: str) -> bool:
 
 
 def plain(text: str) -> str:
-    """A line for each block. Text without markup stays as it is."""
+    """One line for each block element."""
     reader = _Reader()
     reader.feed(text)
     reader.close()
@@ -31,20 +31,20 @@ class _Reader(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.parts: list[str] = []
-        self._unread = 0
+        self._hidden = 0
 
     def handle_starttag(self, tag: str, attrs: object) -> None:  # noqa: ARG002
-        self._unread += tag in _UNREAD
+        self._hidden += tag in _HIDDEN
         self._break(tag)
         if tag == "li":
             self.parts.append("• ")
 
     def handle_endtag(self, tag: str) -> None:
-        self._unread -= tag in _UNREAD and self._unread > 0
+        self._hidden -= tag in _HIDDEN and self._hidden > 0
         self._break(tag)
 
     def handle_data(self, data: str) -> None:
-        if not self._unread:
+        if not self._hidden:
             self.parts.append(data.replace("\n", " "))
 
     def _break(self, tag: str) -> None:

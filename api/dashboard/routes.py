@@ -1,34 +1,97 @@
-"""The addresses of the dashboard."""
+"""The dashboard's addresses, and what its routes need of the application."""
 
 from __future__ import annotations
 
 from aiohttp import web
 
-from api.dashboard import entries, entry, files, imports, projections, signing_in
-from api.dashboard.pages import VIEW, action, no_page, page, see
-from api.dashboard.shell import start_of
-from api.dashboard.visit import ROOT, Visit
-from api.dashboard.wizard import routes as wizard
+from api.dashboard import entry_list, entry_page, sign_in
+from api.dashboard.dashboard_request import DashboardRequest
+from api.dashboard.layout import start_section
+from api.dashboard.page_handlers import (
+    EDIT,
+    OPERATE,
+    VIEW,
+    action,
+    page,
+    public,
+    redirect,
+    show,
+    stream,
+)
+from api.dashboard.security import ROOT
+from api.dashboard.session import SESSIONS, Sessions
+from api.dashboard.templates import static_file
+from api.dashboard.wizard import columns_step, preview_step, result_step, upload_step, wizard_steps
+from api.dashboard.wizard.wizard_steps import redirect_to, upload_form, upload_page
+from api.operations.status import STATUS
+from write_side.store.recorder import Recorder
+
+_IMPORT = f"{ROOT}/imports/{{id:[^/]+}}"
 
 
-def routes() -> list[web.RouteDef]:
+def add_dashboard(app: web.Application, recorder: Recorder) -> None:
+    """Sessions are read from the event store through the recorder."""
+    app[SESSIONS] = Sessions(recorder)
+    app[wizard_steps.RECEIVING] = wizard_steps.UploadSlots(8)
+    app[wizard_steps.WORKING] = wizard_steps.UploadSlots(4)
+    app.add_routes(_routes())
+
+
+def _routes() -> list[web.RouteDef]:
     return [
-        web.get(f"{ROOT}/static/{{file:[^/]+}}", files.file),
-        web.get(f"{ROOT}/sign-in", signing_in.ask),
-        web.post(f"{ROOT}/sign-in", signing_in.sign_in),
-        web.post(f"{ROOT}/sign-out", action("", signing_in.sign_out)),
+        web.get(f"{ROOT}/static/{{file:[^/]+}}", public(static_file)),
+        web.get(f"{ROOT}/sign-in", public(sign_in.show_form)),
+        web.post(f"{ROOT}/sign-in", public(sign_in.sign_in)),
+        web.post(f"{ROOT}/sign-out", action("", sign_in.sign_out)),
         web.get(ROOT, page("", _home)),
         web.get(f"{ROOT}/", page("", _home)),
-        web.get(f"{ROOT}/entries", page(VIEW, entries.table)),
-        web.get(f"{ROOT}/entries/export.{{kind:csv|xlsx}}", page(VIEW, entries.exported)),
-        web.get(f"{ROOT}/entries/{{id:[^/]+}}", page(VIEW, entry.page)),
-        web.get(f"{ROOT}/imports", page(VIEW, imports.table)),
-        *wizard.routes(),
-        web.get(f"{ROOT}/projections", page("", projections.page, active=False)),
-        # Last: whatever else is asked for here is answered with a page too.
-        web.route("*", f"{ROOT}/{{rest:.*}}", page("", no_page)),
+        web.get(f"{ROOT}/entries", page(VIEW, entry_list.show_entries)),
+        web.get(f"{ROOT}/entries/export.{{kind:csv|xlsx}}", page(VIEW, entry_list.export_entries)),
+        web.get(f"{ROOT}/entries/{{id:[^/]+}}", page(VIEW, entry_page.show_entry)),
+        *_import_routes(),
+        web.get(f"{ROOT}/projections", page("", _projections, active=False)),
+        # Last: every other address below ROOT is answered with an error page.
+        web.route("*", f"{ROOT}/{{rest:.*}}", page("", _not_found)),
     ]
 
 
-async def _home(visit: Visit) -> web.StreamResponse:
-    return see(visit.link(start_of(visit.known_caller)))
+def _import_routes() -> list[web.RouteDef]:
+    """Results of imports need the permission to view content, all steps before them to edit it."""
+    return [
+        web.get(f"{ROOT}/imports", page(VIEW, result_step.show_imports)),
+        web.get(f"{ROOT}/imports/new", page(EDIT, upload_step.show_upload)),
+        web.post(f"{ROOT}/imports", stream(EDIT, upload_step.receive_upload)),
+        web.get(f"{_IMPORT}/columns", upload_page(columns_step.show_columns)),
+        web.post(f"{_IMPORT}/columns", upload_form(columns_step.map_columns)),
+        web.post(f"{_IMPORT}/reading", upload_form(columns_step.read_again)),
+        web.get(f"{_IMPORT}/reading", redirect_to("columns")),
+        web.get(f"{_IMPORT}/preview", upload_page(preview_step.preview)),
+        web.get(f"{_IMPORT}/problems.csv", upload_page(preview_step.problems_as_csv)),
+        web.get(f"{_IMPORT}/run", redirect_to("preview")),
+        web.post(f"{_IMPORT}/run", upload_form(preview_step.run)),
+        web.get(f"{_IMPORT}/revert", page(EDIT, result_step.confirm_revert)),
+        web.post(f"{_IMPORT}/revert", action(EDIT, result_step.revert)),
+        web.get(f"{_IMPORT}.json", page(VIEW, result_step.result_as_json)),
+        web.get(_IMPORT, page(VIEW, result_step.show_result)),
+    ]
+
+
+async def _home(request: DashboardRequest) -> web.StreamResponse:
+    return redirect(request.link(start_section(request.known_caller)))
+
+
+async def _projections(request: DashboardRequest) -> web.StreamResponse:
+    """How current the read model is. Positions count the events of all workspaces, so only keys
+    with ``service.view`` see them."""
+    return await show(
+        request,
+        "projections.html",
+        figures=await request.request.app[STATUS].current(),
+        # Content that moves by itself can be paused (WCAG 2.2.2).
+        refreshes=request.query.get("refresh") != "off",
+        is_operator=request.may(OPERATE),
+    )
+
+
+async def _not_found(_request: DashboardRequest) -> web.StreamResponse:
+    raise web.HTTPNotFound

@@ -1,34 +1,42 @@
-"""The templates, and what they may call. Whatever they show is escaped; none says otherwise."""
+"""Templates, the functions they call, and static files. All output is escaped; no template opts
+out."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from aiohttp import web
+from babel import Locale, UnknownLocaleError
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from api.dashboard.visit import ROOT, link
+from api.dashboard.dashboard_request import DashboardRequest, link
+from api.dashboard.security import ROOT
+from api.rest.wire import timestamp
 
-HERE = Path(__file__).parent
+_HERE = Path(__file__).parent
+_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_STATIC = {path.name: path for path in (_HERE / "static").iterdir() if path.suffix in _TYPES}
 
 
 def day(at: datetime) -> str:
-    """As in a table: short, and in UTC like all that the service says."""
+    """``31 Jan 2026, 09:30``, in UTC."""
     return f"{at.astimezone(UTC):%-d %b %Y, %H:%M}"
 
 
 def short(at: datetime) -> str:
-    """Without the year where it is this one."""
+    """Without the year if it is the current one."""
     this_year = at.astimezone(UTC).year == datetime.now(UTC).year
     return f"{at.astimezone(UTC):%-d %b, %H:%M}" if this_year else day(at)
 
 
 def moment(at: datetime) -> str:
-    """For ``<time datetime>`` and where the second matters."""
-    return at.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
+    """ISO 8601 with milliseconds, for ``<time datetime>``."""
+    return timestamp(at.astimezone(UTC))
 
 
 def number(n: float) -> str:
@@ -41,28 +49,56 @@ def count(n: int, one: str, many: str = "") -> str:
 
 
 @cache
-def static(name: str) -> str:
-    """The address of a file of the pages; another one when the file has changed."""
-    digest = hashlib.sha256((HERE / "static" / name).read_bytes()).hexdigest()[:12]
+def language_name(code: str) -> str:
+    """``fr-FR, French (France)``; the code alone if it is unknown."""
+    try:
+        name = Locale.parse(code, sep="-").get_display_name("en")
+    except (ValueError, UnknownLocaleError):
+        return code
+    return f"{code}, {name}" if name else code
+
+
+def language_options(codes: Iterable[str]) -> list[tuple[str, str]]:
+    """Options of a select, with the languages' names."""
+    return [(code, language_name(code)) for code in codes]
+
+
+@cache
+def static_address(name: str) -> str:
+    """The address of a static file; it changes when the file does."""
+    digest = hashlib.sha256(_read(name)).hexdigest()[:12]
     return f"{ROOT}/static/{name}?v={digest}"
 
 
-def _environment() -> Environment:
-    made = Environment(
-        loader=FileSystemLoader(HERE / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
-    made.filters.update(day=day, short=short, moment=moment, number=number, count=count)
-    made.globals.update(static=static, link=link)
-    return made
+async def static_file(request: DashboardRequest) -> web.StreamResponse:
+    """Not rate-limited: the files are in memory, and a browser requests each version once."""
+    name = request.request.match_info["file"]
+    if name not in _STATIC:
+        raise web.HTTPNotFound
+    content_type = _TYPES[_STATIC[name].suffix]
+    response = web.Response(body=_read(name), content_type=content_type, charset="utf-8")
+    response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
+    return response
 
 
-_ENVIRONMENT = _environment()
+@cache
+def _read(name: str) -> bytes:
+    return _STATIC[name].read_bytes()
 
 
-def rendered(template: str, **context: Any) -> str:
-    return _ENVIRONMENT.get_template(template).render(context)
+ENVIRONMENT = Environment(
+    loader=FileSystemLoader(_HERE / "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    auto_reload=False,
+)
+ENVIRONMENT.filters.update(
+    day=day, short=short, moment=moment, number=number, count=count, languages=language_options
+)
+ENVIRONMENT.globals.update(static=static_address, link=link)
+
+
+def render(template: str, **context: Any) -> str:
+    return ENVIRONMENT.get_template(template).render(context)

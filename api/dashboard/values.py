@@ -1,135 +1,117 @@
-"""A field's value as a page shows it: by the field's kind, with what it points at by name."""
+"""A field's value as a page shows it: by how its type is displayed, and with the names of what it
+refers to."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from datetime import datetime
-from typing import Any
+from collections.abc import Callable, Mapping
 
 import msgspec
 from msgspec import Raw, Struct
 
 from api.dashboard.plain_text import has_markup, plain
-from read_side.browsing import MediaRow, Target
-from read_side.content_types import FieldRow
+from read_side.entry_details import EntryTitle
+from read_side.lookups import MediaFile
+from write_side.domain.definition import Field, values_fields
+from write_side.domain.field_types import Display
+from write_side.domain.values import NULL, elements, ends_of, text_of, texts_of
 
 LONGEST = 20_000
-"""Characters of a value: a page is not where two megabytes are read."""
+"""Characters of a value that a page shows at most."""
 
 _EMPTY = (b"null", b'""', b"[]")
-_ELEMENTS = msgspec.json.Decoder(list[dict[str, Raw]])
 
 
 class Known(Struct, frozen=True):
-    """What the values of an entry point at, by id."""
+    """What the values of an entry refer to, by id."""
 
-    entries: Mapping[str, Target]
-    media: Mapping[str, MediaRow]
+    entries: Mapping[str, EntryTitle]
+    media: Mapping[str, MediaFile]
 
 
 class Shown(Struct):
-    """``kind`` says how: ``nothing``, ``text``, ``rich``, ``number``, ``yes``, ``no``, ``time``,
-    ``range``, ``labels``, ``entries``, ``media``, ``json``, ``elements``; see ``_values.html``."""
+    """A value as ``_values.html`` shows it; ``display`` "none" is an empty one."""
 
-    kind: str
+    display: Display
     text: str = ""
-    at: datetime | None = None
     parts: list[Shown] = []
-    entries: list[tuple[str, Target | None]] = []
-    media: list[tuple[str, MediaRow | None]] = []
-    elements: list[list[tuple[FieldRow, Shown]]] = []
+    entries: list[tuple[str, EntryTitle | None]] = []
+    media: list[tuple[str, MediaFile | None]] = []
+    elements: list[list[tuple[Field, Shown]]] = []
     is_cut: bool = False
 
 
-NOTHING = Shown("nothing")
+NOTHING = Shown("none")
 
 
-def pointed_at(fields: tuple[FieldRow, ...], values: Mapping[str, Raw], kind: str) -> set[str]:
-    """The ids that the values of all fields of a kind name, those in repeaters too."""
-    return set(_ids(fields, values, kind))
-
-
-def shown(field: FieldRow, value: Raw, known: Known) -> Shown:
+def shown(field: Field, value: Raw, known: Known) -> Shown:
     if bytes(value) in _EMPTY:
         return NOTHING
-    # As they were written: no number is too large for that.
-    if field.type == "number":
-        return Shown("number", bytes(value).decode())
-    if field.type == "json":
-        return _json(value)
-    if field.type == "repeater":
-        return _elements(field, value, known)
-    return _plain(field, msgspec.json.decode(value), known)
-
-
-def _plain(field: FieldRow, given: Any, known: Known) -> Shown:
-    if field.type == "boolean":
-        return Shown("yes" if given else "no")
-    if field.type == "datetime":
-        return _range(given) if field.range else _time(given)
-    if field.type == "select":
-        labels = {option.value: option.label for option in field.options}
-        return Shown("labels", parts=[_text(labels.get(one, one)) for one in _many(given)])
-    if field.type == "reference":
-        return Shown("entries", entries=[(one, known.entries.get(one)) for one in _many(given)])
-    if field.type == "media":
-        return Shown("media", media=[(one, known.media.get(one)) for one in _many(given)])
-    return _rich(given) if field.type == "rich_text" else _text(str(given))
-
-
-def _elements(field: FieldRow, value: Raw, known: Known) -> Shown:
-    null = Raw(b"null")
-    return Shown(
-        "elements",
-        elements=[
-            [
-                (inner, shown(inner, element.get(inner.slug, null), known))
-                for inner in field.fields
-                if inner.type != "section"
-            ]
-            for element in _ELEMENTS.decode(value)
-        ],
-    )
+    return _SHOWN[field.spec.display](field, value, known)
 
 
 def _text(text: str) -> Shown:
     return Shown("text", text[:LONGEST], is_cut=len(text) > LONGEST)
 
 
-def _rich(given: str) -> Shown:
-    """Readable, and its markup beside it where there is some."""
+def _markup(_field: Field, value: Raw, _known: Known) -> Shown:
+    """Readable, with its markup as a part if it has some."""
+    given = text_of(value)
     text = given[:LONGEST]
     if not has_markup(text):
         return _text(given)
-    return Shown("rich", plain(text), parts=[_text(given)], is_cut=len(given) > LONGEST)
+    return Shown("markup", plain(text), parts=[_text(given)], is_cut=len(given) > LONGEST)
 
 
-def _json(value: Raw) -> Shown:
+def _flag(_field: Field, value: Raw, _known: Known) -> Shown:
+    return Shown("flag", "Yes" if bytes(value) == b"true" else "No")
+
+
+def _date(field: Field, value: Raw, _known: Known) -> Shown:
+    """As it was written, which shows whether it is a day or a time, and its offset."""
+    if not field.range:
+        return Shown("date", parts=[_text(text_of(value))])
+    ends = ends_of(value)
+    return Shown("date", parts=[_text(ends["from"]), _text(ends["to"])])
+
+
+def _choice(field: Field, value: Raw, _known: Known) -> Shown:
+    labels = {option.value: option.label for option in field.options}
+    return Shown("choice", parts=[_text(labels.get(one, one)) for one in texts_of(field, value)])
+
+
+def _entries(field: Field, value: Raw, known: Known) -> Shown:
+    found = [(one, known.entries.get(one)) for one in texts_of(field, value)]
+    return Shown("entries", entries=found)
+
+
+def _media(field: Field, value: Raw, known: Known) -> Shown:
+    return Shown("media", media=[(one, known.media.get(one)) for one in texts_of(field, value)])
+
+
+def _code(_field: Field, value: Raw, _known: Known) -> Shown:
     text = msgspec.json.format(bytes(value), indent=2).decode()
-    return Shown("json", text[:LONGEST], is_cut=len(text) > LONGEST)
+    return Shown("code", text[:LONGEST], is_cut=len(text) > LONGEST)
 
 
-def _range(given: Any) -> Shown:
-    ends = [given.get("from"), given.get("to")]
-    return Shown("range", parts=[_time(end) if end else NOTHING for end in ends])
+def _table(field: Field, value: Raw, known: Known) -> Shown:
+    inner = tuple(values_fields(field.fields))
+    rows = [
+        [(one, shown(one, element.get(one.slug, NULL), known)) for one in inner]
+        for element in elements(value)
+    ]
+    return Shown("table", elements=rows)
 
 
-def _time(text: str) -> Shown:
-    """As it was written, which says more than we could: a day, a time, an offset."""
-    return Shown("time", text)
-
-
-def _many(given: Any) -> list[str]:
-    return given if isinstance(given, list) else [given]
-
-
-def _ids(fields: tuple[FieldRow, ...], values: Mapping[str, Raw], kind: str) -> Iterator[str]:
-    for field in fields:
-        value = values.get(field.slug)
-        if value is None or bytes(value) == b"null":
-            continue
-        if field.type == kind:
-            yield from _many(msgspec.json.decode(value))
-        elif field.type == "repeater":
-            for element in _ELEMENTS.decode(value):
-                yield from _ids(field.fields, element, kind)
+_SHOWN: dict[Display, Callable[[Field, Raw, Known], Shown]] = {
+    "text": lambda _field, value, _known: _text(text_of(value)),
+    "markup": _markup,
+    # As it was written: no number is too large for that.
+    "number": lambda _field, value, _known: Shown("number", bytes(value).decode()),
+    "flag": _flag,
+    "date": _date,
+    "choice": _choice,
+    "entries": _entries,
+    "media": _media,
+    "code": _code,
+    "table": _table,
+}

@@ -8,10 +8,10 @@ import csv
 import io
 from collections.abc import AsyncGenerator, Iterable, Sequence
 
-from api.export.cells import Digits
 from api.export.table import headings, pages
 from read_side.export import Export
-from write_side.imports.guard import guard
+from write_side.domain.cells import Digits
+from write_side.imports.escapes import guard
 
 
 async def csv_chunks(export: Export) -> AsyncGenerator[bytes, None]:

@@ -6,20 +6,22 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from datetime import datetime
 
-from api.export.cells import Names, cell, is_listable, referred_to
 from api.rest.wire import timestamp
-from read_side.content_types import ContentTypeRow, FieldRow
+from read_side.content_types import ContentTypeRow
 from read_side.export import Export, ExportRow, TargetRow
+from write_side.domain.cells import Names, cell_of, is_listable
+from write_side.domain.definition import Field, values_fields
 from write_side.domain.identity import is_id
+from write_side.domain.values import targets
 
 OWN = ("ID", "Title", "Slug", "Status", "Content type", "Created", "Updated", "Published")
 
 Cells = list[str]
 
 
-def fields_of(content_type: ContentTypeRow) -> tuple[FieldRow, ...]:
+def fields_of(content_type: ContentTypeRow) -> tuple[Field, ...]:
     """Those with a column: sections hold no values."""
-    return tuple(field for field in content_type.fields if field.type != "section")
+    return tuple(values_fields(content_type.fields))
 
 
 def headings(content_type: ContentTypeRow) -> list[str]:
@@ -27,9 +29,9 @@ def headings(content_type: ContentTypeRow) -> list[str]:
 
 
 async def pages(export: Export) -> AsyncIterator[list[Cells]]:
-    """The rows, as many at a time as the read side gives; the loop is left to others meanwhile."""
+    """The rows of one page of the read side after another; cells are made in a thread."""
     fields = fields_of(export.content_type)
-    references = [field for field in fields if field.type == "reference"]
+    references = [field for field in fields if field.spec.refers_to == "entry"]
     type_name = export.content_type.name
     async for page in export.pages():
         names = await _names(export, references, page)
@@ -38,7 +40,7 @@ async def pages(export: Export) -> AsyncIterator[list[Cells]]:
 
 def _rows(
     type_name: str,
-    fields: Sequence[FieldRow],
+    fields: Sequence[Field],
     page: Iterable[ExportRow],
     names: Mapping[str, Names],
 ) -> list[Cells]:
@@ -53,7 +55,7 @@ def _rows(
             timestamp(entry.created_at),
             timestamp(entry.updated_at),
             _moment(entry.published_at),
-            *(cell(field, entry.values.get(field.slug), called) for field, called in named),
+            *(cell_of(field, entry.values.get(field.slug), called) for field, called in named),
         ]
         for entry in page
     ]
@@ -64,30 +66,25 @@ def _moment(at: datetime | None) -> str:
 
 
 async def _names(
-    export: Export, references: Sequence[FieldRow], page: Sequence[ExportRow]
+    export: Export, references: Sequence[Field], page: Sequence[ExportRow]
 ) -> dict[str, Names]:
-    """By field: what the entries are called that the page's rows refer to."""
-    ids = {
-        entry_id
-        for entry in page
-        for field in references
-        for entry_id in referred_to(field, entry.values.get(field.slug))
-    }
+    """By field: names of the entries that the page's rows refer to."""
+    ids = {target.id for entry in page for target in targets(references, entry.values)}
     anything = any(not field.to for field in references)
     types = set() if anything else {slug for field in references for slug in field.to}
-    targets = await export.targets(set(filter(is_id, ids)), types)
+    found = await export.targets(set(filter(is_id, ids)), types)
     return {
         field.slug: {
             entry_id: target.slug
-            for entry_id, target in targets.items()
+            for entry_id, target in found.items()
             if _is_named_by_slug(field, target)
         }
         for field in references
     }
 
 
-def _is_named_by_slug(field: FieldRow, target: TargetRow) -> bool:
-    """Whether an import finds this very entry by its slug: it tries ids first, then the slugs of
+def _is_named_by_slug(field: Field, target: TargetRow) -> bool:
+    """Whether an import finds the same entry by its slug: it tries ids first, then the slugs of
     the types that the field takes."""
     allowed = [slug for slug in target.types_with_slug if not field.to or slug in field.to]
     return allowed == [target.type_slug] and is_listable(target.slug) and not is_id(target.slug)

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import ParamSpec
 
 from xlsxwriter import Workbook
 from xlsxwriter.exceptions import FileCreateError
 from xlsxwriter.worksheet import Worksheet
 
 from api.errors import TooLongForSpreadsheet
-from api.export.cells import Digits
 from api.export.table import OWN, headings, pages
 from read_side.export import Export
-from write_side.imports.xstring import escaped
+from write_side.domain.cells import Digits
+from write_side.imports.escapes import escaped
 
 P = ParamSpec("P")
 
 LONGEST = 32_767
-"""UTF-16 units in a cell; what is longer, spreadsheets cut off."""
+"""UTF-16 units in a cell: spreadsheets cut off the rest."""
 _OPTIONS = {
     "constant_memory": True,
     "strings_to_formulas": False,
@@ -30,19 +29,16 @@ _OPTIONS = {
 }
 _WIDTHS = {"ID": 38, "Title": 40, "Slug": 30, "Status": 10, "Content type": 16}
 _WIDTH = 24
-_OUTER_BLANK = re.compile(r"\s|.*\s\Z", re.DOTALL)
 
 
 class _Sheet(Worksheet):  # type: ignore[misc]
-    """XlsxWriter's, but for two of its faults, which would not give every text back: escapes that
-    share an underscore, and a text ``<r>…</r>``, which it would write as XML."""
+    """XlsxWriter's, with our escapes. Its own lose literals that share an underscore, and a text
+    ``<r>…</r>`` it writes as XML; there is no public way to replace them (ADR 22)."""
 
     @staticmethod
     def _escape_control_characters(data: str) -> str:
-        return escaped(data)
-
-    def _xml_rich_inline_string(self, string: str, attributes: Any = ()) -> None:
-        self._xml_inline_string(string, _OUTER_BLANK.match(string), attributes)
+        text = escaped(data)
+        return f"_x003C_{text[1:]}" if text.startswith("<r>") else text
 
 
 class XlsxFile:
@@ -71,8 +67,8 @@ class XlsxFile:
                     self._write(index, cell, row)
 
     def close(self) -> None:
-        """The file is complete from then on. Raises OSError."""
-        # Numbers that a spreadsheet could not hold are text, which is no mistake to be marked.
+        """Write the workbook. Raises OSError."""
+        # Numbers that a spreadsheet cannot hold are text on purpose: do not mark them as errors.
         self._sheet.ignore_errors({"number_stored_as_text": "A1:XFD1048576"})
         try:
             self._book.close()
@@ -80,8 +76,8 @@ class XlsxFile:
             raise OSError(*error.args[0].args) from error
 
     def discard(self) -> None:
-        """Let go of what is half written."""
-        self._sheet._opt_close()  # noqa: SLF001 - there is no other way that writes nothing
+        """Close the temporary file of the rows, without writing the workbook."""
+        self._sheet.row_data_fh.close()
 
     def _write(self, index: int, cell: str, row: Sequence[str]) -> None:
         if type(cell) is Digits and is_held(cell):
@@ -94,8 +90,8 @@ class XlsxFile:
 
 
 def is_held(digits: str) -> bool:
-    """Whether a spreadsheet's number is read back as the same digits; it keeps 15 of them."""
-    if digits == "-0" or "E" in digits:  # spreadsheets choose the exponent, and import its letter
+    """Whether a spreadsheet's number, of 15 digits, is read back as the same text."""
+    if digits == "-0" or "E" in digits:  # spreadsheets choose how to write an exponent
         return False
     return f"{float(digits):.15G}" == digits
 
@@ -105,24 +101,22 @@ def _always() -> bool:
 
 
 async def write_xlsx(export: Export, path: Path, is_wanted: Callable[[], bool] = _always) -> bool:
-    """The whole file, in a folder of its own; false where it was no longer wanted before its end.
-
-    Raises TooLongForSpreadsheet.
-    """
+    """Write the whole file, in a folder of its own; false if it was given up because ``is_wanted``
+    returned false. Raises TooLongForSpreadsheet."""
     file = XlsxFile(path, export.content_type.slug, headings(export.content_type))
     try:
         async for rows in pages(export):
             if not is_wanted():
                 return False
-            await _apart(file.add, rows)
-        await _apart(file.close)
+            await _in_thread(file.add, rows)
+        await _in_thread(file.close)
         return True
     finally:
         file.discard()
 
 
-async def _apart(work: Callable[P, None], *given: P.args, **named: P.kwargs) -> None:
-    """In a thread, which has ended when this has: whoever gives up may remove its files."""
+async def _in_thread(work: Callable[P, None], *given: P.args, **named: P.kwargs) -> None:
+    """Even if cancelled, return only after the thread has ended: then its files can be removed."""
     working = asyncio.ensure_future(asyncio.to_thread(work, *given, **named))
     try:
         await asyncio.shield(working)
@@ -135,6 +129,6 @@ def _units(text: str) -> int:
 
 
 def _sheet_name(type_slug: str) -> str:
-    """A slug is nearly one: of up to 31 characters, and none that Excel keeps for itself."""
+    """The slug, within Excel's rules: at most 31 characters, and not its reserved name."""
     name = type_slug[:31]
     return f"{name}_" if name == "history" else name

@@ -1,1 +1,1 @@
-"""The GraphQL door: the same commands, reads and refusals as REST, asked in another language."""
+"""The GraphQL API: the commands, reads and refusals of REST, in another language."""

@@ -1,23 +1,22 @@
-"""What the answer to a document costs, which is about its size: a value counts 1, an object 10.
+"""What a GraphQL request costs: estimated before it is answered, charged while it is (ADR 14).
 
-Pages count with their limit, lists of unknown length with a factor; ``spending.py`` counts what
-they really hold beyond it.
+The cost is about the size of the answer: a value counts 1, an object 10. Pages count with their
+limit and other lists with the length they usually have; what a list holds beyond that is charged
+when it is known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
+import strawberry
 from graphql import (
-    DocumentNode,
     FieldNode,
     FragmentDefinitionNode,
     FragmentSpreadNode,
-    GraphQLSchema,
     InlineFragmentNode,
     IntValueNode,
-    Node,
     NullValueNode,
     OperationDefinitionNode,
     SelectionNode,
@@ -26,101 +25,103 @@ from graphql import (
     VariableNode,
 )
 
-from api.graphql.introspection import Introspection
+from api.errors import BadRequest
 from api.rest.parameters import MAX_LIMIT
+from write_side.history import Allowance
 
+COST = 100_000
+EVENTS = 20_000
+BYTES = 64 * 1024 * 1024
 OBJECT = 10
 LISTS = {"contentTypes": 20, "fields": 10, "stages": 3, "references": 5}
-"""What they are taken to hold."""
-_PAGED = {"contentEntries": 10, "history": 20}
-"""Fields with a limit, and what it is where none is given."""
+"""The usual length of lists that have no limit."""
+_DEFAULT_LIMITS = {"contentEntries": 10, "history": 20}
 MUTATION = 900
-"""So that a hundred, with what their entries say, are one request."""
-_EXTRA = {
+"""A hundred mutations that select their entries fit into one request."""
+INTROSPECTION = 10_000
+"""The fixed price of a ``__schema`` or ``__type``. The worst that one can select has about as many
+values: graphql-core limits how deep lists may nest in it, and aliases limit how wide it is."""
+AS_OF = 1_000
+"""The lookups behind an ``asOf``: three queries, and two streams to fold."""
+_SURCHARGES = {
     "createContentEntry": MUTATION,
     "updateContentEntry": MUTATION,
     "deleteContentEntry": MUTATION,
     "history": 100,
 }
-AS_OF = 1_000
-"""Beside what it shows: three look-ups of its own, and two streams folded."""
-_META = ("__schema", "__type")
 
 Variables = Mapping[str, Any]
 Fragments = Mapping[str, FragmentDefinitionNode]
+T = TypeVar("T")
+V = TypeVar("V", bound=bytes | str | None)
 
 
-def fragments_of(document: DocumentNode) -> Fragments:
-    return {
-        definition.name.value: definition
-        for definition in document.definitions
-        if isinstance(definition, FragmentDefinitionNode)
-    }
-
-
-class Costs:
-    """Of the selections of a valid document, whose operation is sent with these variables."""
+class CostEstimate:
+    """The cost of an operation of a valid document with its variables."""
 
     def __init__(
-        self,
-        operation: OperationDefinitionNode,
-        fragments: Fragments,
-        variables: Variables,
-        schema: GraphQLSchema,
+        self, operation: OperationDefinitionNode, fragments: Fragments, variables: Variables
     ) -> None:
         self._operation = operation
         self._fragments = fragments
         self._variables = {**_defaults(operation), **variables}
-        self._introspection = Introspection(schema, fragments, OBJECT)
         self._known: dict[tuple[int, int], int] = {}
 
-    def of_all(self) -> int:
-        return self._of(self._operation.selection_set, 1)
+    def total(self) -> int:
+        return self._of_selections(self._operation.selection_set, 1)
 
-    def of_one(self, node: FieldNode) -> int:
-        """Of each that a list holds."""
-        return OBJECT + self._of(node.selection_set, 1) if node.selection_set else 1
+    def of_item(self, node: FieldNode) -> int:
+        """The cost of one item of a list."""
+        return OBJECT + self._of_selections(node.selection_set, 1) if node.selection_set else 1
 
-    def _of(self, selected: SelectionSetNode | None, page: int) -> int:
-        """``page``: how many there are of ``data`` in it."""
+    def _of_selections(self, selected: SelectionSetNode | None, page: int) -> int:
+        """``page``: the length of ``data`` among the selections."""
         if selected is None:
             return 0
-        known = (id(selected), page)
-        if known not in self._known:
-            self._known[known] = sum(self._of_selection(node, page) for node in selected.selections)
-        return self._known[known]
+        key = (id(selected), page)
+        if key not in self._known:
+            self._known[key] = sum(self._of_selection(node, page) for node in selected.selections)
+        return self._known[key]
 
     def _of_selection(self, node: SelectionNode, page: int) -> int:
         match node:
             case FieldNode():
                 return self._of_field(node, page)
             case InlineFragmentNode():
-                return self._of(node.selection_set, page)
+                return self._of_selections(node.selection_set, page)
             case FragmentSpreadNode():
-                return self._of(self._fragments[node.name.value].selection_set, page)
+                return self._of_selections(self._fragments[node.name.value].selection_set, page)
         return 0
 
     def _of_field(self, node: FieldNode, page: int) -> int:
         name = node.name.value
-        if name in _META:
-            return self._introspection.cost(node, self._argument(node, "name"))
-        extra = _EXTRA.get(name, 0) + (AS_OF if self._argument(node, "asOf") is not None else 0)
+        if name in ("__schema", "__type"):
+            return INTROSPECTION
         if name == "contentEntries":
-            return OBJECT + self._of(node.selection_set, self._limit(node))
-        times = page if name == "data" else LISTS.get(name, 1) if node.selection_set else 1
-        if name == "history":
-            times = self._limit(node)
-        return extra + times * self.of_one(node)
+            return OBJECT + self._of_selections(node.selection_set, self._limit(node))
+        surcharge = _SURCHARGES.get(name, 0)
+        if self._argument(node, "asOf") is not None:
+            surcharge += AS_OF
+        return surcharge + self._length(node, page) * self.of_item(node)
+
+    def _length(self, node: FieldNode, page: int) -> int:
+        match node.name.value:
+            case "data":
+                return page
+            case "history":
+                return self._limit(node)
+            case name:
+                return LISTS.get(name, 1) if node.selection_set else 1
 
     def _limit(self, node: FieldNode) -> int:
-        """As it will be clamped; what is no number is refused later."""
+        """The limit as it will be clamped. Execution refuses what is not a number."""
         limit = self._argument(node, "limit")
         if not isinstance(limit, int):
-            return _PAGED[node.name.value] if limit is None else MAX_LIMIT
+            return _DEFAULT_LIMITS[node.name.value] if limit is None else MAX_LIMIT
         return min(max(limit, 1), MAX_LIMIT)
 
     def _argument(self, node: FieldNode, name: str) -> Any:
-        """None where it is absent or null."""
+        """None if it is absent or null."""
         for argument in node.arguments or ():
             if argument.name.value == name:
                 given = argument.value
@@ -130,6 +131,66 @@ class Costs:
         return None
 
 
+class Budget(Allowance):
+    """What one request may still cost. Every charge raises BadRequest if too little is left."""
+
+    def __init__(self) -> None:
+        self._estimate: CostEstimate | None = None
+        self._cost = self._events = self._bytes = 0
+
+    def begin(self, estimate: CostEstimate) -> None:
+        """Charges the estimate, before anything is looked up."""
+        self._estimate = estimate
+        self._charge(estimate.total())
+
+    def charge_list(self, info: strawberry.Info[Any, Any], length: int) -> None:
+        """Charges the items that the estimate did not count."""
+        assert self._estimate is not None
+        extra = length - LISTS.get(info.field_name, 1)
+        if extra > 0:
+            # Strawberry's public selected_fields would write out every fragment again.
+            nodes = info._raw_info.field_nodes  # noqa: SLF001
+            self._charge(extra * sum(map(self._estimate.of_item, nodes)))
+
+    def charge_bytes(self, number: int) -> None:
+        self._bytes += number
+        if self._bytes > BYTES:
+            raise BadRequest(
+                f"The answer takes more than {BYTES:,} bytes of values: "
+                "ask for fewer entries at once"
+            )
+
+    def begins(self) -> None:
+        if self._events >= EVENTS:
+            raise BadRequest(
+                f"The query looks back over more than {EVENTS:,} changes: "
+                "ask for the history of fewer entries at once"
+            )
+
+    def folded(self) -> None:
+        self._events += 1
+
+    def _charge(self, cost: int) -> None:
+        self._cost += cost
+        if self._cost > COST:
+            raise BadRequest(
+                f"The query costs {self._cost:,}; one may cost up to {COST:,}: "
+                "ask for smaller pages, or for fewer lists inside of lists"
+            )
+
+
+def charged_list(info: strawberry.Info[Any, Any], items: Sequence[T]) -> list[T]:
+    """The items, charged to the budget of the request."""
+    info.context.budget.charge_list(info, len(items))
+    return list(items)
+
+
+def charged(info: strawberry.Info[Any, Any], value: V) -> V:
+    """The value, charged to the budget of the request."""
+    info.context.budget.charge_bytes(0 if value is None else len(value))
+    return value
+
+
 def _defaults(operation: OperationDefinitionNode) -> Variables:
     return {
         definition.variable.name.value: _value(definition.default_value)
@@ -137,8 +198,8 @@ def _defaults(operation: OperationDefinitionNode) -> Variables:
     }
 
 
-def _value(node: ValueNode | Node | None) -> Any:
-    """Enough of it to know a limit, a name, or that there is one."""
+def _value(node: ValueNode | None) -> Any:
+    """Enough of a value to know a limit, or that there is one."""
     if node is None or isinstance(node, NullValueNode):
         return None
     if isinstance(node, IntValueNode):

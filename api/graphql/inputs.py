@@ -1,7 +1,7 @@
-"""What mutations are told, and the commands that they become.
+"""The inputs of mutations, and the commands that they become.
 
-Left out is left alone. An explicit null does what it can only mean: it empties a field, takes a
-translation back, puts an entry into its first stage; where it means nothing it is refused.
+An absent value changes nothing. An explicit null empties a field, takes a translation back to the
+original, or puts an entry into its first stage; a title, slug or status cannot be null.
 """
 
 from __future__ import annotations
@@ -25,20 +25,18 @@ from write_side.domain.text import minified
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
 
 
-@strawberry.input
+@strawberry.input(description='Texts in one locale. Null or "" takes a text back to the original.')
 class TranslationInput:
-    """Texts in one locale: null or "" takes one back to the original."""
-
     locale: str
     title: str | None = strawberry.UNSET
     fields: JSON | None = strawberry.UNSET
 
 
-@strawberry.input
+@strawberry.input(
+    description="Without a slug, the entry gets one from its title. "
+    "`fields` are values by field slug; unknown fields are ignored."
+)
 class CreateContentEntryInput:
-    """Without a slug, the title makes it. ``fields``: values by field slug; unknown ones are
-    ignored."""
-
     content_type_slug: str
     title: str
     slug: str | None = strawberry.UNSET
@@ -49,10 +47,10 @@ class CreateContentEntryInput:
     translations: list[TranslationInput] | None = strawberry.UNSET
 
 
-@strawberry.input
+@strawberry.input(
+    description="Changes only what is given. `fields` are merged by slug; null empties a field."
+)
 class UpdateContentEntryInput:
-    """Changes what is given and nothing else; ``fields`` are merged by slug, null empties one."""
-
     title: str | None = strawberry.UNSET
     slug: str | None = strawberry.UNSET
     fields: JSON | None = strawberry.UNSET
@@ -83,7 +81,7 @@ def update_command(given: UpdateContentEntryInput, **command: Any) -> UpdateEntr
     """Raises BadRequest and InvalidText."""
     for name in ("title", "slug", "status"):
         if getattr(given, name) is None:
-            raise BadRequest(f"{name} cannot be null: leave it out to keep it as it is")
+            raise BadRequest(f"{name} cannot be null: leave it out to keep it unchanged")
     return UpdateEntry(
         title=_or_unset(given.title),
         slug=_or_unset(given.slug),
@@ -103,14 +101,14 @@ def _translations(given: Sequence[TranslationInput] | None) -> dict[str, Transla
     for one in given or ():
         if one.locale in translations:
             raise BadRequest(f"translations has the locale '{one.locale[:100]}' twice")
-        # The domain's None leaves a title as it is, and "" takes it back.
+        # To the domain, None leaves a title unchanged and "" takes it back to the original.
         title = None if one.title is strawberry.UNSET else (one.title or "")
         translations[one.locale] = Translation(title, _values(one.fields))
     return translations
 
 
 def _values(given: JSON | None) -> dict[str, Raw]:
-    """By field slug, as the body of a create over REST has them: in an object of its own."""
+    """By field slug. They are checked inside of an object, as deep as in a body over REST."""
     if not given:
         return {}
     body = _OBJECT.decode(minified(b'{"fields":' + bytes(given) + b"}"))
@@ -121,5 +119,5 @@ def _values(given: JSON | None) -> dict[str, Raw]:
 
 
 def _or_unset(given: Any) -> Any:
-    """Strawberry's "left out" as ours."""
+    """Strawberry's UNSET as msgspec's."""
     return UNSET if given is strawberry.UNSET else given

@@ -1,7 +1,7 @@
-"""What can be changed, by the commands of the write side.
+"""The mutations: each becomes a command of the write side.
 
-A refusal is ``success: false`` with the message REST would give, and appends nothing. What nobody
-foresaw is an error of the whole answer.
+A refusal is ``success: false`` with the message that REST would give, and appends nothing. An
+unforeseen failure is in ``errors``.
 """
 
 from __future__ import annotations
@@ -10,115 +10,146 @@ from collections.abc import Callable
 from typing import Any
 
 import strawberry
+from msgspec import Struct
 
 from api.errors import message_of, status_of
-from api.graphql.asking import Asking, Info
-from api.graphql.entry import ContentEntry, entry_of_log
+from api.graphql.content_entry import ContentEntry, entry_of_log
+from api.graphql.context import GraphQLContext, Info
 from api.graphql.inputs import (
     CreateContentEntryInput,
     UpdateContentEntryInput,
     create_command,
     update_command,
 )
-from api.graphql.written import Written, entry_after
+from api.graphql.types import described
 from api.http.request_log import log_fault, request_id
 from write_side.commands import Command, DeleteEntry
-from write_side.dispatch import execute
-from write_side.domain.identity import BASE_LANGUAGE, Actor
+from write_side.dispatch import Executed, execute
+from write_side.domain.content_type import ContentType
+from write_side.domain.entry import Entry, fold
+from write_side.domain.events import EntryCreated
+from write_side.domain.identity import BASE_LANGUAGE, Actor, Scope
+from write_side.repository import Repository
 
 
-@strawberry.type
+class Write(Struct, frozen=True):
+    """An executed command. ``entry_id`` is None for a new entry, whose event names it."""
+
+    scope: Scope
+    entry_id: str | None
+    executed: Executed
+
+
+@strawberry.type(description="The result of a mutation. If it was refused, `message` says why.")
 class ContentEntryPayload:
-    """What came of a mutation; where it was refused, the message says why."""
-
     success: bool
     message: str
-    written: strawberry.Private[Written | None] = None
+    write: strawberry.Private[Write | None] = None
 
-    @strawberry.field
+    @described(
+        "The entry as this mutation left it. "
+        "After an update it needs the permission `content.view`."
+    )
     async def entry(self, info: Info) -> ContentEntry | None:
-        """As this mutation has left it, whether it can be read yet or not. Of an update it takes
-        ``content.view``: who creates an entry knows what it says."""
-        if self.written is None:
+        if self.write is None:
             return None
-        if self.written.entry_id is not None:
-            await info.context.may_view()
-        entry, content_type = await entry_after(self.written, info.context.repository)
+        if self.write.entry_id is not None:
+            await info.context.check_view()
+        entry, content_type = await _entry_after(self.write, info.context.repository)
         return entry_of_log(entry, content_type, BASE_LANGUAGE)
 
 
-@strawberry.type
+@strawberry.type(description="The result of a delete. If it was refused, `message` says why.")
 class DeletePayload:
-    """What came of a delete; where it was refused, the message says why."""
-
     success: bool
     message: str
 
 
-@strawberry.type
+@strawberry.type(description="Mutations need the permission `content.edit`.")
 class Mutation:
-    """What can be changed, with the permission ``content.edit``."""
-
-    @strawberry.mutation
+    @described("Creates an entry; without a status, as a draft.")
     async def create_content_entry(
         self,
         info: Info,
         input: CreateContentEntryInput,  # noqa: A002 - the schema's name
     ) -> ContentEntryPayload:
-        """A draft, unless another status is given."""
         return await _payload(
             info.context, lambda **given: create_command(input, **given), "created"
         )
 
-    @strawberry.mutation
+    @described("Updates, publishes, archives or translates an entry. Changes only what is given.")
     async def update_content_entry(
         self,
         info: Info,
         id: strawberry.ID,  # noqa: A002
         input: UpdateContentEntryInput,  # noqa: A002
     ) -> ContentEntryPayload:
-        """Changes what is given and nothing else: publishes, archives, translates, renames."""
         return await _payload(
             info.context, lambda **given: update_command(input, entry_id=id, **given), "updated"
         )
 
-    @strawberry.mutation
+    @described(
+        "Deletes an entry. Its slug becomes free and it no longer counts against the "
+        "plan; references to it remain."
+    )
     async def delete_content_entry(self, info: Info, id: strawberry.ID) -> DeletePayload:  # noqa: A002
-        """Frees its slug and its place in the plan. References to it are left as they are."""
-        done = await _payload(
+        payload = await _payload(
             info.context, lambda **given: DeleteEntry(entry_id=id, **given), "deleted"
         )
-        return DeletePayload(success=done.success, message=done.message)
+        return DeletePayload(success=payload.success, message=payload.message)
 
 
 async def _payload(
-    asking: Asking, command: Callable[..., Command], done: str
+    context: GraphQLContext, command: Callable[..., Command], verb: str
 ) -> ContentEntryPayload:
     try:
-        written = await _carried_out(asking, command)
+        write = await _write(context, command)
     except Exception as error:
         status = status_of(error)
         if status == 500:
             raise
         if status == 503:
-            log_fault(asking.call.request, error)
+            log_fault(context.call.request, error)
         return ContentEntryPayload(success=False, message=message_of(error))
-    message = f"Content entry was {done}" if written.executed.events else "Nothing was to change"
-    return ContentEntryPayload(success=True, message=message, written=written)
+    message = f"Content entry was {verb}" if write.executed.events else "No changes"
+    return ContentEntryPayload(success=True, message=message, write=write)
 
 
-async def _carried_out(asking: Asking, command: Callable[..., Command]) -> Written:
-    once = asking.once.next()
-    scope = await asking.editing()
-    caller = asking.call.known_caller
+async def _write(context: GraphQLContext, command: Callable[..., Command]) -> Write:
+    place = context.keys.next_place()
+    scope = await context.writable()
+    caller = context.call.known_caller
     given: dict[str, Any] = {
         "actor": Actor("key", caller.key_id, caller.key_name),
-        "request_id": request_id(asking.call.request),
+        "request_id": request_id(context.call.request),
         "scope": scope,
-        **once.command_of(caller.key_id, scope),
+        **context.keys.arguments(place, scope),
     }
-    asked = command(**given)
-    executed = await execute(asked, asking.repository)
-    # What changes nothing was decided on what the log has by now.
-    asking.wrote(executed.position or await asking.repository.recorder.head())
-    return Written(scope, getattr(asked, "entry_id", None), executed)
+    made = command(**given)
+    executed = await execute(made, context.repository)
+    # A command without events was decided on the present state of the log.
+    context.record_write(executed.position or await context.repository.recorder.head())
+    return Write(scope, getattr(made, "entry_id", None), executed)
+
+
+async def _entry_after(write: Write, repository: Repository) -> tuple[Entry, ContentType]:
+    """The entry as the command left it, from the log: it need not be projected yet, and later
+    commands do not show. After a command without events, the entry as it is now."""
+    executed = write.executed
+    content_type = executed.content_type
+    assert content_type is not None
+    if not executed.events:
+        assert write.entry_id is not None
+        return await repository.entry(write.scope, write.entry_id), content_type
+    last = executed.events[-1]
+    events: list[Any]
+    if isinstance(last.event, EntryCreated):
+        events = [last.event]
+    else:
+        stored = await repository.recorder.select_events(
+            last.originator_id, lte=last.originator_version
+        )
+        events = [repository.mapper.decode(event.topic, event.state) for event in stored]
+    entry = fold(events)
+    assert entry is not None
+    return entry, content_type

@@ -1,4 +1,4 @@
-"""What can be asked."""
+"""The queries."""
 
 from __future__ import annotations
 
@@ -6,30 +6,29 @@ from datetime import datetime
 
 import strawberry
 
-from api.graphql.asking import Info, Then
-from api.graphql.entry import ContentEntry, entry_of_row, entry_of_the_past
-from api.graphql.spending import listed
-from api.graphql.types import ContentType, EntryStatus, Pagination, shown_type
+from api.graphql.content_entry import ContentEntry, entry_of_past, entry_of_row
+from api.graphql.context import Info, PastSlug
+from api.graphql.cost import charged_list
+from api.graphql.types import ContentType, EntryStatus, Pagination, content_type_of, described
 from api.rest.parameters import MAX_LIMIT, MAX_OFFSET, searchable, supported_locale
-from read_side import content_types, entry_ids
-from read_side.entries import EntryRow
+from read_side import content_types, paging
+from read_side.entries import EntryRow, id_of_slug
 from read_side.refusals import EntryNotFound, TypeNotFound
 from write_side.domain.identity import BASE_LANGUAGE, is_id
 
 
-@strawberry.type
+@strawberry.type(description="A page of the matching entries, newest first.")
 class ContentEntryPage:
-    """Some of the entries that match, newest created first."""
-
     data: list[ContentEntry]
     pagination: Pagination
 
 
-@strawberry.type
+@strawberry.type(description="Queries need the permission `content.view`.")
 class Query:
-    """What can be read, with the permission ``content.view``."""
-
-    @strawberry.field
+    @described(
+        "The entry with a slug, in any status, as it is or as it was at `asOf`; "
+        "null if there is none."
+    )
     async def content_entry(
         self,
         info: Info,
@@ -39,44 +38,44 @@ class Query:
         locale: str | None = strawberry.UNSET,
         as_of: datetime | None = strawberry.UNSET,
     ) -> ContentEntry | None:
-        """The entry of a slug, whatever its status, as it is or as it was; null where there is
-        none."""
-        asking, scope = info.context, await info.context.viewing()
-        shown_in = supported_locale(locale or BASE_LANGUAGE)
+        context, scope = info.context, await info.context.readable()
+        text_locale = supported_locale(locale or BASE_LANGUAGE)
         named = {
             "type_slug": searchable(type),
             "slug": searchable(slug),
             "language": searchable(language or BASE_LANGUAGE),
         }
         if as_of:
-            then = await asking.past.load(Then(**named, locale=shown_in, at=as_of))
-            return None if then is None else entry_of_the_past(then, shown_in)
+            past = await context.past.load(PastSlug(**named, locale=text_locale, at=as_of))
+            return None if past is None else entry_of_past(past, text_locale)
         try:
-            found = await entry_ids.of_slug(
-                asking.service.read_model, scope.workspace, scope.environment, **named
+            found = await id_of_slug(
+                context.service.read_model, scope.workspace, scope.environment, **named
             )
         except EntryNotFound:
             return None
-        row = await asking.entries.load((found, shown_in))
-        # Read by its id after the slug was looked up: by then it may have another.
+        row = await context.entries.load((found, text_locale))
+        # The slug may have changed between the two statements.
         if row is None or not _matches(row, **named):
             return None
-        return entry_of_row(row, shown_in)
+        return entry_of_row(row, text_locale)
 
-    @strawberry.field
+    @described("The entry with an id, in any status; null if there is none.")
     async def content_entry_by_id(
         self,
         info: Info,
         id: strawberry.ID,  # noqa: A002
         locale: str | None = strawberry.UNSET,
     ) -> ContentEntry | None:
-        """The entry of an id, whatever its status; null where there is none."""
-        await info.context.viewing()
-        shown_in = supported_locale(locale or BASE_LANGUAGE)
-        row = await info.context.entries.load((id, shown_in)) if is_id(id) else None
-        return None if row is None else entry_of_row(row, shown_in)
+        await info.context.readable()
+        text_locale = supported_locale(locale or BASE_LANGUAGE)
+        row = await info.context.entries.load((id, text_locale)) if is_id(id) else None
+        return None if row is None else entry_of_row(row, text_locale)
 
-    @strawberry.field
+    @described(
+        "Entries, newest first. Without a type, status or language, those of any. "
+        "`limit` is clamped to 1 to 100."
+    )
     async def content_entries(
         self,
         info: Info,
@@ -87,10 +86,8 @@ class Query:
         limit: int | None = 10,
         offset: int | None = 0,
     ) -> ContentEntryPage:
-        """Newest first. Without a type, status or language: of any. ``limit`` is clamped to 1 to
-        100."""
-        asking, scope = info.context, await info.context.viewing()
-        shown_in = supported_locale(locale or BASE_LANGUAGE)
+        context, scope = info.context, await info.context.readable()
+        text_locale = supported_locale(locale or BASE_LANGUAGE)
         size = min(max(10 if limit is None else limit, 1), MAX_LIMIT)
         start = min(max(offset or 0, 0), MAX_OFFSET)
         wanted = {
@@ -98,33 +95,33 @@ class Query:
             "status": status.value if status else None,
             "language": searchable(language) if language else None,
         }
-        page = await entry_ids.page(
-            asking.service.read_model,
+        page = await paging.list_ids(
+            context.service.read_model,
             scope.workspace,
             scope.environment,
-            **wanted,
+            paging.Filters(**{name: value or "" for name, value in wanted.items()}),
             limit=size,
             offset=start,
         )
-        rows = await asking.entries.load_many([(one, shown_in) for one in page.ids])
+        rows = await context.entries.load_many([(one, text_locale) for one in page.rows])
         return ContentEntryPage(
-            # What was published when the page was made may be a draft by now: it is left out.
-            data=[entry_of_row(row, shown_in) for row in rows if row and _matches(row, **wanted)],
+            # An entry may have changed between the two statements.
+            data=[
+                entry_of_row(row, text_locale) for row in rows if row and _matches(row, **wanted)
+            ],
             pagination=Pagination(limit=size, offset=start, total=page.total),
         )
 
-    @strawberry.field
+    @described("The content types of the environment, by slug.")
     async def content_types(self, info: Info) -> list[ContentType]:
-        """All of the environment's, by slug."""
-        scope = await info.context.viewing()
+        scope = await info.context.readable()
         pool = info.context.service.read_model
         rows = await content_types.content_types(pool, scope.workspace, scope.environment)
-        return [shown_type(row) for row in listed(info, rows)]
+        return [content_type_of(row) for row in charged_list(info, rows)]
 
-    @strawberry.field
+    @described("The content type with a slug; null if there is none.")
     async def content_type(self, info: Info, slug: str) -> ContentType | None:
-        """The content type of a slug; null where there is none."""
-        scope = await info.context.viewing()
+        scope = await info.context.readable()
         pool = info.context.service.read_model
         try:
             row = await content_types.content_type(
@@ -132,7 +129,7 @@ class Query:
             )
         except TypeNotFound:
             return None
-        return shown_type(row)
+        return content_type_of(row)
 
 
 def _matches(row: EntryRow, **wanted: str | None) -> bool:

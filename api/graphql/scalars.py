@@ -1,4 +1,4 @@
-"""The scalars of the schema that are ours: JSON, kept as it was written, and DateTime."""
+"""The custom scalars of the schema: JSON, kept as it was written, and DateTime."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from api.rest import parameters
 from api.rest.wire import timestamp
 
 JSON = NewType("JSON", Raw)
-"""Any JSON, as the very text that was sent: numbers of any size, keys in their order."""
+"""The JSON text that was sent, with its numbers and the order of its keys."""
 
 
 def _json_of(value: Any) -> Raw:
-    """What a variable holds (``variables.py`` left it as it came) or a default in the schema."""
+    """A variable, which ``request.py`` leaves as text, or a default."""
     return value if isinstance(value, Raw) else Raw(msgspec.json.encode(value))
 
 
-def _json_written(node: ValueNode, variables: Mapping[str, Any] | None = None) -> Raw:
-    """What stands in the document itself, where numbers are written as in JSON."""
+def _json_of_literal(node: ValueNode, variables: Mapping[str, Any] | None = None) -> Raw:
+    """A literal of the document, whose numbers are written as in JSON."""
     match node:
         case NullValueNode():
             return Raw(b"null")
@@ -45,22 +45,22 @@ def _json_written(node: ValueNode, variables: Mapping[str, Any] | None = None) -
         case StringValueNode() | BooleanValueNode():
             return Raw(msgspec.json.encode(node.value))
         case ListValueNode():
-            return _encoded([_json_written(value, variables) for value in node.values])
+            return _encoded([_json_of_literal(value, variables) for value in node.values])
         case ObjectValueNode():
             return _encoded(
                 {
-                    field.name.value: _json_written(field.value, variables)
+                    field.name.value: _json_of_literal(field.value, variables)
                     for field in node.fields
-                    if not _is_left_out(field.value, variables)
+                    if not _is_absent(field.value, variables)
                 }
             )
         case VariableNode():
             return _json_of((variables or {}).get(node.name.value))
-    raise BadRequest("JSON has no names without quotes but true, false and null")
+    raise BadRequest("JSON takes no unquoted names except true, false and null")
 
 
-def _is_left_out(node: ValueNode, variables: Mapping[str, Any] | None) -> bool:
-    """A variable that has no value: its field is as if it were not there."""
+def _is_absent(node: ValueNode, variables: Mapping[str, Any] | None) -> bool:
+    """A variable without a value: its field is left out."""
     return isinstance(node, VariableNode) and node.name.value not in (variables or {})
 
 
@@ -77,9 +77,9 @@ def _moment(value: Any) -> datetime:
 SCALARS: dict[object, ScalarDefinition] = {
     JSON: strawberry.scalar(
         name="JSON",
-        description="Any JSON: numbers of any size, keys in the order they were sent.",
+        description="Any JSON. Numbers may have any size, and keys keep their order.",
         parse_value=_json_of,
-        parse_literal=_json_written,
+        parse_literal=_json_of_literal,
     ),
     datetime: strawberry.scalar(
         name="DateTime",

@@ -1,8 +1,8 @@
-"""The schema, as interface.md has it; ``schema.graphql`` beside this file is what it prints."""
+"""The schema; ``schema.graphql`` beside this file is its printed form."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 
 import strawberry
 from graphql import GraphQLError, OperationDefinitionNode, get_operation_ast
@@ -11,49 +11,45 @@ from strawberry.schema.config import StrawberryConfig
 from strawberry.types import ExecutionContext
 
 from api.errors import BadRequest
-from api.graphql.cost import Costs, fragments_of
-from api.graphql.descriptions import describe
-from api.graphql.limits import TOKENS, check_document
+from api.graphql.context import GraphQLContext
+from api.graphql.cost import CostEstimate
+from api.graphql.document_limits import LIMITERS, check_document, fragments_of
 from api.graphql.mutation import Mutation
 from api.graphql.query import Query
+from api.graphql.request import check_literal_variables, read_variables
 from api.graphql.scalars import SCALARS
-from api.graphql.variables import check_repeated, read_variables
-
-SENT = "sent"
-"""Where ``variables`` are until it is known what the operation declares."""
 
 
-class Bounded(SchemaExtension):
-    """Reads variables as they are declared, and refuses what asks for too much: before it is
-    validated by its size, before it is executed by its cost."""
+class Preparation(SchemaExtension):
+    """Bounds a document before it is validated. After that it reads the variables and charges the
+    estimated cost, before any resolver runs."""
 
-    async def on_parse(self) -> AsyncIterator[None]:
-        context = self.execution_context
-        context.parse_options = {"max_tokens": TOKENS}
+    def on_parse(self) -> Iterator[None]:
         yield
-        if context.graphql_document is not None:
-            check_document(context.graphql_document)
+        document = self.execution_context.graphql_document
+        if document is not None:
+            check_document(document)
             self._operation()
 
-    async def on_validate(self) -> AsyncIterator[None]:
-        context = self.execution_context
-        operation = self._operation()
+    def on_validate(self) -> Iterator[None]:
         yield
-        if context.pre_execution_errors:
+        execution = self.execution_context
+        if execution.pre_execution_errors:
             return
-        assert context.graphql_document is not None
-        sent = (context.variables or {}).get(SENT)
-        context.variables = read_variables(sent, operation, context.schema._schema)  # noqa: SLF001
-        check_repeated(context.graphql_document, sent, context.context.max_body_bytes)
-        fragments = fragments_of(context.graphql_document)
-        costs = Costs(operation, fragments, context.variables, context.schema._schema)  # noqa: SLF001
-        context.context.spending.begin(costs)
+        document, context = execution.graphql_document, execution.context
+        assert document is not None
+        assert isinstance(context, GraphQLContext)
+        sent, operation = context.body.variables, self._operation()
+        # Strawberry has no public name for graphql-core's schema.
+        variables = read_variables(sent, operation, execution.schema._schema)  # noqa: SLF001
+        check_literal_variables(document, sent, context.service.settings.max_body_bytes)
+        context.budget.begin(CostEstimate(operation, fragments_of(document), variables))
+        execution.variables = variables
 
     def _operation(self) -> OperationDefinitionNode:
-        context = self.execution_context
-        assert context.graphql_document is not None
-        named = context._provided_operation_name  # noqa: SLF001
-        operation = get_operation_ast(context.graphql_document, named)
+        document, context = self.execution_context.graphql_document, self.execution_context.context
+        assert document is not None
+        operation = get_operation_ast(document, context.body.operation_name)
         if operation is None:
             raise BadRequest("Name one of the document's operations in operationName")
         return operation
@@ -63,13 +59,12 @@ class Schema(strawberry.Schema):
     def process_errors(
         self, errors: list[GraphQLError], execution_context: ExecutionContext | None = None
     ) -> None:
-        """Faults are logged where the answer is made, under the request's id."""
+        """Logs nothing: ``response.py`` logs faults with the id of their request."""
 
 
 schema = Schema(
     Query,
     Mutation,
-    extensions=[Bounded],
+    extensions=[*LIMITERS, Preparation],
     config=StrawberryConfig(scalar_map=SCALARS),
 )
-describe(schema)

@@ -2,68 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from enum import Enum
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import strawberry
+from strawberry.types.field import StrawberryField
 
-from api.graphql.spending import listed
+from api.graphql.cost import charged_list
+from read_side.content_types import ContentTypeRow
+from write_side.domain import content_type as domain
+from write_side.domain.definition import Field as FieldDefinition
 
 Info: TypeAlias = strawberry.Info[Any, None]
 
 
-@strawberry.enum
-class EntryStatus(Enum):
-    """Any may follow any other; publishing demands the required fields."""
+def described(description: str) -> Callable[[Callable[..., Any]], StrawberryField]:
+    """A field with a description: of this form, Strawberry's own decorator has no type."""
+    return lambda resolver: strawberry.field(resolver, description=description)
 
+
+@strawberry.enum(
+    description="An entry may change from any status to any other. "
+    "Publishing it needs values in the required fields."
+)
+class EntryStatus(Enum):
     draft = "draft"
     published = "published"
     archived = "archived"
 
 
-@strawberry.type
+@strawberry.type(description="A stage of a content type's workflow.")
 class Stage:
-    """A stage of a content type's workflow."""
-
     id: strawberry.ID
     name: str
 
 
-@strawberry.type
+@strawberry.type(description="The limit and offset applied, and the number of matching entries.")
 class Pagination:
-    """The limit and offset that were applied, and how many entries match in all."""
-
     limit: int
     offset: int
     total: int
 
 
-@strawberry.type
+@strawberry.type(
+    description="A field of a content type. "
+    "A section only arranges the editor; entries have no value in it."
+)
 class Field:
-    """A field of a content type. Sections only lay out the editor; no entry has a value in one."""
-
     slug: str
     name: str
     type: str
     required: bool
     multiple: bool
-    all_options: strawberry.Private[Sequence[str]]
-    all_to: strawberry.Private[Sequence[str]]
+    definition: strawberry.Private[FieldDefinition]
 
     @strawberry.field
     def options(self, info: Info) -> list[str]:
-        return listed(info, self.all_options)
+        return charged_list(info, [option.value for option in self.definition.options])
 
     @strawberry.field
     def to(self, info: Info) -> list[str]:
-        return listed(info, self.all_to)
+        return charged_list(info, self.definition.to)
 
 
-@strawberry.type
+@strawberry.type(description="A content type. Without a workflow it has no stages.")
 class ContentType:
-    """Without a workflow it has no stages."""
-
     id: strawberry.ID
     name: str
     slug: str
@@ -72,74 +76,29 @@ class ContentType:
 
     @strawberry.field
     def fields(self, info: Info) -> list[Field]:
-        return listed(info, self.all_fields)
+        return charged_list(info, self.all_fields)
 
     @strawberry.field
     def stages(self, info: Info) -> list[Stage]:
-        return listed(info, self.all_stages)
+        return charged_list(info, self.all_stages)
 
 
-class _Option(Protocol):
-    @property
-    def value(self) -> str: ...
-
-
-class _Stage(Protocol):
-    @property
-    def id(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-
-
-class _Field(Protocol):
-    @property
-    def slug(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def type(self) -> str: ...
-    @property
-    def required(self) -> bool: ...
-    @property
-    def multiple(self) -> bool: ...
-    @property
-    def options(self) -> Sequence[_Option]: ...
-    @property
-    def to(self) -> Sequence[str]: ...
-
-
-class Definition(Protocol):
-    """A content type, as the read model has it or as the log tells it."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def slug(self) -> str: ...
-    @property
-    def fields(self) -> Sequence[_Field]: ...
-    @property
-    def stages(self) -> Sequence[_Stage]: ...
-
-
-def shown_type(definition: Definition) -> ContentType:
+def content_type_of(row: ContentTypeRow | domain.ContentType) -> ContentType:
     return ContentType(
-        id=strawberry.ID(definition.id),
-        name=definition.name,
-        slug=definition.slug,
-        all_fields=[_shown_field(field) for field in definition.fields],
-        all_stages=[Stage(id=strawberry.ID(s.id), name=s.name) for s in definition.stages],
+        id=strawberry.ID(row.id),
+        name=row.name,
+        slug=row.slug,
+        all_fields=[_field_of(field) for field in row.fields],
+        all_stages=[Stage(id=strawberry.ID(stage.id), name=stage.name) for stage in row.stages],
     )
 
 
-def _shown_field(field: _Field) -> Field:
+def _field_of(field: FieldDefinition) -> Field:
     return Field(
         slug=field.slug,
         name=field.name,
         type=field.type,
         required=field.required,
         multiple=field.multiple,
-        all_options=[option.value for option in field.options],
-        all_to=field.to,
+        definition=field,
     )

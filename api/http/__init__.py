@@ -1,1 +1,1 @@
-"""HTTP itself: connections, headers, compression, logging."""
+"""HTTP: connections, headers, compression, request log."""

@@ -1,4 +1,4 @@
-"""Whose address a request comes from: the connection's, or what trusted proxies say of it."""
+"""The client's address: the connection's, or the one that trusted proxies report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNKNOWN = "unknown"
 
 
 def networks(text: str) -> tuple[Network, ...]:
-    """Addresses and CIDR networks, separated by commas. Raises ValueError naming a wrong one."""
+    """From addresses and CIDR networks, separated by commas. Raises ValueError naming a bad one."""
     parts = (part.strip() for part in text.split(","))
     return tuple(ipaddress.ip_network(part) for part in parts if part)
 
@@ -22,8 +22,8 @@ def networks(text: str) -> tuple[Network, ...]:
 def client(remote: str | None, forwarded: Sequence[str], trusted: Sequence[Network]) -> str:
     """The client's part of a bucket's name: an IPv4 address, or the /64 of an IPv6 one.
 
-    ``forwarded`` are the X-Forwarded-For headers in order. Read from the right, only what a
-    trusted proxy has added counts; what cannot be read ends it at the last proxy.
+    ``forwarded`` are the X-Forwarded-For headers in order. They are read from the right, as long
+    as a trusted proxy added the address; a malformed one ends it at that proxy.
     """
     if not forwarded or not trusted:
         return _bucket(remote or "")
@@ -49,7 +49,7 @@ def _from_the_right(forwarded: Sequence[str]) -> Iterable[str]:
 
 
 def parsed(text: str) -> Address | None:
-    """An address, IPv4-mapped ones as IPv4, also where a port follows; None for anything else."""
+    """The address, without a port and as IPv4 if it is IPv4-mapped; None for other text."""
     bare = text
     if text.startswith("["):
         bare = text[1:].partition("]")[0]
@@ -69,5 +69,5 @@ def _name(address: Address | None) -> str:
         return UNKNOWN
     if isinstance(address, ipaddress.IPv4Address):
         return str(address)
-    # One subscriber has a whole /64 to choose addresses from.
+    # One subscriber can use every address of a /64.
     return f"{ipaddress.IPv6Address(int(address) >> 64 << 64)}/64"

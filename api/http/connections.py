@@ -1,67 +1,88 @@
-"""aiohttp's connections, held to what the service promises: whatever is answered has the error
-envelope and every header, and a slow client is not waited for without end.
+"""aiohttp's connections with the service's promises: every response has the error envelope and the
+default headers, and no slow client is waited for without end.
 
-aiohttp answers by itself what never reaches a middleware: a request that is no HTTP, an Expect
-it does not know. It also bounds only the pause between requests.
+aiohttp itself answers requests that reach no middleware (malformed HTTP, an unknown Expect), bounds
+only the pause between requests, and drops the rest of a body once it is told to stop. ADR 23 names
+what is overridden here.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator
 from typing import Any
 
 import structlog
 from aiohttp import web
-from aiohttp.web_urldispatcher import MatchInfoError
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http_parser import RawRequestMessage
+from aiohttp.streams import StreamReader
 
+from api.context import SERVICE
 from api.errors import envelope, error_response, router_response
-from api.http.request_log import log_fault, record, request_id
+from api.http.request_log import ROUTE, log_fault, log_request, request_id, route_of
+from api.rate_limits.enforcement import LIMIT_STATUS
 
-# Longer than the usual proxy in front keeps a connection, so that it is the one who closes.
+# Longer than the usual proxy in front keeps a connection, so that the proxy closes it.
 KEEP_ALIVE = 75.0
-# For what is still to come of a body that nobody reads: closed at once, the client may not get to
-# see its answer.
+# For the rest of an unread body: closed at once, the client may never see its response.
 LINGERING = 2.0
-# Bytes a second; who takes less for long is let go.
+# Bytes a second; a client that reads more slowly is disconnected.
 SLOWEST = 1024
+# A request that did not finish within the shutdown timeout has no more time than this.
+OVERTIME = 0.1
 NO_HTTP = "Bad request: this is not HTTP, or a line of it is too long"
 _log = structlog.get_logger("api.connections")
 
 
 class Connection(web.RequestHandler):
-    """``patience``: seconds for the head of a request, and for taking an answer; 0 is for ever."""
+    """``patience``: seconds for the head of a request, and for reading a response; 0: no limit."""
 
-    __slots__ = ("_app", "_late", "_patience", "_stuck")
-
-    def __init__(self, server: web.Server, app: web.Application, **options: Any) -> None:
-        self._app = app
-        self._patience: float = options.pop("patience")
+    def __init__(
+        self, server: web.Server, application: web.Application, patience: float, **options: Any
+    ) -> None:
+        self._application = application
+        self._patience = patience
+        self._body: StreamReader | None = None
+        self._busy = self._stopping = False
+        self._finished: asyncio.Future[None] | None = None
+        self._head_since: float | None = None
         self._late: asyncio.TimerHandle | None = None
         self._stuck: asyncio.TimerHandle | None = None
         super().__init__(server, loop=asyncio.get_running_loop(), **options)
 
-    def data_received(self, data: bytes) -> None:
-        self._receive(data)
-        # It still waits for a request: what came is a part of a head.
-        if self._waiter is not None and not self._waiter.done():
-            if self._late is None and self._patience:
-                self._late = self._loop.call_later(self._patience, self.force_close)
-        elif self._late is not None:
-            self._late.cancel()
-            self._late = None
+    def begin(self, body: StreamReader) -> None:
+        """A request was read as far as its head."""
+        self._busy, self._body, self._head_since = True, body, None
 
-    def _receive(self, data: bytes) -> None:
-        """Told to stop, aiohttp drops what comes; a request under way still gets its body."""
-        closing = self._close, self._force_close
-        if self._request_in_progress:
-            self._close = self._force_close = False
+    def data_received(self, data: bytes) -> None:
+        idle = not self._busy and (self._body is None or self._body.is_eof())
         super().data_received(data)
-        self._close, self._force_close = closing[0] or self._close, closing[1] or self._force_close
+        if idle and self._patience and self._head_since is None:
+            self._head_since = asyncio.get_running_loop().time()
+            if self._late is None:
+                self._late = _later(self._patience, self._check_head)
+
+    def close(self) -> None:
+        """Stops after the request in progress."""
+        if self._busy:
+            self._stopping = True
+        else:
+            super().close()
+
+    async def shutdown(self, timeout: float | None = 15.0) -> None:
+        """Lets the request in progress finish while its body may still arrive."""
+        self._stopping = True
+        if self._busy:
+            self._finished = asyncio.get_running_loop().create_future()
+            await asyncio.wait((self._finished,), timeout=timeout)
+        await super().shutdown(OVERTIME if self._busy else timeout)
 
     def pause_writing(self) -> None:
         super().pause_writing()
         if self._patience:
-            self._look_again()
+            self._check_reading()
 
     def resume_writing(self) -> None:
         if self._stuck is not None:
@@ -72,6 +93,7 @@ class Connection(web.RequestHandler):
         for timer in (self._late, self._stuck):
             if timer is not None:
                 timer.cancel()
+        self._end()
         super().connection_lost(exc)
 
     def handle_error(
@@ -79,14 +101,13 @@ class Connection(web.RequestHandler):
         request: web.BaseRequest,
         status: int = 500,
         exc: BaseException | None = None,
-        message: str | None = None,  # noqa: ARG002 - it repeats what was sent
+        message: str | None = None,  # noqa: ARG002 - it repeats the request
     ) -> web.StreamResponse:
-        """What aiohttp answers by itself."""
-        self._give_headers(request)
+        """The response to what no middleware has handled."""
         if status != 400:
             log_fault(request, exc)
         if request.writer.output_size > 0:
-            raise ConnectionError("the answer is under way already")
+            raise ConnectionError("a part of the response was sent already")
         if status == 400:
             _log.info(
                 "no HTTP",
@@ -103,42 +124,60 @@ class Connection(web.RequestHandler):
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> tuple[web.StreamResponse, bool]:
-        """Sends the answer, and a 500 instead where nothing of it could be sent."""
-        if self._close or self._force_close:
-            # Told to stop: the client need not find out with its next request.
+        """Sends the response, or a 500 where it fails before anything was sent."""
+        if self._stopping:
+            # So the client need not find out with its next request.
             resp.force_close()
         try:
-            return await super().finish_response(request, resp, start_time)
+            return await self._send(request, resp, start_time)
         except Exception as error:
-            return await super().finish_response(
-                request, self.handle_error(request, 500, error), start_time
-            )
+            failed = self.handle_error(request, 500, error)
+            return await self._send(request, failed, start_time)
+        finally:
+            self._end()
 
     def log_access(
         self,
         request: web.BaseRequest,
         response: web.StreamResponse,
-        time: float | None,  # noqa: ARG002 - of writing too, which is the client's
+        time: float | None,  # noqa: ARG002 - it includes the client's time to read
     ) -> None:
-        if isinstance(request, web.Request):
-            record(request, response)
+        log_request(request, response)
 
     def log_exception(self, *args: Any, **options: Any) -> None:
-        """What goes wrong between requests; of a damaged body its handler knows already."""
+        """Errors between requests; a damaged body was answered by its handler."""
         if not isinstance(options.get("exc_info"), web.RequestPayloadError):
             super().log_exception(*args, **options)
 
-    def _give_headers(self, request: web.BaseRequest) -> None:
-        """A request that matched nothing is still one of the application's, whose signals set
-        the headers that every response carries."""
-        if isinstance(request, web.Request) and request._match_info is None:  # noqa: SLF001
-            match = MatchInfoError(web.HTTPBadRequest())
-            match.add_app(self._app)
-            match.freeze()
-            request._match_info = match  # noqa: SLF001
+    async def _send(
+        self, request: web.BaseRequest, response: web.StreamResponse, start_time: float | None
+    ) -> tuple[web.StreamResponse, bool]:
+        if isinstance(request, web.Request) and ROUTE not in request:
+            # aiohttp sends the application's signals only for requests that its router has seen.
+            address = self._application[SERVICE].limits.peek_address(request)
+            request[LIMIT_STATUS] = address
+            await self._application.on_response_prepare.send(request, response)
+        return await super().finish_response(request, response, start_time)
 
-    def _look_again(self, before: int | None = None) -> None:
-        """Let go of a client that takes what is written slower than ``SLOWEST``."""
+    def _end(self) -> None:
+        self._busy = False
+        if self._finished is not None and not self._finished.done():
+            self._finished.set_result(None)
+
+    def _check_head(self) -> None:
+        """Closes a connection whose request's head takes longer than ``patience``. One timer serves
+        many requests."""
+        self._late = None
+        if self._head_since is None:
+            return
+        left = self._head_since + self._patience - asyncio.get_running_loop().time()
+        if left > 0:
+            self._late = _later(left, self._check_head)
+        else:
+            self.force_close()
+
+    def _check_reading(self, before: int | None = None) -> None:
+        """Disconnects a client that reads its response more slowly than ``SLOWEST``."""
         if self.transport is None:
             return
         left = self.transport.get_write_buffer_size()
@@ -146,50 +185,74 @@ class Connection(web.RequestHandler):
             _log.info("the client does not take its answer", left=left)
             self.transport.abort()
             return
-        self._stuck = self._loop.call_later(self._patience, self._look_again, left)
+        self._stuck = _later(self._patience, self._check_reading, left)
 
 
 class Server(web.Server):
-    """Makes the connections of an application."""
+    """Makes the connections of an application. ``served`` is aiohttp's own server of it."""
 
-    def __init__(self, app: web.Application, made: web.Server, patience: float) -> None:
-        self._app = app
+    def __init__(
+        self, application: web.Application, served: web.Server, patience: float, **options: Any
+    ) -> None:
+        self._application = application
+        self._served = served
         self._patience = patience
-        self._inner: Any = made.request_handler
-        super().__init__(
-            self._handle,  # type: ignore[arg-type]
-            request_factory=made.request_factory,
-            **made._kwargs,  # noqa: SLF001
-        )
+        self._options = options
+        super().__init__(self.answer, request_factory=self.begin_request)  # type: ignore[arg-type]
 
-    async def _handle(self, request: web.Request) -> web.StreamResponse:
+    def __call__(self) -> web.RequestHandler:
+        return Connection(self, self._application, self._patience, **self._options)
+
+    def begin_request(
+        self,
+        message: RawRequestMessage,
+        payload: StreamReader,
+        protocol: web.RequestHandler,
+        writer: AbstractStreamWriter,
+        task: asyncio.Task[None],
+    ) -> web.BaseRequest:
+        assert isinstance(protocol, Connection)
+        protocol.begin(payload)
+        return self._served.request_factory(message, payload, protocol, writer, task)
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
         try:
-            response: web.StreamResponse = await self._inner(request)
+            response = await self._served.request_handler(request)
         except web.HTTPException as refusal:
+            request[ROUTE] = route_of(request)
             response = router_response(refusal)
-        # Where the framing of a body is damaged nobody knows where the next request begins.
+        # With damaged framing it is unknown where the next request begins.
         if request.content.exception() is not None:
             response.force_close()
         return response
 
-    def __call__(self) -> web.RequestHandler:
-        return Connection(self, self._app, patience=self._patience, **self._kwargs)
+
+@contextlib.asynccontextmanager
+async def open_runner(
+    application: web.Application, *, patience: float, grace: float
+) -> AsyncIterator[web.BaseRunner]:
+    """Runs the application on the sites that are added. ``grace``: seconds that requests in
+    progress have to finish at the end."""
+    started = web.AppRunner(application)
+    await started.setup()
+    assert started.server is not None
+    server = Server(
+        application,
+        started.server,
+        patience,
+        access_log=None,
+        keepalive_timeout=KEEP_ALIVE,
+        lingering_time=LINGERING,
+        auto_decompress=False,  # see api/http/compression.py
+    )
+    runner = web.ServerRunner(server, shutdown_timeout=grace)
+    try:
+        await runner.setup()
+        yield runner
+    finally:
+        await runner.cleanup()
+        await started.cleanup()
 
 
-class Runner(web.AppRunner):
-    __slots__ = ("_patience",)
-
-    def __init__(self, app: web.Application, *, patience: float, grace: float) -> None:
-        self._patience = patience
-        super().__init__(
-            app,
-            access_log=None,
-            handle_signals=False,
-            keepalive_timeout=KEEP_ALIVE,
-            shutdown_timeout=grace,
-            lingering_time=LINGERING,
-            auto_decompress=False,  # see api/http/compression.py
-        )
-
-    async def _make_server(self) -> web.Server:
-        return Server(self._app, await super()._make_server(), self._patience)
+def _later(seconds: float, act: Any, *arguments: Any) -> asyncio.TimerHandle:
+    return asyncio.get_running_loop().call_later(seconds, act, *arguments)

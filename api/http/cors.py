@@ -1,4 +1,4 @@
-"""Cross-origin access (§5, «CORS»): any origin on some paths, never a header on the others."""
+"""Cross-origin access (§5, «CORS»): any origin on some paths, no headers on others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-# By path, not by route: a 404, a 405 or a fault of ours is told to the page that asked, too.
+# By path, not by route: a page must be able to read a 404, a 405 or a 500, too.
 _PATHS = re.compile(r"/v1/content/[^/]+(?:/[^/]+)?|/v1/content-types(?:/[^/]+)?|/graphql")
 # §5 names these four and no others.
 ALLOWED_HEADERS = "Authorization, X-API-Key, X-Environment, Content-Type"
@@ -19,19 +19,19 @@ MAX_AGE = "7200"  # seconds; browsers remember a preflight no longer
 
 
 def crosses_origins(path: str) -> bool:
-    """Of a request, or as a route has it."""
+    """``path`` is a request's or a route's canonical one."""
     return _PATHS.fullmatch(path) is not None
 
 
 async def add_cors(request: web.Request, response: web.StreamResponse) -> None:
-    """Whatever made the response (``on_response_prepare``)."""
+    """``on_response_prepare``."""
     if crosses_origins(request.rel_url.path_safe):
         response.headers["Access-Control-Allow-Origin"] = "*"
         response.headers["Access-Control-Expose-Headers"] = EXPOSED_HEADERS
 
 
 def add_preflights(app: web.Application) -> None:
-    """OPTIONS beside the other methods of every cross-origin route, which must be there by now."""
+    """Adds OPTIONS to every cross-origin route that the application has."""
     for resource in app.router.resources():
         if isinstance(resource, web.Resource) and crosses_origins(resource.canonical):
             methods = sorted({route.method for route in resource} | {"OPTIONS"})
@@ -47,7 +47,7 @@ def _preflight(methods: list[str]) -> Callable[[web.Request], Awaitable[web.Resp
     }
 
     async def preflight(_request: web.Request) -> web.Response:
-        """Without a key: browsers send none with it."""
+        """Needs no key: browsers send none."""
         return web.Response(status=204, headers=headers)
 
     return preflight

@@ -1,4 +1,4 @@
-"""The headers that every response carries, whatever made it (``on_response_prepare``)."""
+"""The headers of every response (``on_response_prepare``)."""
 
 from __future__ import annotations
 
@@ -6,27 +6,26 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
-from api.dashboard.policy import add_dashboard_policy
+from api.dashboard.security import add_security_headers
 from api.http.cors import add_cors
 from api.http.representation import add_cache_control
 from api.http.request_log import add_request_id
-from api.rate_limits.enforcement import show_limits
+from api.rate_limits.enforcement import add_rate_limits
 
-Add = Callable[[web.Request, web.StreamResponse], Awaitable[None]]
+AddHeaders = Callable[[web.Request, web.StreamResponse], Awaitable[None]]
 
-ADDED: tuple[Add, ...] = (
+ADDED: tuple[AddHeaders, ...] = (
     add_request_id,
-    show_limits,
+    add_rate_limits,
     add_cors,
     add_cache_control,
-    add_dashboard_policy,
+    add_security_headers,
 )
-_FAILED = web.RequestKey("a_promised_header_failed", bool)
+_FAILED = web.RequestKey("default_headers_failed", bool)
 
 
-async def add_promised_headers(request: web.Request, response: web.StreamResponse) -> None:
-    """One that fails does not take the others along. The answer is a 500 then, which goes out with
-    what could be added to it."""
+async def add_default_headers(request: web.Request, response: web.StreamResponse) -> None:
+    """If one of them fails, the others are added, and the response becomes a 500 with those."""
     fault: Exception | None = None
     for add in ADDED:
         try:

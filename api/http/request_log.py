@@ -1,4 +1,4 @@
-"""What every request goes through on its way in and out: its id, errors, a log line, metrics."""
+"""For every request: its id, the error envelope, a log line and metrics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from write_side.domain.identity import new_id
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
-_TOOK = web.RequestKey("took", float)
+ROUTE = web.RequestKey("route", str)
+"""Set once the router has seen the request."""
+_SECONDS = web.RequestKey("seconds", float)
 _log = structlog.get_logger("api.request")
 
 REQUESTS = Counter(
@@ -32,17 +34,17 @@ SECONDS = Histogram(
     buckets=(0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 )
 
-
-# Finding a label's child costs more than counting; there are few of them.
+# Looking up labels costs more than counting, and there are few combinations.
 _requests = cache(REQUESTS.labels)
 _seconds = cache(SECONDS.labels)
 _METHODS = {method: method for method in METH_ALL}
 
 
 @web.middleware
-async def observed(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Outermost: whatever happens inside, there is a response in the error envelope."""
+async def answer_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """The outermost middleware: any exception becomes a response in the error envelope."""
     started = time.perf_counter()
+    request[ROUTE] = route_of(request)
     request_id(request)
     try:
         response = await handler(request)
@@ -52,8 +54,13 @@ async def observed(request: web.Request, handler: Handler) -> web.StreamResponse
         response = error_response(error)
         if response.status >= 500:
             log_fault(request, error)
-    request[_TOOK] = time.perf_counter() - started
+    request[_SECONDS] = time.perf_counter() - started
     return response
+
+
+def route_of(request: web.Request) -> str:
+    resource = request.match_info.route.resource
+    return resource.canonical if resource else "none"
 
 
 async def add_request_id(request: web.Request, response: web.StreamResponse) -> None:
@@ -61,7 +68,7 @@ async def add_request_id(request: web.Request, response: web.StreamResponse) -> 
 
 
 def request_id(request: web.BaseRequest) -> str:
-    """The client's where it is well-formed, else a new one; from then on the request's."""
+    """The client's where it is well-formed, else a new one, which the request keeps."""
     if REQUEST_ID not in request:
         given = request.headers.get("X-Request-Id", "")
         request[REQUEST_ID] = given if _REQUEST_ID.fullmatch(given) else new_id()
@@ -69,20 +76,19 @@ def request_id(request: web.BaseRequest) -> str:
 
 
 def log_fault(request: web.BaseRequest, fault: BaseException | None) -> None:
-    """The traceback, under the id that the client is told. A database that is away fails every
-    request: of that a line each is enough."""
+    """Logs the traceback under the request's id; for a database that is away, which fails every
+    request, a line without it."""
     if isinstance(fault, Exception) and status_of(fault) == 503:
         _log.warning("unavailable", request_id=request_id(request), fault=repr(fault))
     else:
         _log.error("failed", request_id=request_id(request), exc_info=fault)
 
 
-def record(request: web.Request, response: web.StreamResponse) -> None:
-    """Count and log what was answered, by whomever; once for each answer that went out."""
-    resource = request.match_info.route.resource
-    route = resource.canonical if resource else "none"
-    # What never came to a middleware took no time of ours.
-    seconds = request.get(_TOOK, 0.0)
+def log_request(request: web.BaseRequest, response: web.StreamResponse) -> None:
+    """Counts and logs a response that was sent."""
+    route = request.get(ROUTE, "none")
+    # A request that reached no middleware took no time of ours.
+    seconds = request.get(_SECONDS, 0.0)
     _requests(_METHODS.get(request.method, "other"), route, response.status).inc()
     _seconds(route).observe(seconds)
     _log.info(

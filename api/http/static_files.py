@@ -1,4 +1,4 @@
-"""Pages of files of our own alone: no other host is asked for anything, and no key is needed."""
+"""Pages made of the package's own files. They need no key and load nothing from other hosts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Handler = Callable[[web.Request], Awaitable[web.Response]]
 
 
 class StaticFiles:
-    """A folder of this package: ``index.html``, and what it is made of with its content types.
+    """A folder of this package: ``index.html`` and its files, with their content types.
 
     ``policy``: the page's Content-Security-Policy.
     """
@@ -27,18 +27,17 @@ class StaticFiles:
         self._read = cache(self._bytes_of)
 
     async def page(self, _request: web.Request) -> web.Response:
-        response = self._declared("index.html", "text/html")
+        response = self._response("index.html", "text/html")
         response.headers["Content-Security-Policy"] = self._policy
         return response
 
     async def file(self, request: web.Request) -> web.Response:
-        """A file the page is made of."""
         name = request.match_info["file"]
         if name not in self._types:
             raise web.HTTPNotFound
-        return self._declared(name, self._types[name])
+        return self._response(name, self._types[name])
 
-    def _declared(self, name: str, content_type: str) -> web.Response:
+    def _response(self, name: str, content_type: str) -> web.Response:
         response = web.Response(body=self._read(name), content_type=content_type, charset="utf-8")
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["Cache-Control"] = "public, max-age=3600"
@@ -49,7 +48,7 @@ class StaticFiles:
 
 
 def limited_by_address(handler: Handler) -> Handler:
-    """Behind the address's limit alone, which counts every request (§8)."""
+    """The handler behind the address's rate limit (§8), without a key."""
 
     async def handle(request: web.Request) -> web.Response:
         await check_address_limit(Call(request, request.app[SERVICE], permission=""))

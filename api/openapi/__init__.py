@@ -1,1 +1,1 @@
-"""The OpenAPI 3.1 document: schemas generated from the wire Structs, paths written out."""
+"""The OpenAPI 3.1 document, with schemas from the wire Structs, and its page."""

@@ -1,58 +1,57 @@
-"""The document as a whole."""
+"""The document as a whole, with what every path has besides its operations: HEAD and preflights."""
 
 from __future__ import annotations
 
 from importlib.metadata import version
 from typing import Any
 
-from api.openapi.answers import of_the_router
-from api.openapi.bodiless import TAG, completed
+from api.http.cors import crosses_origins
 from api.openapi.examples import SECRET
-from api.openapi.graphql import graphql_path
-from api.openapi.headers import HEADERS
-from api.openapi.open_paths import open_paths
+from api.openapi.headers import ALWAYS, CORS, HEADERS, PREFLIGHT, referred
+from api.openapi.operations import Operation, operations
 from api.openapi.parameters import PARAMETERS
-from api.openapi.paths import content_paths
+from api.openapi.responses import of_the_router, refused
 from api.openapi.schemas import schemas
 
+_BODILESS = "Without a body"
 _ABOUT = """\
 Content entries of a workspace, over an event log.
 
 - The workspace comes from the **API key**: `Authorization: Bearer <key>`, or `X-API-Key`.
-- Every error is `{"error": "<message>"}`. Branch on the status, never on the text.
+- Every error is `{"error": "<message>"}`. Use the status in code, never the text.
 - **Rate limits** count requests of a key and of an address in windows of 60 seconds (behind a
   proxy that the service trusts, of the address in `X-Forwarded-For`). Every response carries
   `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`; a 429 says in `Retry-After`
-  how many seconds to wait. Retry 5xx with exponential delays.
+  how many seconds to wait. Retry 5xx with exponential backoff.
 - Checks come in this order: address limit, key (401), key limit, permission (403), environment
-  (400, 402, 404), parameters (400), body (400), what is named (404, 400, 409, 402).
-- Each GET answers **HEAD** too. Reads carry an `ETag`; `If-None-Match` saves the body.
-- **Scripts of any origin** may read what declares `Access-Control-Allow-Origin`, and `OPTIONS`
-  there answers a preflight. `/v1/content` is for servers: it never sends such a header.
-- **Whatever is no operation of this document** is answered in the same envelope and with the same
-  headers: an unknown path (404), an unknown method (405 with `Allow`), what is no HTTP (400) and an
-  unknown `Expect` (417). They are among this document's `components`, as `responses`.
-- Unknown query parameters are ignored, the first of duplicates counts, an empty value is an
-  absent one. A path with a slash at its end is another path.
+  (400, 402, 404), parameters (400), body (400), content (404, 400, 409, 402).
+- Every GET path has **HEAD** too. Reads carry an `ETag`; `If-None-Match` saves the body.
+- **Scripts of any origin** may read responses with `Access-Control-Allow-Origin`, and `OPTIONS`
+  answers a preflight there. `/v1/content` is for servers and never sends that header.
+- **Requests outside of this document** get the same envelope and headers: an unknown path (404), an
+  unknown method (405 with `Allow`), malformed HTTP (400) and an unknown `Expect` (417). See the
+  `responses` in this document's `components`.
+- Unknown query parameters are ignored, the first of duplicates counts, and an empty value counts
+  as absent. A trailing slash makes another path.
 """
 _BEARER = {
     "type": "http",
     "scheme": "bearer",
-    "description": f"Wins where both are sent. Example: `Authorization: Bearer {SECRET}`",
+    "description": f"Takes precedence over X-API-Key. Example: `Authorization: Bearer {SECRET}`",
 }
 _API_KEY = {
     "type": "apiKey",
     "in": "header",
     "name": "X-API-Key",
-    "description": f"Serves where there is no Authorization header. Example: `X-API-Key: {SECRET}`",
+    "description": f"Used if there is no Authorization header. Example: `X-API-Key: {SECRET}`",
 }
 _TAGS = {
-    "Content": "Entries: lists, single ones, and making them.",
-    "Content types": "What entries are made of.",
-    "GraphQL": "Another door to the same content, and the rest of an entry's life.",
-    "Operations": "For operators and their machines; not counted against rate limits.",
-    "Documentation": "What you are reading.",
-    TAG: "HEAD of each GET, and what browsers ask before a page may ask.",
+    "Content": "List, get and create entries.",
+    "Content types": "The fields and workflow of entries.",
+    "GraphQL": "The same content, and every change of an entry.",
+    "Operations": "For operators and monitoring; not counted against rate limits.",
+    "Documentation": "This document.",
+    _BODILESS: "HEAD for every GET, and preflights of browsers.",
 }
 
 
@@ -61,7 +60,7 @@ def document() -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {"title": "contentlog", "version": version("contentlog"), "description": _ABOUT},
         "tags": [{"name": name, "description": text} for name, text in _TAGS.items()],
-        "paths": _paths(),
+        "paths": {path: _completed(path, named) for path, named in operations().items()},
         "security": [{"bearer": []}, {"apiKey": []}],
         "components": {
             "schemas": schemas(),
@@ -73,6 +72,51 @@ def document() -> dict[str, Any]:
     }
 
 
-def _paths() -> dict[str, Any]:
-    described = {**content_paths(), **graphql_path(), **open_paths()}
-    return {path: completed(path, operations) for path, operations in described.items()}
+def _completed(path: str, named: dict[str, Operation]) -> dict[str, Operation]:
+    """Adds HEAD to GET, and a preflight and CORS headers where the path crosses origins."""
+    whole = dict(named)
+    if "get" in named:
+        whole["head"] = _head(named["get"])
+    if crosses_origins(path):
+        whole["options"] = _preflight(next(iter(named.values())))
+        for operation in whole.values():
+            for response in operation["responses"].values():
+                response["headers"] |= referred(*CORS)
+    return whole
+
+
+def _head(get: Operation) -> Operation:
+    return {
+        **get,
+        "operationId": f"{get['operationId']}Head",
+        "tags": [_BODILESS],
+        "summary": f"{get['summary']} (headers alone)",
+        "responses": {
+            status: {
+                "description": response["description"],
+                "headers": dict(response["headers"]),
+            }
+            for status, response in get["responses"].items()
+        },
+    }
+
+
+def _preflight(asked: Operation) -> Operation:
+    """Browsers send it, without a key."""
+    own = [
+        parameter
+        for parameter in asked["parameters"]
+        if parameter["$ref"].rpartition("/")[2] in ("type", "slug", "typeSlug", "requestId")
+    ]
+    allowed = {
+        "description": "The requests that pages of any origin may send",
+        "headers": referred(*ALWAYS, *PREFLIGHT),
+    }
+    return {
+        "operationId": f"{asked['operationId']}Preflight",
+        "tags": [_BODILESS],
+        "summary": f"{asked['summary']} (preflight)",
+        "parameters": own,
+        "security": [],
+        "responses": {"204": allowed, **refused("fault")},
+    }

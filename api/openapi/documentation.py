@@ -1,4 +1,4 @@
-"""The OpenAPI document and a page that shows it, from files of our own alone. No key needed."""
+"""The OpenAPI document, and Swagger UI at ``/docs``. No key needed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from api.http.static_files import StaticFiles, limited_by_address
 from api.openapi.document import document
 from api.rest.wire import encode
 
-_SHOWN = StaticFiles(
+_SWAGGER_UI = StaticFiles(
     "docs",
     types={
         "swagger-ui.css": "text/css",
@@ -21,7 +21,7 @@ _SHOWN = StaticFiles(
         "default-src 'none'",
         "script-src 'self'",
         "style-src 'self'",
-        # Images in data: are in the stylesheet.
+        # The stylesheet contains images in data: URLs.
         "img-src 'self' data:",
         "connect-src 'self'",
         "base-uri 'none'",
@@ -34,8 +34,8 @@ _SHOWN = StaticFiles(
 def routes() -> list[web.RouteDef]:
     return [
         web.get("/v1/openapi.json", limited_by_address(openapi)),
-        web.get("/docs", limited_by_address(_SHOWN.page)),
-        web.get("/docs/{file:[^/]+}", limited_by_address(_SHOWN.file)),
+        web.get("/docs", limited_by_address(_SWAGGER_UI.page)),
+        web.get("/docs/{file:[^/]+}", limited_by_address(_SWAGGER_UI.file)),
     ]
 
 

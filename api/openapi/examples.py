@@ -1,4 +1,4 @@
-"""One entry and one content type, as each of the endpoints shows them."""
+"""One entry, one content type and more, as the endpoints show them."""
 
 from __future__ import annotations
 
@@ -13,38 +13,24 @@ _ID = "019a3f2e-5a0b-7c3e-8f4d-1b2a3c4d5e6f"
 TYPE = {"id": "019a3f2e-4e2a-7b1d-9c3e-0a1b2c3d4e5f", "name": "Posts", "slug": "posts"}
 _TIMES = {"createdAt": "2026-01-30T16:05:12.034Z", "updatedAt": "2026-01-31T09:30:00.000Z"}
 FIELDS: dict[str, Any] = {"body": "The tide is out.", "views": 7, "related": []}
-_HEAD = {"id": _ID, "title": "Hello, World!", "slug": "hello--world-"}
-_STATE = {"status": "published", "stage": {"id": "review", "name": "Review"}}
-_DATES = {"publishedAt": "2026-01-31T09:30:00.000Z", **_TIMES}
+_TITLE = {"id": _ID, "title": "Hello, World!", "slug": "hello--world-"}
 
-LISTED = {
-    **_HEAD,
-    **_STATE,
-    "language": "en-US",
-    "locale": "en-US",
-    **_DATES,
-    "fields": FIELDS,
-}
 SINGLE = {
-    **_HEAD,
-    **_STATE,
+    **_TITLE,
+    "status": "published",
+    "stage": {"id": "review", "name": "Review"},
     "language": "en-US",
     "locale": "en-US",
-    **_DATES,
+    "publishedAt": "2026-01-31T09:30:00.000Z",
+    **_TIMES,
     "contentType": TYPE,
     "fields": FIELDS,
 }
-OF_ANY_TYPE = {
-    **_HEAD,
-    **_STATE,
-    "locale": "en-US",
-    **_DATES,
-    "contentType": TYPE,
-    "fields": FIELDS,
-}
+LISTED = {name: value for name, value in SINGLE.items() if name != "contentType"}
+OF_ANY_TYPE = {name: value for name, value in SINGLE.items() if name != "language"}
 NEW = {"contentTypeSlug": "posts", "title": "Hello, World!", "fields": {"views": 7}}
 CREATED = {
-    **_HEAD,
+    **_TITLE,
     "status": "draft",
     "contentType": TYPE,
     "fields": {"body": None, "views": 7, "related": []},
@@ -93,3 +79,13 @@ NOT_READY = {
     "checkpoint": 20,
     "lag": {"events": 100, "seconds": 42.5},
 }
+METRICS = """\
+# HELP contentlog_lag_events Events not projected yet
+# TYPE contentlog_lag_events gauge
+contentlog_lag_events 0.0
+"""
+GRAPHQL_REQUEST = {
+    "query": "query ($limit: Int) { contentEntries(limit: $limit) { data { title slug } } }",
+    "variables": {"limit": 1},
+}
+GRAPHQL_ANSWER = {"data": {"contentEntries": {"data": [{"title": "Hello", "slug": "hello"}]}}}

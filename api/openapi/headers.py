@@ -1,4 +1,4 @@
-"""Headers of responses, by the names that they have."""
+"""Response headers by name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from api.openapi.examples import ETAG, POSITION, REQUEST_ID
 
 
 def _header(description: str, schema: Any, example: Any, *, required: bool = True) -> Any:
-    """``required``: on every response that refers to it."""
+    """``required``: present on every response that refers to it."""
     return {
         "description": description,
         "required": required,
@@ -22,56 +22,60 @@ def _header(description: str, schema: Any, example: Any, *, required: bool = Tru
 _WHOLE = {"type": "integer", "minimum": 0}
 HEADERS: dict[str, Any] = {
     "X-Request-Id": _header(
-        "The request's id: yours where it was well-formed.",
+        "The request's id: yours if it was well-formed.",
         {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,128}$"},
         REQUEST_ID,
     ),
     "X-RateLimit-Limit": _header("Requests allowed in the current window.", _WHOLE, 600),
     "X-RateLimit-Remaining": _header(
-        "Requests left in the window; may understate by what other processes hold.", _WHOLE, 587
+        "Requests left in the window; may be too low by what other processes have leased.",
+        _WHOLE,
+        587,
     ),
     "X-RateLimit-Reset": _header("When the window resets, in Unix seconds.", _WHOLE, 1769851860),
     "WWW-Authenticate": _header(
-        "How a key is sent.", {"type": "string", "const": "Bearer"}, "Bearer"
+        "The scheme to send a key with.", {"type": "string", "const": "Bearer"}, "Bearer"
     ),
     "Retry-After": _header("Seconds to wait.", {"type": "integer", "minimum": 1}, 17),
     "ETag": _header(
-        "Names this very answer, for If-None-Match.",
+        "Identifies this response, for If-None-Match.",
         {"type": "string", "pattern": '^W/"[0-9a-f]{32}"$'},
         ETAG,
     ),
     "Cache-Control": _header(
-        "Nothing is kept but by the client itself, and not without asking.",
+        "Only the client itself may cache the response, and must revalidate it.",
         {"type": "string"},
         READ,
     ),
     "Vary": _header(
-        "The answer depends on the key and the environment.",
+        "The response depends on the key and the environment.",
         {"type": "string"},
         VARY,
         required=False,
     ),
     "Content-Encoding": _header(
-        "The body is packed: it has more than 1 KB, and Accept-Encoding allows it.",
+        "The body is compressed: it has more than 1 KB, and Accept-Encoding allows it.",
         {"type": "string", "const": "gzip"},
         "gzip",
         required=False,
     ),
-    "Allow": _header("The methods that the path answers.", {"type": "string"}, "GET,HEAD,OPTIONS"),
+    "Allow": _header("The methods of the path.", {"type": "string"}, "GET,HEAD,OPTIONS"),
     "Content-Security-Policy": _header(
         "The page loads nothing from other hosts.", {"type": "string"}, "default-src 'none'"
     ),
     "X-Content-Type-Options": _header(
-        "Files are what they are declared to be.", {"type": "string", "const": "nosniff"}, "nosniff"
+        "The browser must not guess content types.",
+        {"type": "string", "const": "nosniff"},
+        "nosniff",
     ),
     "X-Content-Position": _header(
-        "Where the entry stands in the log, for reads that want to see it: an opaque token of "
+        "The entry's position in the log, for reads that must see it: an opaque token of "
         "your workspace.",
         {"type": "string", "pattern": "^[A-Za-z0-9_-]{32}$"},
         POSITION,
     ),
     "X-Content-Visible": _header(
-        "Whether the entry can be read by now. It is in the log and will be, either way.",
+        "Whether the entry can be read yet. It is in the log, and will be, in any case.",
         {"type": "string", "enum": ["true", "false"]},
         "true",
     ),
@@ -90,7 +94,7 @@ HEADERS: dict[str, Any] = {
         "The headers that a page may send.", {"type": "string"}, ALLOWED_HEADERS
     ),
     "Access-Control-Max-Age": _header(
-        "Seconds for which this answer may be remembered.", _WHOLE, int(MAX_AGE)
+        "Seconds for which this response may be cached.", _WHOLE, int(MAX_AGE)
     ),
 }
 ALWAYS = (
@@ -115,5 +119,5 @@ def referred(*names: str) -> dict[str, Any]:
 
 
 def optional(name: str) -> dict[str, Any]:
-    """A header that this response has on some paths only."""
+    """A header that this response has only sometimes."""
     return {name: {**HEADERS[name], "required": False}}

@@ -1,11 +1,11 @@
-"""Parameters of requests, by the names under which operations refer to them."""
+"""Request parameters, by the names under which operations refer to them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from api.openapi.examples import AS_OF, ETAG, POSITION
-from api.rest.parameters import STATUSES
+from write_side.domain.events import STATUSES
 from write_side.domain.identity import ENVIRONMENTS
 
 Parameter = dict[str, Any]
@@ -29,8 +29,8 @@ def _header(name: str, description: str, example: str, schema: Any = _TEXT) -> P
 
 
 def _left_out(parameter: Parameter, name: str) -> Parameter:
-    """Shown with its example under this name, but left empty where somebody tries the page: what
-    it names must have been there before."""
+    """Shown with its example under this name, but empty when the page is tried out: the example
+    refers to something that must exist."""
     value = parameter.pop("example")
     return {**parameter, "examples": {"absent": {"value": ""}, name: {"value": value}}}
 
@@ -42,8 +42,7 @@ def _path(name: str, description: str, example: str) -> Parameter:
 def _limit(default: int) -> Parameter:
     return _query(
         "limit",
-        f"Entries to return, clamped to 1..100. What is no number falls back to {default}, "
-        "so any text is legal.",
+        f"Entries to return, clamped to 1..100. Text that is not a number counts as {default}.",
         "25",
         {"type": "string", "default": str(default)},
     )
@@ -58,7 +57,7 @@ PARAMETERS: dict[str, Parameter] = {
     "limitOf50": _limit(50),
     "offset": _query(
         "offset",
-        "Entries to skip, never below 0. What is no number is as if absent, so any text is legal.",
+        "Entries to skip, at least 0. Text that is not a number counts as absent.",
         "0",
         {"type": "string", "default": "0"},
     ),
@@ -77,7 +76,7 @@ PARAMETERS: dict[str, Parameter] = {
     "ofType": _query("type", "Only entries of the content type with this slug.", "posts"),
     "locale": _query(
         "locale",
-        "Which translation of texts is shown, each falling back to the original: a "
+        "The translation to show, each text falling back to the original: a "
         "language-territory code of CLDR.",
         "fr-FR",
         {"type": "string", "pattern": "^([a-z]{2,3}-[0-9A-Z]{2,3})?$", "default": "en-US"},
@@ -86,8 +85,8 @@ PARAMETERS: dict[str, Parameter] = {
         _query(
             "asOf",
             "The entry as it was at this time: an ISO 8601 date or date-time of the past, in UTC "
-            "where it names no offset (send its + as %2B). Whatever had the slug then is found, "
-            "renamed or deleted since or not, under the content type of then.",
+            "unless it has an offset (encode its + as %2B). The entry that had the slug then is "
+            "found, even if renamed or deleted since, with its content type at that time.",
             AS_OF,
             {"type": "string", "pattern": f"^({_DAY}([Tt ]{_TIME})?)?$"},
         ),
@@ -95,43 +94,41 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     "environment": _query(
         "environment",
-        "The environment; beats the header X-Environment.",
+        "The environment; takes precedence over the header X-Environment.",
         "production",
         {"type": "string", "enum": ["", *ENVIRONMENTS], "default": "production"},
     ),
     "environmentHeader": _header(
         "X-Environment",
-        "The environment, where the query does not name one.",
+        "The environment, if the query has none.",
         "production",
         {"type": "string", "enum": ["", *ENVIRONMENTS]},
     ),
     "requestId": _header(
         "X-Request-Id",
         "Your own id of the request: 1 to 128 of A-Z, a-z, 0-9, '.', '_' and '-'. It is echoed, "
-        "logged and kept in the events; one that is not well-formed is replaced.",
+        "logged and stored in the events; an invalid one is replaced.",
         "import-2026-01-31.7",
     ),
     "ifNoneMatch": _header(
         "If-None-Match",
-        "ETags of answers you have: 304 without a body where one of them still holds.",
+        "ETags of responses you have: 304 without a body if one of them is current.",
         ETAG,
     ),
     "acceptEncoding": _header(
         "Accept-Encoding",
-        "Answers above 1 KB are packed with gzip where this allows it.",
+        "Responses over 1 KB are compressed if this allows gzip.",
         "gzip",
     ),
     "contentEncoding": _left_out(
-        _header(
-            "Content-Encoding", "How the body is packed: gzip or deflate, plain without it.", "gzip"
-        ),
-        "packed",
+        _header("Content-Encoding", "The compression of the body: gzip or deflate.", "gzip"),
+        "compressed",
     ),
     "position": _left_out(
         _header(
             "X-Content-Position",
-            "What a create answered with: the read waits until it sees what was written then, and "
-            "is 503 where that takes too long.",
+            "The token that a create returned: the read waits until it sees that entry, and is 503 "
+            "if that takes too long.",
             POSITION,
             {"type": "string", "pattern": "^([A-Za-z0-9_-]{32})?$"},
         ),
@@ -139,8 +136,8 @@ PARAMETERS: dict[str, Parameter] = {
     ),
     "idempotencyKey": _header(
         "Idempotency-Key",
-        "Makes repeating safe for 24 hours: the same body replays the answer of its success, "
-        "another body is 422, and 409 says that the first is still in flight.",
+        "Makes retries safe for 24 hours: the same body returns the first success again, "
+        "another body is 422, and 409 says that the first request is still in flight.",
         "7f1c6a52-order-42",
         {"type": "string", "pattern": "^[!-~]([ -~]{0,253}[!-~])?$"},
     ),

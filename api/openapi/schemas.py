@@ -1,4 +1,4 @@
-"""The bodies as JSON Schema, generated from the wire Structs, with what their types leave open."""
+"""The bodies as JSON Schema, generated from the wire Structs and refined."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
-from api import type_wire
-from api.graphql.wire import GraphQLAnswer, GraphQLRequest
+from api.graphql.request import GraphQLRequest
+from api.graphql.response import GraphQLAnswer
 from api.operations import health
-from api.rest import wire
-from api.rest.parameters import MAX_LIMIT, MAX_OFFSET, STATUSES
+from api.rest import content_type_wire, wire
+from api.rest.parameters import MAX_LIMIT, MAX_OFFSET
+from write_side.domain.events import STATUSES
+from write_side.domain.field_types import FIELD_TYPES
 
 Schema = dict[str, Any]
 
 
 class NewEntry(Struct, frozen=True, rename="camel"):
-    """What is read of the body of a create (§4.4); other properties are ignored."""
+    """The body of a create (§4.4), as far as it is read; other properties are ignored."""
 
     content_type_slug: Annotated[str, Meta(min_length=1)]
     title: Annotated[str, Meta(min_length=1)]
@@ -31,8 +33,8 @@ BODIES: tuple[type[Struct], ...] = (
     wire.ListBody,
     wire.CreatedBody,
     wire.ErrorBody,
-    type_wire.ContentTypesBody,
-    type_wire.ContentTypeBody,
+    content_type_wire.ContentTypesBody,
+    content_type_wire.ContentTypeBody,
     health.Readiness,
     NewEntry,
     GraphQLRequest,
@@ -51,18 +53,22 @@ _OF_ENTRIES: Schema = {
     "slug": {"type": "string", "description": "Never translated."},
     "status": {"type": "string", "enum": list(STATUSES)},
     "stage": {
-        "description": "The stage of the type's workflow; null without one and in the archive.",
+        "description": "The stage in the type's workflow; null without one or in the archive.",
         "anyOf": [{"$ref": "#/components/schemas/WorkflowStage"}, {"type": "null"}],
     },
     "language": {"type": "string", "description": "The language the entry was written in."},
-    "locale": {"type": "string", "description": "The locale asked for."},
-    "publishedAt": {**_TIME, "type": ["string", "null"], "description": "Null before the first."},
+    "locale": {"type": "string", "description": "The requested locale."},
+    "publishedAt": {
+        **_TIME,
+        "type": ["string", "null"],
+        "description": "Null before the first publication.",
+    },
     "createdAt": _TIME,
     "updatedAt": _TIME,
     "fields": {
         "type": "object",
-        "description": "Every field of the type by slug, in the type's order, sections left out. "
-        "Nothing saved is null, or [] for a repeater or a reference to many.",
+        "description": "Every field of the type by slug, in the type's order, without sections. "
+        "An empty field is null, or [] for a repeater or a reference to many.",
     },
 }
 _REFINED: dict[str, Schema] = {
@@ -74,16 +80,24 @@ _REFINED: dict[str, Schema] = {
         "offset": {"type": "integer", "minimum": 0, "maximum": MAX_OFFSET},
         "total": {"type": "integer", "minimum": 0},
     },
+    "TypeField": {
+        "type": {
+            "type": "string",
+            "enum": list(FIELD_TYPES),
+            "description": "What a value is: "
+            + "; ".join(f"{name}: {spec.description}" for name, spec in FIELD_TYPES.items()),
+        },
+    },
     "NewEntry": {
         "slug": {
             "type": "string",
-            "description": "Empty or absent: the title lowercased, each character that is no "
-            "letter or digit turned into a hyphen.",
+            "description": "Empty or absent: the title in lower case, with a hyphen for each "
+            "character that is not a letter or digit.",
         },
         "fields": {
             "type": "object",
             "description": "Values by field slug; unknown slugs are ignored, null empties a field. "
-            "No text has a NUL character, and nothing is nested deeper than 256.",
+            "Text must not contain NUL; the nesting limit is 256.",
         },
     },
 }

@@ -1,4 +1,4 @@
-"""What one process knows of one bucket: its lease, and who waits for one."""
+"""One bucket as one process knows it: its lease, and the requests that wait for one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from api.rate_limits.counter import WINDOW, Demand, Grant
 
 
 class LimitStatus(Struct, frozen=True):
-    """How a bucket stands after a request was counted, or without.
+    """A bucket after a request was counted, or without one.
 
     ``reset`` is the Unix second at which the window ends, ``wait`` the whole seconds until then,
     at least 1.
@@ -25,23 +25,24 @@ class LimitStatus(Struct, frozen=True):
 
 
 class Bucket:
-    """Times are of the process's own steady clock. The lease is good until ``ends``.
+    """Times are of the process's monotonic clock; the lease is good until ``ends``.
 
-    ``left`` are the leased requests at hand, ``spare`` what the counter holds to be spare with us,
-    ``free`` what it had left to lease. ``spent``: none are free, and nobody has any to give back.
+    ``left`` are the leased requests at hand, ``spare`` what the counter recorded as spare here,
+    ``free`` what it had left to lease. ``exhausted``: none are free, and no process has any to
+    give back. ``waiting`` wait for the next call, ``calling`` for the one under way.
     """
 
     __slots__ = (
-        "asked_limit",
-        "asking",
+        "calling",
+        "calling_limit",
         "ends",
+        "exhausted",
         "free",
         "leased_at",
         "left",
         "limit",
         "name",
         "spare",
-        "spent",
         "waiting",
         "window",
     )
@@ -55,69 +56,66 @@ class Bucket:
         self.left = 0
         self.spare = 0
         self.free = limit
-        self.spent = False
-        self.asked_limit = limit
+        self.exhausted = False
+        self.calling_limit = limit
         self.waiting: list[asyncio.Future[LimitStatus]] = []
-        self.asking: list[asyncio.Future[LimitStatus]] = []
+        self.calling: list[asyncio.Future[LimitStatus]] = []
 
     @property
     def busy(self) -> bool:
-        return bool(self.waiting or self.asking)
+        return bool(self.waiting or self.calling)
 
-    def at_once(self, now: float) -> LimitStatus | None:
-        """The answer to one more request, if it is at hand; it is counted then."""
+    def count_now(self, now: float) -> LimitStatus | None:
+        """Counts one request where the lease can answer; None where the counter must be asked."""
         if now >= self.ends:
             return None
-        if self.left > 0:
-            self.left -= 1
-            return self.standing(now, passed=True)
-        return self.standing(now, passed=False) if self.spent else None
+        return self._take(now) if self.left > 0 or self.exhausted else None
 
-    def standing(self, now: float, *, passed: bool) -> LimitStatus:
-        # The limit may have been lowered since.
+    def status(self, now: float, *, passed: bool) -> LimitStatus:
+        # The limit may have been lowered since the lease.
         remaining = min(self.free + self.left, self.limit)
-        if passed:
-            return LimitStatus(True, self.limit, remaining, self.window + WINDOW)
-        wait = max(1, math.ceil(self.ends - now))
-        return LimitStatus(False, self.limit, remaining, self.window + WINDOW, wait)
+        wait = 1 if passed else max(1, math.ceil(self.ends - now))
+        return LimitStatus(passed, self.limit, remaining, self.window + WINDOW, wait)
 
     def demand(self) -> Demand:
-        """Ask for all who wait, and give back what is at hand: from now on it is not ours."""
-        self.asking, self.waiting = self.waiting, []
-        self.asked_limit = self.limit
-        demand = Demand(self.name, self.limit, len(self.asking), self.window, self.spare, self.left)
+        """Asks for all that wait, and gives back what is left: it is no longer ours to use."""
+        self.calling, self.waiting = self.waiting, []
+        self.calling_limit = self.limit
+        asked = len(self.calling)
+        demand = Demand(self.name, self.limit, asked, self.window, self.spare, self.left)
         self.free += self.left
         self.left = self.spare = 0
         return demand
 
     def receive(self, grant: Grant, now: float) -> None:
-        """Serve all who asked, in order, and those who have come meanwhile as far as it goes."""
+        """Answers those in the call in order, then those that arrived since, as far as it goes."""
         self.window = grant.window
         self.ends = now + max(0.0, grant.window + WINDOW - grant.at)
         self.leased_at = now
         self.free = grant.free
-        self.spent = grant.free == grant.spare == 0 and self.asked_limit == self.limit
+        # A refusal under an older limit says nothing about the current one.
+        self.exhausted = grant.free == grant.spare == 0 and self.calling_limit == self.limit
         self.left = grant.granted
-        self.spare = max(grant.granted - len(self.asking), 0)
-        asking, self.asking = self.asking, []
-        for future in asking:
-            if not future.done():
-                future.set_result(self._next(now))
-        while self.waiting and (self.left or self.spent):
-            future = self.waiting.pop(0)
-            if not future.done():
-                future.set_result(self._next(now))
+        self.spare = max(grant.granted - len(self.calling), 0)
+        calling, self.calling = self.calling, []
+        for future in calling:
+            self._answer(future, now)
+        while self.waiting and (self.left or self.exhausted):
+            self._answer(self.waiting.pop(0), now)
 
-    def _next(self, now: float) -> LimitStatus:
-        if self.left == 0:
-            return self.standing(now, passed=False)
-        self.left -= 1
-        return self.standing(now, passed=True)
+    def let_pass(self, status: LimitStatus) -> int:
+        """Answers all that wait without counting them. Returns their number."""
+        unanswered = [future for future in self.calling + self.waiting if not future.done()]
+        self.calling, self.waiting = [], []
+        for future in unanswered:
+            future.set_result(status)
+        return len(unanswered)
 
-    def let_pass(self, standing: LimitStatus) -> int:
-        """Nothing can be asked now: all who wait are served. Returns how many they were."""
-        served = [future for future in self.asking + self.waiting if not future.done()]
-        self.asking, self.waiting = [], []
-        for future in served:
-            future.set_result(standing)
-        return len(served)
+    def _answer(self, future: asyncio.Future[LimitStatus], now: float) -> None:
+        if not future.done():
+            future.set_result(self._take(now))
+
+    def _take(self, now: float) -> LimitStatus:
+        passed = self.left > 0
+        self.left -= passed
+        return self.status(now, passed=passed)

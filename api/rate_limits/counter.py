@@ -1,32 +1,47 @@
-"""The shared counter that processes lease requests of a window from, whatever keeps it.
+"""The counter that all API processes lease requests from: a table of the event store's database.
 
-A window is 60 s of the counter's own clock, so the clocks of the machines that ask do not matter.
-Of each bucket a counter knows how many requests of the window it has given away, and how many of
-those are spare: leased by a process beyond what was asked, so that they may still come back.
+A window is 60 s of the database's clock, so the clocks of the API's machines do not matter. Of each
+bucket the table holds how many requests of the window are leased, and how many of those are spare:
+leased beyond the demand, so that they may still come back. The formula is in SQL, in
+``write_side.lease`` and ``write_side.rate_block``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
+import asyncpg
 from msgspec import Struct
+
+from write_side.postgres.connection import Connection
 
 WINDOW = 60
 """Seconds."""
 FEW = 64
-"""With fewer requests left than these, none are leased to spare."""
+"""Below this number of free requests, none are leased to spare."""
 SHARE = 16
-"""One in so many of the free requests is leased to spare."""
+"""One in this number of the free requests is leased to spare."""
 MOST = 1_000
-"""More than these are never leased to spare."""
+"""The largest number leased to spare."""
+
+EXPIRED_AT_ONCE = 1_000
+CONNECT_TIMEOUT = 2.0
+APPLICATION_NAME = "contentlog rate limits"
+_LEASE = "SELECT * FROM write_side.lease($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
+# SKIP LOCKED, and the second look at the window: a bucket that is in use again stays.
+_EXPIRE = """
+WITH expired AS (
+    SELECT bucket FROM write_side.rate_limit WHERE started < $1
+    LIMIT $2 FOR UPDATE SKIP LOCKED
+)
+DELETE FROM write_side.rate_limit r USING expired e WHERE r.bucket = e.bucket AND r.started < $1"""
 
 
 class Demand(Struct, frozen=True):
-    """What a process asks of a bucket, and what has become of its last lease there.
+    """The number of requests asked of a bucket, and what became of its previous lease.
 
     ``window`` is the Unix second at which the window of that lease began; ``spare`` is what the
-    counter then held to be spare, of which ``unused`` come back.
+    counter recorded as spare, of which ``unused`` come back.
     """
 
     bucket: str
@@ -36,19 +51,17 @@ class Demand(Struct, frozen=True):
     spare: int = 0
     unused: int = 0
 
-    def anew(self) -> Demand:
-        """The same after a call of which nobody knows whether it was carried out.
-
-        What comes back must not come back twice; asking twice only wastes a lease.
-        """
+    def for_retry(self) -> Demand:
+        """The demand after a call that may have been carried out: requests must not be given back
+        twice, while asking twice only wastes a lease."""
         return Demand(self.bucket, self.limit, self.asked)
 
 
 class Grant(Struct, frozen=True):
-    """The answer: fewer than were asked only where no more are free.
+    """``granted`` is less than the demand only where no more are free.
 
-    ``free`` are left to lease; ``spare`` may still come back, whoever holds them. ``window`` is the
-    Unix second at which it began and ``at`` the moment, both by the counter's clock.
+    ``free`` are left to lease; ``spare`` may still come back, from any process. ``window`` is the
+    Unix second at which it began and ``at`` the current time, both by the database's clock.
     """
 
     window: int
@@ -58,24 +71,41 @@ class Grant(Struct, frozen=True):
     at: float
 
 
-class Counter(Protocol):
-    """Raises whatever it likes where it cannot be reached."""
+class Counter:
+    """Uses a connection of its own, made on first use; one call at a time."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._connection: Connection | None = None
 
     async def lease(self, demands: Sequence[Demand]) -> list[Grant]:
-        """A grant for each; no bucket comes twice. With no demands: whether it can be reached."""
-        ...
+        """A grant for each demand; buckets are distinct and sorted. Without demands the call shows
+        whether the counter can be reached."""
+        columns = [[getattr(one, name) for one in demands] for name in Demand.__struct_fields__]
+        connection = await self._connected()
+        try:
+            rows = await connection.fetch(_LEASE, WINDOW, FEW, SHARE, MOST, *columns)
+        except BaseException:
+            # A cancelled or failed call leaves a connection that is not safe to use.
+            connection.terminate()
+            raise
+        return [Grant(*row) for row in rows]
 
     async def expire(self, window: int) -> bool:
-        """Forget some of the buckets of windows that began earlier. True where there is more."""
-        ...
+        """Deletes some buckets of earlier windows. True where there are more."""
+        connection = await self._connected()
+        deleted = await connection.execute(_EXPIRE, window, EXPIRED_AT_ONCE)
+        return deleted == f"DELETE {EXPIRED_AT_ONCE}"
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        if self._connection is not None:
+            self._connection.terminate()
 
-
-def block(free: int, asked: int) -> int:
-    """How many of the free requests one who asks for some is given."""
-    if asked == 0 or free <= 0:
-        return 0
-    if free < FEW:
-        return min(free, asked)
-    return min(free, asked + min(max(free - asked, 0) // SHARE, MOST))
+    async def _connected(self) -> Connection:
+        if self._connection is None or self._connection.is_closed():
+            self._connection = await asyncpg.connect(
+                self._url,
+                timeout=CONNECT_TIMEOUT,
+                server_settings={"application_name": APPLICATION_NAME},
+            )
+        return self._connection

@@ -1,11 +1,11 @@
-"""Requests counted from leases: the shared counter is asked once for many of them.
+"""Requests counted from leases: one call to the shared counter serves many requests.
 
-Everything that a process wants to ask goes in one call, and one call at a time: whoever comes
-while it is under way waits for the next one. A lease that is not used up is given back within a
-second, so that nobody is refused for long while another holds what it does not need. A refusal is
-remembered only when it is final: nothing is free, and no process has any to give back.
+All demands of a process go in one call, one call at a time; requests that arrive meanwhile wait for
+the next call. Unused leases are given back within a second, so that no request is refused for long
+because of another process's spare ones. A refusal is remembered only when it is final: nothing is
+free, and no process has any to give back.
 
-While the counter is out of reach every request passes, and nobody waits for it.
+While the counter cannot be reached, every request passes at once.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from prometheus_client import Gauge
 from api.rate_limits.bucket import Bucket, LimitStatus
 from api.rate_limits.counter import WINDOW, Counter, Demand, Grant
 
-PATIENCE = 2.0
-"""Seconds until the counter counts as out of reach."""
+CALL_TIMEOUT = 2.0
+"""Seconds until the counter counts as unreachable."""
 RETRY = 1.0
-"""Seconds between two looks whether it is back."""
+"""Seconds between two attempts to reach it again."""
 SWEEP = 0.25
-KEPT = 0.75
-"""A lease older than this is given back by the next sweep: all of them within a second."""
-REMEMBERED = 100_000
-"""Buckets; beyond them this process forgets those that it has known longest."""
+MAX_LEASE_AGE = 0.75
+"""Seconds after which the next sweep gives a lease back: all of them within a second."""
+MAX_BUCKETS = 100_000
+"""Beyond these the process forgets the oldest."""
 
 AWAY = Gauge(
     "contentlog_rate_limit_counter_away",
     "1 while requests are served without counting",
-    # Of several workers: 1 where one that lives says so.
+    # Of several workers: 1 where a live one says so.
     multiprocess_mode="livemax",
 )
 UNCOUNTED = Metric("contentlog_rate_limit_uncounted", "Requests served without being counted")
@@ -44,19 +44,19 @@ _log = structlog.get_logger("api.limits")
 
 
 class Leases:
-    """``clock`` is a steady one, in seconds."""
+    """``clock`` is a monotonic one, in seconds."""
 
     def __init__(self, counter: Counter, clock: Callable[[], float] = time.monotonic) -> None:
         self._counter = counter
         self._clock = clock
-        self._ahead = time.time() - clock()  # of our clock, the counter's
+        self._ahead = time.time() - clock()  # the counter's clock minus ours
         self._window = 0
         self._expiring = False
-        self._purge_at = 0.0
+        self._next_purge = 0.0
         self._buckets: OrderedDict[str, Bucket] = OrderedDict()
         self._leased: OrderedDict[str, Bucket] = OrderedDict()
-        self._wanted: dict[str, Bucket] = {}
-        self._sending: asyncio.Task[None] | None = None
+        self._queued: dict[str, Bucket] = {}
+        self._calls: asyncio.Task[None] | None = None
         self._sweeping: asyncio.Task[None] | None = None
         self._away_since: float | None = None
 
@@ -65,70 +65,69 @@ class Leases:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Gives everything back, if that is quickly done."""
+        """Gives all leases back."""
         assert self._sweeping is not None
         self._sweeping.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._sweeping
         self.give_back(0.0)
-        if self._sending is not None:
-            await self._sending
+        if self._calls is not None:
+            await self._calls
         await self._counter.close()
 
     async def count(self, name: str, limit: int) -> LimitStatus:
-        """Count one request against a bucket of so many a window."""
-        now = self._clock()
-        bucket = self._buckets.get(name)
-        if bucket is None or bucket.limit != limit:
-            bucket = self._known(name, limit)
-        standing = bucket.at_once(now)
-        if standing is not None:
-            return standing
+        """Counts one request against a bucket with this limit per window."""
+        bucket = self._buckets.get(name) or self._add(name, limit)
+        if bucket.limit != limit:
+            bucket.limit, bucket.exhausted = limit, False
+        status = bucket.count_now(self._clock())
+        if status is not None:
+            return status
         if self._away_since is not None:
             UNCOUNTED.inc()
-            return self.look(name, limit)
+            return self.peek(name, limit)
         waiting: asyncio.Future[LimitStatus] = asyncio.get_running_loop().create_future()
         bucket.waiting.append(waiting)
-        self._want(bucket)
+        self._enqueue(bucket)
         return await waiting
 
-    def look(self, name: str, limit: int) -> LimitStatus:
-        """How a bucket stands as far as this process knows, without counting."""
+    def peek(self, name: str, limit: int) -> LimitStatus:
+        """The bucket as far as this process knows it, without counting a request."""
         now = self._clock()
         bucket = self._buckets.get(name)
         if bucket is not None and bucket.limit == limit and now < bucket.ends:
-            return bucket.standing(now, passed=True)
+            return bucket.status(now, passed=True)
         return LimitStatus(True, limit, limit, self.reset())
 
     def reset(self) -> int:
-        """When the window ends, as Unix seconds of the counter's clock."""
+        """The end of the window, in Unix seconds of the counter's clock."""
         return (int(self._clock() + self._ahead) // WINDOW + 1) * WINDOW
 
-    def give_back(self, age: float = KEPT) -> None:
-        """Ask the counter to take back leases that are older than so many seconds."""
+    def give_back(self, age: float = MAX_LEASE_AGE) -> None:
+        """Gives back the leases that are at least so many seconds old."""
         if self._away_since is not None:
             return
         now = self._clock()
         for bucket in list(self._leased.values()):
             if now - bucket.leased_at < age:
                 break
-            self._want(bucket)
+            self._enqueue(bucket)
 
-    def forget_old(self) -> None:
-        """Forget the buckets of windows that have ended."""
+    def forget_ended(self) -> None:
+        """Forgets the buckets whose window has ended, once a window."""
         now = self._clock()
-        if now < self._purge_at:
+        if now < self._next_purge:
             return
-        self._purge_at = now + WINDOW
+        self._next_purge = now + WINDOW
         for bucket in list(self._buckets.values()):
             if bucket.ends <= now and not bucket.busy:
                 self._forget(bucket)
 
-    async def look_whether_it_is_back(self) -> None:
+    async def check_if_back(self) -> None:
         if self._away_since is None or self._clock() - self._away_since < RETRY:
             return
         try:
-            await self._ask([])
+            await self._lease([])
         except Exception:
             self._away_since = self._clock()
             return
@@ -136,90 +135,85 @@ class Leases:
         AWAY.set(0)
         _log.info("rate limits are counted again")
 
-    def _known(self, name: str, limit: int) -> Bucket:
-        """The process's bucket of this name, made where there is none; its limit may change."""
-        bucket = self._buckets.get(name)
-        if bucket is None:
-            if len(self._buckets) >= REMEMBERED:
-                oldest = next(iter(self._buckets.values()))
-                if not oldest.busy:
-                    self._forget(oldest)
-            bucket = self._buckets[name] = Bucket(name, limit)
-        elif bucket.limit != limit:
-            bucket.limit, bucket.spent = limit, False
+    def _add(self, name: str, limit: int) -> Bucket:
+        if len(self._buckets) >= MAX_BUCKETS:
+            oldest = next(iter(self._buckets.values()))
+            if not oldest.busy:
+                self._forget(oldest)
+        bucket = self._buckets[name] = Bucket(name, limit)
         return bucket
 
     def _forget(self, bucket: Bucket) -> None:
         del self._buckets[bucket.name]
         self._leased.pop(bucket.name, None)
 
-    def _want(self, bucket: Bucket) -> None:
-        self._wanted[bucket.name] = bucket
-        if self._sending is None or self._sending.done():
-            self._sending = asyncio.create_task(self._send(), name="rate limit demands")
+    def _enqueue(self, bucket: Bucket) -> None:
+        self._queued[bucket.name] = bucket
+        if self._calls is None or self._calls.done():
+            self._calls = asyncio.create_task(self._run_calls(), name="rate limit calls")
 
-    async def _send(self) -> None:
-        while self._wanted or self._expiring:
-            # Sorted, as the counter wants them: two processes must not wait for each other.
-            batch = [bucket for _, bucket in sorted(self._wanted.items())]
-            self._wanted.clear()
+    async def _run_calls(self) -> None:
+        while self._queued or self._expiring:
+            # The counter needs them sorted: two processes must not deadlock.
+            batch = [bucket for _, bucket in sorted(self._queued.items())]
+            self._queued.clear()
             try:
                 if batch:
-                    await self._lease(batch)
+                    await self._renew(batch)
             except Exception as error:
-                self._give_up(batch, error)
+                self._let_pass(batch, error)
             if self._expiring:
                 await self._expire()
 
     async def _expire(self) -> None:
-        """That it fails says nothing of the counter: the next window's first tries again."""
+        """A failure does not make the counter unreachable: the next window tries again."""
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(CALL_TIMEOUT):
                 self._expiring = await self._counter.expire(self._window)
         except Exception as error:
             self._expiring = False
-            _log.info("expired rate limits are not forgotten yet", fault=repr(error))
+            _log.info("expired rate limits are not deleted yet", fault=repr(error))
 
-    async def _lease(self, batch: list[Bucket]) -> None:
+    async def _renew(self, batch: list[Bucket]) -> None:
         for bucket in batch:
             self._leased.pop(bucket.name, None)
-        grants = await self._ask([bucket.demand() for bucket in batch])
+        grants = await self._lease([bucket.demand() for bucket in batch])
         now = self._clock()
         for bucket, grant in zip(batch, grants, strict=True):
             bucket.receive(grant, now)
             if bucket.spare:
                 self._leased[bucket.name] = bucket
             if not bucket.waiting:
-                self._wanted.pop(bucket.name, None)
+                self._queued.pop(bucket.name, None)
 
-    async def _ask(self, demands: list[Demand]) -> list[Grant]:
-        async with asyncio.timeout(PATIENCE):
+    async def _lease(self, demands: list[Demand]) -> list[Grant]:
+        async with asyncio.timeout(CALL_TIMEOUT):
             try:
                 grants = await self._counter.lease(demands)
             except Exception:
-                # Perhaps just an old connection that has died.
-                grants = await self._counter.lease([demand.anew() for demand in demands])
+                # An idle connection may have been closed by the server.
+                grants = await self._counter.lease([demand.for_retry() for demand in demands])
         if grants:
             self._ahead = grants[-1].at - self._clock()
             window = max(grant.window for grant in grants)
             if window > self._window:
-                # Whoever comes first in a new window tidies up after the old ones.
+                # The first call in a new window deletes the buckets of earlier ones.
                 self._window, self._expiring = window, True
         return grants
 
-    def _give_up(self, batch: list[Bucket], error: Exception) -> None:
+    def _let_pass(self, batch: list[Bucket], error: Exception) -> None:
         self._expiring = False
         if self._away_since is None:
             AWAY.set(1)
             _log.error("rate limits are not counted: out of reach", fault=repr(error))
         self._away_since = self._clock()
-        for bucket in (*batch, *self._wanted.values()):
-            UNCOUNTED.inc(bucket.let_pass(self.look(bucket.name, bucket.limit)))
-        self._wanted.clear()
+        for bucket in (*batch, *self._queued.values()):
+            UNCOUNTED.inc(bucket.let_pass(self.peek(bucket.name, bucket.limit)))
+        self._queued.clear()
 
     async def _sweep_for_ever(self) -> None:
         while True:
             await asyncio.sleep(SWEEP)
-            await self.look_whether_it_is_back()
+            await self.check_if_back()
             self.give_back()
-            self.forget_old()
+            self.forget_ended()

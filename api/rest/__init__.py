@@ -1,1 +1,1 @@
-"""The REST endpoints (specification §4), and what the other doors share with them."""
+"""The REST endpoints (specification §4), with parts that GraphQL and the dashboard use."""

@@ -1,4 +1,4 @@
-"""The content endpoints (specification §4.1 to §4.4)."""
+"""The endpoints for entries (specification §4.1 to §4.4) and content types."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from aiohttp import web
 from msgspec.structs import replace
 
 from api.context import Call
-from api.rest import parameters, point_in_time, wire
+from api.rest import content_type_wire, parameters, point_in_time, wire
 from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.positions import HEADER as POSITION
 from api.rest.request_body import create_command, receive_body
 from api.rest.request_checks import checked
-from read_side import entries
+from read_side import content_types, entries, paging
 from write_side.commands import CreateEntry
 from write_side.dispatch import execute
 
 VIEW = "content.view"
 EDIT = "content.edit"
-# Any text but a slash: aiohttp's own pattern leaves out braces too, which slugs may have.
+# aiohttp's default pattern excludes braces, which slugs may contain.
 _TYPE = "{type:[^/]+}"
 _SLUG = "{slug:[^/]+}"
 
@@ -28,14 +28,16 @@ def routes() -> list[web.RouteDef]:
         web.get(f"/v1/content/{_TYPE}/{_SLUG}", checked(VIEW, one)),
         web.get("/v1/content", checked(VIEW, list_across_types)),
         web.post("/v1/content", checked(EDIT, create)),
+        web.get("/v1/content-types", checked(VIEW, list_content_types)),
+        web.get(f"/v1/content-types/{_SLUG}", checked(VIEW, one_content_type)),
     ]
 
 
 async def list_of_type(call: Call) -> web.Response:
-    """§4.1: published ones by default, 10 a page."""
+    """§4.1: by default the published entries, 10 a page."""
     query = call.request.query
-    paging = parameters.paging(query, 10)
-    page = await entries.list_of_type(
+    asked = parameters.paging(query, 10)
+    page = await paging.list_of_type(
         call.service.read_model,
         call.scope.workspace,
         call.scope.environment,
@@ -43,20 +45,20 @@ async def list_of_type(call: Call) -> web.Response:
         status=parameters.status(query),
         language=parameters.language(query),
         locale=call.locale,
-        limit=paging.limit,
-        offset=paging.offset,
+        limit=asked.limit,
+        offset=asked.offset,
     )
     return _json(
         wire.TypeListBody(
             True,
             [wire.listed(row, call.locale) for row in page.rows],
-            wire.Pagination(paging.limit, paging.offset, page.total),
+            wire.Pagination(asked.limit, asked.offset, page.total),
         )
     )
 
 
 async def one(call: Call) -> web.Response:
-    """§4.2: whatever its status; with ``asOf``, as it was then."""
+    """§4.2: of any status; with ``asOf``, at that time."""
     query, service, scope = call.request.query, call.service, call.scope
     at = parameters.as_of(query)
     named = {
@@ -66,35 +68,37 @@ async def one(call: Call) -> web.Response:
         "locale": call.locale,
     }
     if at is None:
-        row = await entries.one(service.read_model, scope.workspace, scope.environment, **named)
+        row = await entries.entry_of_slug(
+            service.read_model, scope.workspace, scope.environment, **named
+        )
     else:
         row = (await point_in_time.entry_of_slug(service, scope, at=at, **named)).row
     return _json(wire.SingleBody(True, wire.single(row, call.locale)))
 
 
 async def list_across_types(call: Call) -> web.Response:
-    """§4.3: every status, 50 a page."""
+    """§4.3: of every status, 50 a page."""
     query = call.request.query
-    paging = parameters.paging(query, 50)
-    page = await entries.list_across_types(
+    asked = parameters.paging(query, 50)
+    page = await paging.list_across_types(
         call.service.read_model,
         call.scope.workspace,
         call.scope.environment,
         type_slug=parameters.type_slug(query),
         locale=call.locale,
-        limit=paging.limit,
-        offset=paging.offset,
+        limit=asked.limit,
+        offset=asked.offset,
     )
     return _json(
         wire.ListBody(
             [wire.of_any_type(row, call.locale) for row in page.rows],
-            wire.Pagination(paging.limit, paging.offset, page.total),
+            wire.Pagination(asked.limit, asked.offset, page.total),
         )
     )
 
 
 async def create(call: Call) -> web.Response:
-    """§4.4: always a draft. With an Idempotency-Key, once however often it is sent."""
+    """§4.4: always a draft. With an Idempotency-Key, repetitions create nothing more."""
     given = call.request.headers.get(HEADER)
     key = None if given is None else command_key(given, call.known_caller.key_id, call.scope)
     body = await receive_body(call)
@@ -106,7 +110,7 @@ async def create(call: Call) -> web.Response:
 
 
 async def _created(call: Call, command: CreateEntry) -> web.Response:
-    """Answers once the entry can be read, or the bound has passed."""
+    """Responds once the entry can be read, or after ``read_your_writes`` seconds."""
     executed = await execute(command, call.service.repository)
     visible = await call.service.checkpoint.wait(
         executed.position, call.service.settings.read_your_writes
@@ -118,6 +122,27 @@ async def _created(call: Call, command: CreateEntry) -> web.Response:
     )
     response.headers["X-Content-Visible"] = "true" if visible else "false"
     return response
+
+
+async def list_content_types(call: Call) -> web.Response:
+    """All of the environment's, by slug."""
+    scope = call.scope
+    rows = await content_types.content_types(
+        call.service.read_model, scope.workspace, scope.environment
+    )
+    return _json(
+        content_type_wire.ContentTypesBody(True, [content_type_wire.shown(row) for row in rows])
+    )
+
+
+async def one_content_type(call: Call) -> web.Response:
+    row = await content_types.content_type(
+        call.service.read_model,
+        call.scope.workspace,
+        call.scope.environment,
+        parameters.searchable(call.request.match_info["slug"]),
+    )
+    return _json(content_type_wire.ContentTypeBody(True, content_type_wire.shown(row)))
 
 
 def _json(body: wire.Wire) -> web.Response:

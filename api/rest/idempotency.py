@@ -1,7 +1,7 @@
-"""``Idempotency-Key`` on a POST: the request is carried out once, however often it is sent.
+"""``Idempotency-Key`` on a POST: a repeated request is carried out once.
 
-The write side remembers a command by its key, in the transaction of its append; here the key is
-made of what it holds for: the API key, the environment and what the client calls it.
+The write side stores the command's key in the transaction of its append. The key is made here, of
+the API key, the environment and the client's own key.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ _GIVEN = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])?")
 
 
 def command_key(given: str, key_id: str, scope: Scope) -> str:
-    """What the log remembers the request by. Raises BadRequest."""
+    """The key under which the command is stored. Raises BadRequest."""
     if not _GIVEN.fullmatch(given):
         raise BadRequest(f"{HEADER} takes 1 to 255 visible ASCII characters")
-    # The two before hold no line break, so no two of these read the same.
+    # The first two contain no line break, so the parts cannot be confused.
     named = "\n".join((key_id, scope.environment, given))
     return f"http/{hashlib.sha256(named.encode()).hexdigest()}"
 
 
 def digest(body: bytes) -> bytes:
-    """What tells one body from another."""
+    """Distinguishes bodies sent with the same key."""
     return hashlib.sha256(body).digest()
 
 
 class InFlight:
-    """The requests that this process has not answered yet.
+    """The requests with a key that this process has not answered yet.
 
-    One that came to another process meanwhile is not refused: its append waits for the first one's,
-    and is answered from it.
+    A repetition that reaches another process is not refused: its append waits for the first one and
+    returns its result.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Query parameters, each read in one place (readings, «Query parameters»)."""
+"""Query parameters (readings.md, «Query parameters»)."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from datetime import UTC, datetime, timedelta
 from msgspec import Struct
 
 from api.errors import BadRequest
+from write_side.domain.events import STATUSES
 from write_side.domain.identity import BASE_LANGUAGE, ENVIRONMENTS, PRODUCTION
 from write_side.domain.locales import supported_locales
 from write_side.domain.values import is_iso_datetime
 
-STATUSES = ("published", "draft", "archived")
 MAX_LIMIT = 100
-# The largest whole number that every JSON reader holds exactly; beyond it is as empty as there.
+# The largest whole number that every JSON reader holds exactly.
 MAX_OFFSET = 2**53 - 1
 _NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.[0-9]*)?", re.ASCII)
 _OFFSET = re.compile(r"(:\d\d\S*) (\d\d:?\d\d)\Z", re.ASCII)
 _SKEW = timedelta(seconds=1)
-"""So far the clock of another process may be ahead, that has told when an entry was updated."""
+"""The clock of another process, which an updatedAt may come from, may be ahead by this."""
 _TIME = "use an ISO 8601 time of the past, like 2026-01-31T09:30:00Z or 2026-01-31"
 
 Query = Mapping[str, str]
@@ -32,7 +32,7 @@ class Paging(Struct, frozen=True):
 
 
 def paging(query: Query, default_limit: int) -> Paging:
-    """Clamped to 1..100 and from 0 on; what is no number is as if absent."""
+    """Clamps the limit to 1..100 and the offset to 0 or more; other text counts as absent."""
     limit = _number(query.get("limit", ""))
     offset = _number(query.get("offset", ""))
     return Paging(
@@ -42,12 +42,12 @@ def paging(query: Query, default_limit: int) -> Paging:
 
 
 def _number(text: str) -> int | None:
-    """ASCII digits with an optional sign and fraction, which is cut off; of any length."""
+    """ASCII digits with an optional sign; a fraction is cut off."""
     match = _NUMBER.fullmatch(text)
     if match is None:
         return None
     sign, digits = match.groups()
-    # Far beyond any bound already: Python refuses to convert thousands of digits.
+    # 20 digits exceed every bound, and Python refuses to convert thousands.
     number = int(digits.lstrip("0")[:20] or "0")
     return -number if sign == "-" else number
 
@@ -60,7 +60,7 @@ def status(query: Query) -> str:
 
 
 def language(query: Query) -> str:
-    """Of any form: an unknown one matches nothing."""
+    """Not checked: an unknown one matches nothing."""
     return searchable(query.get("language") or BASE_LANGUAGE)
 
 
@@ -70,7 +70,7 @@ def type_slug(query: Query) -> str | None:
 
 
 def searchable(text: str) -> str:
-    """The text where PostgreSQL can hold it, else "", which is no slug and no language."""
+    """The text if PostgreSQL can store it, else "", which matches no slug and no language."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -83,34 +83,34 @@ def locale(query: Query) -> str:
 
 
 def supported_locale(given: str) -> str:
-    """The locale, if it is one."""
+    """The locale. Raises BadRequest."""
     if given not in supported_locales():
         raise BadRequest(f"Unsupported locale '{_shown(given)}': use a code like en-US or fr-FR")
     return given
 
 
 def as_of(query: Query) -> datetime | None:
-    """A time that has passed; None for now."""
+    """A time in the past; None for now."""
     given = query.get("asOf")
-    # "+02:00" that is not escaped comes with a space.
+    # An unescaped "+02:00" arrives with a space.
     return parse_time(_OFFSET.sub(r"\1+\2", given)) if given else None
 
 
 def parse_time(text: str) -> datetime:
-    """An ISO 8601 date or date-time that has passed, in UTC; one without an offset is UTC."""
+    """An ISO 8601 date or date-time of the past; UTC without an offset. Raises BadRequest."""
     if not is_iso_datetime(text):
         raise BadRequest(f"Unknown time '{_shown(text)}' in asOf: {_TIME}")
     return past_time(datetime.fromisoformat(text.upper().replace(",", ".")))
 
 
 def past_time(time: datetime) -> datetime:
-    """The time in UTC, if it has passed, by about any clock."""
+    """The time in UTC, if it is in the past. Raises BadRequest."""
     try:
         utc = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-    except OverflowError:  # the first and last day of the calendar, seen from elsewhere
+    except OverflowError:  # the calendar's first and last day, in some time zones
         raise BadRequest(f"Unknown time '{time.isoformat()}' in asOf: {_TIME}") from None
     if utc > datetime.now(UTC) + _SKEW:
-        raise BadRequest(f"The time '{time.isoformat()}' in asOf has not come yet: {_TIME}")
+        raise BadRequest(f"The time '{time.isoformat()}' in asOf is in the future: {_TIME}")
     return utc
 
 
@@ -123,7 +123,7 @@ def environment(query: Query, header: str | None) -> str:
 
 
 def _shown(text: str) -> str:
-    """What a refusal repeats of it. Bytes of a header that are no text come as lone surrogates,
-    which JSON cannot say."""
+    """The text for an error message. Invalid bytes of a header are lone surrogates, which JSON
+    cannot represent."""
     text = text.encode("utf-8", "replace").decode()
     return text if len(text) <= 100 else text[:100] + "…"

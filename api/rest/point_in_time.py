@@ -1,25 +1,24 @@
-"""An entry as it was at a time: its stream and its content type's folded up to then."""
+"""An entry at a past time: its stream and its content type's, folded up to that time."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
-import msgspec
 from msgspec import Raw, Struct
 
 from api.context import Service
-from read_side.entries import EntryRow
-from read_side.past import holder
-from read_side.rendering import Renderer, Shape, Stage, Texts
+from read_side.entries import EntryRow, slug_owner
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
+from write_side.domain.events import Translation
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import UnknownEntry
+from write_side.domain.rendering import Renderer
 from write_side.history import UNBOUNDED, Allowance, content_type_at, entry_at
 
 
 class PastEntry(Struct, frozen=True):
-    """``row`` is ready to serve, as the read model's are; the rest is what it was made of."""
+    """``row`` is ready to serve, like the read model's; it was rendered from the rest."""
 
     row: EntryRow
     entry: Entry
@@ -38,14 +37,13 @@ async def entry_of_slug(
     locale: str,
     at: datetime,
 ) -> PastEntry:
-    """What had the slug then, whoever has it now. Raises NotFound, UnknownContentType or
-    UnknownEntry where there was none, ReadModelUnavailable, StoreUnavailable, and what the
-    allowance raises.
+    """The entry that had the slug at that time. Raises NotFound, UnknownContentType or UnknownEntry
+    where there was none, ReadModelUnavailable, StoreUnavailable, and what the allowance raises.
 
-    The read model says whose it was, the log what it was: an entry that has been renamed or deleted
-    in the log, and not yet in the read model, was so at a time since then.
+    The read model knows which entry it was, the log its content. If the log says that the entry had
+    another slug at that time, the read model is behind, and the entry is not found.
     """
-    held = await holder(
+    owner = await slug_owner(
         service.read_model,
         scope.workspace,
         scope.environment,
@@ -54,8 +52,8 @@ async def entry_of_slug(
         language=language,
         at=at,
     )
-    content_type = await content_type_at(service.repository, scope, held.type_id, at, allowance)
-    entry = await entry_at(service.repository, scope, held.entry_id, at, allowance)
+    content_type = await content_type_at(service.repository, scope, owner.type_id, at, allowance)
+    entry = await entry_at(service.repository, scope, owner.entry_id, at, allowance)
     if entry.slug != slug:
         raise UnknownEntry
     return PastEntry(rendered(entry, content_type, locale), entry, content_type)
@@ -71,13 +69,9 @@ async def entry_of_id(
 
 
 def rendered(entry: Entry, content_type: ContentType, locale: str) -> EntryRow:
-    """An entry of the log as the read model would serve it, under this version of its type."""
-    renderer = Renderer(
-        msgspec.convert(content_type.fields, tuple[Shape, ...], from_attributes=True),
-        msgspec.convert(content_type.stages, tuple[Stage, ...], from_attributes=True),
-    )
-    translation = entry.translations.get(locale)
-    texts = Texts() if translation is None else Texts(translation.title, translation.fields)
+    """The entry as the read model would serve it, with this version of its content type."""
+    renderer = Renderer(content_type.fields, content_type.stages)
+    texts = entry.translations.get(locale, Translation())
     return EntryRow(
         id=entry.id,
         title=texts.title or entry.title,

@@ -1,8 +1,8 @@
 """``X-Content-Position``: a position of the log as an opaque token of one workspace.
 
-Nobody but us can read one, make one, or use one of another workspace. The same position has the
+Clients cannot read or make tokens, nor use those of another workspace. A position always has the
 same token, in every process and after every restart. The construction is that of SIV (RFC 5297):
-the authentication tag of what is said is also what hides it.
+the authentication tag of the position also encrypts it.
 """
 
 from __future__ import annotations
@@ -21,35 +21,35 @@ _POSITION = 8
 
 class Positions:
     def __init__(self, key: bytes) -> None:
-        self._tagging = hmac.digest(key, b"tag", "sha256")
-        self._hiding = hmac.digest(key, b"hide", "sha256")
+        self._tag_key = hmac.digest(key, b"tag", "sha256")
+        self._mask_key = hmac.digest(key, b"hide", "sha256")
 
     def token(self, workspace: str, position: int) -> str:
-        said = position.to_bytes(_POSITION, "big")
-        tag = self._tag(workspace, said)
-        return urlsafe_b64encode(tag + self._hidden(tag, said)).decode()
+        plain = position.to_bytes(_POSITION, "big")
+        tag = self._tag(workspace, plain)
+        return urlsafe_b64encode(tag + self._masked(tag, plain)).decode()
 
     def position(self, workspace: str, token: str) -> int | None:
-        """None where the token is none of this workspace's."""
+        """None for a token that is not of this workspace."""
         try:
             decoded = urlsafe_b64decode(token.encode("ascii"))
         except (UnicodeEncodeError, binascii.Error):
             return None
         if len(decoded) != _TAG + _POSITION:
             return None
-        said = self._hidden(decoded[:_TAG], decoded[_TAG:])
-        position = int.from_bytes(said, "big")
-        # The whole token is compared: one position is not to have several, as base64 would have it.
-        right = hmac.compare_digest(self.token(workspace, position), token)
-        return position if right else None
+        plain = self._masked(decoded[:_TAG], decoded[_TAG:])
+        position = int.from_bytes(plain, "big")
+        # The whole token is compared, since base64 has several spellings of the same bytes.
+        is_ours = hmac.compare_digest(self.token(workspace, position), token)
+        return position if is_ours else None
 
-    def _tag(self, workspace: str, said: bytes) -> bytes:
-        return hmac.digest(self._tagging, said + workspace.encode(), "sha256")[:_TAG]
+    def _tag(self, workspace: str, plain: bytes) -> bytes:
+        return hmac.digest(self._tag_key, plain + workspace.encode(), "sha256")[:_TAG]
 
-    def _hidden(self, tag: bytes, said: bytes) -> bytes:
-        """And back again."""
-        mask = hmac.digest(self._hiding, tag, "sha256")
-        return bytes(a ^ b for a, b in zip(said, mask, strict=False))
+    def _masked(self, tag: bytes, text: bytes) -> bytes:
+        """Its own inverse."""
+        mask = hmac.digest(self._mask_key, tag, "sha256")
+        return bytes(a ^ b for a, b in zip(text, mask, strict=False))
 
 
 async def load_positions(repository: Repository) -> Positions:

@@ -1,6 +1,6 @@
-"""The checks every content request passes, in the order of readings.md, «The order of checks».
+"""The checks of every content request, in the order of readings.md, «The order of checks».
 
-The router and aiohttp come before them; the body and what it names come after, in the handler.
+The router and aiohttp come first; the body and the content that it names are checked by handlers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ async def check_permission(call: Call) -> None:
 
 
 async def resolve_environment(call: Call) -> None:
-    """400 unknown; then 402 not in the plan; then 404 not set up."""
+    """400 if unknown, 402 if the plan lacks it, 404 if it is not set up."""
     request = call.request
     call.environment = parameters.environment(request.query, request.headers.get("X-Environment"))
     caller = call.known_caller
@@ -43,19 +43,19 @@ async def resolve_environment(call: Call) -> None:
 
 
 async def check_locale(call: Call) -> None:
-    """400 for an unsupported one."""
+    """400 if unsupported."""
     call.locale = parameters.locale(call.request.query)
 
 
 async def check_position(call: Call) -> None:
-    """Of a read: see ``wait_for_position``."""
+    """Reads alone wait: see ``wait_for_position``."""
     if call.request.method in ("GET", "HEAD"):
         await wait_for_position(call)
 
 
 async def wait_for_position(call: Call) -> None:
-    """What names a position waits until it can be read: 503 where that takes too long, 400 for a
-    position that is none of the workspace's, or beyond the log."""
+    """Waits until the position in the request's header can be read: 503 if that takes too long,
+    400 for a position of another workspace or beyond the log."""
     given = call.request.headers.get(HEADER)
     if not given:
         return
@@ -72,7 +72,7 @@ async def wait_for_position(call: Call) -> None:
 
 
 AUTHENTICATION: tuple[Check, ...] = (check_address_limit, check_key, check_key_limit)
-"""Who asks, and how often: the same through every door."""
+"""For every request with a key, REST or not."""
 CHECKS: tuple[Check, ...] = (
     *AUTHENTICATION,
     check_permission,
@@ -83,7 +83,7 @@ CHECKS: tuple[Check, ...] = (
 
 
 def checked(permission: str, handler: Handler) -> Callable[[web.Request], Awaitable[web.Response]]:
-    """The handler behind all the checks."""
+    """The handler behind all checks."""
 
     async def handle(request: web.Request) -> web.Response:
         call = Call(request, request.app[SERVICE], permission)

@@ -1,4 +1,4 @@
-"""The bodies of the specification (§2): one Struct for each, encoders made once."""
+"""The bodies of the specification (§2), a Struct for each."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import msgspec
 from msgspec import Raw, Struct
 
 from read_side.entries import EntryRow
-from read_side.rendering import Renderer, Shape
 from write_side.dispatch import Executed
-from write_side.domain.content_type import ContentType
 from write_side.domain.events import EntryCreated
+from write_side.domain.rendering import Renderer
 
 encode = msgspec.json.Encoder().encode
 _WITH_FRACTION = len('"2026-01-31T09:30:00.123000Z"')
@@ -32,7 +31,7 @@ class TypeReference(Wire, frozen=True):
 
 
 class ListedEntry(Wire, frozen=True):
-    """In the list of its type."""
+    """In the list of one type (§4.1)."""
 
     id: str
     title: str
@@ -63,7 +62,7 @@ class SingleEntry(Wire, frozen=True):
 
 
 class AnyEntry(Wire, frozen=True):
-    """In the list across types: without its language."""
+    """In the list across types (§4.3): without the language."""
 
     id: str
     title: str
@@ -117,9 +116,9 @@ class CreatedBody(Wire, frozen=True):
 
 
 def timestamp(time: datetime) -> str:
-    """ISO 8601 in UTC, always with milliseconds. The time must be in UTC, cut to milliseconds."""
-    # The encoder is four times as fast as isoformat, and every entry has three of these. It
-    # gives a quoted text with six digits of a fraction, or with none.
+    """ISO 8601 with milliseconds. The time must be in UTC; smaller fractions are cut off."""
+    # msgspec is four times as fast as isoformat, and every entry has three timestamps. It returns
+    # a quoted text with a fraction of six digits, or none.
     text = encode(time).decode()
     return text[1:24] + "Z" if len(text) == _WITH_FRACTION else text[1:20] + ".000Z"
 
@@ -178,7 +177,7 @@ def of_any_type(row: EntryRow, locale: str) -> AnyEntry:
 
 
 def created(executed: Executed) -> CreatedEntry:
-    """The answer to a create, made from its event."""
+    """Made from the event, without a read."""
     event, content_type = executed.events[0].event, executed.content_type
     assert isinstance(event, EntryCreated)
     assert content_type is not None
@@ -188,7 +187,7 @@ def created(executed: Executed) -> CreatedEntry:
         event.slug,
         event.status,
         TypeReference(content_type.id, content_type.name, content_type.slug),
-        Raw(_renderer(content_type).render(event.fields)),
+        Raw(Renderer(content_type.fields).render(event.fields)),
         timestamp(event.at),
         timestamp(event.at),
     )
@@ -199,7 +198,3 @@ def _type_of(row: EntryRow) -> TypeReference:
     assert row.type_name is not None
     assert row.type_slug is not None
     return TypeReference(row.type_id, row.type_name, row.type_slug)
-
-
-def _renderer(content_type: ContentType) -> Renderer:
-    return Renderer(msgspec.convert(content_type.fields, tuple[Shape, ...], from_attributes=True))

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import click
 from msgspec.structs import replace
 
 from deploy.databases import Databases, databases
-from deploy.failures import Failed
 from deploy.logs import configure_logs
 from deploy.ports import check_port
-from deploy.settings import PREFIX, Settings, load_settings
+from deploy.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from api.settings import ApiSettings
@@ -28,10 +26,7 @@ if TYPE_CHECKING:
 @click.option("--port", type=click.IntRange(1, 65535), help="The port (CONTENTLOG_PORT).")
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes (CONTENTLOG_WORKERS).")
 @click.option("--worker", type=int, hidden=True, help="Which one, of several on the same port.")
-@click.option("--alone", is_flag=True, hidden=True, help="There is no other API process.")
-def command(
-    host: str | None, port: int | None, workers: int | None, worker: int | None, alone: bool
-) -> None:
+def command(host: str | None, port: int | None, workers: int | None, worker: int | None) -> None:
     """Serve the API until SIGTERM or Ctrl-C.
 
     With several workers one parent keeps as many processes running on the same port.
@@ -46,17 +41,11 @@ def command(
     configure_logs(settings)
     if worker is None:
         check_port(settings.host, settings.port)
-    _check_redis(settings)
     with databases(settings) as found:
         if settings.workers > 1:
             _run_workers(settings, found)
         else:
-            _serve(settings, found, worker=worker, alone=alone)
-
-
-def _check_redis(settings: Settings) -> None:
-    if settings.redis_url and find_spec("redis") is None:
-        raise Failed(f"{PREFIX}REDIS_URL needs an extra: pip install 'contentlog[redis]'")
+            _serve(settings, found, worker=worker)
 
 
 def _run_workers(settings: Settings, found: Databases) -> None:
@@ -65,7 +54,7 @@ def _run_workers(settings: Settings, found: Databases) -> None:
     run_workers(settings, found)
 
 
-def _serve(settings: Settings, found: Databases, *, worker: int | None, alone: bool) -> None:
+def _serve(settings: Settings, found: Databases, *, worker: int | None) -> None:
     from deploy.workers import count_as
 
     if worker is not None:
@@ -73,12 +62,10 @@ def _serve(settings: Settings, found: Databases, *, worker: int | None, alone: b
     from api.server import serve
 
     reuse_port = worker is not None
-    asyncio.run(serve(_api_settings(settings, found, reuse_port=reuse_port, alone=alone)))
+    asyncio.run(serve(_api_settings(settings, found, reuse_port=reuse_port)))
 
 
-def _api_settings(
-    settings: Settings, found: Databases, *, reuse_port: bool, alone: bool
-) -> ApiSettings:
+def _api_settings(settings: Settings, found: Databases, *, reuse_port: bool) -> ApiSettings:
     from api.settings import ApiSettings
     from deploy.workers import metrics_folder
 
@@ -93,8 +80,6 @@ def _api_settings(
         read_your_writes=settings.read_your_writes_ms / 1000,
         key_rate_limit=settings.key_rate_limit,
         ip_rate_limit=settings.ip_rate_limit,
-        redis_url=settings.redis_url,
-        alone=alone,
         trusted_proxies=settings.trusted_proxies,
         metrics_folder=metrics_folder(),
     )

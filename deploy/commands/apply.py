@@ -32,22 +32,22 @@ def command(file: Path, dry_run: bool, prune: bool) -> None:
 
 
 async def _apply(found: Databases, file: Path, *, dry_run: bool, prune: bool) -> None:
-    from write_side.applying.compare import steps_to
-    from write_side.applying.steps import carry_out
-    from write_side.manifest import load_manifest
+    from write_side.manifest.apply import apply_steps
+    from write_side.manifest.diff import diff
+    from write_side.manifest.document import load_manifest
 
     manifest = load_manifest(file)
     position = 0
     async with open_repository(found) as repository:
-        steps = await steps_to(manifest, repository, operator(), prune=prune)
+        steps = await diff(manifest, repository, operator(), prune=prune)
         if dry_run:
             for step in steps:
-                click.echo(step.line)
+                click.echo(step.description)
         else:
-            async for done in carry_out(steps, repository):
-                click.echo(done.step.line)
-                if done.step.told:
-                    click.echo(done.step.told)
+            async for done in apply_steps(steps, repository):
+                click.echo(done.step.description)
+                if done.step.result:
+                    click.echo(done.step.result)
                 position = max(position, done.position)
     if not steps:
         click.echo("nothing to change")

@@ -54,11 +54,9 @@ def _run(settings: Settings, found: Databases, *, with_demo: bool) -> None:
 
     asyncio.run(migrated(found))
     where = ("--host", settings.host, "--port", str(settings.port))
-    # What this command starts is all there is: one process may count requests in memory.
-    alone = ("--alone",) if settings.workers == 1 else ()
     children = [
         Child("projector", contentlog("projector")),
-        Child("api", contentlog("api", *where, *alone)),
+        Child("api", contentlog("api", *where)),
         *_watch(settings),
     ]
     os.environ.update(found.environment())

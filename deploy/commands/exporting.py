@@ -14,9 +14,11 @@ import click
 from deploy.databases import Databases, open_read_model, open_repository
 from deploy.failures import Failed
 from deploy.work import UNATTENDED, run
+from write_side.domain.events import STATUSES
 
 if TYPE_CHECKING:
-    from read_side.export import Export, Filters
+    from read_side.export import Export
+    from read_side.paging import Filters
     from write_side.domain.identity import Scope
 
 
@@ -54,7 +56,7 @@ class Output(click.Path):
 @click.option("--type", "kind", required=True, metavar="T", help="The content type's slug.")
 @click.option(
     "--status",
-    type=click.Choice(["draft", "published", "archived"]),
+    type=click.Choice(STATUSES),
     help="Only entries of this status.  [default: any]",
 )
 @click.option("--language", default="en-US", show_default=True, metavar="L", help="Their language.")
@@ -68,10 +70,10 @@ def command(
 
     FILE is replaced when all is written, and not before.
     """
-    from read_side.export import Filters
+    from read_side.paging import Filters
     from write_side.domain.identity import Scope
 
-    scope, filters = Scope(workspace, environment), Filters(kind, status, language)
+    scope, filters = Scope(workspace, environment), Filters(kind, status or "", language)
 
     async def work(found: Databases) -> Export:
         await _check(found, scope)

@@ -16,9 +16,9 @@ from deploy.showing import working
 from deploy.work import operator, run, until_visible
 
 if TYPE_CHECKING:
-    from write_side.imports.files import Choice, Table
-    from write_side.imports.told import Told
-    from write_side.imports.wish import Options, Wish
+    from api.import_result import ImportResult
+    from write_side.imports.request import ImportRequest, Options
+    from write_side.imports.table import Choice, Table
     from write_side.repository import Repository
 
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
@@ -101,8 +101,8 @@ def command(
     Rows whose slug exists already are skipped, or update that entry (--update).
     """
     from write_side.domain.identity import new_id
-    from write_side.imports.files import Choice
-    from write_side.imports.wish import Options
+    from write_side.imports.request import Options
+    from write_side.imports.table import Choice
 
     if revert is not None:
         asked_back = reverting.asked_back(click.get_current_context())
@@ -126,14 +126,14 @@ def command(
 
 
 async def _import(found: Databases, asked: Asked) -> None:
+    from api.import_result import result_of_report
     from deploy.mapping import typed_targets
     from write_side.domain.identity import Scope
     from write_side.domain.workspace import check_environment
     from write_side.handlers.imports import check_import_id
-    from write_side.imports.reading import read_file
-    from write_side.imports.report import report_of_before
-    from write_side.imports.told import told_of_report
-    from write_side.imports.wish import Wish
+    from write_side.imports.file_reader import read_file
+    from write_side.imports.report import earlier_report
+    from write_side.imports.request import ImportRequest
 
     check_import_id(asked.import_id)
     with working(f"reading {asked.file.name}"):
@@ -144,26 +144,28 @@ async def _import(found: Databases, asked: Asked) -> None:
         check_environment(workspace.plan, workspace.environments, scope)
         content_type = await repository.content_type(scope, asked.kind)
         targets = typed_targets(asked.maps, table.headings, content_type.value_fields)
-        wish = Wish(scope, asked.kind, asked.import_id, targets, asked.options)
+        wish = ImportRequest(scope, asked.kind, asked.import_id, targets, asked.options)
         if asked.dry_run:
-            before = await report_of_before(repository, content_type, wish)
+            before = await earlier_report(repository, content_type, wish)
             if before is None:
                 await _check(repository, table, wish, as_json=asked.json)
             else:
-                _tell_before(told_of_report(before), as_json=asked.json)
+                _tell_before(result_of_report(before), as_json=asked.json)
             return
         told = await _imported(repository, table, wish, as_json=asked.json)
     _tell(told, as_json=asked.json)
     await until_visible(found, told.position)
 
 
-async def _check(repository: Repository, table: Table, wish: Wish, *, as_json: bool) -> None:
+async def _check(
+    repository: Repository, table: Table, wish: ImportRequest, *, as_json: bool
+) -> None:
+    from api.import_result import result_of_preview
     from deploy.importing import lines_of, summary
     from write_side.imports.check import preview
-    from write_side.imports.told import told_of_preview
 
     with working(f"checking {len(table.rows):,} rows"):
-        told = told_of_preview(wish.import_id, await preview(repository, table, wish))
+        told = result_of_preview(wish.import_id, await preview(repository, table, wish))
     if as_json:
         _print(told)
     else:
@@ -175,26 +177,28 @@ async def _check(repository: Repository, table: Table, wish: Wish, *, as_json: b
         click.echo(summary(told.counts, "would be imported") or "the file has no rows")
 
 
-async def _imported(repository: Repository, table: Table, wish: Wish, *, as_json: bool) -> Told:
+async def _imported(
+    repository: Repository, table: Table, wish: ImportRequest, *, as_json: bool
+) -> ImportResult:
+    from api.import_result import result_of_preview, result_of_report
     from deploy.importing import lines_of
-    from write_side.imports.job import Changed, RowsRefused, run_import
-    from write_side.imports.told import told_of_preview, told_of_report
+    from write_side.imports.importer import Changed, RowsRefused, run_import
 
     try:
         with working(f"importing {len(table.rows):,} rows"):
             report = await run_import(repository, table, wish, operator())
     except RowsRefused as refused:
-        told = told_of_preview(wish.import_id, refused.preview)
+        told = result_of_preview(wish.import_id, refused.preview)
         if as_json:
             _print(told)
         else:
             click.echo("\n".join(lines_of(told, "error")))
         raise Failed(f"nothing was imported: {told.counts['error']} rows have errors") from None
     assert not isinstance(report, Changed), "nothing was shown that could have changed"
-    return told_of_report(report)
+    return result_of_report(report)
 
 
-def _tell_before(told: Told, *, as_json: bool) -> None:
+def _tell_before(told: ImportResult, *, as_json: bool) -> None:
     from deploy.importing import told_of_before
 
     if as_json:
@@ -203,7 +207,7 @@ def _tell_before(told: Told, *, as_json: bool) -> None:
         click.echo(told_of_before(told, "nothing would be done"))
 
 
-def _tell(told: Told, *, as_json: bool) -> None:
+def _tell(told: ImportResult, *, as_json: bool) -> None:
     from deploy.importing import lines_of, summary, told_of_before
 
     if as_json:
@@ -220,5 +224,5 @@ def _tell(told: Told, *, as_json: bool) -> None:
         click.echo(f"{done}; the import's id is {told.import_id}")
 
 
-def _print(told: Told) -> None:
+def _print(told: ImportResult) -> None:
     click.echo(msgspec.json.encode(told))

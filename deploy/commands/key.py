@@ -38,9 +38,9 @@ def command() -> None:
 )
 def issue(workspace: str, name: str, permissions: tuple[str, ...]) -> None:
     """Issue a key and print its secret, alone on standard output."""
-    from write_side.applying.steps import hash_of, new_secret
     from write_side.commands import IssueKey
     from write_side.dispatch import execute
+    from write_side.manifest.apply import new_secret, secret_hash
 
     secret = new_secret()
 
@@ -50,7 +50,7 @@ def issue(workspace: str, name: str, permissions: tuple[str, ...]) -> None:
             workspace=workspace,
             name=name,
             permissions=tuple(dict.fromkeys(permissions)),
-            secret_hash=hash_of(secret),
+            secret_hash=secret_hash(secret),
         )
         async with open_repository(found) as repository:
             done = await execute(wanted, repository)

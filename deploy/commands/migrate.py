@@ -27,11 +27,10 @@ async def migrated(found: Databases) -> list[str]:
     from write_side.store.migrations import migrate
 
     async with connected("CONTENTLOG_EVENT_STORE_URL", found.event_store_url) as connection:
-        applied = await migrate(connection)
+        steps = await migrate(connection)
     async with connected("CONTENTLOG_READ_MODEL_URL", found.read_model_url) as connection:
         created = await schema.create(connection)
-    lines = [f"event store: migration {one.number} ({one.name}) applied" for one in applied]
     return [
-        *(lines or ["event store: up to date"]),
+        *(f"event store: {step}" for step in steps or ["up to date"]),
         f"read model: {'created' if created else 'there already'}",
     ]

@@ -13,17 +13,17 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from write_side.applying.compare import steps_to
-from write_side.applying.steps import carry_out, hash_of
 from write_side.commands import TranslateEntry
 from write_side.dispatch import execute
 from write_side.domain.events import EntryDeleted, EntryUpdated, Translation, WorkspaceCreated
 from write_side.domain.identity import PRODUCTION, Actor, Scope, derived_id, entry_stream
 from write_side.imports.columns import matched
-from write_side.imports.delimited import csv_table
-from write_side.imports.job import run_import
-from write_side.imports.wish import Wish
-from write_side.manifest import load_manifest
+from write_side.imports.csv_reader import csv_table
+from write_side.imports.importer import run_import
+from write_side.imports.request import ImportRequest
+from write_side.manifest.apply import apply_steps, secret_hash
+from write_side.manifest.diff import diff
+from write_side.manifest.document import load_manifest
 from write_side.repository import Repository
 
 FILES = Path(__file__).parent
@@ -66,7 +66,7 @@ async def is_due(repository: Repository) -> bool:
 
 async def set_up(repository: Repository) -> int:
     """Take every step that is left; returns the position that the log is at then."""
-    async for _ in carry_out(await steps_to(MANIFEST, repository, ACTOR), repository):
+    async for _ in apply_steps(await diff(MANIFEST, repository, ACTOR), repository):
         pass
     for content_type in TYPES:
         await _import(content_type, repository)
@@ -78,7 +78,7 @@ async def set_up(repository: Repository) -> int:
 async def has_key(repository: Repository) -> bool:
     """Whether the demo's key still opens the demo."""
     key = await repository.find_key(MANIFEST.workspace, KEY.name)
-    return key is not None and key.secret_hash == hash_of(secret())
+    return key is not None and key.secret_hash == secret_hash(secret())
 
 
 def secret() -> str:
@@ -92,7 +92,7 @@ async def _import(content_type: str, repository: Repository) -> None:
     fields = (await repository.content_type(SCOPE, content_type)).value_fields
     targets = matched(table.headings, fields, {})
     await run_import(
-        repository, table, Wish(SCOPE, content_type, IMPORTS[content_type], targets), ACTOR
+        repository, table, ImportRequest(SCOPE, content_type, IMPORTS[content_type], targets), ACTOR
     )
 
 

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import os
 import secrets
-from typing import TypeAlias
 
-import asyncpg
 from msgspec import Struct
 
 from projector.checkpoint import Checkpoint, move
-from projector.log import Log
+from projector.log import Log, pages, prove_whole
 from projector.rebuild.crew import Crew
 from projector.rebuild.messages import Job
 from projector.rebuild.replay import Replay, Replayed
-from projector.rebuild.streams import OTHERS, Range, pages, prove_whole, ranges_of_entries
 from projector.rebuild.work import Work
 from projector.writer import Writer
 from read_side import schema
+from write_side.postgres.connection import Connection
 from write_side.store.mapper import EventMapper
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+from write_side.store.stream_ranges import OTHERS, Range, ranges_of_entries
 
 MEMORY = 512 * 1024 * 1024
 # Of a worker's share of the memory: its events are held decoded, folded, rendered and encoded.

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
-import asyncpg
-from msgspec import Struct
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
-
-Kind = Literal["missing", "unknown", "different"]
+from write_side.postgres.connection import Connection
+from write_side.verification.claim_check import Difference, kind_of
 
 Bucket: TypeAlias = tuple[str, int]
 
@@ -21,18 +17,6 @@ SELECT relation, bucket, count(*) AS rows, sum(hash) AS sum FROM digest GROUP BY
 _ROWS = """
 SELECT relation, key, hash FROM digest
 JOIN unnest($1::text[], $2::bigint[]) AS wanted(relation, bucket) USING (relation, bucket)"""
-
-
-class Difference(Struct, frozen=True, order=True):
-    """A row of the live read model, or of the claims, that is not as the log says.
-
-    ``missing`` from it, ``unknown`` to the log, or ``different``. ``key`` is JSON: the row's
-    primary key.
-    """
-
-    relation: str
-    key: str
-    kind: Kind
 
 
 async def differences(live: Connection, log: Connection) -> list[Difference]:
@@ -85,9 +69,3 @@ async def _rows(
     relations, numbers = map(list, zip(*buckets, strict=True))
     rows = await connection.fetch(_ROWS, relations, numbers)
     return {(row["relation"], row["key"]): row["hash"] for row in rows}
-
-
-def kind_of(live: object | None, log: object | None) -> Kind:
-    if live is None:
-        return "missing"
-    return "unknown" if log is None else "different"

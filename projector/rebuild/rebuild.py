@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from typing import TypeAlias
 
 import asyncpg
 from msgspec import Struct
@@ -14,14 +13,14 @@ from projector.checkpoint import Checkpoint
 from projector.log import Halted, Log
 from projector.process import connect_model
 from projector.rebuild.build import Build, BuildSettings, drop
-from projector.rebuild.differences import Difference, differences
+from projector.rebuild.differences import differences
 from projector.rebuild.switch import NEW_FOR_LIVE, follow, switch
 from projector.rebuild.work import Tell, Work, at_work
 from projector.writer import Writer
 from read_side.schema import DISCARDED, LIVE, NEXT, SHAPE
+from write_side.postgres.connection import Connection
 from write_side.store.mapper import EventMapper
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+from write_side.verification.claim_check import Difference
 
 SWITCH = 30.0
 """Seconds for a switch. The live projector waits for it, so it must not itself wait for a database

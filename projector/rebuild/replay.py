@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable
-from typing import TypeAlias
 
-import asyncpg
 from msgspec import Struct
 
 from projector.checkpoint import hold
@@ -20,14 +18,14 @@ from projector.columns import (
     past_slug_rows,
 )
 from projector.known import types_by_id
+from projector.log import pages
 from projector.partitions import Partitions
 from projector.projection import Inconsistent, Recorded
-from projector.rebuild.streams import Range, pages
 from projector.rows import CountKey, EntryState, PastSlug, TypeRow, count_key, evolved, given_up
 from write_side.domain.events import EntryCreated
+from write_side.postgres.connection import Connection
 from write_side.store.mapper import EventMapper
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+from write_side.store.stream_ranges import Range
 
 TYPES_KEPT = 5_000
 

@@ -8,9 +8,9 @@ from projector.rebuild.build import BuildSettings, drop
 from projector.rebuild.rebuild import connections, put_in_place
 from projector.rebuild.switch import BACK_TO_PREVIOUS
 from projector.rebuild.work import Tell, at_work
-from projector.statements import statement
 from projector.writer import Writer
 from read_side.schema import DISCARDED, PREVIOUS, SHAPE
+from write_side.postgres.statements import statement
 from write_side.store.mapper import EventMapper
 
 _EXISTS = "SELECT to_regclass('read_model_previous.checkpoint') IS NOT NULL"
@@ -33,7 +33,7 @@ async def rollback(settings: BuildSettings, tell: Tell) -> int:
         if not await model.fetchval(_EXISTS):
             raise NothingToGoBackTo("there is no previous read model: only a rebuild leaves one")
         await drop(model, DISCARDED)
-        row = await model.fetchrow(statement("begin_epoch"))
+        row = await model.fetchrow(statement("projector", "begin_epoch"))
         assert row is not None
         if row["shape"] != SHAPE:
             raise NothingToGoBackTo(

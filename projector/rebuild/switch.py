@@ -7,17 +7,13 @@ one, which stands at least as far.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
-
-import asyncpg
 
 from projector.checkpoint import Checkpoint, Fenced
 from projector.log import BATCH, Log
 from projector.writer import Writer
 from read_side.checkpoint import CHANNEL
 from read_side.schema import DISCARDED, LIVE, NEXT, PREVIOUS
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+from write_side.postgres.connection import Connection
 
 NEW_FOR_LIVE = ((PREVIOUS, DISCARDED), (LIVE, PREVIOUS), (NEXT, LIVE))
 BACK_TO_PREVIOUS = ((LIVE, DISCARDED), (PREVIOUS, LIVE), (DISCARDED, PREVIOUS))

@@ -6,13 +6,12 @@ from msgspec import Struct
 
 from projector.log import Log
 from projector.rebuild.build import Build, BuildSettings, drop
-from projector.rebuild.claims import claims_that_differ
-from projector.rebuild.differences import Difference
 from projector.rebuild.rebuild import Live, compare, connections
 from projector.rebuild.work import Tell, at_work
 from read_side.schema import SCRATCH
-from write_side.repairing import repair
 from write_side.store.mapper import EventMapper
+from write_side.verification.claim_check import Difference, claims_that_differ
+from write_side.verification.claim_repair import repair
 
 
 class Verified(Struct, frozen=True):
@@ -45,9 +44,9 @@ async def verify(settings: BuildSettings, tell: Tell) -> Verified:
 
 
 async def repair_claims(settings: BuildSettings, wrong: list[Difference]) -> int:
-    """Make these rows of the claims what the log says; returns how many were changed.
+    """Set these rows of the claims to what the log says; returns how many.
 
-    Appends wait meanwhile, so that nothing is decided on what is being mended.
+    Appends wait meanwhile, so that no command is decided on a wrong claim.
     """
     async with connections(settings, SCRATCH) as (store, _):
-        return await repair(store, [(one.relation, one.key) for one in wrong])
+        return await repair(store, wrong)

@@ -7,14 +7,12 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TypeAlias
 
 import asyncpg
 from msgspec import Struct
 
 from read_side import schema
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+from write_side.postgres.connection import Connection
 
 LOCK = 0x636C_6F67_0004
 BEAT = 0.5

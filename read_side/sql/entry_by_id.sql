@@ -1,10 +1,9 @@
--- $1 workspace, $2 environment, $3 entry id, $4 locale
-SELECT e.id::text, e.content_type_id::text AS type_id, t.slug AS type_slug, t.name AS type_name,
-       e.title, l.title AS translated, e.slug, e.status, e.stage_id, e.language,
-       e.created_at, e.updated_at, e.published_at, e.version, t.fields AS type_fields,
-       e.stored, e.translations
+-- $1 workspace, $2 environment, $3 id, $4 locale
+SELECT t.slug AS type_slug, t.name AS type_name, t.fields AS type_fields, e.version, e.stored,
+       e.translations,
+\ir rows/summary_columns.sql
 FROM read_model.entry e
 JOIN read_model.content_type t ON t.id = e.content_type_id
 LEFT JOIN read_model.entry_locale l
-    ON l.workspace = $1 AND l.environment = $2 AND l.locale = $4 AND l.id = e.id
-WHERE e.workspace = $1 AND e.environment = $2 AND e.id = $3::uuid
+    ON l.workspace = :workspace AND l.environment = :environment AND l.locale = :locale AND l.id = e.id
+WHERE e.workspace = :workspace AND e.environment = :environment AND e.id = :id::uuid

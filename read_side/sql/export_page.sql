@@ -1,4 +1,4 @@
--- $1 workspace, $2 environment, $3 type id, $4 statuses, $5 language, $6 pattern, $7 locale, $8 created before, $9 position before, $10 limit, $11 bytes
+-- $1 workspace, $2 environment, $3 type_id, $4 statuses, $5 language, $6 pattern, $7 locale, $8 created_before, $9 position_before, $10 limit, $11 bytes
 SELECT id::text, title, slug, status, created_at, updated_at, published_at, position, stored
 FROM (
     -- The first of a page is read whatever its size: before it, there is nothing.
@@ -10,27 +10,26 @@ FROM (
             SELECT *, sum(pg_column_size(stored)) OVER newest - pg_column_size(stored) AS packed_before
             FROM (
                 SELECT e.*
-                FROM unnest($4::text[]) AS wanted (status)
+                FROM unnest(:statuses::text[]) AS wanted (status)
                 CROSS JOIN LATERAL (
                     SELECT id, title, slug, status, created_at, updated_at, published_at, position,
                            stored
                     FROM read_model.entry
-                    WHERE workspace = $1 AND environment = $2 AND content_type_id = $3
-                      AND status = wanted.status AND language = $5
-                      AND (created_at, position) < ($8, $9)
-                      AND ($6 = '' OR title ILIKE $6 OR EXISTS (
-                          SELECT FROM read_model.entry_locale l
-                          WHERE l.workspace = $1 AND l.environment = $2 AND l.locale = $7
-                            AND l.id = entry.id AND l.title ILIKE $6))
-                    ORDER BY created_at DESC, position DESC LIMIT $10
+                    WHERE workspace = :workspace AND environment = :environment
+                      AND content_type_id = :type_id AND status = wanted.status AND language = :language
+                      AND (created_at, position) < (:created_before, :position_before)
+                      AND (:pattern = '' OR
+\ir pages/title_found.sql
+                      )
+                    ORDER BY created_at DESC, position DESC LIMIT :limit
                 ) e
-                ORDER BY created_at DESC, position DESC LIMIT $10
+                ORDER BY created_at DESC, position DESC LIMIT :limit
             ) page
             WINDOW newest AS (ORDER BY created_at DESC, position DESC ROWS UNBOUNDED PRECEDING)
         ) packed
-        WHERE packed_before < $11
+        WHERE packed_before < :bytes
     ) weighed
     WINDOW newest AS (ORDER BY created_at DESC, position DESC ROWS UNBOUNDED PRECEDING)
 ) sized
-WHERE bytes_before < $11
+WHERE bytes_before < :bytes
 ORDER BY created_at DESC, position DESC

@@ -1,7 +1,4 @@
--- $1 workspace, $2 environment, $3 type slug, $4 language, $5 entry slug
+-- $1 workspace, $2 environment, $3 type_slug, $4 language, $5 slug_hash
 SELECT e.id::text
-FROM read_model.content_type t
-LEFT JOIN read_model.entry e
-    ON e.workspace = $1 AND e.environment = $2 AND e.content_type_id = t.id AND e.language = $4
-   AND e.slug_hash = sha256(convert_to($5, 'UTF8'))
-WHERE t.workspace = $1 AND t.environment = $2 AND t.slug = $3
+\ir rows/of_slug.sql
+WHERE t.workspace = :workspace AND t.environment = :environment AND t.slug = :type_slug

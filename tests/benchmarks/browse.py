@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import time
 
-from read_side.browsing import Filters, browse
+from read_side.paging import Filters, list_summaries
 from read_side.pool import Pool, open_pool
 from tests.benchmarks.report import Row, median, ratio_of_rounds, table
 from tests.integration.filling import fill
-from tests.integration.projecting import Connection, connected, project_all
+from tests.integration.projecting import connected, project_all
 from tests.integration.projector.given import Given
+from write_side.postgres.connection import Connection
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
@@ -74,7 +75,7 @@ async def _search(pool: Pool, connection: Connection, name: str, searched: str) 
 
 async def _taken(pool: Pool, filters: Filters, offset: int) -> float:
     started = time.perf_counter()
-    await browse(pool, "acme", "production", filters, limit=ROWS, offset=offset)
+    await list_summaries(pool, "acme", "production", filters, limit=ROWS, offset=offset)
     return time.perf_counter() - started
 
 

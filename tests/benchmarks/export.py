@@ -18,7 +18,8 @@ from xlsxwriter import Workbook
 from api.export.csv_file import csv_chunks
 from api.export.table import headings, pages
 from api.export.xlsx_file import write_xlsx
-from read_side.export import LIMIT, Export, Filters, export
+from read_side.export import LIMIT, Export, export
+from read_side.paging import Filters
 from read_side.pool import Pool, open_pool
 from tests.benchmarks.report import Row, median, ratio_of_rounds, table
 from tests.integration.filling import fill

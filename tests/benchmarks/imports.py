@@ -23,18 +23,18 @@ from msgspec import Struct
 from projector.process import ProjectorSettings, live
 from read_side.checkpoint import wait_until_visible
 from tests.benchmarks.report import median
-from write_side.applying.compare import steps_to
-from write_side.applying.steps import carry_out
 from write_side.commands import CreateEntry
 from write_side.dispatch import execute
 from write_side.domain.identity import Actor, Scope, new_id
 from write_side.imports.check import preview
 from write_side.imports.columns import matched
-from write_side.imports.job import Changed, run_import
+from write_side.imports.importer import Changed, run_import
 from write_side.imports.report import revert_import
+from write_side.imports.request import ImportRequest, Options
 from write_side.imports.uploads import Upload, find_upload, keep_preview, keep_upload
-from write_side.imports.wish import Options, Wish
-from write_side.manifest import read_manifest
+from write_side.manifest.apply import apply_steps
+from write_side.manifest.diff import diff
+from write_side.manifest.document import read_manifest
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
@@ -143,37 +143,39 @@ async def job(url: str, kind: str) -> Figures:
             async with _writers(repository, figures.beside), _watched(figures.blocked):
                 with _timing(figures.read):
                     upload = await keep_upload(repository, SCOPE, f"posts.{kind}", document)
-                wish = await _imported(repository, upload, figures, url)
-                await _updated(repository, upload, wish, figures, next(numbers))
+                request = await _imported(repository, upload, figures, url)
+                await _updated(repository, upload, request, figures, next(numbers))
                 with _timing(figures.reverted):
-                    await revert_import(repository, SCOPE, wish.import_id, ACTOR)
+                    await revert_import(repository, SCOPE, request.import_id, ACTOR)
     figures.megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return figures
 
 
-async def _imported(repository: Repository, upload: Upload, figures: Figures, url: str) -> Wish:
+async def _imported(
+    repository: Repository, upload: Upload, figures: Figures, url: str
+) -> ImportRequest:
     """The wizard's way: each step finds what the one before has kept."""
     fields = (await repository.content_type(SCOPE, "posts")).value_fields
     targets = matched(upload.table.headings, fields, {})
-    wish = Wish(SCOPE, "posts", upload.id, targets)
+    request = ImportRequest(SCOPE, "posts", upload.id, targets)
     began = time.perf_counter()
     kept = await find_upload(repository, SCOPE, upload.id)
-    shown = await preview(repository, kept.table, wish)
-    await keep_preview(repository, SCOPE, upload.id, wish, shown)
+    shown = await preview(repository, kept.table, request)
+    await keep_preview(repository, SCOPE, upload.id, request, shown)
     figures.preview.append(time.perf_counter() - began)
     assert shown.counts.new == ROWS, shown.counts
     began = time.perf_counter()
     kept = await find_upload(repository, SCOPE, upload.id)
-    report = await run_import(repository, kept.table, wish, ACTOR, shown)
+    report = await run_import(repository, kept.table, request, ACTOR, shown)
     assert not isinstance(report, Changed)
     figures.imported.append(time.perf_counter() - began)
     assert await wait_until_visible(url, report.position, 60)
     figures.visible.append(time.perf_counter() - began)
-    return wish
+    return request
 
 
 async def _updated(
-    repository: Repository, upload: Upload, wish: Wish, figures: Figures, number: int
+    repository: Repository, upload: Upload, request: ImportRequest, figures: Figures, number: int
 ) -> None:
     """The same rows with another view count, and back again, so that they can be taken back."""
     views = HEADINGS.index("Views")
@@ -184,7 +186,7 @@ async def _updated(
         for row in upload.table.rows
     )
     table = msgspec.structs.replace(upload.table, rows=rows)
-    again = Wish(SCOPE, "posts", new_id(), wish.targets, Options(update=True))
+    again = ImportRequest(SCOPE, "posts", new_id(), request.targets, Options(update=True))
     began = time.perf_counter()
     report = await run_import(repository, table, again, ACTOR)
     figures.updated.append(time.perf_counter() - began)
@@ -242,7 +244,7 @@ async def _beside(*work: Awaitable[None]) -> AsyncIterator[None]:
 
 async def _prepare(repository: Repository) -> None:
     manifest = read_manifest(MANIFEST.encode(), "bench.yaml")
-    async for _ in carry_out(await steps_to(manifest, repository, ACTOR), repository):
+    async for _ in apply_steps(await diff(manifest, repository, ACTOR), repository):
         pass
     for n in range(20):
         command = CreateEntry(

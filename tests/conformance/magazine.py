@@ -31,7 +31,7 @@ NOBODY = "018f0000-0000-7000-8000-00000000dead"
 AT_DESK = "018f0000-0000-7000-8000-0000000000{}"
 
 NOTES = 230
-"""More than a list skips row by row (``read_side.entries.DEEP``)."""
+"""More than a list skips row by row (``read_side.paging.DEEP``)."""
 
 AUTHORS = (Field("bio", "Bio", "text"),)
 NOTE = (Field("text", "Text", "text"),)

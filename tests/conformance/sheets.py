@@ -13,15 +13,15 @@ from write_side.domain.definition import Field, Option
 from write_side.domain.entry import Entry
 from write_side.domain.events import ContentTypeCreated
 from write_side.domain.identity import Actor, Scope, new_id
+from write_side.imports.check import preview_row
 from write_side.imports.columns import columns_of, matched
-from write_side.imports.delimited import csv_table
-from write_side.imports.files import Epoch, Row, Table
-from write_side.imports.outcome import Outcome, preview_row
+from write_side.imports.csv_reader import csv_table
+from write_side.imports.dry_run import Basis, Outcome, Room, dry_run
 from write_side.imports.preview import PreviewRow
+from write_side.imports.references import References
+from write_side.imports.request import ImportRequest, Options
 from write_side.imports.rows import drafts_of
-from write_side.imports.simulation import Basis, Room, simulated
-from write_side.imports.targets import Targets
-from write_side.imports.wish import Options, Wish
+from write_side.imports.table import Epoch, Row, Table
 
 SCOPE = Scope("acme", "production")
 AT = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
@@ -115,22 +115,25 @@ async def seen(
     table = csv_table(text.encode(), "posts.csv") if isinstance(text, str) else text
     content_type = posts(fields)
     targets = matched(table.headings, fields, {})
-    wish = Wish(SCOPE, "posts", "i-1", targets, Options(**options))
+    request = ImportRequest(SCOPE, "posts", "i-1", targets, Options(**options))
     drafts = list(drafts_of(table, columns_of(table.headings, targets, fields)))
     by_slug = {each.slug: each for each in existing}
-    own = {draft.slug: wish.entry_id(draft.slug) for draft in drafts if draft.slug not in by_slug}
+    own = {
+        draft.slug: request.entry_id(draft.slug) for draft in drafts if draft.slug not in by_slug
+    }
     basis = Basis(
         content_type,
         {each.slug: each.id for each in existing},
-        {each.id: each for each in existing} if wish.options.update else {},
+        {each.id: each for each in existing} if request.options.update else {},
         Room(0, room),
-        _targets(existing, own),
+        _references(existing, own),
+        Actor("import", "i-1", table.name),
     )
-    outcomes = await simulated(drafts, basis, wish)
+    outcomes = await dry_run(drafts, basis, request)
     return Seen([preview_row(outcome) for outcome in outcomes], outcomes)
 
 
-def _targets(existing: tuple[Entry, ...], own: dict[str, str]) -> Targets:
+def _references(existing: tuple[Entry, ...], own: dict[str, str]) -> References:
     """Ada is an author, and another Ada a topic; there is a sea among the topics, and a hero."""
     authors = {"ada": [(ADA, "authors")]}
     everybody = {
@@ -141,7 +144,7 @@ def _targets(existing: tuple[Entry, ...], own: dict[str, str]) -> Targets:
     types = {ADA: "authors", OTHER_ADA: "topics", SEA: "topics"}
     types |= {each.id: "posts" for each in existing}
     by_types = {("authors",): authors, (): everybody}
-    return Targets(types, by_types, own, "posts", {HERO: ["hero"], "hero": ["hero"]})
+    return References(types, by_types, own, "posts", {HERO: ["hero"], "hero": ["hero"]})
 
 
 def workbook(heading: str, cell: str, epoch: Epoch | None = 1900) -> Table:

@@ -125,10 +125,10 @@ def fails(*_: object, **__: object) -> None:
 async def test_cors_1_a_500_is_open_to_any_origin(
     asker: Asker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.rest.content.entries.list_of_type", fails)
-    monkeypatch.setattr("api.rest.content.entries.one", fails)
-    monkeypatch.setattr("api.rest.content_types.content_types.content_types", fails)
-    monkeypatch.setattr("api.rest.content_types.content_types.content_type", fails)
+    monkeypatch.setattr("api.rest.content.paging.list_of_type", fails)
+    monkeypatch.setattr("api.rest.content.entries.entry_of_slug", fails)
+    monkeypatch.setattr("api.rest.content.content_types.content_types", fails)
+    monkeypatch.setattr("api.rest.content.content_types.content_type", fails)
     for path in OPEN:
         answer = await asker.ask(get(path))
         assert answer.status == 500
@@ -168,7 +168,7 @@ async def test_cors_1_a_304_is_open_to_any_origin(asker: Asker) -> None:
 
 
 async def test_cors_3_none_on_a_500(asker: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("api.rest.content.entries.list_across_types", fails)
+    monkeypatch.setattr("api.rest.content.paging.list_across_types", fails)
     answer = await asker.ask(get("/v1/content", headers=ORIGIN))
     assert answer.status == 500
     without_cors(answer)

@@ -7,8 +7,8 @@ import pytest
 from tests.conformance.sheets import ADA, FIELDS, entry, seen, workbook
 from write_side.domain.definition import Field
 from write_side.imports.columns import columns_of, proposed
-from write_side.imports.delimited import csv_table
-from write_side.imports.files import FileRefused
+from write_side.imports.csv_reader import csv_table
+from write_side.imports.table import FileRefused
 
 NEEDED = ("error", "Body", "is blank, and a published entry needs it")
 

@@ -101,7 +101,7 @@ async def test_limits_3_a_422_shows_them(open_workplace: OpenWorkplace) -> None:
 
 
 async def test_limits_3_a_500_shows_them(asker: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("api.rest.content.entries.list_across_types", fails)
+    monkeypatch.setattr("api.rest.content.paging.list_across_types", fails)
     answer = await asker.ask(get("/v1/content"))
     assert answer.status == 500
     limits_shown(answer)

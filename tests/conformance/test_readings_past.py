@@ -41,7 +41,7 @@ PATH = "/v1/content/posts/harbour"
         "past.2 a future time is 400",
         get(f"{PATH}?asOf=9999-12-31"),
         400,
-        says("has not come yet", "2026-01-31T09:30:00Z"),
+        says("is in the future", "2026-01-31T09:30:00Z"),
     ),
     Case(
         "past.2 before the type is looked for",

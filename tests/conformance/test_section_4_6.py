@@ -10,10 +10,10 @@ import pytest
 
 from tests.conformance.sheets import ADA, FIELDS, HERO, SEA, entry, seen, workbook
 from write_side.imports.columns import MappingRefused, columns_of
-from write_side.imports.delimited import csv_table
-from write_side.imports.files import FileRefused
-from write_side.imports.reading import read_file
-from write_side.imports.simulation import simulated
+from write_side.imports.csv_reader import csv_table
+from write_side.imports.dry_run import dry_run
+from write_side.imports.file_reader import read_file
+from write_side.imports.table import FileRefused
 
 
 async def test_3_1_a_row_is_of_the_status_it_says() -> None:
@@ -59,7 +59,7 @@ def test_4_6_6_title_and_every_required_field_must_be_mapped(targets: tuple[str,
 
 
 async def test_4_6_7_rows_are_checked_before_anything_is_saved() -> None:
-    assert "recorder" not in inspect.getsource(simulated)
+    assert "recorder" not in inspect.getsource(dry_run)
     assert (await seen("Title,Body,Views\nA,x,many\n")).states == ["error"]
 
 

@@ -240,8 +240,8 @@ def fails(*_: object, **__: object) -> None:
 async def test_7_20_server_failure(
     target: str, expected: tuple[Any, ...], asker: Asker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.rest.content.entries.list_of_type", fails)
-    monkeypatch.setattr("api.rest.content.entries.list_across_types", fails)
+    monkeypatch.setattr("api.rest.content.paging.list_of_type", fails)
+    monkeypatch.setattr("api.rest.content.paging.list_across_types", fails)
     answer = await asker.ask(get(target))
     assert answer.status == 500
     for expectation in (*expected, FAULT, no_header("ETag")):
@@ -253,7 +253,7 @@ async def test_7_21_a_read_that_failed_can_be_repeated(
     asker: Asker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("api.rest.content.entries.list_across_types", fails)
+        patch.setattr("api.rest.content.paging.list_across_types", fails)
         assert (await asker.ask(get("/v1/content"))).status == 500
     assert (await asker.ask(get("/v1/content", key=KEY))).status == 200
 

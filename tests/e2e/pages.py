@@ -25,7 +25,7 @@ _OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.cli
 
 
 async def signed_in(visit: Visit, secret: str = ACME) -> Page:
-    """By the form, as somebody does who has come to the entries."""
+    """Requests the entries and signs in with the form."""
     page = visit.page
     await page.goto(f"{visit.origin}/dashboard/entries")
     await page.get_by_label("API key").fill(secret)
@@ -42,14 +42,14 @@ async def violations(page: Page) -> list[Any]:
 
 
 async def checked_in_both_themes(page: Page) -> None:
-    """Nobody is kept out of the page, and it is no wider than the window."""
+    """The page is accessible and no wider than the window."""
     await checked(page, "light")
     await checked(page, "dark")
 
 
 async def checked(page: Page, theme: Literal["light", "dark"]) -> None:
     """The same in one theme."""
-    # No colour is on its way to another one while axe-core looks at it.
+    # Without transitions, axe-core sees the final colours.
     await page.emulate_media(color_scheme=theme, reduced_motion="reduce")
     assert await violations(page) == [], (page.url, theme)
     await fits(page)

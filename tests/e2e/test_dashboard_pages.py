@@ -120,8 +120,8 @@ async def test_somebody_finds_an_entry_and_leaves_again(visit: Visit) -> None:
     await expect(page.get_by_text("Un texte").first).to_be_visible()
     await page.get_by_role("link", name=re.compile("^Original")).click()
     await expect(page.get_by_role("heading", level=1)).to_have_text("Hello")
-    await page.get_by_role("link", name="View as of then").last.click()
-    await expect(page.get_by_text("As it was at that moment")).to_be_visible()
+    await page.get_by_role("link", name="View this version").last.click()
+    await expect(page.get_by_text("Past version")).to_be_visible()
     for _ in range(3):
         await page.go_back()
     await expect(total).to_have_text("1 entry")

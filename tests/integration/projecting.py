@@ -7,7 +7,7 @@ import contextlib
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
-from typing import Any, TypeAlias
+from typing import Any
 
 import asyncpg
 
@@ -15,12 +15,11 @@ from projector.checkpoint import Checkpoint
 from projector.log import BATCH, Log
 from projector.process import ProjectorSettings, connect_model, live
 from projector.rendering import render_some
-from projector.statements import statement
 from projector.writer import Writer
 from read_side.status import ReadModelStatus, read_status
+from write_side.postgres.connection import Connection
+from write_side.postgres.statements import statement
 from write_side.store.mapper import EventMapper
-
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 SECONDS = 20.0
 _TABLES = """
@@ -106,7 +105,7 @@ async def until_halted(model_url: str, saying: str) -> None:
 
 
 async def begin_epoch(model: Connection) -> tuple[int, Checkpoint]:
-    row = await model.fetchrow(statement("begin_epoch"))
+    row = await model.fetchrow(statement("projector", "begin_epoch"))
     assert row is not None
     return row["epoch"], Checkpoint.of(row)
 

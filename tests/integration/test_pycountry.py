@@ -39,12 +39,12 @@ from write_side.domain.events import Translation
 from write_side.domain.identity import Actor, Scope
 from write_side.domain.locales import supported_locales
 from write_side.imports.check import preview
-from write_side.imports.files import LIMITS
-from write_side.imports.job import Changed, run_import
-from write_side.imports.mappings import propose
+from write_side.imports.columns import propose
+from write_side.imports.importer import Changed, run_import
 from write_side.imports.preview import Counts
+from write_side.imports.request import ImportRequest
+from write_side.imports.table import LIMITS
 from write_side.imports.uploads import find_preview, find_upload, keep_preview, keep_upload
-from write_side.imports.wish import Wish
 from write_side.repository import Repository
 
 pytestmark = pytest.mark.slow
@@ -264,14 +264,14 @@ async def imported(repository: Repository, type_slug: str, rows: list[Entry]) ->
         repository, WORLD, f"{type_slug}.csv", document.getvalue().encode("utf-8-sig")
     )
     proposal = await propose(repository, WORLD, type_slug, upload.table.headings)
-    wish = Wish(WORLD, type_slug, upload.id, proposal.targets)
-    shown = await preview(repository, upload.table, wish)
+    request = ImportRequest(WORLD, type_slug, upload.id, proposal.targets)
+    shown = await preview(repository, upload.table, request)
     assert shown.counts == Counts(new=len(rows))
-    await keep_preview(repository, WORLD, upload.id, wish, shown)
+    await keep_preview(repository, WORLD, upload.id, request, shown)
     kept = await find_upload(repository, WORLD, upload.id)
     agreed = await find_preview(repository, WORLD, upload.id)
     assert agreed is not None
-    report = await run_import(repository, kept.table, agreed.wish, OPERATOR, agreed.preview)
+    report = await run_import(repository, kept.table, agreed.request, OPERATOR, agreed.preview)
     assert not isinstance(report, Changed)
     ids = [row.entry_id for row in reversed(report.rows) if row.entry_id]
     return await told(repository, type_slug, rows, ids)

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.structs import replace
 
-from api.export.cells import is_listable
 from api.export.csv_file import csv_chunks
 from api.export.xlsx_file import write_xlsx
-from read_side.export import Filters, export
+from read_side.export import export
+from read_side.paging import Filters
 from read_side.pool import open_pool
 from tests.integration.projecting import connected, head_of, project_all
 from tests.integration.projector.given import ACTOR, Given, raws
@@ -37,13 +37,14 @@ from tests.spreadsheets import (
     texts,
 )
 from write_side import commands as c
+from write_side.domain.cells import is_listable
 from write_side.domain.definition import Field, Option
 from write_side.domain.identity import Scope, is_id, new_id
-from write_side.imports.files import LIMITS, Choice, Table
-from write_side.imports.job import Changed, RowsRefused, run_import
-from write_side.imports.mappings import propose
+from write_side.imports.columns import propose
+from write_side.imports.importer import Changed, RowsRefused, run_import
 from write_side.imports.report import Report
-from write_side.imports.wish import Options, Wish
+from write_side.imports.request import ImportRequest, Options
+from write_side.imports.table import LIMITS, Choice, Table
 from write_side.imports.worker import Task, table_in
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
@@ -255,9 +256,9 @@ class Magazine:
     async def imported(self, table: Table, scope: Scope, *, update: bool = False) -> Report:
         proposal = await propose(self.repository, scope, "posts", table.headings)
         options = Options(self.language, update)
-        wish = Wish(scope, "posts", new_id(), proposal.targets, options)
+        request = ImportRequest(scope, "posts", new_id(), proposal.targets, options)
         try:
-            report = await run_import(self.repository, table, wish, ACTOR)
+            report = await run_import(self.repository, table, request, ACTOR)
         except RowsRefused as refused:
             rows = [row for row in refused.preview.rows if row.state == "error"]
             raise AssertionError(rows) from None

@@ -41,7 +41,9 @@ class Memory(Repository):
                 return await self.content_type_by_id(event.content_type_id)
         raise UnknownContentType
 
-    async def lives(self, entry_ids: Iterable[str]) -> AsyncIterator[tuple[Entry, e.EntryEvent]]:
+    async def entry_states(
+        self, entry_ids: Iterable[str]
+    ) -> AsyncIterator[tuple[Entry, e.EntryEvent]]:
         for entry_id in entry_ids:
             entry: Entry | None = None
             for event in await self._stream(identity.entry_stream(entry_id)):

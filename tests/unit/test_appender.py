@@ -10,8 +10,16 @@ from eventsourcing.persistence import StoredEvent
 from msgspec.structs import replace
 
 from write_side.domain.identity import Scope
-from write_side.store.append import Append, Appended, EntryClaim, TypeCheck, Use, columns
-from write_side.store.appender import MAX_BYTES, MAX_COMMANDS, Appender, _outcomes, _together
+from write_side.store.append import (
+    Append,
+    Appended,
+    EntryClaim,
+    TypeCheck,
+    Use,
+    outcomes,
+    parameters,
+)
+from write_side.store.appender import MAX_BYTES, MAX_COMMANDS, Appender, _together
 from write_side.store.appender import _Waiting as Waiting
 from write_side.store.conflicts import (
     ContentTypeConflict,
@@ -133,7 +141,7 @@ async def test_append_larger_than_the_bound_goes_alone() -> None:
 
 def test_commands_follow_the_first_position_in_order() -> None:
     appends = [_append("a", n=2), _append("b"), _append("c", n=3)]
-    assert _outcomes(appends, [(None, "first", "11")]) == [
+    assert outcomes(appends, [(None, "first", "11")]) == [
         Appended(11, 2),
         Appended(13, 1),
         Appended(14, 3),
@@ -151,7 +159,7 @@ def test_commands_that_were_not_appended_take_no_position() -> None:
         (7, "id_taken", "1"),
         (None, "first", "100"),
     ]
-    stale, first, slug, replayed, second, limit, same_id = _outcomes(appends, rows)
+    stale, first, slug, replayed, second, limit, same_id = outcomes(appends, rows)
     assert (first, second) == (Appended(100, 2), Appended(102, 2))
     assert replayed == Appended(5, 9, replayed=True, digest=bytes.fromhex("c0ffee"))
     assert isinstance(stale, StaleAppend)
@@ -162,14 +170,14 @@ def test_commands_that_were_not_appended_take_no_position() -> None:
 
 
 def test_call_in_which_nothing_is_appended_has_no_first_position() -> None:
-    found = _outcomes([_append("a"), _append("b")], [(2, "stale", ""), (1, "replayed", "7:1:")])
+    found = outcomes([_append("a"), _append("b")], [(2, "stale", ""), (1, "replayed", "7:1:")])
     assert found[0] == Appended(7, 1, replayed=True)
     assert isinstance(found[1], StaleAppend)
 
 
 def test_answer_that_is_silent_on_a_command_is_never_taken_for_success() -> None:
     with pytest.raises(AssertionError, match="says nothing"):
-        _outcomes([_append("a"), _append("b")], [(1, "stale", "")])
+        outcomes([_append("a"), _append("b")], [(1, "stale", "")])
 
 
 def test_conflicts_carry_what_the_caller_needs() -> None:
@@ -183,21 +191,39 @@ def test_conflicts_carry_what_the_caller_needs() -> None:
     assert isinstance(conflict("content_type_taken", ""), ContentTypeConflict)
 
 
-# Columns
+# Parameters
 
 
-def test_columns_say_which_command_each_row_belongs_to() -> None:
+def test_parameters_say_which_command_each_row_belongs_to() -> None:
     check = TypeCheck("type", 4)
-    appends = [_append("a", n=2), replace(_create("1", "x"), type_checks=[check]), _append("b")]
-    found = columns(appends)
-    assert len(found) == 28
-    assert found[26:] == (["{}"] * 4, None)
-    assert found[0] is False
-    assert found[1] == [append.command_key for append in appends]
-    assert found[3:6] == (["a", "entry/1", "b"], [1, 1, 1], [2, 1, 1])
-    assert (found[6], found[7], found[13], found[15], found[16]) == ([2], ["1"], [2], [4], [2])
-    assert found[22] == [1, 1, 2, 3]
-    assert found[23] == ["a", "a", "entry/1", "b"]
+    create = replace(_create("1", "x"), type_checks=[check])
+    appends = [_append("a", n=2), create, _append("b")]
+    _, commands, claims, checks, uses, changes, events, batch = parameters(appends)
+    assert commands == [
+        (append.command_key, b"", stream, 1, n)
+        for append, stream, n in zip(appends, ("a", "entry/1", "b"), (2, 1, 1), strict=True)
+    ]
+    assert claims == [(2, "1", "acme", "production", "type", "en-US", create.claims[0].slug_hash)]
+    assert checks == [(2, "type", 4)]
+    assert uses == [(2, "acme", "production", "entries", 1)]
+    assert events == [
+        (1, "a", 1, "t", "{}"),
+        (1, "a", 2, "t", "{}"),
+        (2, "entry/1", 1, "t", "{}"),
+        (3, "b", 1, "t", "{}"),
+    ]
+    assert (changes, batch) == (None, None)
+
+
+def test_states_of_staged_events_are_left_out() -> None:
+    *_, events, batch = parameters([_append("a")], batch="b1")
+    assert (events, batch) == ([(1, "a", 1, "t", None)], "b1")
+
+
+def test_streams_are_checked_where_one_goes_on_or_where_asked() -> None:
+    assert parameters([_append("a"), _append("b")])[0] is False
+    assert parameters([_append("a"), _append("b", n=2)])[0] is True
+    assert parameters([_append("a")], check_streams=True)[0] is True
 
 
 # The appender over a connection that cannot be had

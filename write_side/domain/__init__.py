@@ -1,1 +1,1 @@
-"""What is true of content and how it may change: events, aggregates, refusals. No I/O."""
+"""The ground floor: what content is and how it may change. It does no I/O (ADR 18)."""

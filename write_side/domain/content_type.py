@@ -17,7 +17,7 @@ from write_side.domain.events import (
 
 
 class ContentType(Struct, frozen=True, kw_only=True):
-    """A content type as its stream tells it. ``known`` holds removed fields too."""
+    """A content type, folded from its stream. ``known`` holds removed fields too."""
 
     id: str
     workspace: str

@@ -1,37 +1,25 @@
-"""How a content type is defined: its fields and workflow stages, and what is well formed."""
+"""How a content type is defined: its fields and workflow stages, and which are well formed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Literal
+from typing import get_args
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
+from write_side.domain.field_types import FIELD_TYPES, FieldType, FieldTypeSpec, Setting
 from write_side.domain.identity import is_slug
 from write_side.domain.refusals import InvalidDefinition
 from write_side.domain.text import check_text
 
-FieldType = Literal[
-    "text",
-    "rich_text",
-    "number",
-    "boolean",
-    "datetime",
-    "select",
-    "reference",
-    "media",
-    "json",
-    "repeater",
-    "section",
-]
 MAX_REPEATER_DEPTH = 4
 MAX_FIELDS = 500
 LONGEST_NAME = 200
 
 
 class Option(Struct, frozen=True, forbid_unknown_fields=True):
-    """One choice of a select field: what is stored, and what people see."""
+    """One choice of a select field: the value is stored, the label is for people."""
 
     value: str
     label: str
@@ -40,8 +28,8 @@ class Option(Struct, frozen=True, forbid_unknown_fields=True):
 class Field(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One field of a content type (readings, «Values of fields»).
 
-    ``to`` holds the slugs of the content types a reference may point at (empty: any); ``fields``
-    are a repeater's own. ``multiple`` and ``range`` belong to the type: they never change.
+    ``to`` holds the slugs of the content types that a reference may point at (empty: any);
+    ``fields`` are a repeater's own. ``multiple`` and ``range`` belong to the type and never change.
     """
 
     slug: str
@@ -55,8 +43,17 @@ class Field(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
     fields: tuple[Field, ...] = ()
 
     @property
+    def spec(self) -> FieldTypeSpec:
+        """The field's row in the table of types."""
+        return FIELD_TYPES[self.type]
+
+    @property
+    def is_translatable(self) -> bool:
+        return self.spec.translatable or any(inner.is_translatable for inner in self.fields)
+
+    @property
     def kind(self) -> tuple[str, bool, bool]:
-        """What stays the same for the life of a slug."""
+        """What a slug keeps for life."""
         return (self.type, self.multiple, self.range)
 
 
@@ -65,11 +62,8 @@ class Stage(Struct, frozen=True, forbid_unknown_fields=True):
     name: str
 
 
-MULTIPLE = frozenset({"select", "reference", "media"})
-
-
 def check_definition(name: str, fields: Sequence[Field], stages: Sequence[Stage]) -> None:
-    """Raise InvalidDefinition naming the first thing that is wrong."""
+    """Raise InvalidDefinition naming the first error."""
     check_name(name, "The name of the content type")
     _check_fields(fields, "", 0)
     _check_unique((stage.id for stage in stages), "stage id")
@@ -94,40 +88,33 @@ def _check_fields(fields: Sequence[Field], within: str, depth: int) -> None:
 
 
 def _check_kind(field: Field, path: str) -> None:
-    allowed: Mapping[str, bool] = {
-        "multiple": field.type in MULTIPLE,
-        "range": field.type == "datetime",
-        "options": field.type == "select",
-        "to": field.type == "reference",
-        "fields": field.type == "repeater",
-        "required": field.type != "section",
-    }
-    for attribute, fits in allowed.items():
-        if getattr(field, attribute) and not fits:
-            raise InvalidDefinition(
-                f"Field '{path}' of type {field.type} cannot have '{attribute}'"
-            )
-    if field.type == "select" and not field.options:
-        raise InvalidDefinition(f"Field '{path}' of type select needs options")
-    if field.type == "repeater" and not field.fields:
-        raise InvalidDefinition(f"Field '{path}' of type repeater needs fields")
-    _check_unique((option.value for option in field.options), f"option in '{path}'")
-    for option in field.options:
-        if not option.value:
-            raise InvalidDefinition(f"An option of '{path}' is empty: null is what empties a field")
-        if field.multiple and "," in option.value:
-            raise InvalidDefinition(
-                f"The option {option.value!r} of '{path}' contains a comma: with 'multiple' "
-                "a comma is what separates options in a spreadsheet's cell"
-            )
-        check_text(option.value, f"An option of '{path}'")
-        check_text(option.label, f"An option of '{path}'")
+    for setting in get_args(Setting):
+        if getattr(field, setting) and setting not in field.spec.settings:
+            raise InvalidDefinition(f"Field '{path}' of type {field.type} cannot have '{setting}'")
+    for setting in field.spec.needs:
+        if not getattr(field, setting):
+            raise InvalidDefinition(f"Field '{path}' of type {field.type} needs {setting}")
+    _check_options(field, path)
     for target in field.to:
         check_slug(target, f"A target of '{path}'")
 
 
+def _check_options(field: Field, path: str) -> None:
+    _check_unique((option.value for option in field.options), f"option in '{path}'")
+    for option in field.options:
+        if not option.value:
+            raise InvalidDefinition(f"An option of '{path}' is empty: only null empties a field")
+        if field.multiple and "," in option.value:
+            raise InvalidDefinition(
+                f"The option {option.value!r} of '{path}' contains a comma: with 'multiple' "
+                "a comma separates options in a spreadsheet's cell"
+            )
+        check_text(option.value, f"An option of '{path}'")
+        check_text(option.label, f"An option of '{path}'")
+
+
 def check_lifelong(before: Mapping[str, Field], after: Iterable[Field], within: str = "") -> None:
-    """Raise InvalidDefinition where a slug that was ever used would change its kind of value."""
+    """Raise InvalidDefinition if a slug that was ever used would change its kind of value."""
     for field in after:
         path = f"{within}.{field.slug}" if within else field.slug
         known = before.get(field.slug)
@@ -142,20 +129,29 @@ def check_lifelong(before: Mapping[str, Field], after: Iterable[Field], within: 
 
 
 def ever_known(before: Mapping[str, Field], after: Iterable[Field]) -> dict[str, Field]:
-    """Every field there has been, by slug: repeaters keep the inner fields they once had."""
+    """Every field that the type has had, by slug; repeaters keep their former inner fields."""
     known = dict(before)
     for field in after:
         inner = ever_known(
             {f.slug: f for f in known[field.slug].fields} if field.slug in known else {},
             field.fields,
         )
-        known[field.slug] = msgspec.structs.replace(field, fields=tuple(inner.values()))
+        known[field.slug] = replace(field, fields=tuple(inner.values()))
     return known
 
 
 def values_fields(fields: Iterable[Field]) -> Iterator[Field]:
-    """The fields that hold values: sections only lay out the editor (specification §2.1)."""
-    return (field for field in fields if field.type != "section")
+    """The fields that hold values, which sections do not (specification §2.1)."""
+    return (field for field in fields if field.spec.holds_values)
+
+
+def translatable(fields: Iterable[Field]) -> tuple[Field, ...]:
+    """Text fields, and repeaters with only the text fields inside them (readings, «Entries»)."""
+    return tuple(
+        replace(field, fields=translatable(field.fields))
+        for field in fields
+        if field.is_translatable
+    )
 
 
 def _described(field: Field) -> str:
@@ -168,7 +164,7 @@ def _described(field: Field) -> str:
 
 
 def check_slug(slug: str, what: str) -> None:
-    """Raise InvalidDefinition where the text cannot name ``what``."""
+    """Raise InvalidDefinition if the text cannot be the slug of ``what``."""
     if not is_slug(slug):
         raise InvalidDefinition(
             f"{what} {slug!r} must be 1 to 63 of a-z, 0-9, '-' and '_', "
@@ -177,7 +173,7 @@ def check_slug(slug: str, what: str) -> None:
 
 
 def check_name(name: str, what: str) -> None:
-    """Raise InvalidText or InvalidDefinition where the text cannot be the name of something."""
+    """Raise InvalidText or InvalidDefinition if the text cannot be the name of ``what``."""
     check_text(name, what)
     if not name.strip():
         raise InvalidDefinition(f"{what} is empty")

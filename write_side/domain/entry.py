@@ -1,4 +1,4 @@
-"""The entry: what its events make of it, and what may happen to it next.
+"""The entry, folded from its events.
 
 The projector folds with the same functions, so the read model and the decisions cannot differ.
 """
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """An entry as its stream tells it. ``version`` is its number of events."""
+    """An entry, folded from its stream. ``version`` is its number of events."""
 
     id: str
     workspace: str
@@ -101,7 +101,7 @@ def _updated(entry: Entry, event: EntryUpdated) -> Entry:
 
 
 def published_at(entry: Entry, status: Status, at: datetime) -> datetime | None:
-    """Set when first published and again whenever a draft is; archiving keeps it (readings)."""
+    """Set by the first publishing and by each one of a draft; archiving keeps it (readings)."""
     if status != "published" or entry.status == "published":
         return entry.published_at
     if entry.status == "draft" or entry.published_at is None:
@@ -112,7 +112,7 @@ def published_at(entry: Entry, status: Status, at: datetime) -> datetime | None:
 def merged_translations(
     before: Mapping[str, Translation], changes: Mapping[str, Translation]
 ) -> dict[str, Translation]:
-    """Translations after the changes; those left without any text are gone."""
+    """The translations after the changes, without those that have no text left."""
     merged = dict(before)
     for locale, change in changes.items():
         known = merged.get(locale, Translation())
@@ -132,8 +132,8 @@ def merged_translations(
 
 MAX_BYTES = 2 * 1024 * 1024
 MAX_BYTES_IN_ALL_LOCALES = 64 * 1024 * 1024
-"""What an entry's texts and values may take as JSON, and that times the locales they are shown in:
-far above any page, and far below what would let one entry hold up the projector or a list."""
+"""Limits of an entry's texts and values as JSON, and of the same in all locales together. They are
+far above any page, and far below an entry that would hold up the projector or a list."""
 
 
 def check_size(entry: Entry) -> None:
@@ -175,7 +175,7 @@ def translates(entry: Entry, locale: str, change: Translation) -> bool:
 
 
 def contents(entry: Entry) -> tuple[object, ...]:
-    """What an entry says, comparable: values as their JSON text."""
+    """Everything in an entry, comparable: values as their JSON text."""
     return (
         entry.title,
         entry.slug,
@@ -193,5 +193,5 @@ def _texts(translation: Translation | None) -> tuple[str | None, dict[str, bytes
 
 
 def comparable(values: Mapping[str, Raw]) -> dict[str, bytes]:
-    """Values by slug as bytes; a null is the same as none at all."""
+    """Values by slug as bytes, without nulls."""
     return {slug: bytes(value) for slug, value in values.items() if bytes(value) != b"null"}

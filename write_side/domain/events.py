@@ -1,15 +1,15 @@
-"""Every event there is, in the past tense, and the closed registry of their topics.
+"""Every event, in the past tense, and the closed registry of their topics.
 
-An event is a fact: a stored one never changes shape. A new shape is a new version of its topic
-and an upcaster from the old one (``write_side/store/mapper.py``). Each carries where it happened,
-who did it, when (UTC, cut to milliseconds, never earlier than the last of its stream), and the
-request it came from.
+A stored event never changes shape. A new shape is a new version of its topic and an upcaster from
+the old one (``write_side/store/mapper.py``). Each event carries where it happened, who did it, when
+(UTC, cut to milliseconds, never earlier than the last event of its stream), and the request it came
+from.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
@@ -17,6 +17,7 @@ from write_side.domain.definition import Field, Stage
 from write_side.domain.identity import BASE_LANGUAGE, Actor
 
 Status = Literal["draft", "published", "archived"]
+STATUSES: tuple[Status, ...] = get_args(Status)
 
 
 class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -28,7 +29,7 @@ class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
 
 
 class Plan(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What a workspace may have; None is unlimited, and 600 for requests per minute (§8)."""
+    """The limits of a workspace. None is unlimited; for requests per minute it is 600 (§8)."""
 
     entries: int | None = None
     content_types: int | None = None
@@ -37,7 +38,7 @@ class Plan(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
 
 
 class WorkspaceCreated(Event, frozen=True, kw_only=True):
-    """Production comes with it."""
+    """The production environment is created with it."""
 
     name: str
     plan: Plan
@@ -52,11 +53,11 @@ class PlanChanged(Event, frozen=True, kw_only=True):
 
 
 class EnvironmentAdded(Event, frozen=True, kw_only=True):
-    """``environment`` is the one that was set up."""
+    """``environment`` is the one that was added."""
 
 
 class KeyIssued(Event, frozen=True, kw_only=True):
-    """``secret_hash`` is the hex sha256 of the secret, which itself is nowhere kept."""
+    """``secret_hash`` is the hex sha256 of the secret; the secret itself is not stored."""
 
     key_id: str
     name: str
@@ -82,7 +83,7 @@ class ContentTypeCreated(Event, frozen=True, kw_only=True):
 
 
 class ContentTypeRevised(Event, frozen=True, kw_only=True):
-    """The whole definition as it is from now on."""
+    """The whole new definition."""
 
     content_type_id: str
     name: str
@@ -97,8 +98,8 @@ class ContentTypeRemoved(Event, frozen=True, kw_only=True):
 class Translation(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """An entry's texts in one locale; the slug is never translated (readings, «Entries»).
 
-    In an event, ``title`` None leaves it as it was and "" takes it back to the original, as do
-    null and "" for a field.
+    In an event, ``title`` None changes nothing and "" removes the translation; null and "" remove
+    that of a field.
     """
 
     title: str | None = None
@@ -120,7 +121,7 @@ class EntryCreated(Event, frozen=True, kw_only=True):
 
 
 class EntryUpdated(Event, frozen=True, kw_only=True):
-    """What changed, and nothing else: one event for one command, whatever it changed at once.
+    """What changed, and nothing else: one command makes one event, however much it changes.
 
     ``fields`` and the fields of ``translations`` are merged by slug; a null value empties one.
     """
@@ -162,7 +163,8 @@ Outcome = Literal["new", "updated", "unchanged", "skipped", "error"]
 
 
 class ImportedRow(Struct, frozen=True, array_like=True):
-    """What became of a row of the file, counted as a spreadsheet does; ``note`` says why not."""
+    """The outcome of a row of the file, numbered as in a spreadsheet; ``note`` says why it was left
+    out."""
 
     number: int
     outcome: Outcome
@@ -172,9 +174,8 @@ class ImportedRow(Struct, frozen=True, array_like=True):
 
 
 class ImportRecorded(Event, frozen=True, kw_only=True):
-    """One import, and in the log right after it the events of its rows: ``created`` and
-    ``updated`` count them. ``by``: who asked for it; those of before version 2 do not say, nor
-    what became of each row."""
+    """One import. The events of its rows follow it in the log; ``created`` and ``updated`` count
+    them. ``by`` is who imported. Events of version 1 lack it and the outcomes of the rows."""
 
     import_id: str
     content_type_id: str
@@ -190,7 +191,7 @@ class ImportRecorded(Event, frozen=True, kw_only=True):
 
 
 class RevertedEntry(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What a revert made of an entry. Where it was changed since or is gone: when and by whom."""
+    """What a revert did to an entry; ``at`` and ``by`` of the later change that prevented it."""
 
     entry_id: str
     slug: str
@@ -200,8 +201,8 @@ class RevertedEntry(Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
 
 
 class ImportReverted(Event, frozen=True, kw_only=True):
-    """An import taken back, and in the log right after it the events that do so: ``deleted`` and
-    ``restored`` count them. Entries that were changed since, or are gone, are left alone."""
+    """An import taken back. The events that do so follow it in the log; ``deleted`` and
+    ``restored`` count them. Entries that were changed or deleted since are left alone."""
 
     import_id: str
     content_type_id: str
@@ -218,7 +219,7 @@ class MappedColumn(Struct, frozen=True, array_like=True):
 
 
 class ImportMappingSaved(Event, frozen=True, kw_only=True):
-    """How the columns of files are mapped for a content type, from now on."""
+    """How the columns of files are mapped to a content type in later imports."""
 
     content_type_id: str
     columns: tuple[MappedColumn, ...]

@@ -1,4 +1,4 @@
-"""What happened to an entry, change by change, in the words of who asks for its history."""
+"""The history of an entry, change by change, in words for its readers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class FieldChange(Struct, frozen=True):
     """``field``: ``title``, ``slug``, ``status``, ``stage``, ``fields.<slug>``,
     ``translations.<locale>.title`` or ``translations.<locale>.fields.<slug>``.
 
-    Values are JSON exactly as stored; null is none.
+    Values are JSON exactly as stored; null where there is none.
     """
 
     field: str
@@ -36,7 +36,7 @@ class Change(Struct, frozen=True):
 
 
 def change(before: Entry | None, event: EntryEvent, after: Entry) -> Change:
-    """What an event made of an entry; ``before`` is None where it created it."""
+    """The change that an event made; ``before`` is None for the event that created the entry."""
     return Change(
         version=after.version,
         at=event.at,
@@ -47,13 +47,13 @@ def change(before: Entry | None, event: EntryEvent, after: Entry) -> Change:
 
 
 def actor_name(actor: Actor) -> str:
-    """A key goes by its name alone; an import and an operator say that they are one."""
+    """The name of a key; for imports and operators, with their kind before it."""
     name = actor.name or actor.id
     return name if actor.kind == "key" else f"{actor.kind} {name}"
 
 
 def _action(before: Entry | None, event: EntryEvent) -> str:
-    """The one word that says most of it: a status before texts, texts before a stage."""
+    """The most important part of the change: status before texts, texts before stage."""
     match event:
         case EntryCreated():
             return "created"
@@ -79,29 +79,29 @@ def _of_update(before: Status, event: EntryUpdated) -> str:
 
 
 def _differences(before: Entry | None, after: Entry) -> Iterator[FieldChange]:
-    old, new = _said(before), _said(after)
+    old, new = _contents(before), _contents(after)
     for field in {**old, **new}:
         was, is_now = old.get(field, NONE), new.get(field, NONE)
         if bytes(was) != bytes(is_now):
             yield FieldChange(field, was, is_now)
 
 
-def _said(entry: Entry | None) -> dict[str, Raw]:
-    """All that an entry says, by what history calls it. One that is deleted says nothing."""
+def _contents(entry: Entry | None) -> dict[str, Raw]:
+    """Everything in an entry, by its path in the history; nothing for a deleted entry."""
     if entry is None or entry.deleted:
         return {}
-    said = {
+    found = {
         "title": _json(entry.title),
         "slug": _json(entry.slug),
         "status": _json(entry.status),
         "stage": _json(entry.stage_id),
     }
-    said |= {f"fields.{slug}": value for slug, value in entry.fields.items()}
+    found |= {f"fields.{slug}": value for slug, value in entry.fields.items()}
     for locale, translation in entry.translations.items():
         within = f"translations.{locale}"
-        said[f"{within}.title"] = _json(translation.title)
-        said |= {f"{within}.fields.{slug}": value for slug, value in translation.fields.items()}
-    return said
+        found[f"{within}.title"] = _json(translation.title)
+        found |= {f"{within}.fields.{slug}": value for slug, value in translation.fields.items()}
+    return found
 
 
 def _json(value: str | None) -> Raw:

@@ -19,7 +19,7 @@ _SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
 
 class Actor(Struct, frozen=True, omit_defaults=True):
-    """Who did it: an API key (by id and name), an import (by id), or an operator (by name)."""
+    """An API key (id and name), an import (id), or an operator (name)."""
 
     kind: Literal["key", "import", "operator"]
     id: str
@@ -27,21 +27,21 @@ class Actor(Struct, frozen=True, omit_defaults=True):
 
 
 class Scope(Struct, frozen=True):
-    """One environment of one workspace: everything of content lives in exactly one."""
+    """One environment of one workspace. All content belongs to exactly one scope."""
 
     workspace: str
     environment: str
 
 
 def new_id() -> str:
-    """A fresh UUIDv7: ids sort by the time they were made."""
+    """A new UUIDv7: ids sort by the time of their creation."""
     return str(uuid_utils.uuid7())
 
 
 def derived_id(origin: str, *parts: str) -> str:
     """The same UUIDv7 for the same origin and parts, for commands that may be sent again.
 
-    Its time is that of the origin where that is a UUIDv7 itself (an import's id), else 0.
+    Its time is that of the origin if the origin is a UUIDv7 (an import's id), else 0.
     """
     time = uuid.UUID(origin).int >> 80 if is_id(origin) and uuid.UUID(origin).version == 7 else 0
     digest = hashlib.sha256("\x1f".join((origin, *parts)).encode()).digest()
@@ -64,7 +64,7 @@ def is_slug(text: str) -> bool:
 
 
 ENTRY_STREAMS = ("entry/", "entry0")
-"""The streams of entries are those from the first and before the second, by their bytes."""
+"""The streams of entries sort from the first, inclusive, to the second, exclusive, as bytes."""
 
 
 def entry_stream(entry_id: str) -> str:

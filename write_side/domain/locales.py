@@ -1,4 +1,4 @@
-"""The locale codes that exist: CLDR's, written ``xx-YY`` (readings, «Entries»)."""
+"""The supported locales: CLDR's, written ``xx-YY`` (readings, «Entries»)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ _CODE = re.compile(r"([a-z]{2,3})(?:_[A-Z][a-z]{3})?_([A-Z]{2})")
 
 @cache
 def supported_locales() -> frozenset[str]:
-    """Every language-territory pair of CLDR, those whose script is elided included (zh-CN)."""
+    """Every language-territory pair of CLDR, also where CLDR adds a script (zh-CN)."""
     matches = map(_CODE.fullmatch, localedata.locale_identifiers())
     return frozenset(f"{match[1]}-{match[2]}" for match in matches if match)

@@ -1,4 +1,4 @@
-"""What the write side refuses, and why, in words for the person who asked.
+"""What the write side refuses, and why, in words for the person who sent the command.
 
 Refused
 ├── UnknownWorkspace
@@ -9,22 +9,22 @@ Refused
 ├── StagingNotInPlan
 ├── EnvironmentNotSetUp
 ├── InvalidEntry ── InvalidText, InvalidField, UnknownReference, MissingFields
-├── InvalidDefinition            a workspace, content type, key or media file that cannot be
+├── InvalidDefinition            an ill-formed workspace, content type, key or media file
 ├── Taken ── SlugTaken, EntryIdTaken, ContentTypeTaken, KeyTaken, WorkspaceTaken, ImportIdTaken
 ├── ContentTypeInUse
 ├── PlanLimitReached
 ├── VersionConflict              the entry is not at the version the caller expected
 └── CommandKeyReused             one idempotency key, two different requests
 
-A refusal appends nothing. ``StaleDecision`` is not one: it says that the log moved on while a
-command was being decided, and that deciding anew is the remedy.
+A refusal appends nothing. ``StaleDecision`` is not a refusal: the log moved on while a command was
+being decided, and the command must be decided again.
 """
 
 from __future__ import annotations
 
 
 class Refused(Exception):
-    """A command the domain says no to; the text is for the person who sent it."""
+    """A command that cannot be carried out; the text is for the person who sent it."""
 
 
 class UnknownWorkspace(Refused):
@@ -72,7 +72,7 @@ class InvalidEntry(Refused):
 
 
 class InvalidText(InvalidEntry):
-    """Text that PostgreSQL's text and JSON types cannot hold, or JSON nested too deep."""
+    """Text that is empty, that PostgreSQL cannot hold, or JSON that is nested too deep."""
 
 
 class InvalidField(InvalidEntry):
@@ -86,12 +86,14 @@ class UnknownReference(InvalidEntry):
     def __init__(self, path: str, target: str, why: str) -> None:
         self.path = path
         self.target = target
+        self.why = why
         super().__init__(f"Field '{path}' refers to {target!r}, {why}")
 
 
 class MissingFields(InvalidEntry):
-    def __init__(self, slugs: list[str]) -> None:
-        super().__init__(f"Publishing needs a value in these required fields: {', '.join(slugs)}")
+    def __init__(self, paths: list[str]) -> None:
+        self.paths = paths
+        super().__init__(f"Publishing needs a value in these required fields: {', '.join(paths)}")
 
 
 class InvalidDefinition(Refused):
@@ -99,7 +101,7 @@ class InvalidDefinition(Refused):
 
 
 class Taken(Refused):
-    """Something that must be unique belongs to another already."""
+    """Something that must be unique is in use already."""
 
 
 class SlugTaken(Taken):
@@ -114,7 +116,7 @@ class SlugTaken(Taken):
 class EntryIdTaken(Taken):
     def __init__(self, entry_id: str) -> None:
         super().__init__(
-            f"An entry with the id {entry_id} already exists; leave the id to us, or send another"
+            f"An entry with the id {entry_id} already exists; leave it out or send another"
         )
 
 
@@ -143,7 +145,7 @@ class ImportIdTaken(Taken):
     def __init__(self, import_id: str) -> None:
         super().__init__(
             f"The import id {import_id!r} was used for an import into another place; "
-            "give this one an id of its own"
+            "choose another id"
         )
 
 
@@ -174,4 +176,4 @@ class CommandKeyReused(Refused):
 
 
 class StaleDecision(Exception):
-    """What the command was decided on has changed since; decide again on the fresh state."""
+    """The state that the command was decided on has changed; decide again on the new state."""

@@ -1,4 +1,4 @@
-"""What JSON and text the log can hold: every Unicode scalar but NUL, nested to a stated depth."""
+"""The JSON and text that the log can hold: all Unicode but NUL, nested to a stated depth."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from msgspec import Raw
 from write_side.domain.refusals import InvalidText
 
 MAX_DEPTH = 256
-"""Arrays and objects inside one another in one document. PostgreSQL, msgspec and the standard
-library all read JSON recursively; this is far below the depth at which the first of them stops."""
+"""The depth of arrays and objects in a document. PostgreSQL, msgspec and the standard library read
+JSON recursively; the first of them fails at a far greater depth."""
 
 _LONE = re.compile("[\ud800-\udfff]")
 _SUSPECT = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
@@ -20,8 +20,8 @@ _ESCAPE = re.compile(
     rb"|(?P<nul>u0000)|(?P<half>u[dD][89a-fA-F])|.)",
     re.DOTALL,
 )
-# Strings are stepped over, one that never ends up to the end of the document: a search that had to
-# start again inside of it would take time in the square of its length.
+# Strings are skipped; one that never ends is skipped to the end of the document. A search that
+# began again inside it would take quadratic time.
 _BRACKETS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|([\[\]{}])', re.DOTALL)
 
 
@@ -30,14 +30,14 @@ class NotJSON(ValueError):
 
 
 def check_text(text: str, what: str) -> None:
-    """Refuse text that PostgreSQL cannot store; ``what`` names it in the refusal."""
+    """Raise InvalidText if PostgreSQL cannot store the text; ``what`` names it in the refusal."""
     reason = unstorable(text)
     if reason is not None:
         raise InvalidText(f"{what} {reason}")
 
 
 def unstorable(text: str) -> str | None:
-    """Why PostgreSQL cannot store the text; None where it can."""
+    """Why PostgreSQL cannot store the text; None if it can."""
     if "\x00" in text:
         return "contains a NUL character (U+0000), which cannot be stored; remove it"
     if not text.isascii() and _LONE.search(text):
@@ -48,7 +48,7 @@ def unstorable(text: str) -> str | None:
 def minified(document: bytes) -> bytes:
     """The document without white space between its tokens, its numbers and strings untouched.
 
-    Raises NotJSON where it is not JSON in UTF-8, InvalidText where it is JSON that the log cannot
+    Raises NotJSON if it is not JSON in UTF-8, and InvalidText if it is JSON that the log cannot
     hold: an escaped NUL, half of a surrogate pair, or nesting deeper than MAX_DEPTH.
     """
     try:
@@ -66,7 +66,7 @@ def minified(document: bytes) -> bytes:
 def _check_escapes(document: bytes) -> None:
     if not _SUSPECT.search(document):
         return
-    # From the first backslash on, so that an escaped one never counts as the start of another.
+    # Escapes are matched from the first on, so an escaped backslash never begins another one.
     for escape in _ESCAPE.finditer(document):
         if escape["nul"]:
             raise InvalidText(

@@ -1,4 +1,4 @@
-"""Whether a JSON value fits its field (readings, «Values of fields»).
+"""Whether JSON values fit their fields (readings, «Values of fields»), and what they refer to.
 
 Values stay the JSON text that was sent (``msgspec.Raw``), so numbers of any size, the order of
 keys and escapes come back as they came.
@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
 
-from write_side.domain.definition import Field
 from write_side.domain.refusals import InvalidField
+
+if TYPE_CHECKING:  # fields know their types, and types are made of these functions
+    from write_side.domain.definition import Field
 
 X = TypeVar("X")
 
@@ -26,6 +28,7 @@ _STRING = msgspec.json.Decoder(str)
 _STRINGS = msgspec.json.Decoder(list[str])
 _RANGE = msgspec.json.Decoder(dict[str, str])
 _ELEMENTS = msgspec.json.Decoder(list[dict[str, Raw]])
+_encode = msgspec.json.Encoder().encode
 _POSITION = re.compile(r"\[\d+\]")
 _ISO = re.compile(
     r"\d{4}-\d{2}-\d{2}"
@@ -41,7 +44,7 @@ def checked(fields: Iterable[Field], values: Mapping[str, Raw], within: str = ""
     """
     accepted = {}
     for field in fields:
-        if field.type != "section" and field.slug in values:
+        if field.spec.holds_values and field.slug in values:
             path = f"{within}.{field.slug}" if within else field.slug
             accepted[field.slug] = checked_value(field, values[field.slug], path)
     return accepted
@@ -51,11 +54,43 @@ def checked_value(field: Field, value: Raw, path: str) -> Raw:
     """The value as it is stored. ``null`` empties any field."""
     if is_null(value):
         return NULL
-    return _CHECKS[field.type](field, value, path)
+    if not field.spec.fits(field, value):
+        raise InvalidField(path, field.spec.expected(field))
+    if not field.spec.is_nested:
+        return value
+    return json_of(
+        [
+            checked(field.fields, element, f"{path}[{number}]")
+            for number, element in enumerate(elements(value))
+        ]
+    )
 
 
 def is_null(value: Raw) -> bool:
     return bytes(value) == b"null"
+
+
+def json_of(value: object) -> Raw:
+    return Raw(_encode(value))
+
+
+def text_of(value: Raw) -> str:
+    return _STRING.decode(value)
+
+
+def texts_of(field: Field, value: Raw) -> list[str]:
+    """The strings of a field that takes one, or several with ``multiple``."""
+    return _STRINGS.decode(value) if field.multiple else [_STRING.decode(value)]
+
+
+def ends_of(value: Raw) -> dict[str, str]:
+    """``from`` and ``to`` of a range."""
+    return _RANGE.decode(value)
+
+
+def elements(value: Raw) -> list[dict[str, Raw]]:
+    """The elements of a nested value."""
+    return _ELEMENTS.decode(value)
 
 
 def is_iso_datetime(text: str) -> bool:
@@ -69,84 +104,53 @@ def is_iso_datetime(text: str) -> bool:
     return True
 
 
-def _text(_field: Field, value: Raw, path: str) -> Raw:
-    return _of_kind(value, b'"', path, "a string")
+def is_string(_field: Field, value: Raw) -> bool:
+    return bytes(value).startswith(b'"')
 
 
-def _number(_field: Field, value: Raw, path: str) -> Raw:
-    expected = "a finite number"
+def is_finite_number(_field: Field, value: Raw) -> bool:
     try:
-        finite = bytes(value)[:1] in b"-0123456789" and math.isfinite(float(bytes(value)))
+        return bytes(value)[:1] in b"-0123456789" and math.isfinite(float(bytes(value)))
     except ValueError:
-        finite = False
-    if not finite:
-        raise InvalidField(path, expected)
-    return value
+        return False
 
 
-def _boolean(_field: Field, value: Raw, path: str) -> Raw:
-    if bytes(value) not in (b"true", b"false"):
-        raise InvalidField(path, "true or false")
-    return value
+def is_boolean(_field: Field, value: Raw) -> bool:
+    return bytes(value) in (b"true", b"false")
 
 
-def _datetime(field: Field, value: Raw, path: str) -> Raw:
-    if field.range:
-        expected = 'a range {"from": …, "to": …} of ISO 8601 dates or date-times'
-        ends = _decoded(_RANGE, value, path, expected)
-        if set(ends) != {"from", "to"} or not all(map(is_iso_datetime, ends.values())):
-            raise InvalidField(path, expected)
-        return value
-    expected = "an ISO 8601 date or date-time, such as 2026-01-31 or 2026-01-31T09:30:00Z"
-    if not is_iso_datetime(_decoded(_STRING, value, path, expected)):
-        raise InvalidField(path, expected)
-    return value
+def is_date_or_range(field: Field, value: Raw) -> bool:
+    if not field.range:
+        text = _decoded(_STRING, value)
+        return text is not None and is_iso_datetime(text)
+    ends = _decoded(_RANGE, value)
+    return (
+        ends is not None
+        and set(ends) == {"from", "to"}
+        and all(map(is_iso_datetime, ends.values()))
+    )
 
 
-def _select(field: Field, value: Raw, path: str) -> Raw:
-    options = [option.value for option in field.options]
-    listed = ", ".join(options)
-    chosen = _one_or_many(field, value, path, f"one of: {listed}", f"an array of: {listed}")
-    if not set(chosen) <= set(options):
-        raise InvalidField(path, f"{'an array of' if field.multiple else 'one of'}: {listed}")
-    return value
+def is_one_or_many(field: Field, value: Raw) -> bool:
+    """A string, or an array of strings with ``multiple``."""
+    return _one_or_many(field, value) is not None
 
 
-def _reference(field: Field, value: Raw, path: str) -> Raw:
-    _one_or_many(field, value, path, "the id of an entry", "an array of ids of entries")
-    return value
+def is_choice(field: Field, value: Raw) -> bool:
+    chosen = _one_or_many(field, value)
+    return chosen is not None and {option.value for option in field.options}.issuperset(chosen)
 
 
-def _media(field: Field, value: Raw, path: str) -> Raw:
-    _one_or_many(field, value, path, "the id of a media file", "an array of ids of media files")
-    return value
+def is_array_of_objects(_field: Field, value: Raw) -> bool:
+    return _decoded(_ELEMENTS, value) is not None
 
 
-def _json(_field: Field, value: Raw, _path: str) -> Raw:
-    return value
+def is_anything(_field: Field, _value: Raw) -> bool:
+    return True
 
 
-def _repeater(field: Field, value: Raw, path: str) -> Raw:
-    elements = _decoded(_ELEMENTS, value, path, "an array of objects keyed by its field slugs")
-    accepted = [
-        checked(field.fields, element, f"{path}[{number}]")
-        for number, element in enumerate(elements)
-    ]
-    return Raw(msgspec.json.encode(accepted))
-
-
-_CHECKS: dict[str, Callable[[Field, Raw, str], Raw]] = {
-    "text": _text,
-    "rich_text": _text,
-    "number": _number,
-    "boolean": _boolean,
-    "datetime": _datetime,
-    "select": _select,
-    "reference": _reference,
-    "media": _media,
-    "json": _json,
-    "repeater": _repeater,
-}
+def is_nothing(_field: Field, _value: Raw) -> bool:
+    return False
 
 
 class Target(Struct, frozen=True):
@@ -157,8 +161,12 @@ class Target(Struct, frozen=True):
     id: str
 
     @property
+    def is_entry(self) -> bool:
+        return self.field.spec.refers_to == "entry"
+
+    @property
     def held_as(self) -> tuple[str, str]:
-        """Where in the type, whichever element of a repeater, and the id."""
+        """The path without the positions of elements, and the id."""
         return (_POSITION.sub("", self.path), self.id)
 
 
@@ -171,11 +179,10 @@ def targets(
         if is_null(value):
             continue
         path = f"{within}.{field.slug}" if within else field.slug
-        if field.type in ("reference", "media"):
-            ids = _STRINGS.decode(value) if field.multiple else [_STRING.decode(value)]
-            yield from (Target(path, field, target) for target in ids)
-        elif field.type == "repeater":
-            for number, element in enumerate(_ELEMENTS.decode(value)):
+        if field.spec.refers_to:
+            yield from (Target(path, field, target) for target in texts_of(field, value))
+        elif field.spec.is_nested:
+            for number, element in enumerate(elements(value)):
                 yield from targets(field.fields, element, f"{path}[{number}]")
 
 
@@ -187,32 +194,27 @@ def missing(fields: Iterable[Field], values: Mapping[str, Raw], within: str = ""
         path = f"{within}.{field.slug}" if within else field.slug
         if is_empty(field, value):
             absent.extend([path] if field.required else [])
-        elif field.type == "repeater":
-            for number, element in enumerate(_ELEMENTS.decode(value)):
+        elif field.spec.is_nested:
+            for number, element in enumerate(elements(value)):
                 absent.extend(missing(field.fields, element, f"{path}[{number}]"))
     return absent
 
 
 def is_empty(field: Field, value: Raw) -> bool:
-    """Whether nothing is in it: null, "" or []. In a json field the latter two are values."""
-    empty = (b"null",) if field.type == "json" else (b"null", b'""', b"[]")
+    """Whether the value is null, "" or []; where any JSON is a value, whether it is null."""
+    empty = (b"null",) if field.spec.any_json else (b"null", b'""', b"[]")
     return bytes(value) in empty
 
 
-def _one_or_many(field: Field, value: Raw, path: str, one: str, many: str) -> list[str]:
+def _one_or_many(field: Field, value: Raw) -> list[str] | None:
     if field.multiple:
-        return _decoded(_STRINGS, value, path, many)
-    return [_decoded(_STRING, value, path, one)]
+        return _decoded(_STRINGS, value)
+    one = _decoded(_STRING, value)
+    return None if one is None else [one]
 
 
-def _of_kind(value: Raw, opening: bytes, path: str, expected: str) -> Raw:
-    if bytes(value)[:1] != opening:
-        raise InvalidField(path, expected)
-    return value
-
-
-def _decoded(decoder: msgspec.json.Decoder[X], value: Raw, path: str, expected: str) -> X:
+def _decoded(decoder: msgspec.json.Decoder[X], value: Raw) -> X | None:
     try:
         return decoder.decode(value)
     except msgspec.ValidationError:
-        raise InvalidField(path, expected) from None
+        return None

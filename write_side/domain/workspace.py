@@ -1,4 +1,4 @@
-"""The workspace and what hangs on it: plan, environments, API keys, media files."""
+"""The workspace and what belongs to it: plan, environments, API keys, media files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from write_side.domain.identity import PRODUCTION, STAGING, Scope
 from write_side.domain.refusals import EnvironmentNotSetUp, InvalidDefinition, StagingNotInPlan
 
 PERMISSIONS = ("content.view", "content.edit", "service.view")
-"""``service.view``: how the whole service stands, positions of the log included; for operators."""
+"""``service.view`` is for operators: it shows the state of the whole service."""
 
 
 class Workspace(Struct, frozen=True, kw_only=True):
@@ -116,7 +116,7 @@ def evolve_media(media: Media | None, event: MediaEvent) -> Media:
 
 
 def check_environment(plan: Plan, environments: Sequence[str], scope: Scope) -> None:
-    """402 before 404: the team is first told what it can fix (readings, «The order of checks»)."""
+    """402 comes before 404, because a team can fix its plan (readings, «The order of checks»)."""
     if scope.environment == STAGING and not plan.staging:
         raise StagingNotInPlan
     if scope.environment not in environments:

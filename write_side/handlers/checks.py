@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-
-from msgspec import Raw
-from msgspec.structs import replace
+from collections.abc import Collection, Container, Iterator, Mapping
 
 from write_side.domain.content_type import ContentType
-from write_side.domain.definition import Field
-from write_side.domain.entry import Entry
+from write_side.domain.definition import translatable
+from write_side.domain.entry import Entry, check_size
 from write_side.domain.events import Translation
 from write_side.domain.identity import Scope
 from write_side.domain.locales import supported_locales
 from write_side.domain.refusals import (
     InvalidEntry,
+    InvalidText,
     MissingFields,
     UnknownReference,
     VersionConflict,
@@ -35,23 +33,27 @@ async def check_targets(
     One query for all references and one for all files, however many. ``coming``: entry id → type
     slug of the entries that the same append makes.
     """
-    references = [target for target in found if target.field.type == "reference"]
+    references = [target for target in found if target.is_entry]
     if references:
         known = await repository.types_of_entries(scope, {target.id for target in references})
         known |= coming or {}
         for target in references:
-            _check_reference(target, known)
-    files = [target for target in found if target.field.type == "media"]
+            check_reference(target, known)
+    files = [target for target in found if not target.is_entry]
     if files:
         library = await repository.known_media(scope.workspace, {target.id for target in files})
         for target in files:
-            if target.id not in library:
-                raise UnknownReference(
-                    target.path, target.id, "which is no file of the media library"
-                )
+            check_file(target, library)
 
 
-def _check_reference(target: Target, known: Mapping[str, str]) -> None:
+def check_file(target: Target, library: Container[str]) -> None:
+    """``library``: the ids of known media files."""
+    if target.id not in library:
+        raise UnknownReference(target.path, target.id, "which is no file of the media library")
+
+
+def check_reference(target: Target, known: Mapping[str, str]) -> None:
+    """``known``: entry id → slug of its content type."""
     if target.id not in known:
         raise UnknownReference(target.path, target.id, "which is no entry of this environment")
     allowed = target.field.to
@@ -84,16 +86,6 @@ def checked_translations(
     }
 
 
-def translatable(fields: Iterable[Field]) -> tuple[Field, ...]:
-    """Text fields, and repeaters with the text fields inside of them (readings, «Entries»)."""
-    found = []
-    for field in fields:
-        inner = translatable(field.fields)
-        if field.type in ("text", "rich_text") or inner:
-            found.append(replace(field, fields=inner))
-    return tuple(found)
-
-
 def checked_stage(content_type: ContentType, stage_id: str | None) -> str | None:
     if stage_id is not None and stage_id not in {stage.id for stage in content_type.stages}:
         known = ", ".join(stage.id for stage in content_type.stages) or "it has no workflow"
@@ -106,22 +98,43 @@ def check_version(expected: int | None, entry: Entry) -> None:
         raise VersionConflict(expected, entry.version)
 
 
-def check_required(
-    content_type: ContentType, fields: Mapping[str, Raw], lacking: Collection[str] = ()
-) -> None:
-    """Every required field has a value, but for those that were ``lacking`` one before."""
-    absent = [path for path in missing(content_type.value_fields, fields) if path not in lacking]
-    if absent:
-        raise MissingFields(absent)
+def refusals(
+    content_type: ContentType, after: Entry, before: Entry | None = None
+) -> Iterator[InvalidEntry]:
+    """What keeps an entry from becoming ``after``, besides single values and what they refer to.
+
+    Handlers raise the first refusal; the preview of an import shows all of them.
+    """
+    for check in (_check_texts, check_size):
+        try:
+            check(after)
+        except InvalidEntry as refused:
+            yield refused
+    if after.status == "published" and (absent := unmet(content_type, after, before)):
+        yield MissingFields(absent)
 
 
-def check_texts(title: str, slug: str) -> None:
-    check_text(title, "The title")
-    check_text(slug, "The slug")
-    if not title:
-        raise InvalidEntry("The title is empty")
-    if not slug:
-        raise InvalidEntry("The slug is empty")
+def check_entry(content_type: ContentType, after: Entry, before: Entry | None = None) -> None:
+    for refused in refusals(content_type, after, before):
+        raise refused
+
+
+def unmet(content_type: ContentType, after: Entry, before: Entry | None = None) -> list[str]:
+    """The required fields without a value, except those that a published entry lacks already: a
+    field that became required later must not block other changes of the entry."""
+    fields = content_type.value_fields
+    was_published = before is not None and before.status == "published"
+    lacking = missing(fields, before.fields) if before and was_published else []
+    return [path for path in missing(fields, after.fields) if path not in lacking]
+
+
+def _check_texts(entry: Entry) -> None:
+    check_text(entry.title, "The title")
+    check_text(entry.slug, "The slug")
+    if not entry.title:
+        raise InvalidText("The title is empty")
+    if not entry.slug:
+        raise InvalidText("The slug is empty")
 
 
 def check_locale(code: str, what: str) -> None:

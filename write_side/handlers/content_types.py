@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from write_side.commands import CreateContentType, RemoveContentType, ReviseContentType
-from write_side.decision import Decision, now
+from write_side.decision import Decision, scoped_header
 from write_side.domain.content_type import ContentType
 from write_side.domain.definition import check_definition, check_lifelong, check_slug
 from write_side.domain.events import ContentTypeCreated, ContentTypeRemoved, ContentTypeRevised
 from write_side.domain.identity import Scope, content_type_stream, new_id
+from write_side.domain.refusals import (
+    ContentTypeInUse,
+    ContentTypeTaken,
+    PlanLimitReached,
+    Refused,
+)
 from write_side.domain.workspace import check_environment
 from write_side.repository import Repository
 from write_side.store.append import CONTENT_TYPES, Use
+from write_side.store.conflicts import (
+    Conflict,
+    ContentTypeConflict,
+    ContentTypeNotEmpty,
+    LimitConflict,
+)
 from write_side.store.mapper import StreamEvent
 
 
@@ -21,11 +35,7 @@ async def create_content_type(command: CreateContentType, repository: Repository
     workspace = await repository.workspace(scope.workspace)
     check_environment(workspace.plan, workspace.environments, scope)
     created = ContentTypeCreated(
-        workspace=scope.workspace,
-        environment=scope.environment,
-        actor=command.actor,
-        at=now(),
-        request_id=command.request_id,
+        **scoped_header(command, scope),
         content_type_id=new_id(),
         slug=command.slug,
         name=command.name,
@@ -43,11 +53,12 @@ async def create_content_type(command: CreateContentType, repository: Repository
         events=[StreamEvent(content_type_stream(created.content_type_id), 1, created)],
         uses=[Use(scope, CONTENT_TYPES, 1)],
         changes={"content_types": [claim]},
+        refusal=partial(_refusal, command.slug),
     )
 
 
 async def revise_content_type(command: ReviseContentType, repository: Repository) -> Decision:
-    """Changes nothing where the definition is the same already."""
+    """Changes nothing if the definition is the same."""
     current = await repository.fresh_content_type(command.scope, command.slug)
     check_definition(command.name, command.fields, command.stages)
     check_lifelong(current.known, command.fields)
@@ -58,11 +69,7 @@ async def revise_content_type(command: ReviseContentType, repository: Repository
     ):
         return Decision()
     revised = ContentTypeRevised(
-        workspace=current.workspace,
-        environment=current.environment,
-        actor=command.actor,
-        at=now(current.updated_at),
-        request_id=command.request_id,
+        **scoped_header(command, command.scope, current.updated_at),
         content_type_id=current.id,
         name=command.name,
         fields=command.fields,
@@ -75,21 +82,29 @@ async def revise_content_type(command: ReviseContentType, repository: Repository
 
 
 async def remove_content_type(command: RemoveContentType, repository: Repository) -> Decision:
-    """Refused, inside the append, while the type has entries."""
+    """The append refuses it while the type has entries."""
     current = await repository.fresh_content_type(command.scope, command.slug)
     removed = ContentTypeRemoved(
-        workspace=current.workspace,
-        environment=current.environment,
-        actor=command.actor,
-        at=now(current.updated_at),
-        request_id=command.request_id,
+        **scoped_header(command, command.scope, current.updated_at),
         content_type_id=current.id,
     )
     return Decision(
         events=[StreamEvent(content_type_stream(current.id), current.version + 1, removed)],
         uses=[Use(command.scope, CONTENT_TYPES, -1)],
         changes={"content_types": [_change("release", command.scope, current)]},
+        refusal=partial(_refusal, command.slug),
     )
+
+
+def _refusal(slug: str, conflict: Conflict) -> Refused:
+    match conflict:
+        case ContentTypeConflict():
+            return ContentTypeTaken(slug)
+        case ContentTypeNotEmpty():
+            return ContentTypeInUse(slug)
+        case LimitConflict(bound=bound):
+            return PlanLimitReached("content types", bound)
+    raise conflict
 
 
 def _change(op: str, scope: Scope, current: ContentType) -> dict[str, object]:

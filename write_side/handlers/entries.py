@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 from msgspec import UNSET, Raw, UnsetType
 
@@ -10,29 +12,36 @@ from write_side.commands import (
     ChangeStatus,
     CreateEntry,
     DeleteEntry,
+    EntryCommand,
     MoveToStage,
     TranslateEntry,
     UpdateEntry,
 )
-from write_side.decision import Decision, check_of, now
+from write_side.decision import Decision, check_of, scoped_header
 from write_side.domain.content_type import ContentType
-from write_side.domain.entry import Entry, changes, check_size, chosen, evolve, translates
+from write_side.domain.entry import Entry, changes, evolve, translates
 from write_side.domain.events import EntryCreated, EntryDeleted, EntryUpdated, Translation
 from write_side.domain.identity import Scope, entry_stream, is_id, new_id
-from write_side.domain.refusals import InvalidEntry
-from write_side.domain.slugs import slug_from
-from write_side.domain.values import Target, checked, missing, targets
+from write_side.domain.refusals import (
+    EntryIdTaken,
+    InvalidEntry,
+    PlanLimitReached,
+    Refused,
+    SlugTaken,
+)
+from write_side.domain.slugs import slug_from, slug_hash
+from write_side.domain.values import Target, checked, targets
 from write_side.handlers.checks import (
+    check_entry,
     check_locale,
-    check_required,
     check_targets,
-    check_texts,
     check_version,
     checked_stage,
     checked_translations,
 )
 from write_side.repository import Repository
-from write_side.store.append import ENTRIES, EntryClaim, Use, slug_hash
+from write_side.store.append import ENTRIES, EntryClaim, Use
+from write_side.store.conflicts import Conflict, IdConflict, LimitConflict, SlugConflict
 from write_side.store.mapper import StreamEvent
 
 T = TypeVar("T")
@@ -45,26 +54,32 @@ async def create_entry(command: CreateEntry, repository: Repository) -> Decision
     created = created_entry(command, content_type)
     found = list(targets(content_type.value_fields, created.fields))
     await check_targets(command.scope, found, repository)
+    claims = [claim_of(command.scope, created)]
     return Decision(
         events=[StreamEvent(entry_stream(created.entry_id), 1, created)],
-        claims=[claim_of(command.scope, created)],
+        claims=claims,
         type_checks=[check_of(content_type)],
         uses=[Use(command.scope, ENTRIES, 1)],
+        refusal=partial(claim_refused, claims),
         content_type=content_type,
     )
 
 
 def created_entry(command: CreateEntry, content_type: ContentType) -> EntryCreated:
-    """The event of a create, all checked but what its values refer to."""
+    """The event of a create, with everything checked except the targets of its references."""
+    created = creation_event(command, content_type)
+    check_locale(created.language, "language")
+    check_entry(content_type, evolve(None, created))
+    return created
+
+
+def creation_event(command: CreateEntry, content_type: ContentType) -> EntryCreated:
+    """The event of a create, with only its values checked."""
     if command.entry_id is not None and not is_id(command.entry_id):
         raise InvalidEntry(f"The id {command.entry_id!r} of an entry must be a UUID in lower case")
     fields = checked(content_type.value_fields, command.fields)
-    created = EntryCreated(
-        workspace=command.scope.workspace,
-        environment=command.scope.environment,
-        actor=command.actor,
-        at=now(),
-        request_id=command.request_id,
+    return EntryCreated(
+        **scoped_header(command, command.scope),
         entry_id=command.entry_id or new_id(),
         content_type_id=content_type.id,
         slug=command.slug or slug_from(command.title),
@@ -75,12 +90,18 @@ def created_entry(command: CreateEntry, content_type: ContentType) -> EntryCreat
         fields=fields,
         translations=checked_translations(content_type, command.language, command.translations),
     )
-    check_texts(created.title, created.slug)
-    check_locale(created.language, "language")
-    check_size(evolve(None, created))
-    if created.status == "published":
-        check_required(content_type, fields)
-    return created
+
+
+def claim_refused(claims: Sequence[EntryClaim], conflict: Conflict) -> Refused:
+    """What a conflict means for a command that creates entries."""
+    match conflict:
+        case IdConflict(claim=n):
+            return EntryIdTaken(claims[n].entry_id)
+        case SlugConflict(claim=n):
+            return SlugTaken(claims[n].slug)
+        case LimitConflict(bound=bound):
+            return PlanLimitReached("entries", bound)
+    raise conflict
 
 
 def claim_of(scope: Scope, created: EntryCreated) -> EntryClaim:
@@ -90,42 +111,36 @@ def claim_of(scope: Scope, created: EntryCreated) -> EntryClaim:
 
 
 async def update_entry(command: UpdateEntry, repository: Repository) -> Decision:
-    """One event for all that changes; none where nothing does."""
+    """One event for all changes; none if nothing changes."""
     entry = await repository.entry(command.scope, command.entry_id)
     check_version(command.expected_version, entry)
     content_type = await repository.content_type_by_id(entry.content_type_id)
-    updated = await _updated(command, entry, content_type, repository)
+    updated = updated_entry(command, entry, content_type)
+    await check_targets(command.scope, new_targets(updated, entry, content_type), repository)
     if not changes(entry, updated):
         return Decision(content_type=content_type)
     return Decision(
         events=[StreamEvent(entry_stream(entry.id), entry.version + 1, updated)],
         type_checks=[check_of(content_type)],
         changes=_renaming(entry, updated),
+        refusal=partial(_rename_refused, updated),
         content_type=content_type,
     )
 
 
-async def _updated(
-    command: UpdateEntry, entry: Entry, content_type: ContentType, repository: Repository
-) -> EntryUpdated:
-    updated = updated_entry(command, entry, content_type)
-    new = new_targets(updated, entry, content_type)
-    await check_targets(command.scope, new, repository)
+def updated_entry(command: UpdateEntry, entry: Entry, content_type: ContentType) -> EntryUpdated:
+    """The event of an update, with everything checked except the targets of new references."""
+    updated = update_event(command, entry, content_type)
+    check_entry(content_type, evolve(entry, updated), entry)
     return updated
 
 
-def updated_entry(command: UpdateEntry, entry: Entry, content_type: ContentType) -> EntryUpdated:
-    """The event of an update, all checked but what its values newly refer to."""
+def update_event(command: UpdateEntry, entry: Entry, content_type: ContentType) -> EntryUpdated:
+    """The event of an update, with only its values checked."""
     fields = checked(content_type.value_fields, command.fields)
-    if chosen(command.status, entry.status) == "published":
-        check_required(content_type, {**entry.fields, **fields}, lacking(content_type, entry))
     translations = checked_translations(content_type, entry.language, command.translations)
-    updated = EntryUpdated(
-        workspace=entry.workspace,
-        environment=entry.environment,
-        actor=command.actor,
-        at=now(entry.updated_at),
-        request_id=command.request_id,
+    return EntryUpdated(
+        **scoped_header(command, command.scope, entry.updated_at),
         entry_id=entry.id,
         content_type_id=entry.content_type_id,
         title=_different(command.title, entry.title),
@@ -139,74 +154,47 @@ def updated_entry(command: UpdateEntry, entry: Entry, content_type: ContentType)
             if translates(entry, locale, translation)
         },
     )
-    check_texts(chosen(updated.title, entry.title), chosen(updated.slug, entry.slug))
-    check_size(evolve(entry, updated))
-    return updated
 
 
 def new_targets(updated: EntryUpdated, entry: Entry, content_type: ContentType) -> list[Target]:
-    """What the update refers to and the entry did not: what a field refers to already is accepted,
-    though it may be gone by now."""
+    """The references that the update adds. A target that the field already refers to is accepted,
+    even if it has been deleted since."""
     held = {target.held_as for target in targets(content_type.value_fields, entry.fields)}
     found = targets(content_type.value_fields, updated.fields)
     return [target for target in found if target.held_as not in held]
 
 
-def lacking(content_type: ContentType, entry: Entry) -> list[str]:
-    """What a published entry lacks already: a field that became required later stops no other
-    change of it."""
-    return missing(content_type.value_fields, entry.fields) if entry.status == "published" else []
-
-
 async def translate_entry(command: TranslateEntry, repository: Repository) -> Decision:
+    translation = Translation(command.title, command.fields)
     return await update_entry(
-        UpdateEntry(
-            actor=command.actor,
-            request_id=command.request_id,
-            scope=command.scope,
-            entry_id=command.entry_id,
-            translations={command.locale: Translation(command.title, command.fields)},
-        ),
-        repository,
+        _update(command, translations={command.locale: translation}), repository
     )
 
 
 async def change_status(command: ChangeStatus, repository: Repository) -> Decision:
-    return await update_entry(
-        UpdateEntry(
-            actor=command.actor,
-            request_id=command.request_id,
-            scope=command.scope,
-            entry_id=command.entry_id,
-            status=command.status,
-        ),
-        repository,
-    )
+    return await update_entry(_update(command, status=command.status), repository)
 
 
 async def move_to_stage(command: MoveToStage, repository: Repository) -> Decision:
-    return await update_entry(
-        UpdateEntry(
-            actor=command.actor,
-            request_id=command.request_id,
-            scope=command.scope,
-            entry_id=command.entry_id,
-            stage_id=command.stage_id,
-        ),
-        repository,
+    return await update_entry(_update(command, stage_id=command.stage_id), repository)
+
+
+def _update(command: EntryCommand, **changes: Any) -> UpdateEntry:
+    return UpdateEntry(
+        actor=command.actor,
+        request_id=command.request_id,
+        scope=command.scope,
+        entry_id=command.entry_id,
+        **changes,
     )
 
 
 async def delete_entry(command: DeleteEntry, repository: Repository) -> Decision:
-    """Frees slug and quota; references to it are left dangling (they read as the id)."""
+    """Frees slug and quota. References to the entry stay, and read as its id."""
     entry = await repository.entry(command.scope, command.entry_id)
     check_version(command.expected_version, entry)
     deleted = EntryDeleted(
-        workspace=entry.workspace,
-        environment=entry.environment,
-        actor=command.actor,
-        at=now(entry.updated_at),
-        request_id=command.request_id,
+        **scoped_header(command, command.scope, entry.updated_at),
         entry_id=entry.id,
         content_type_id=entry.content_type_id,
     )
@@ -223,6 +211,12 @@ def _renaming(entry: Entry, updated: EntryUpdated) -> dict[str, object] | None:
     return {
         "entries": [{"op": "rename", "id": entry.id, "slug_hash": slug_hash(updated.slug).hex()}]
     }
+
+
+def _rename_refused(updated: EntryUpdated, conflict: Conflict) -> Refused:
+    if isinstance(conflict, SlugConflict) and isinstance(updated.slug, str):
+        return SlugTaken(updated.slug)
+    raise conflict
 
 
 def _different(given: T | UnsetType, current: T) -> T | UnsetType:

@@ -1,22 +1,28 @@
-"""Imports: many new and changed entries of one type, appended as one."""
+"""Imports: many new and changed entries of one type in one append, and their column mappings."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from functools import partial
 
 from msgspec import Struct, field
 
-from write_side.commands import CreateEntry, ImportEntries, UpdateEntry
-from write_side.decision import Decision, check_of, now
+from write_side.commands import CreateEntry, ImportEntries, SaveImportMapping, UpdateEntry
+from write_side.decision import Decision, ScopedHeader, check_of, scoped_header
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry, changes, evolve
-from write_side.domain.events import EntryCreated, EntryUpdated, ImportRecorded
-from write_side.domain.identity import Scope, entry_stream, import_stream
+from write_side.domain.events import EntryCreated, EntryUpdated, ImportMappingSaved, ImportRecorded
+from write_side.domain.identity import Scope, entry_stream, import_mapping_stream, import_stream
 from write_side.domain.refusals import ImportIdTaken, InvalidEntry, UnknownEntry
 from write_side.domain.text import check_text
 from write_side.domain.values import Target, targets
 from write_side.handlers.checks import check_targets, check_version
-from write_side.handlers.entries import claim_of, created_entry, new_targets, updated_entry
+from write_side.handlers.entries import (
+    claim_of,
+    claim_refused,
+    created_entry,
+    new_targets,
+    updated_entry,
+)
 from write_side.repository import Repository
 from write_side.slices import in_slices
 from write_side.store.append import ENTRIES, Appended, Use
@@ -25,8 +31,8 @@ from write_side.store.mapper import StreamEvent
 LONGEST_ID = 200
 
 
-class _Made(Struct):
-    """What has been decided of the rows so far: their events, and the entries after them."""
+class _Decided(Struct):
+    """The events decided so far, and the entries after them."""
 
     entries: dict[str, Entry]
     events: list[StreamEvent] = field(default_factory=list)
@@ -41,25 +47,27 @@ class _Made(Struct):
 
 
 async def import_entries(command: ImportEntries, repository: Repository) -> Decision:
-    """All entries or none. The same import id has no effect the second time, whatever comes with
-    it then: the answer is what was recorded (readings, «Import and export»)."""
+    """All entries or none. A second import with the same id has no effect, even with other rows:
+    the answer is what was recorded (readings, «Import and export»)."""
     check_import_id(command.import_id)
     check_text(command.file_name, "The name of the file")
     content_type = await repository.content_type(command.scope, command.content_type_slug)
     recorded = await recorded_before(repository, command.scope, content_type, command.import_id)
     if recorded is not None:
         return Decision(recorded=recorded, content_type=content_type)
-    began = now()
-    made = await _made(command, content_type, repository)
+    header = scoped_header(command, command.scope)  # before the rows: time never goes back
+    decided = await _decide(command, content_type, repository)
     # Rows may refer to one another, in any order and in cycles.
-    coming = {created.entry_id: content_type.slug for created in made.created}
-    await check_targets(command.scope, made.targets, repository, coming)
-    record = _record(command, content_type, began, made)
+    coming = {created.entry_id: content_type.slug for created in decided.created}
+    await check_targets(command.scope, decided.targets, repository, coming)
+    record = _record(command, header, content_type, decided)
+    claims = [claim_of(command.scope, created) for created in decided.created]
     return Decision(
-        events=[StreamEvent(import_stream(command.import_id), 1, record), *made.events],
-        claims=[claim_of(command.scope, created) for created in made.created],
+        events=[StreamEvent(import_stream(command.import_id), 1, record), *decided.events],
+        claims=claims,
         type_checks=[check_of(content_type)],
-        uses=[Use(command.scope, ENTRIES, len(made.created))],
+        uses=[Use(command.scope, ENTRIES, len(decided.created))],
+        refusal=partial(claim_refused, claims),
         content_type=content_type,
         apart=True,
     )
@@ -74,39 +82,41 @@ def check_import_id(import_id: str) -> None:
 async def recorded_before(
     repository: Repository, scope: Scope, content_type: ContentType, import_id: str
 ) -> Appended | None:
-    """Where the events of the import of this id stand. Raises ImportIdTaken."""
+    """The position of the events of an import, or None. Raises ImportIdTaken."""
     found = await repository.find_import(import_id)
     if found is None:
         return None
     recorded, appended = found
     place = (recorded.workspace, recorded.environment, recorded.content_type_id)
-    # Import ids are the installation's: what another workspace imported is not to be seen here.
+    # All workspaces share the import ids, and none may see what another has imported.
     if place != (scope.workspace, scope.environment, content_type.id):
         raise ImportIdTaken(import_id)
     return appended
 
 
-async def _made(command: ImportEntries, content_type: ContentType, repository: Repository) -> _Made:
-    """Raises VersionConflict where an entry is not what the import was made for."""
+async def _decide(
+    command: ImportEntries, content_type: ContentType, repository: Repository
+) -> _Decided:
+    """Raises VersionConflict if an entry has changed since the import was checked."""
     ids = {row.entry_id for row in command.entries if isinstance(row, UpdateEntry)}
-    made = _Made(await repository.entries(command.scope, ids))
+    decided = _Decided(await repository.entries(command.scope, ids))
     fields = content_type.value_fields
     async for row in in_slices(command.entries):
         assert row.scope == command.scope, "an import is of one place"
         if isinstance(row, CreateEntry):
             assert row.content_type_slug == command.content_type_slug, "an import is of one type"
             created = created_entry(row, content_type)
-            made.created.append(created)
-            made.targets.extend(targets(fields, created.fields))
-            made.take(created)
+            decided.created.append(created)
+            decided.targets.extend(targets(fields, created.fields))
+            decided.take(created)
             continue
-        entry = _of_type(made.entries.get(row.entry_id), content_type)
+        entry = _of_type(decided.entries.get(row.entry_id), content_type)
         check_version(row.expected_version, entry)
         updated = updated_entry(row, entry, content_type)
         if changes(entry, updated):
-            made.targets.extend(new_targets(updated, entry, content_type))
-            made.take(updated)
-    return made
+            decided.targets.extend(new_targets(updated, entry, content_type))
+            decided.take(updated)
+    return decided
 
 
 def _of_type(entry: Entry | None, content_type: ContentType) -> Entry:
@@ -116,23 +126,39 @@ def _of_type(entry: Entry | None, content_type: ContentType) -> Entry:
 
 
 def _record(
-    command: ImportEntries, content_type: ContentType, at: datetime, made: _Made
+    command: ImportEntries, header: ScopedHeader, content_type: ContentType, decided: _Decided
 ) -> ImportRecorded:
     return ImportRecorded(
-        workspace=command.scope.workspace,
-        environment=command.scope.environment,
-        actor=command.actor,
-        at=at,
-        request_id=command.request_id,
+        **header,
         import_id=command.import_id,
         content_type_id=content_type.id,
         file_name=command.file_name,
         language=command.language,
         by=command.by,
-        created=len(made.created),
-        updated=len(made.events) - len(made.created),
+        created=len(decided.created),
+        updated=len(decided.events) - len(decided.created),
         unchanged=command.unchanged,
         skipped=command.skipped,
         failed=command.failed,
         rows=command.rows,
+    )
+
+
+async def save_import_mapping(command: SaveImportMapping, repository: Repository) -> Decision:
+    """Changes nothing if the saved mapping is the same."""
+    content_type = await repository.content_type(command.scope, command.content_type_slug)
+    for column in command.columns:
+        check_text(column.heading, "A heading")
+        check_text(column.target, "What a column is mapped to")
+    version, saved = await repository.import_mapping(content_type.id)
+    if saved is not None and saved.columns == command.columns:
+        return Decision(content_type=content_type)
+    event = ImportMappingSaved(
+        **scoped_header(command, command.scope, saved.at if saved else None),
+        content_type_id=content_type.id,
+        columns=command.columns,
+    )
+    return Decision(
+        events=[StreamEvent(import_mapping_stream(content_type.id), version + 1, event)],
+        content_type=content_type,
     )

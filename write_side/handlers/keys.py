@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from write_side.commands import IssueKey, PermitKey, RevokeKey
-from write_side.decision import Decision, now
+from write_side.decision import Decision, header
 from write_side.domain.definition import check_name
 from write_side.domain.events import KeyIssued, KeyPermissionsChanged, KeyRevoked
 from write_side.domain.identity import key_stream, new_id
-from write_side.domain.refusals import InvalidDefinition, UnknownKey
+from write_side.domain.refusals import InvalidDefinition, KeyTaken, Refused, UnknownKey
 from write_side.domain.workspace import Key, check_permissions
 from write_side.repository import Repository
+from write_side.store.conflicts import Conflict, KeyConflict
 from write_side.store.mapper import StreamEvent
 
 _OTHERS = {"import": "imports", "operator": "operators"}
 
 
 async def issue_key(command: IssueKey, repository: Repository) -> Decision:
-    """A name names one live key of a workspace, a secret one live key of all."""
+    """A name is unique among the live keys of a workspace, a secret among all live keys."""
     _check_name(command.name)
     check_permissions(command.permissions)
     await repository.workspace(command.workspace)
     issued = KeyIssued(
-        workspace=command.workspace,
-        actor=command.actor,
-        at=now(),
-        request_id=command.request_id,
+        **header(command, command.workspace),
         key_id=new_id(),
         name=command.name,
         permissions=command.permissions,
@@ -41,7 +41,14 @@ async def issue_key(command: IssueKey, repository: Repository) -> Decision:
     return Decision(
         events=[StreamEvent(key_stream(issued.key_id), 1, issued)],
         changes={"keys": [claim], "access": True},
+        refusal=partial(_refusal, command.name),
     )
+
+
+def _refusal(name: str, conflict: Conflict) -> Refused:
+    if isinstance(conflict, KeyConflict):
+        return KeyTaken(name)
+    raise conflict
 
 
 async def permit_key(command: PermitKey, repository: Repository) -> Decision:
@@ -50,10 +57,7 @@ async def permit_key(command: PermitKey, repository: Repository) -> Decision:
     if set(key.permissions) == set(command.permissions):
         return Decision()
     changed = KeyPermissionsChanged(
-        workspace=key.workspace,
-        actor=command.actor,
-        at=now(key.at),
-        request_id=command.request_id,
+        **header(command, key.workspace, key.at),
         key_id=key.id,
         permissions=command.permissions,
     )
@@ -65,13 +69,10 @@ async def permit_key(command: PermitKey, repository: Repository) -> Decision:
 
 
 async def revoke_key(command: RevokeKey, repository: Repository) -> Decision:
-    """The key is refused from then on, for ever; its name is free again."""
+    """The key is refused from now on, and its name can be used again."""
     key = await _key(repository, command.workspace, command.name)
     revoked = KeyRevoked(
-        workspace=key.workspace,
-        actor=command.actor,
-        at=now(key.at),
-        request_id=command.request_id,
+        **header(command, key.workspace, key.at),
         key_id=key.id,
     )
     return Decision(
@@ -81,13 +82,13 @@ async def revoke_key(command: RevokeKey, repository: Repository) -> Decision:
 
 
 def _check_name(name: str) -> None:
-    """History names a key by its name alone, an import and an operator with the word before it."""
+    """In the history, an actor is a key by its name, or "import" or "operator" and a name."""
     check_name(name, "The name of the key")
     word = name.split()[0].casefold()
     if word in _OTHERS and len(name.split()) > 1:
         raise InvalidDefinition(
             f"The name of the key begins with '{word}', "
-            f"which is how history tells of {_OTHERS[word]}: choose another"
+            f"which the history uses for {_OTHERS[word]}: choose another"
         )
 
 

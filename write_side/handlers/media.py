@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from write_side.commands import PutMedia, RemoveMedia
-from write_side.decision import Decision, now
+from write_side.decision import Decision, header
 from write_side.domain.definition import check_slug
 from write_side.domain.events import MediaAdded, MediaChanged, MediaRemoved
 from write_side.domain.identity import media_stream
@@ -15,7 +15,7 @@ from write_side.store.mapper import StreamEvent
 
 
 async def put_media(command: PutMedia, repository: Repository) -> Decision:
-    """Changes nothing where the file is known with the same URL, name and type."""
+    """Changes nothing if the file already has this URL, name and type."""
     _check(command)
     await repository.workspace(command.workspace)
     media = await repository.find_media(command.workspace, command.media_id)
@@ -23,10 +23,7 @@ async def put_media(command: PutMedia, repository: Repository) -> Decision:
         return Decision()
     event_type = MediaAdded if media is None or media.removed else MediaChanged
     event = event_type(
-        workspace=command.workspace,
-        actor=command.actor,
-        at=now(media.at if media else None),
-        request_id=command.request_id,
+        **header(command, command.workspace, media.at if media else None),
         media_id=command.media_id,
         url=command.url,
         name=command.name,
@@ -43,10 +40,7 @@ async def remove_media(command: RemoveMedia, repository: Repository) -> Decision
     if media is None or media.removed:
         return Decision()
     removed = MediaRemoved(
-        workspace=command.workspace,
-        actor=command.actor,
-        at=now(media.at),
-        request_id=command.request_id,
+        **header(command, command.workspace, media.at),
         media_id=media.id,
     )
     stream = media_stream(command.workspace, media.id)

@@ -1,4 +1,4 @@
-"""Imports taken back, by events that undo theirs; what was changed since is left alone."""
+"""Reverts of imports: undo the events of an import, except for entries that have changed since."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Literal
 from msgspec import UNSET, Raw, Struct, field
 
 from write_side.commands import RevertImport
-from write_side.decision import Decision, check_of, now
+from write_side.decision import Decision, check_of, scoped_header
 from write_side.domain.entry import Entry, changes, contents
 from write_side.domain.events import (
     EntryDeleted,
@@ -26,17 +26,17 @@ from write_side.store.append import ENTRIES, Appended, Use
 from write_side.store.mapper import StreamEvent
 
 
-class _Undone(Struct):
-    """What has been decided of the import's entries so far."""
+class _Decided(Struct):
+    """The decisions on the entries of the import so far."""
 
     entries: list[RevertedEntry] = field(default_factory=list)
     deletes: list[StreamEvent] = field(default_factory=list)
     restores: list[StreamEvent] = field(default_factory=list)
 
 
-class _Life(Struct):
-    """One of the import's entries: as it is, with its last event, as the import left it, and as it
-    was before, if it was."""
+class _EntryStates(Struct):
+    """One of the import's entries: as it is now, with its last event; as the import left it; and as
+    it was before the import, if it existed."""
 
     entry: Entry
     last: EntryEvent
@@ -52,22 +52,22 @@ class _Life(Struct):
 
 
 async def revert_import(command: RevertImport, repository: Repository) -> Decision:
-    """Nothing the second time: the answer is what was recorded. Raises UnknownImport."""
+    """A second revert has no effect: the answer is what was recorded. Raises UnknownImport."""
     recorded, appended = await imported(command, repository)
     reverted = await repository.find_revert(command.import_id)
     if reverted is not None:
         return Decision(recorded=reverted[1])
-    undone = await _undone(command, appended, repository)
+    decided = await _decide(command, appended, repository)
     content_type = await repository.content_type_by_id(recorded.content_type_id)
-    ids = [each.entry_id for each in undone.entries if each.outcome == "deleted"]
+    ids = [each.entry_id for each in decided.entries if each.outcome == "deleted"]
     return Decision(
         events=[
-            StreamEvent(import_stream(command.import_id), 2, _record(command, recorded, undone)),
-            *undone.deletes,
-            *undone.restores,
+            StreamEvent(import_stream(command.import_id), 2, _record(command, recorded, decided)),
+            *decided.deletes,
+            *decided.restores,
         ],
-        # A type that is gone took all its entries with it: nothing is restored then.
-        type_checks=[check_of(content_type)] if undone.restores else [],
+        # A content type is only removed when it has no entries: then nothing is restored.
+        type_checks=[check_of(content_type)] if decided.restores else [],
         uses=[Use(command.scope, ENTRIES, -len(ids))] if ids else [],
         changes={"entries": [{"op": "release", "id": each} for each in ids]} if ids else None,
         apart=True,
@@ -77,7 +77,7 @@ async def revert_import(command: RevertImport, repository: Repository) -> Decisi
 async def imported(
     command: RevertImport, repository: Repository
 ) -> tuple[ImportRecorded, Appended]:
-    """What was recorded of the import. One of another place does not exist for this one."""
+    """The record of the import, which must be of this workspace and environment."""
     found = await repository.find_import(command.import_id)
     place = (command.scope.workspace, command.scope.environment)
     if found is None or (found[0].workspace, found[0].environment) != place:
@@ -85,26 +85,26 @@ async def imported(
     return found
 
 
-async def _undone(command: RevertImport, appended: Appended, repository: Repository) -> _Undone:
-    undone = _Undone()
-    async for life in _lives(await _events(appended, repository), repository):
-        _undo(command, life, undone)
-    return undone
+async def _decide(command: RevertImport, appended: Appended, repository: Repository) -> _Decided:
+    decided = _Decided()
+    async for states in _entry_states(await _events(appended, repository), repository):
+        _decide_entry(command, states, decided)
+    return decided
 
 
-async def _lives(
+async def _entry_states(
     done: Mapping[str, tuple[int, int]], repository: Repository
-) -> AsyncIterator[_Life]:
-    life: _Life | None = None
-    async for entry, event in repository.lives(done):
-        if life is None or life.entry.id != entry.id:
-            if life is not None:
-                yield life
-            life = _Life(entry, event)
+) -> AsyncIterator[_EntryStates]:
+    states: _EntryStates | None = None
+    async for entry, event in repository.entry_states(done):
+        if states is None or states.entry.id != entry.id:
+            if states is not None:
+                yield states
+            states = _EntryStates(entry, event)
         first, last = done[entry.id]
-        life.take(entry, event, first, last)
-    if life is not None:
-        yield life
+        states.take(entry, event, first, last)
+    if states is not None:
+        yield states
 
 
 async def _events(appended: Appended, repository: Repository) -> dict[str, tuple[int, int]]:
@@ -117,22 +117,22 @@ async def _events(appended: Appended, repository: Repository) -> dict[str, tuple
     return found
 
 
-def _undo(command: RevertImport, life: _Life, undone: _Undone) -> None:
-    entry, then, before = life.entry, life.then, life.before
+def _decide_entry(command: RevertImport, states: _EntryStates, decided: _Decided) -> None:
+    entry, then, before = states.entry, states.then, states.before
     assert then is not None
     stream, version = entry_stream(entry.id), entry.version + 1
-    # What was changed and changed back, as by a later import that was taken back, is unchanged.
+    # An entry that was changed and changed back counts as unchanged.
     if entry.deleted or contents(entry) != contents(then):
-        undone.entries.append(_left(entry, life.last))
+        decided.entries.append(_left(entry, states.last))
     elif before is None:
-        undone.entries.append(RevertedEntry(entry.id, entry.slug, "deleted"))
-        deleted = EntryDeleted(**_said(command, entry))
-        undone.deletes.append(StreamEvent(stream, version, deleted))
+        decided.entries.append(RevertedEntry(entry.id, entry.slug, "deleted"))
+        deleted = EntryDeleted(**_header(command, entry))
+        decided.deletes.append(StreamEvent(stream, version, deleted))
     else:
         restored = _restored(command, before, entry)
         if changes(entry, restored):
-            undone.entries.append(RevertedEntry(entry.id, entry.slug, "restored"))
-            undone.restores.append(StreamEvent(stream, version, restored))
+            decided.entries.append(RevertedEntry(entry.id, entry.slug, "restored"))
+            decided.restores.append(StreamEvent(stream, version, restored))
 
 
 def _left(entry: Entry, last: EntryEvent) -> RevertedEntry:
@@ -141,9 +141,9 @@ def _left(entry: Entry, last: EntryEvent) -> RevertedEntry:
 
 
 def _restored(command: RevertImport, before: Entry, entry: Entry) -> EntryUpdated:
-    """Checked by nobody: it was so before. Translations stay as they are."""
+    """Not checked: the entry had these values before. Translations stay as they are."""
     return EntryUpdated(
-        **_said(command, entry),
+        **_header(command, entry),
         title=UNSET if before.title == entry.title else before.title,
         status=UNSET if before.status == entry.status else before.status,
         stage_id=UNSET if before.stage_id == entry.stage_id else before.stage_id,
@@ -157,28 +157,20 @@ def _differing(before: Mapping[str, Raw], now_held: Mapping[str, Raw]) -> dict[s
     return {slug: was for slug, (was, is_now) in held.items() if bytes(was) != bytes(is_now)}
 
 
-def _said(command: RevertImport, entry: Entry) -> dict[str, Any]:
+def _header(command: RevertImport, entry: Entry) -> dict[str, Any]:
     return {
-        "workspace": entry.workspace,
-        "environment": entry.environment,
-        "actor": command.actor,
-        "at": now(entry.updated_at),
-        "request_id": command.request_id,
+        **scoped_header(command, command.scope, entry.updated_at),
         "entry_id": entry.id,
         "content_type_id": entry.content_type_id,
     }
 
 
-def _record(command: RevertImport, recorded: ImportRecorded, undone: _Undone) -> ImportReverted:
+def _record(command: RevertImport, recorded: ImportRecorded, decided: _Decided) -> ImportReverted:
     return ImportReverted(
-        workspace=recorded.workspace,
-        environment=recorded.environment,
-        actor=command.actor,
-        at=now(recorded.at),
-        request_id=command.request_id,
+        **scoped_header(command, command.scope, recorded.at),
         import_id=command.import_id,
         content_type_id=recorded.content_type_id,
-        deleted=len(undone.deletes),
-        restored=len(undone.restores),
-        entries=tuple(undone.entries),
+        deleted=len(decided.deletes),
+        restored=len(decided.restores),
+        entries=tuple(decided.entries),
     )

@@ -8,7 +8,7 @@ from write_side.commands import (
     CreateWorkspace,
     RenameWorkspace,
 )
-from write_side.decision import Decision, now
+from write_side.decision import Decision, header
 from write_side.domain.definition import check_name, check_slug
 from write_side.domain.events import (
     EnvironmentAdded,
@@ -37,10 +37,7 @@ async def create_workspace(command: CreateWorkspace, repository: Repository) -> 
     if await repository.find_workspace(command.workspace) is not None:
         raise WorkspaceTaken(command.workspace)
     created = WorkspaceCreated(
-        workspace=command.workspace,
-        actor=command.actor,
-        at=now(),
-        request_id=command.request_id,
+        **header(command, command.workspace),
         name=command.name,
         plan=command.plan,
     )
@@ -57,10 +54,7 @@ async def rename_workspace(command: RenameWorkspace, repository: Repository) -> 
     if workspace.name == command.name:
         return Decision()
     renamed = WorkspaceRenamed(
-        workspace=workspace.slug,
-        actor=command.actor,
-        at=now(workspace.at),
-        request_id=command.request_id,
+        **header(command, workspace.slug, workspace.at),
         name=command.name,
     )
     return Decision(
@@ -69,16 +63,13 @@ async def rename_workspace(command: RenameWorkspace, repository: Repository) -> 
 
 
 async def change_plan(command: ChangePlan, repository: Repository) -> Decision:
-    """A smaller limit removes nothing: it only stops adding."""
+    """A lower limit removes nothing; it only stops what would be added."""
     _check_plan(command.plan)
     workspace = await repository.workspace(command.workspace)
     if workspace.plan == command.plan:
         return Decision()
     changed = PlanChanged(
-        workspace=workspace.slug,
-        actor=command.actor,
-        at=now(workspace.at),
-        request_id=command.request_id,
+        **header(command, workspace.slug, workspace.at),
         plan=command.plan,
     )
     bounds = [
@@ -104,11 +95,8 @@ async def add_environment(command: AddEnvironment, repository: Repository) -> De
     if environment == STAGING and not workspace.plan.staging:
         raise StagingNotInPlan
     added = EnvironmentAdded(
-        workspace=workspace.slug,
+        **header(command, workspace.slug, workspace.at),
         environment=environment,
-        actor=command.actor,
-        at=now(workspace.at),
-        request_id=command.request_id,
     )
     return Decision(
         events=[StreamEvent(workspace_stream(workspace.slug), workspace.version + 1, added)],

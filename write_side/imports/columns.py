@@ -1,4 +1,4 @@
-"""Which column of a file holds what: what a person has chosen, and what its heading proposes."""
+"""The mapping of a file's columns: chosen by a person, saved, or proposed from the headings."""
 
 from __future__ import annotations
 
@@ -9,18 +9,22 @@ from typing import Literal
 
 from msgspec import Struct
 
+from write_side.commands import SaveImportMapping
+from write_side.dispatch import execute
 from write_side.domain.definition import Field
 from write_side.domain.events import MappedColumn
+from write_side.domain.identity import Actor, Scope
 from write_side.domain.refusals import InvalidEntry
+from write_side.repository import Repository
 
 Own = Literal["Title", "Slug", "Status"]
 OWN: tuple[Own, ...] = ("Title", "Slug", "Status")
 NOT_IMPORTED = ("ID", "Content type", "Created", "Updated", "Published")
-"""Columns of an export that are not an entry's to choose (readings, «Import and export»)."""
+"""Columns of an export that an import leaves out (readings, «Import and export»)."""
 EXPORTED = ("ID", *OWN, *NOT_IMPORTED[1:])
 """The first headings of every export; those of the fields follow."""
 NOTHING = ""
-"""What a column is mapped to that is not imported. The others are those of OWN and the slugs of
+"""The target of a column that is not imported. The other targets are those of OWN and the slugs of
 fields, which never have capital letters."""
 
 Source = Literal["saved", "heading", ""]
@@ -28,7 +32,7 @@ _GAPS = re.compile(r"[\s_-]+")
 
 
 class MappingRefused(InvalidEntry):
-    """The columns cannot be imported as they are mapped; ``missing`` are targets that must be."""
+    """The mapping is not valid; ``missing`` are required targets without a column."""
 
     def __init__(self, reasons: Sequence[str], missing: Sequence[str]) -> None:
         self.missing = tuple(missing)
@@ -43,23 +47,23 @@ class Column(Struct, frozen=True):
     target: Own | Field
 
 
-class Offer(Struct, frozen=True, rename="camel"):
-    """Something that one column may be mapped to."""
+class Offer(Struct, frozen=True):
+    """A target that one column may be mapped to."""
 
     target: str
     name: str
     required: bool
 
 
-class Proposal(Struct, frozen=True, rename="camel"):
-    """For each column what it is mapped to if nobody objects, and why."""
+class Proposal(Struct, frozen=True):
+    """For each column its proposed target, and why."""
 
     targets: tuple[str, ...]
     sources: tuple[Source, ...]
 
 
 def offers(fields: Iterable[Field]) -> tuple[Offer, ...]:
-    """All that columns may be mapped to; Title and required fields must be (§4.6)."""
+    """All targets; Title and required fields need a column (§4.6)."""
     own = (Offer(name, name, name == "Title") for name in OWN)
     return (*own, *(Offer(field.slug, field.name, field.required) for field in fields))
 
@@ -67,8 +71,8 @@ def offers(fields: Iterable[Field]) -> tuple[Offer, ...]:
 def columns_of(
     headings: Sequence[str], targets: Sequence[str], fields: Sequence[Field]
 ) -> tuple[Column, ...]:
-    """Those of the columns that are imported. Raises MappingRefused, which says all that is wrong:
-    a column too many, a target that is none or is taken twice, or one that must be mapped."""
+    """The columns that are imported. Raises MappingRefused with everything that is wrong: the
+    number of columns, unknown or repeated targets, required targets without a column."""
     known: dict[str, Own | Field] = {name: name for name in OWN}
     known |= {field.slug: field for field in fields}
     _check(headings, targets, known, offers(fields))
@@ -88,7 +92,7 @@ def _check(
     if len(headings) != len(targets):
         raise MappingRefused([f"the file has {len(headings)} columns, not {len(targets)}"], [])
     used = Counter(target for target in targets if target != NOTHING)
-    reasons = [f"there is no {target!r} to map a column to" for target in used.keys() - known]
+    reasons = [f"unknown target {target!r}" for target in used.keys() - known]
     reasons += [f"{n} columns are mapped to {target!r}" for target, n in used.items() if n > 1]
     missing = [offer for offer in offered if offer.required and offer.target not in used]
     reasons += [
@@ -104,8 +108,10 @@ def _check(
 def matched(
     headings: Sequence[str], fields: Sequence[Field], given: Mapping[int, str]
 ) -> tuple[str, ...]:
-    """What the columns are mapped to where nobody is asked: as ``given``, by index, then as their
-    headings say. Raises MappingRefused where one says nothing that is left."""
+    """The targets without a person's choice: those ``given``, by index, then those of the headings.
+
+    Raises MappingRefused where a heading matches no free target.
+    """
     proposal = _proposed(headings, fields, given)
     lost = [
         repr(heading.strip())
@@ -123,12 +129,12 @@ def matched(
 def proposed(
     headings: Sequence[str], fields: Sequence[Field], saved: Sequence[MappedColumn] = ()
 ) -> Proposal:
-    """What was saved for a heading, then what the heading says; in an export of ours nothing but
-    the latter, since there Title is the entry's own whatever it was in another file.
+    """The target saved for a heading, then the one that the heading matches. In an export of ours
+    saved targets do not count, since there Title is always the entry's own.
 
-    Headings are compared without regard to case, spaces, underscores and hyphens, with the entry's
-    own columns and the fields' names, then slugs. Where one repeats, the first is the entry's own,
-    as in an export.
+    Case, spaces, underscores and hyphens are ignored. Headings are compared with the entry's own
+    columns and the fields' names, then with slugs. Of repeated headings the first is the entry's
+    own, as in an export.
     """
     offered = {offer.target for offer in offers(fields)}
     is_export = tuple(headings[: len(EXPORTED)]) == EXPORTED
@@ -152,7 +158,7 @@ def _proposed(
 
 
 class _Slot(Struct, frozen=True):
-    """Something that one column may map to, and the words for it."""
+    """A target, and the names that match it."""
 
     name: str
     slug: str
@@ -177,7 +183,7 @@ def _fitting(heading: str, free: Sequence[_Slot]) -> _Slot | None:
 def _kept(
     headings: Iterable[str], saved: Iterable[MappedColumn], offered: set[str]
 ) -> dict[int, str]:
-    """Index of a column → what was saved for its heading; the second of a name has the second."""
+    """Index of a column → the target saved for its heading; repeated headings keep their order."""
     waiting: dict[str, list[str]] = {}
     for column in saved:
         waiting.setdefault(folded(column.heading), []).append(column.target)
@@ -191,3 +197,32 @@ def _kept(
 
 def folded(heading: str) -> str:
     return _GAPS.sub(" ", heading.casefold()).strip()
+
+
+async def propose(
+    repository: Repository, scope: Scope, content_type_slug: str, headings: Sequence[str]
+) -> Proposal:
+    """Raises UnknownContentType."""
+    content_type = await repository.fresh_content_type(scope, content_type_slug)
+    _, saved = await repository.import_mapping(content_type.id)
+    return proposed(headings, content_type.value_fields, saved.columns if saved else ())
+
+
+async def save_mapping(
+    repository: Repository,
+    scope: Scope,
+    content_type_slug: str,
+    headings: Sequence[str],
+    targets: Sequence[str],
+    by: Actor,
+) -> None:
+    """Propose this mapping from now on. Raises MappingRefused, UnknownContentType."""
+    content_type = await repository.fresh_content_type(scope, content_type_slug)
+    columns_of(headings, targets, content_type.value_fields)
+    columns = tuple(map(MappedColumn, headings, targets))
+    await execute(
+        SaveImportMapping(
+            actor=by, scope=scope, content_type_slug=content_type_slug, columns=columns
+        ),
+        repository,
+    )

@@ -11,13 +11,13 @@ from msgspec import Struct
 State = Literal["new", "update", "unchanged", "skipped", "error"]
 Severity = Literal["error", "warning"]
 SHOWN = 60
-"""Characters of a cell that are shown beside what is wrong with it."""
+"""Characters of a cell that a note shows."""
 
 
-class Note(Struct, frozen=True, rename="camel"):
-    """What is to be said of a cell; ``reason`` reads on after its heading.
+class Note(Struct, frozen=True):
+    """An error or a warning; ``reason`` continues a sentence that begins with the heading.
 
-    ``column`` is an index into the row's cells; None: of the row as a whole.
+    ``column`` is an index into the row's cells, or None where the note is of the row as a whole.
     """
 
     column: int | None
@@ -27,11 +27,11 @@ class Note(Struct, frozen=True, rename="camel"):
     reason: str
 
 
-class PreviewRow(Struct, frozen=True, rename="camel"):
-    """A row as it would be imported, in the order of the table's.
+class PreviewRow(Struct, frozen=True):
+    """A row as it would be imported.
 
-    ``entry_id``: of the entry that exists, or that the new one will have. ``changed``: what of an
-    existing entry changes, as targets. ``digest``: of all that would come of the row.
+    ``entry_id``: of the existing entry, or the one that the new entry will have. ``changed``: what
+    changes of an existing entry, as targets. ``digest``: of everything the row would do.
     """
 
     number: int
@@ -54,20 +54,20 @@ class Counts(Struct, frozen=True):
 
     @property
     def ready(self) -> int:
-        """Rows that an import would make something of."""
+        """Rows that would create or change an entry."""
         return self.new + self.update
 
 
 class Preview(Struct, frozen=True):
-    """``digest``: of file, mapping, options and all that would come of them."""
+    """``rows`` are in the table's order. ``digest``: of file, mapping, options and outcome."""
 
     digest: str
     counts: Counts
     rows: tuple[PreviewRow, ...]
 
 
-class Difference(Struct, frozen=True, rename="camel"):
-    """A row that is no longer what was shown; ``why`` says how, for a person."""
+class Difference(Struct, frozen=True):
+    """A row whose outcome has changed since the preview; ``why`` says how, for a person."""
 
     number: int
     before: State
@@ -102,9 +102,9 @@ def _why(was: PreviewRow, now: PreviewRow) -> str:
         return "; ".join(f"{note.heading} {note.reason}".strip() for note in new_errors)
     match (was.state, now.state):
         case ("new", "skipped" | "update" | "unchanged"):
-            return f"an entry with the slug '{now.slug}' has been made meanwhile"
+            return f"an entry with the slug '{now.slug}' has been created since"
         case ("skipped" | "update" | "unchanged", "new"):
             return f"the entry with the slug '{now.slug}' is gone"
         case ("error", _):
-            return "has no errors any more"
+            return "no longer has errors"
     return "the entry, or what the row refers to, has changed"

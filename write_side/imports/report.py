@@ -1,4 +1,4 @@
-"""What came of an import, and of taking it back, as the log tells it."""
+"""The outcome of an import, and of reverting it, as the log has it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from write_side.domain.identity import Actor, Scope
 from write_side.domain.refusals import UnknownImport
 from write_side.handlers.imports import recorded_before
 from write_side.imports.preview import Note, Preview
-from write_side.imports.wish import Wish
+from write_side.imports.request import ImportRequest
 from write_side.repository import Repository
 from write_side.store.append import Appended
 
 
-class ReportRow(Struct, frozen=True, rename="camel"):
-    """``number`` as a spreadsheet counts; ``note`` says what is wrong with the row, ``notes`` the
-    same of each cell where that is known: the log has it as one text."""
+class ReportRow(Struct, frozen=True):
+    """``number`` as a spreadsheet counts; ``note`` says what is wrong with the row. ``notes`` are
+    per cell after an import; the log has them as one text."""
 
     number: int
     outcome: Outcome
@@ -39,8 +39,8 @@ class ReportRow(Struct, frozen=True, rename="camel"):
     notes: tuple[Note, ...] = ()
 
 
-class LeftAlone(Struct, frozen=True, rename="camel"):
-    """An entry that a revert leaves as it is: ``by`` whom it was changed since, or deleted."""
+class KeptEntry(Struct, frozen=True):
+    """An entry that a revert does not touch: ``by`` changed or deleted it after the import."""
 
     entry_id: str
     slug: str
@@ -48,28 +48,28 @@ class LeftAlone(Struct, frozen=True, rename="camel"):
     by: str
 
 
-class Undone(Struct, frozen=True, rename="camel"):
+class UndoneEntry(Struct, frozen=True):
     entry_id: str
     slug: str
 
 
-class Reverted(Struct, frozen=True, rename="camel"):
-    """``position``: of the last event. ``replayed``: it had been done before."""
+class Reverted(Struct, frozen=True):
+    """``position``: of the last event. ``replayed``: the import was reverted before."""
 
     import_id: str
     at: datetime
     by: str
-    deleted: tuple[Undone, ...]
-    restored: tuple[Undone, ...]
-    changed_since: tuple[LeftAlone, ...]
-    gone: tuple[LeftAlone, ...]
+    deleted: tuple[UndoneEntry, ...]
+    restored: tuple[UndoneEntry, ...]
+    changed_since: tuple[KeptEntry, ...]
+    gone: tuple[KeptEntry, ...]
     position: int
     replayed: bool = False
 
 
-class Report(Struct, frozen=True, rename="camel"):
+class Report(Struct, frozen=True):
     """``position``: of the last event, 0 where there is none. ``rows`` are in the order of the
-    file; imports of before rows were recorded have none."""
+    file."""
 
     import_id: str
     file_name: str
@@ -91,7 +91,7 @@ class Report(Struct, frozen=True, rename="camel"):
 async def import_report(
     repository: Repository, scope: Scope, import_id: str, *, replayed: bool = False
 ) -> Report:
-    """Raises UnknownImport, for one of another place too."""
+    """Raises UnknownImport, also for an import of another workspace or environment."""
     found = await repository.find_import(import_id)
     if found is None or (found[0].workspace, found[0].environment) != _place(scope):
         raise UnknownImport(import_id)
@@ -117,17 +117,17 @@ async def import_report(
     )
 
 
-async def report_of_before(
-    repository: Repository, content_type: ContentType, wish: Wish
+async def earlier_report(
+    repository: Repository, content_type: ContentType, request: ImportRequest
 ) -> Report | None:
-    """Of what was done under the wish's import id, if it was. Raises ImportIdTaken."""
-    if await recorded_before(repository, wish.scope, content_type, wish.import_id) is None:
+    """The report of the import with this id, if it was carried out. Raises ImportIdTaken."""
+    if await recorded_before(repository, request.scope, content_type, request.import_id) is None:
         return None
-    return await import_report(repository, wish.scope, wish.import_id, replayed=True)
+    return await import_report(repository, request.scope, request.import_id, replayed=True)
 
 
-def report_of_nothing(command: ImportEntries) -> Report:
-    """Of an import that changes nothing, and is not recorded."""
+def empty_report(command: ImportEntries) -> Report:
+    """The report of an import that changes nothing, and is not recorded."""
     return Report(
         import_id=command.import_id,
         file_name=command.file_name,
@@ -145,12 +145,12 @@ def report_of_nothing(command: ImportEntries) -> Report:
     )
 
 
-def noted(report: Report, preview: Preview) -> Report:
-    """With all that the check has said of the cells, where it is what was imported now."""
+def with_notes(report: Report, preview: Preview) -> Report:
+    """The report with the preview's notes per cell, unless the import was carried out before."""
     if report.replayed:
         return report
     rows = zip(report.rows, preview.rows, strict=True)
-    return replace(report, rows=tuple(replace(row, notes=seen.notes) for row, seen in rows))
+    return replace(report, rows=tuple(replace(row, notes=shown.notes) for row, shown in rows))
 
 
 async def revert_import(
@@ -160,9 +160,10 @@ async def revert_import(
     by: Actor,
     request_id: str | None = None,
 ) -> Reverted:
-    """Delete what the import made and take back what it changed, where it is unchanged since.
+    """Delete the entries that the import created and restore those it updated, unless they have
+    changed since.
 
-    The second time nothing is done. What refers to a deleted entry keeps its id, as after any
+    The second time nothing is done. References to a deleted entry keep its id, as after any
     other delete. Raises UnknownImport.
     """
     command = RevertImport(actor=by, request_id=request_id, scope=scope, import_id=import_id)
@@ -174,10 +175,10 @@ async def revert_import(
 
 
 def _reverted(event: ImportReverted, appended: Appended, *, replayed: bool) -> Reverted:
-    def undone(outcome: str) -> tuple[Undone, ...]:
-        return tuple(Undone(e.entry_id, e.slug) for e in event.entries if e.outcome == outcome)
+    def undone(outcome: str) -> tuple[UndoneEntry, ...]:
+        return tuple(UndoneEntry(e.entry_id, e.slug) for e in event.entries if e.outcome == outcome)
 
-    def left(outcome: str) -> tuple[LeftAlone, ...]:
+    def left(outcome: str) -> tuple[KeptEntry, ...]:
         return tuple(map(_left, (e for e in event.entries if e.outcome == outcome)))
 
     return Reverted(
@@ -193,10 +194,10 @@ def _reverted(event: ImportReverted, appended: Appended, *, replayed: bool) -> R
     )
 
 
-def _left(entry: RevertedEntry) -> LeftAlone:
+def _left(entry: RevertedEntry) -> KeptEntry:
     assert entry.at is not None, "a revert says when an entry was changed"
     assert entry.by is not None, "a revert says who changed an entry"
-    return LeftAlone(entry.entry_id, entry.slug, entry.at, actor_name(entry.by))
+    return KeptEntry(entry.entry_id, entry.slug, entry.at, actor_name(entry.by))
 
 
 def _row(row: ImportedRow) -> ReportRow:

@@ -1,4 +1,4 @@
-"""Rows on their way to being entries: titles, slugs, and what each cell says on its own."""
+"""The rows of a file as drafts of entries: titles, slugs, and the value of each cell by itself."""
 
 from __future__ import annotations
 
@@ -8,27 +8,19 @@ from typing import TypeAlias
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from write_side.domain.cells import BadCell, check_storable, is_blank, names_in, value_of
 from write_side.domain.definition import Field
-from write_side.domain.events import Status
+from write_side.domain.events import STATUSES, Status
 from write_side.domain.slugs import slug_from
 from write_side.domain.text import unstorable
-from write_side.imports.cells import (
-    BadCell,
-    check_storable,
-    day_of,
-    is_blank,
-    is_status,
-    names_in,
-    status_of,
-    value_of,
-)
 from write_side.imports.columns import Column, Own
-from write_side.imports.files import Epoch, Row, Table
 from write_side.imports.preview import Note, Severity, shown
+from write_side.imports.table import Epoch, Row, Table
+from write_side.imports.xlsx.serials import iso_date_time
 
 
 class Names(Struct, frozen=True):
-    """Entries or files, by id, slug or URL: which ones is yet to be found out."""
+    """Entries or media files by id, slug or URL, not looked up yet."""
 
     names: tuple[str, ...]
 
@@ -38,7 +30,7 @@ class Bad(Struct, frozen=True):
 
 
 Value: TypeAlias = Raw | Names | Bad | None
-"""What a cell says; None where it is blank."""
+"""The value of a cell; None where it is blank."""
 Texts: TypeAlias = frozenset[tuple[int, int]]
 
 
@@ -53,9 +45,11 @@ class Cell(Struct, frozen=True):
 
 
 class Draft(Struct, frozen=True):
-    """A row as it stands in the file. ``slug`` is "" where there can be none; ``status`` is None
-    where no column is mapped to it, and a draft with ``no_status`` where the cell names none;
-    ``notes`` are those of the entry's own columns, and what is to be said of cells that are right.
+    """A row of the file.
+
+    ``slug`` is "" where the title or slug is wrong. ``status`` is None where no column is mapped to
+    it; where the cell names no status it is "draft", and ``no_status`` says so. Errors in ``notes``
+    are of the entry's own columns, warnings of any cell.
     """
 
     number: int
@@ -67,7 +61,7 @@ class Draft(Struct, frozen=True):
     no_status: Note | None = None
 
     def status_notes(self, *, was_published: bool) -> list[Note]:
-        """A blank cell is a draft, of which nothing is to be said but where it takes one down."""
+        """A blank cell is a draft; that is noted only where it unpublishes an entry."""
         note = self.no_status
         if note is None or not (note.cell or was_published):
             return []
@@ -134,11 +128,11 @@ def _no_status(row: Row, own: Mapping[Own, Column], faults: Mapping[int, str]) -
 
 
 def _days(row: Row, cells: Iterable[Cell], epoch: Epoch | None, texts: Texts) -> Iterator[Note]:
-    """A cell that is shown as a date is read as one: this one is shown as a number."""
+    """Warns of cells that the spreadsheet shows as numbers, and that are read as dates."""
     for cell in cells:
-        if cell.field.type == "datetime" and (row.number, cell.column.index) not in texts:
-            day = day_of(cell.text, epoch)
-            if day is not None and isinstance(cell.value, Raw):
+        if isinstance(cell.value, Raw) and (row.number, cell.column.index) not in texts:
+            day = _day_of(cell.field, cell.text, epoch)
+            if day is not None:
                 yield cell.note(f"is a number, and is taken as the date {day}", "warning")
 
 
@@ -162,11 +156,28 @@ def _value(field: Field, text: str, epoch: Epoch | None) -> Value:
     if is_blank(field, text):
         return None
     try:
-        if field.type not in ("reference", "media"):
-            return value_of(field, text, epoch)
+        if not field.spec.refers_to:
+            return value_of(field, _day_of(field, text, epoch) or text)
         names = tuple(names_in(field, text))
         for name in names:
             check_storable(name)
     except BadCell as error:
         return Bad(str(error))
     return Names(names)
+
+
+def _day_of(field: Field, cell: str, epoch: Epoch | None) -> str | None:
+    """The date that a workbook's number means, for a field that takes dates."""
+    if epoch is None or field.range or not field.spec.reads_serials:
+        return None
+    return iso_date_time(cell.strip(), epoch)
+
+
+def status_of(cell: str) -> Status:
+    """The status that the cell names, in upper or lower case; draft otherwise (§3)."""
+    named = cell.strip().casefold()
+    return next((status for status in STATUSES if status == named), "draft")
+
+
+def is_status(cell: str) -> bool:
+    return cell.strip().casefold() in STATUSES

@@ -1,7 +1,7 @@
-"""Files between being uploaded and being imported, kept in the event store.
+"""Uploaded files that are not imported yet, stored in the event store's database.
 
-The processes of the API keep nothing from one request to the next. An upload is a workspace's and
-an environment's; it is kept for a day, and of a workspace's the newest 20 and 128 MB.
+An upload belongs to a workspace and environment. It is kept for a day, and of each workspace the
+newest 20 uploads and 128 MB.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from msgspec import Struct
 
 from write_side.domain.identity import Scope, is_id, new_id
 from write_side.domain.refusals import UnknownUpload
-from write_side.imports.files import NO_CHOICE, Choice, Table
-from write_side.imports.packing import Packed, packed, unpacked
+from write_side.imports.file_reader import read_file
 from write_side.imports.preview import Preview
-from write_side.imports.reading import read_file
-from write_side.imports.wish import Wish
+from write_side.imports.request import ImportRequest
+from write_side.imports.table import NO_CHOICE, Choice, Table
+from write_side.imports.table_encoding import EncodedTable, decode_table, encode_table
 from write_side.repository import Repository
 
 MOST = 20
@@ -58,7 +58,7 @@ _DROP = "DELETE FROM write_side.upload WHERE id = $1 AND (workspace, environment
 
 
 class Upload(Struct, frozen=True):
-    """``id`` is the id of the import that is made of it: a file is imported once."""
+    """``id`` is also the import id: an upload is imported once."""
 
     id: str
     choice: Choice
@@ -71,9 +71,9 @@ class Upload(Struct, frozen=True):
 
 
 class Previewed(Struct, frozen=True):
-    """What was shown of an upload, and for which wish."""
+    """The preview of an upload, and the request it was made for."""
 
-    wish: Wish
+    request: ImportRequest
     preview: Preview
 
 
@@ -87,7 +87,7 @@ async def keep_upload(
     """Raises FileRefused."""
     table = await read_file(document, file_name, choice)
     upload_id = new_id()
-    parsed = await asyncio.to_thread(_packed_table, table)
+    parsed = await asyncio.to_thread(_compressed_table, table)
     reading = msgspec.json.encode(choice).decode()
     row = (upload_id, *_place(scope), table.name, document, reading, parsed)
     rows = await repository.recorder.fetch(_PUT, *row)
@@ -96,12 +96,12 @@ async def keep_upload(
 
 
 async def find_upload(repository: Repository, scope: Scope, upload_id: str) -> Upload:
-    """Raises UnknownUpload, for one of another place too."""
+    """Raises UnknownUpload, also for an upload of another workspace or environment."""
     row = await _row(repository, _FIND, scope, upload_id)
     try:
-        table = await asyncio.to_thread(_unpacked_table, row["parsed"])
+        table = await asyncio.to_thread(_decompressed_table, row["parsed"])
     except msgspec.DecodeError:
-        # Another version of ours has written it, yesterday.
+        # Written by another version of the service.
         raise UnknownUpload from None
     choice = msgspec.json.decode(row["reading"], type=Choice)
     return Upload(upload_id, choice, table, row["at"])
@@ -111,34 +111,33 @@ async def read_again(
     repository: Repository, scope: Scope, upload_id: str, choice: Choice
 ) -> Upload:
     """Read another sheet, or with another encoding or delimiter. Raises UnknownUpload, FileRefused;
-    what was read before is kept then."""
+    the earlier table is kept then."""
     row = await _row(repository, _DOCUMENT, scope, upload_id)
     table = await read_file(row["document"], row["file_name"], choice)
-    parsed = await asyncio.to_thread(_packed_table, table)
+    parsed = await asyncio.to_thread(_compressed_table, table)
     reading = msgspec.json.encode(choice).decode()
     await repository.recorder.fetch(_READ_AGAIN, upload_id, *_place(scope), reading, parsed)
     return Upload(upload_id, choice, table, row["at"])
 
 
 async def keep_preview(
-    repository: Repository, scope: Scope, upload_id: str, wish: Wish, preview: Preview
+    repository: Repository, scope: Scope, upload_id: str, request: ImportRequest, preview: Preview
 ) -> None:
-    """Keep what is shown, so that pages and filters of it need no new check. Raises
-    UnknownUpload."""
-    packed = await asyncio.to_thread(_packed, Previewed(wish, preview))
+    """Keep the preview, so that its pages and filters need no new check. Raises UnknownUpload."""
+    compressed = await asyncio.to_thread(_compressed, Previewed(request, preview))
     if is_id(upload_id):
         place = (upload_id, *_place(scope))
-        if await repository.recorder.fetch(_KEEP_PREVIEW, *place, packed):
+        if await repository.recorder.fetch(_KEEP_PREVIEW, *place, compressed):
             return
     raise UnknownUpload
 
 
 async def find_preview(repository: Repository, scope: Scope, upload_id: str) -> Previewed | None:
-    """What was shown last. Raises UnknownUpload."""
+    """The latest preview. Raises UnknownUpload."""
     row = await _row(repository, _PREVIEW, scope, upload_id)
     if row["preview"] is None:
         return None
-    return await asyncio.to_thread(_unpacked, row["preview"], Previewed)
+    return await asyncio.to_thread(_decompressed, row["preview"], Previewed)
 
 
 async def drop_upload(repository: Repository, scope: Scope, upload_id: str) -> None:
@@ -147,7 +146,7 @@ async def drop_upload(repository: Repository, scope: Scope, upload_id: str) -> N
 
 
 def samples(table: Table, most: int = 3) -> list[list[str]]:
-    """The first different cells of each column that are not blank."""
+    """The first distinct cells of each column that are not blank."""
     found: list[dict[str, None]] = [{} for _ in table.headings]
     for row in table.rows:
         for seen, cell in zip(found, row.cells, strict=True):
@@ -169,17 +168,17 @@ def _place(scope: Scope) -> Sequence[str]:
     return (scope.workspace, scope.environment)
 
 
-def _packed_table(table: Table) -> bytes:
-    return _packed(packed(table))
+def _compressed_table(table: Table) -> bytes:
+    return _compressed(encode_table(table))
 
 
-def _unpacked_table(parsed: bytes) -> Table:
-    return unpacked(_unpacked(parsed, Packed))
+def _decompressed_table(parsed: bytes) -> Table:
+    return decode_table(_decompressed(parsed, EncodedTable))
 
 
-def _packed(value: Struct) -> bytes:
+def _compressed(value: Struct) -> bytes:
     return zlib.compress(msgspec.msgpack.encode(value), 1)
 
 
-def _unpacked(packed: bytes, kind: type[T]) -> T:
-    return msgspec.msgpack.decode(zlib.decompress(packed), type=kind)
+def _decompressed(document: bytes, kind: type[T]) -> T:
+    return msgspec.msgpack.decode(zlib.decompress(document), type=kind)

@@ -1,16 +1,17 @@
-"""What one command appends, and the columns in which some of them go to PostgreSQL together."""
+"""What a command appends; the parameters and the outcomes of ``write_side.append``."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 from eventsourcing.persistence import StoredEvent
 from msgspec import Struct
 
 from write_side.domain.identity import Scope, new_id
+from write_side.domain.slugs import slug_hash
+from write_side.store.conflicts import Conflict, conflict
 
 Quota = Literal["entries", "content_types"]
 ENTRIES: Quota = "entries"
@@ -50,9 +51,8 @@ class Append(Struct, frozen=True, kw_only=True):
     """The events of one command and what must hold for them: appended as a whole or not at all.
 
     ``command_key`` decides whether an append that is sent again has happened; ``digest`` is of the
-    request it came from. ``changes`` are rare changes of claims, as
-    ``write_side.change_claims`` documents them. ``apart``: it is large, and goes over another
-    connection than the others, its events staged beforehand.
+    request it came from. ``changes``: see functions/change_claims.sql. ``apart``: the append is
+    large; it has a connection of its own, and its events are staged first (ADR 16).
     """
 
     events: Sequence[StoredEvent]
@@ -71,7 +71,7 @@ class Append(Struct, frozen=True, kw_only=True):
 
     @property
     def coalescable(self) -> bool:
-        """Whether it may share a call: what is refused is then easily given back."""
+        """Whether it may share a call: if it is refused, little must be given back."""
         return (
             not self.apart
             and self.changes is None
@@ -81,7 +81,7 @@ class Append(Struct, frozen=True, kw_only=True):
         )
 
     def names(self) -> set[object]:
-        """What no two commands of one call may have in common."""
+        """Keys, claims and streams: no two commands of one call may share any."""
         claims = ((c.scope, c.content_type_id, c.language, c.slug) for c in self.claims)
         ids = (claim.entry_id for claim in self.claims)
         return {
@@ -93,9 +93,9 @@ class Append(Struct, frozen=True, kw_only=True):
 
 
 class Appended(Struct, frozen=True):
-    """Where the events of a command stand in the log: ``position`` is of the first.
+    """Where the events of a command stand in the log: ``position`` is that of the first.
 
-    ``replayed``: it had happened before, under the digest that was sent then.
+    ``replayed``: the command was appended before, with this ``digest``.
     """
 
     position: int
@@ -108,52 +108,90 @@ class Appended(Struct, frozen=True):
         return self.position + self.events - 1
 
 
-def slug_hash(slug: str) -> bytes:
-    """Slugs are claimed by their sha256: a B-tree entry cannot hold a long one."""
-    return hashlib.sha256(slug.encode()).digest()
+Outcome: TypeAlias = Appended | Conflict
 
 
-def columns(
-    appends: Sequence[Append], *, thorough: bool = False, batch: str | None = None
+def parameters(
+    appends: Sequence[Append], *, check_streams: bool = False, batch: str | None = None
 ) -> tuple[Any, ...]:
-    """The parameters of ``write_side.append``, commands numbered from 1.
+    """The parameters of ``write_side.append``; commands are numbered from 1.
 
-    ``batch``: where the states of the events are staged, which then are left out.
+    ``check_streams``: also where all streams are new. ``batch``: where the states of the events
+    are staged; they are left out then.
     """
     numbered = list(enumerate(appends, 1))
-    claims = [(n, claim) for n, append in numbered for claim in append.claims]
-    checks = [(n, check) for n, append in numbered for check in append.type_checks]
-    uses = [(n, use) for n, append in numbered for use in append.uses]
-    events = [(n, event) for n, append in numbered for event in append.events]
     changes = appends[0].changes
-    first_events = [append.events[0] for append in appends]
     return (
-        thorough,
-        [append.command_key for append in appends],
-        [append.digest for append in appends],
-        [event.originator_id for event in first_events],
-        [event.originator_version for event in first_events],
-        [len(append.events) for append in appends],
-        [n for n, _ in claims],
-        [claim.entry_id for _, claim in claims],
-        [claim.scope.workspace for _, claim in claims],
-        [claim.scope.environment for _, claim in claims],
-        [claim.content_type_id for _, claim in claims],
-        [claim.language for _, claim in claims],
-        [claim.slug_hash for _, claim in claims],
-        [n for n, _ in checks],
-        [check.content_type_id for _, check in checks],
-        [check.version for _, check in checks],
-        [n for n, _ in uses],
-        [use.scope.workspace for _, use in uses],
-        [use.scope.environment for _, use in uses],
-        [use.quota for _, use in uses],
-        [use.n for _, use in uses],
+        check_streams or any(e.originator_version > 1 for a in appends for e in a.events),
+        [_command(append) for append in appends],
+        [_claim(n, claim) for n, append in numbered for claim in append.claims],
+        [(n, c.content_type_id, c.version) for n, append in numbered for c in append.type_checks],
+        [
+            (n, use.scope.workspace, use.scope.environment, use.quota, use.n)
+            for n, append in numbered
+            for use in append.uses
+        ],
         None if changes is None else msgspec.json.encode(changes).decode(),
-        [n for n, _ in events],
-        [event.originator_id for _, event in events],
-        [event.originator_version for _, event in events],
-        [event.topic for _, event in events],
-        [] if batch else [event.state.decode() for _, event in events],
+        [
+            (
+                n,
+                event.originator_id,
+                event.originator_version,
+                event.topic,
+                None if batch else event.state.decode(),
+            )
+            for n, append in numbered
+            for event in append.events
+        ],
         batch,
     )
+
+
+def _command(append: Append) -> tuple[Any, ...]:
+    first = append.events[0]
+    return (
+        append.command_key,
+        append.digest,
+        first.originator_id,
+        first.originator_version,
+        len(append.events),
+    )
+
+
+def _claim(command: int, claim: EntryClaim) -> tuple[Any, ...]:
+    return (
+        command,
+        claim.entry_id,
+        claim.scope.workspace,
+        claim.scope.environment,
+        claim.content_type_id,
+        claim.language,
+        claim.slug_hash,
+    )
+
+
+def outcomes(appends: Sequence[Append], rows: Iterable[Any]) -> list[Outcome]:
+    """The outcome of each command, from the rows (n, outcome, detail) of ``write_side.append``."""
+    exceptions: dict[int, Outcome] = {}
+    position: int | None = None
+    for n, outcome, detail in rows:
+        if outcome == "first":
+            position = int(detail)
+        elif outcome == "replayed":
+            exceptions[n] = _replayed(detail)
+        else:
+            exceptions[n] = conflict(outcome, detail)
+    found: list[Outcome] = []
+    for n, append in enumerate(appends, 1):
+        if n in exceptions:
+            found.append(exceptions[n])
+        else:
+            assert position is not None, "write_side.append says nothing of a command"
+            found.append(Appended(position, len(append.events)))
+            position += len(append.events)
+    return found
+
+
+def _replayed(detail: str) -> Appended:
+    position, events, digest = detail.split(":")
+    return Appended(int(position), int(events), replayed=True, digest=bytes.fromhex(digest))

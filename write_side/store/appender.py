@@ -1,20 +1,23 @@
-"""The coalescing appender: appends that arrive while one is in flight go together in the next.
+"""The coalescing appender: appends that arrive while a call is in flight share the next call.
 
-It holds a connection of its own. Nobody waits for a timer: an append that finds the connection
-idle goes alone and at once; under load a call carries what has gathered meanwhile.
+It has a connection of its own and no timer: an append that finds the connection idle goes alone and
+at once.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Any
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 
 import asyncpg
 import structlog
+from eventsourcing.persistence import StoredEvent
 
-from write_side.store.append import Append, Appended, columns
+from write_side.postgres.connection import Connection
+from write_side.store.append import Append, Appended, Outcome, outcomes, parameters
 from write_side.store.conflicts import (
     REFUSED,
     Conflict,
@@ -23,23 +26,24 @@ from write_side.store.conflicts import (
     conflict,
     passes,
 )
-from write_side.store.staging import staged
 
 MAX_COMMANDS = 256
 MAX_BYTES = 4_000_000
-SECONDS_AN_EVENT = 0.01
+SECONDS_PER_EVENT = 0.01
+CLEARING = 5.0
 
-_APPEND = """SELECT n, outcome, detail FROM write_side.append(
-    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
-    $21, $22, $23, $24, $25, $26, $27, $28)"""
+_APPEND = """
+SELECT n, outcome, detail FROM write_side.append($1, $2, $3, $4, $5, $6, $7, $8)"""
+
+_STAGED_COLUMNS = ("batch", "n", "originator_id", "originator_version", "topic", "state")
+_CLEAR = "DELETE FROM write_side.staged_event WHERE batch = $1"
 
 Connect = Callable[[], Awaitable["asyncpg.Connection[asyncpg.Record]"]]
-Outcome = Appended | Conflict
 _log = structlog.get_logger("write_side.appender")
 
 
 class _Waiting:
-    """An append and who waits for its outcome."""
+    """An append and the future that waits for its outcome."""
 
     __slots__ = ("append", "future", "names", "size")
 
@@ -61,9 +65,9 @@ class _Waiting:
 class Appender:
     """Appends over one connection, reconnecting and sending again while ``patience`` lasts.
 
-    ``patience``: seconds. One try may take half of it, and 10 ms for each event, so that a
-    connection that has gone dumb is given up in time for another. Where PostgreSQL stays away,
-    StoreUnavailable comes after no more than twice the patience, and a little for a large append.
+    ``patience``: seconds. One attempt may take half of it, and 10 ms for each event, which leaves
+    time for a second attempt when a connection stops responding. While PostgreSQL is away,
+    StoreUnavailable comes after at most twice the patience, and a little more for a large append.
     """
 
     def __init__(self, connect: Connect, *, patience: float = 10.0) -> None:
@@ -78,8 +82,8 @@ class Appender:
     async def append(self, append: Append) -> Appended:
         """Append the command's events, or raise a Conflict or StoreUnavailable.
 
-        A PostgresError says that PostgreSQL cannot take what was sent. It goes on where the caller
-        is cancelled: what was asked for may be in the log already.
+        A PostgresError means that PostgreSQL cannot store what was sent. The append continues if
+        the caller is cancelled: its events may be in the log already.
         """
         if self._closed:
             raise StoreUnavailable("The event store is closed")
@@ -91,12 +95,12 @@ class Appender:
         return await asyncio.shield(waiting.future)
 
     def refuse(self) -> None:
-        """Take nothing more; what is under way is finished."""
+        """Accept no more appends; those under way are finished."""
         self._closed = True
         self._arrived.set()
 
     async def close(self) -> None:
-        """Finish what is under way, then let go of the connection."""
+        """Finish the appends under way, then close the connection."""
         self.refuse()
         if self._running is not None:
             await asyncio.wait([self._running])
@@ -108,16 +112,16 @@ class Appender:
                 await self._take_turn()
         finally:
             self._disconnect()
-            # Whatever has ended this task, nobody waits for ever.
+            # However this task ended, no caller may wait forever.
             self._answer_all(StoreUnavailable("The appender was stopped"))
 
     async def _take_turn(self) -> None:
-        """Settle those that go together now."""
+        """Send the next call and settle its appends."""
         if self._waiting:
             try:
                 await self._settle(_together(self._waiting))
             except StoreUnavailable as error:
-                # Who waits behind has waited as long, and would wait as long again.
+                # The others have waited as long, and would wait as long again.
                 self._answer_all(error)
         self._waiting = [waiting for waiting in self._waiting if not waiting.future.done()]
         if not self._waiting:
@@ -137,7 +141,7 @@ class Appender:
             if len(batch) == 1:
                 batch[0].answer(error)
                 return
-            # One of them is at fault, or lost a race for its stream: each is tried alone.
+            # One of them is at fault, or lost a race for its stream: try each alone.
             for waiting in batch:
                 await self._settle([waiting])
             return
@@ -145,17 +149,17 @@ class Appender:
             waiting.answer(outcome)
 
     async def _send(self, appends: Sequence[Append]) -> list[Outcome]:
-        """Send until PostgreSQL answers: the command keys make sending again harmless."""
+        """Send until PostgreSQL answers; command keys make it safe to send again."""
         deadline = time.monotonic() + self._patience
-        pause, thorough = 0.01, False
+        pause, check_streams = 0.01, False
         while True:
             try:
-                return await self._call(appends, thorough=thorough)
+                return await self._call(appends, check_streams=check_streams)
             except asyncpg.UniqueViolationError as error:
-                if thorough:
+                if check_streams:
                     raise StaleAppend from error
-                # A stream is taken that was thought to be new: let the append say whose.
-                thorough = True
+                # A stream taken to be new exists: have the append find out whose.
+                check_streams = True
                 continue
             except asyncpg.PostgresError as error:
                 if error.sqlstate == REFUSED:
@@ -174,19 +178,19 @@ class Appender:
             await asyncio.sleep(pause)
             pause = min(pause * 2, 1.0)
 
-    async def _call(self, appends: Sequence[Append], *, thorough: bool) -> list[Outcome]:
+    async def _call(self, appends: Sequence[Append], *, check_streams: bool) -> list[Outcome]:
         if self._connection is None or self._connection.is_closed():
             async with asyncio.timeout(self._patience / 2):
                 self._connection = await self._connect()
-        timeout = self._patience / 2 + SECONDS_AN_EVENT * sum(len(a.events) for a in appends)
+        timeout = self._patience / 2 + SECONDS_PER_EVENT * sum(len(a.events) for a in appends)
         if not appends[0].apart:
-            parameters = columns(appends, thorough=thorough)
-            rows = await self._connection.fetch(_APPEND, *parameters, timeout=timeout)
-            return _outcomes(appends, rows)
+            sent = parameters(appends, check_streams=check_streams)
+            rows = await self._connection.fetch(_APPEND, *sent, timeout=timeout)
+            return outcomes(appends, rows)
         async with staged(self._connection, appends[0].events, timeout) as batch:
-            parameters = columns(appends, thorough=thorough, batch=batch)
-            rows = await self._connection.fetch(_APPEND, *parameters, timeout=timeout)
-        return _outcomes(appends, rows)
+            sent = parameters(appends, check_streams=check_streams, batch=batch)
+            rows = await self._connection.fetch(_APPEND, *sent, timeout=timeout)
+        return outcomes(appends, rows)
 
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
@@ -195,7 +199,7 @@ class Appender:
 
 
 def _together(waiting: Sequence[_Waiting]) -> list[_Waiting]:
-    """The appends that can go in one call: the first, and all that go well with it."""
+    """The appends that can share a call: the first, and all that are compatible with it."""
     first, *others = waiting
     if not first.append.coalescable:
         return [first]
@@ -206,36 +210,44 @@ def _together(waiting: Sequence[_Waiting]) -> list[_Waiting]:
         if other.append.coalescable and names.isdisjoint(other.names):
             batch.append(other)
             size += other.size
-        # One that stays behind keeps its names, so that nothing overtakes it.
+        # An append left for later keeps its names, so that no other overtakes it.
         names |= other.names
     return batch
 
 
-def _outcomes(appends: Sequence[Append], rows: Iterable[Any]) -> list[Outcome]:
-    """The outcome of each command, from the rows (n, outcome, detail) of ``write_side.append``."""
-    others: dict[int, Outcome] = {}
-    position: int | None = None
-    for n, outcome, detail in rows:
-        if outcome == "first":
-            position = int(detail)
-        elif outcome == "replayed":
-            others[n] = _replayed(detail)
-        else:
-            others[n] = conflict(outcome, detail)
-    outcomes: list[Outcome] = []
-    for n, append in enumerate(appends, 1):
-        if n in others:
-            outcomes.append(others[n])
-        else:
-            assert position is not None, "write_side.append says nothing of a command"
-            outcomes.append(Appended(position, len(append.events)))
-            position += len(append.events)
-    return outcomes
+@asynccontextmanager
+async def staged(
+    connection: Connection, events: Sequence[StoredEvent], timeout: float
+) -> AsyncIterator[str]:
+    """Write the events to ``write_side.staged_event`` for as long as the append takes; their batch.
+
+    The append copies them from there while it holds the head, which all other writers wait for: it
+    neither receives nor compresses them then. If the process dies, retention deletes them.
+    """
+    batch = uuid.uuid4()
+    records = (
+        (batch, n, event.originator_id, event.originator_version, event.topic, event.state.decode())
+        for n, event in enumerate(events, 1)
+    )
+    await connection.copy_records_to_table(
+        "staged_event",
+        schema_name="write_side",
+        columns=_STAGED_COLUMNS,
+        records=records,
+        timeout=timeout,
+    )
+    try:
+        yield str(batch)
+    except asyncpg.PostgresError:
+        await _clear(connection, batch)
+        raise
+    await _clear(connection, batch)
 
 
-def _replayed(detail: str) -> Appended:
-    position, events, digest = detail.split(":")
-    return Appended(int(position), int(events), replayed=True, digest=bytes.fromhex(digest))
+async def _clear(connection: Connection, batch: uuid.UUID) -> None:
+    """A failure does not matter: the append's outcome is known, and retention deletes the rest."""
+    with suppress(asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError):
+        await connection.execute(_CLEAR, batch, timeout=CLEARING)
 
 
 def _refusal(error: asyncpg.PostgresError) -> Conflict:

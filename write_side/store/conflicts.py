@@ -1,4 +1,4 @@
-"""What the store answers when an append cannot be made, and which faults of PostgreSQL pass.
+"""Why an append was not made, and which faults of PostgreSQL pass.
 
 StoreError
 ├── Conflict ── StaleAppend, ContentTypeConflict, ContentTypeNotEmpty, KeyConflict, LimitConflict
@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import asyncpg
 
+from write_side.postgres.connection import is_transient
+
 
 class StoreError(Exception):
     """The append was not answered with a position."""
@@ -20,11 +22,11 @@ class Conflict(StoreError):
 
 
 class StaleAppend(Conflict):
-    """A stream, a content type or a claim is no longer what the command was decided on."""
+    """A stream, a content type or a claim has changed since the command was decided."""
 
 
 class ClaimConflict(Conflict):
-    """``claim``: which of the command's claims, from 0, is the first that could not be had."""
+    """``claim``: the first of the command's claims, counted from 0, that was taken."""
 
     def __init__(self, claim: int = 0) -> None:
         self.claim = claim
@@ -32,7 +34,7 @@ class ClaimConflict(Conflict):
 
 
 class IdConflict(ClaimConflict):
-    """The entry id is claimed, or was the id of an entry that is deleted."""
+    """The entry id is, or was, the id of an entry."""
 
 
 class SlugConflict(ClaimConflict):
@@ -59,8 +61,8 @@ class LimitConflict(Conflict):
 
 
 class StoreUnavailable(StoreError):
-    """PostgreSQL did not answer in time. Whether the append happened is known only by sending it
-    again under the same command key."""
+    """PostgreSQL did not answer in time. Only sending the append again, under the same command key,
+    tells whether it happened."""
 
 
 _CONFLICTS: dict[str, type[Conflict]] = {
@@ -75,31 +77,14 @@ _CLAIM_CONFLICTS: dict[str, type[ClaimConflict]] = {
 }
 REFUSED = "CL001"
 
-PASSING = (
-    OSError,
-    TimeoutError,
-    asyncpg.PostgresConnectionError,
-    asyncpg.InterfaceError,
-    asyncpg.InternalClientError,
-    asyncpg.OperatorInterventionError,
-    asyncpg.InsufficientResourcesError,
-    asyncpg.TransactionRollbackError,
-    asyncpg.ReadOnlySQLTransactionError,
-    asyncpg.LockNotAvailableError,
-)
-"""Faults after which the same statement may well succeed over a new connection: lost connections,
-restarts, deadlocks, a primary that has become a standby, an operator's lock_timeout."""
-
 
 def passes(error: BaseException) -> bool:
     """Whether the fault is of the moment, not of what was sent."""
-    return isinstance(error, PASSING) and not isinstance(
-        error, asyncpg.DataError | asyncpg.exceptions.DiskFullError
-    )
+    return is_transient(error) and not isinstance(error, asyncpg.exceptions.DiskFullError)
 
 
 def conflict(outcome: str, detail: str) -> Conflict:
-    """The conflict that ``write_side.append`` named."""
+    """The exception for an outcome of ``write_side.append``."""
     if outcome == "plan_limit":
         quota, _, bound = detail.partition(":")
         return LimitConflict(quota, int(bound))

@@ -1,4 +1,4 @@
-"""How far a reader of the log is behind, measured against the store and never its own mark."""
+"""How far a reader is behind the log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LEFT JOIN write_side.event e ON e.notification_id = $1 + 1"""
 
 
 class Lag(Struct, frozen=True):
-    """``events`` not read yet, and the age in ``seconds`` of the oldest of them."""
+    """The number of ``events`` not read yet, and the age in ``seconds`` of the oldest of them."""
 
     head: int
     events: int
@@ -33,8 +33,8 @@ async def lag(recorder: Recorder, position: int) -> Lag:
 
 
 def age(state: str | None) -> float:
-    """Seconds since the event of this state; 0 where there is no event, or where it is damaged:
-    that halts a reader, who says so."""
+    """Seconds since the event with this state; 0 where there is no event, or a damaged one, which
+    halts the reader."""
     try:
         oldest = None if state is None else msgspec.json.decode(state, type=_Dated).at
     except msgspec.DecodeError:

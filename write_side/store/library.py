@@ -1,7 +1,7 @@
-"""The event store as a recorder of the eventsourcing library: a thin synchronous face.
+"""A synchronous recorder of the eventsourcing library, on our event store.
 
-The library calls from any number of threads; the asynchronous recorder runs on an event loop in a
-thread of its own. Rows, positions and conflicts are the library's own terms.
+The library calls it from any thread; the asynchronous recorder runs on an event loop in a thread of
+its own.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from write_side.store.recorder import Recorder, open_recorder
 
 T = TypeVar("T")
 EVENTS = "contentlog_event"
-"""The channel on which every append is announced, with the position of its last event."""
+"""The channel on which every append announces the position of its last event."""
 POLL_SECONDS = 1.0
 
 
 class SynchronousRecorder(ApplicationRecorder):
-    """The library's application recorder over our event store. Close it to let go of it."""
+    """The library's application recorder on our event store. Close it after use."""
 
     def __init__(self, url: str) -> None:
         self._loop = asyncio.new_event_loop()
@@ -49,7 +49,7 @@ class SynchronousRecorder(ApplicationRecorder):
             raise
 
     def close(self) -> None:
-        """Let go of the database. Subscriptions must have been stopped."""
+        """Close the connections. Stop the subscriptions before."""
         try:
             self._wait(self._opened.__aexit__(None, None, None))
         finally:
@@ -63,7 +63,7 @@ class SynchronousRecorder(ApplicationRecorder):
     def insert_events(
         self, stored_events: Sequence[StoredEvent], **_kwargs: Any
     ) -> Sequence[int] | None:
-        """Append as a whole; IntegrityError where a version of a stream is there already."""
+        """Append all or none. Raises IntegrityError where a stream has one of the versions."""
         if not stored_events:
             return []
         try:
@@ -115,7 +115,7 @@ class SynchronousRecorder(ApplicationRecorder):
             raise OperationalError(str(error)) from error
 
     async def listen(self, arrived: threading.Event) -> None:
-        """Set the event at every append, and each second besides, until cancelled."""
+        """Set the event at every append, and once a second, until cancelled."""
 
         def wake(*_: object) -> None:
             arrived.set()
@@ -145,7 +145,7 @@ class _Subscription(ListenNotifySubscription[SynchronousRecorder]):
         self._listening.add_done_callback(self._fail)
 
     def _fail(self, listening: Future[None]) -> None:
-        """End the iteration where listening has failed: nobody would wake it."""
+        """End the iteration if listening has failed: nothing would wake it."""
         if not listening.cancelled():
             self._thread_error = listening.exception()
             super().stop()

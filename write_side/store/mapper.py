@@ -1,7 +1,7 @@
-"""Events to stored events and back: JSON under named, versioned topics in a closed registry.
+"""Encodes events as JSON under versioned topics, and decodes them again.
 
-Never ``module:qualname``: code may move, the log may not. Never a transcoder with markers of its
-own: a client's JSON that looks like a marker must come back as it was.
+Topics are names in a closed registry, not ``module:qualname``: code may move, the log stays. There
+is no transcoder with markers: a client's JSON that looks like a marker must come back unchanged.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ Upcast = Callable[[dict[str, Raw]], dict[str, Raw]]
 
 
 def _without_rows(raw: dict[str, Raw]) -> dict[str, Raw]:
-    """Version 2 tells of more than version 1 did; what that did not tell stays untold."""
+    """Version 2 has optional fields that version 1 lacked."""
     return raw
 
 
 UPCASTS: dict[str, tuple[str, Upcast]] = {
     "import.recorded.v1": ("import.recorded.v2", _without_rows),
 }
-"""Old topic → (the next version's topic, the step to it), on raw dictionaries, a step a version."""
+"""Topic → the topic of the next version, and the function that converts the raw state to it."""
 
 
 class UnknownTopic(Exception):
-    """An event of a topic that this code does not know. A reader halts at it: it never skips."""
+    """An event of a topic that this code does not know. A reader halts at it, and never skips."""
 
     def __init__(self, topic: str) -> None:
         super().__init__(
@@ -47,7 +47,7 @@ class UndecodableEvent(Exception):
 
 
 _UNREADABLE = (msgspec.DecodeError, LookupError, ValueError)
-"""What decoders and upcasters raise of a state that they do not understand."""
+"""What decoders and upcasters raise for a state that does not fit."""
 
 
 class StreamEvent(Struct, frozen=True):
@@ -73,7 +73,7 @@ class EventMapper(Mapper[str]):
         self._raw = msgspec.json.Decoder(dict[str, Raw])
 
     def to_stored_event(self, domain_event: Any) -> StoredEvent:
-        """A StreamEvent as the row that the log keeps."""
+        """A StreamEvent as a row of the log."""
         return StoredEvent(
             originator_id=domain_event.originator_id,
             originator_version=domain_event.originator_version,

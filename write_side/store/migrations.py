@@ -1,81 +1,132 @@
-"""The numbered, immutable migrations of the event store."""
+"""Installs the event store's schema, and brings an older one up to date.
+
+The schema is the files of ``tables``, ``types`` and ``functions``, one for each database object. An
+empty database gets these files, and is then at the newest version. To change the schema, edit the
+object's file and add a numbered file to ``migrations`` (``0002_name.sql`` is the first) that does
+the same to a database of the version before. Functions need no statement there: they are replaced
+after every migration, from their files.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from importlib import resources
+from importlib.resources.abc import Traversable
 
-import asyncpg
 from msgspec import Struct
 
+from write_side.postgres.connection import Connection
+
+FIRST_VERSION = 1
 _LOCK = 0x636C_6F67_0001
-_TABLE = """
-CREATE SCHEMA IF NOT EXISTS write_side;
-CREATE TABLE IF NOT EXISTS write_side.migration (
-    number     int         NOT NULL PRIMARY KEY,
-    name       text        NOT NULL,
-    digest     text        NOT NULL,
-    applied_at timestamptz NOT NULL DEFAULT now()
-)"""
+_FOLDER = resources.files("write_side.store")
 _WAIT = "SELECT pg_advisory_xact_lock($1)"
-_APPLIED = "SELECT number, digest FROM write_side.migration"
-_RECORD = "INSERT INTO write_side.migration (number, name, digest) VALUES ($1, $2, $3)"
+_IS_UNRELEASED = "SELECT to_regclass('write_side.migration') IS NOT NULL"
+_IS_INSTALLED = "SELECT to_regclass('write_side.schema_version') IS NOT NULL"
+_VERSION = "SELECT version, digest FROM write_side.schema_version ORDER BY version DESC LIMIT 1"
+_RECORD = "INSERT INTO write_side.schema_version (version, digest) VALUES ($1, $2)"
 
 
 class MigrationError(Exception):
-    """The event store's schema is not one this code can bring up to date."""
+    """The event store's schema cannot be brought up to date; the text says what to do."""
 
 
 class Migration(Struct, frozen=True):
+    """What makes version ``number`` of the schema out of the one before."""
+
     number: int
     name: str
     statements: str
 
-    @property
-    def digest(self) -> str:
-        return hashlib.sha256(self.statements.encode()).hexdigest()
-
 
 def migrations() -> list[Migration]:
-    """All there are, in order: ``NNNN_name.sql`` beside this module."""
-    folder = resources.files("write_side.store") / "migrations"
-    files = sorted((file for file in folder.iterdir() if file.name.endswith(".sql")), key=str)
+    """All migrations, in order."""
     return [
-        Migration(int(file.name[:4]), file.name[5:-4], file.read_text("utf-8")) for file in files
+        Migration(int(file.name[:4]), file.name[5:-4], file.read_text("utf-8"))
+        for file in _files("migrations")
     ]
 
 
-async def migrate(connection: asyncpg.Connection[asyncpg.Record]) -> list[Migration]:
-    """Apply what is missing, in one transaction, and return it.
+async def migrate(connection: Connection) -> list[str]:
+    """Install the schema or apply the migrations that are missing, in one transaction.
 
-    Raises MigrationError where the database was migrated by newer code, or where a migration that
-    it has applied reads differently here.
+    Returns what was done, a line for each step. Raises MigrationError where the database is of an
+    unreleased version or of a newer one, or where its version was made of other files.
     """
-    # Whoever waited for the lock must then see what the other one did.
+    # A process that waited for the lock must then see what another one did.
     async with connection.transaction(isolation="read_committed"):
         await connection.execute(_WAIT, _LOCK)
-        await connection.execute(_TABLE)
-        rows = await connection.fetch(_APPLIED)
-        applied = {row["number"]: row["digest"] for row in rows}
-        known = migrations()
-        _check(applied, known)
-        missing = [migration for migration in known if migration.number not in applied]
-        for migration in missing:
-            await connection.execute(migration.statements)
-            await connection.execute(_RECORD, migration.number, migration.name, migration.digest)
-        return missing
+        await check_released(connection)
+        if not await connection.fetchval(_IS_INSTALLED):
+            return await _install(connection)
+        return await _upgrade(connection)
 
 
-def _check(applied: dict[int, str], known: list[Migration]) -> None:
-    newest = known[-1].number
-    if applied and max(applied) > newest:
+async def check_released(connection: Connection) -> None:
+    """Raise MigrationError where the event store is of a version before the first release."""
+    if await connection.fetchval(_IS_UNRELEASED):
         raise MigrationError(
-            f"The event store is at migration {max(applied)}, made by a newer contentlog; "
-            f"this one knows {newest}. Start the newer version."
+            "the event store was made by an unreleased version of contentlog, which cannot be "
+            "upgraded: use an empty database, or another data folder (CONTENTLOG_DATA)"
         )
-    for migration in known:
-        if applied.get(migration.number, migration.digest) != migration.digest:
-            raise MigrationError(
-                f"Migration {migration.number} ({migration.name}) was applied in another form: "
-                "migrations are immutable; this installation is damaged or was edited"
-            )
+
+
+def newest_version() -> int:
+    return max((migration.number for migration in migrations()), default=FIRST_VERSION)
+
+
+async def _install(connection: Connection) -> list[str]:
+    await connection.execute("CREATE SCHEMA IF NOT EXISTS write_side")
+    for statements in _objects():
+        await connection.execute(statements)
+    await connection.execute(_RECORD, newest_version(), _digest())
+    return [f"version {newest_version()} installed"]
+
+
+async def _upgrade(connection: Connection) -> list[str]:
+    row = await connection.fetchrow(_VERSION)
+    assert row is not None
+    _check(row["version"], row["digest"])
+    missing = [migration for migration in migrations() if migration.number > row["version"]]
+    for migration in missing:
+        await connection.execute(migration.statements)
+    if missing:
+        for file in _files("functions"):
+            await connection.execute(file.read_text("utf-8"))
+        await connection.execute(_RECORD, newest_version(), _digest())
+    return [f"migration {one.number} ({one.name}) applied" for one in missing]
+
+
+def _check(version: int, digest: str) -> None:
+    newest = newest_version()
+    if version > newest:
+        raise MigrationError(
+            f"the event store has schema version {version}, made by a newer contentlog; this one "
+            f"knows {newest}: start the newer version"
+        )
+    if version == newest and digest != _digest():
+        raise MigrationError(
+            f"version {version} of the event store's schema was installed from other files: they "
+            "change only together with a new migration; install contentlog again"
+        )
+
+
+def _objects() -> list[str]:
+    """The statements of all object files, in the order of their dependencies."""
+    return [
+        file.read_text("utf-8")
+        for folder in ("tables", "types", "functions")
+        for file in _files(folder)
+    ]
+
+
+def _digest() -> str:
+    return hashlib.sha256("".join(_objects()).encode()).hexdigest()
+
+
+def _files(folder: str) -> list[Traversable]:
+    """The SQL files of a folder beside this module, by name."""
+    path = _FOLDER / folder
+    if not path.is_dir():
+        return []
+    return sorted((file for file in path.iterdir() if file.name.endswith(".sql")), key=str)

@@ -1,7 +1,7 @@
-"""The event store over asyncpg: appends through one function, reads by stream and by position.
+"""The recorder: appends events and reads them by stream and by position.
 
-The rows have the columns of the eventsourcing library; ``library.py`` gives the same store the
-library's own recorder interface.
+The rows have the columns of the eventsourcing library; ``library.py`` wraps this recorder in the
+library's own interface.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ FROM write_side.command JOIN write_side.event USING (originator_id, originator_v
 WHERE key = $1 AND (at > now() - interval '24 hours' OR key LIKE 'import/%')"""
 _LARGEST = 2**63 - 1
 PATIENCE = 10.0
-"""Seconds for a read. Far more than any takes: it is for a server that no longer says anything."""
-LOOKING_BACK = 2
-"""Connections of the pool that may read long streams at once: no update is to wait for them."""
+"""Seconds for a read. Far more than any takes: it is for a server that stops responding."""
+LONG_READS = 2
+"""Connections of the pool that may read long streams at once, so that updates need not wait."""
 CONNECTING = 5.0
-"""Seconds for a connection of the pool: its turn, and making it where there is none."""
+"""Seconds to wait for a connection of the pool: for a free one, and for making it."""
 
 
 @asynccontextmanager
@@ -67,9 +67,9 @@ class Recorder:
     def __init__(self, pool: Pool, connect: Connect, *, patience: float = 10.0) -> None:
         self._pool = pool
         self._appender = Appender(connect, patience=patience)
-        # Who appends little never waits here for who appends much.
+        # A small append never waits here for a large one.
         self._apart = Appender(connect, patience=patience)
-        self.looking_back = asyncio.Semaphore(LOOKING_BACK)
+        self.long_reads = asyncio.Semaphore(LONG_READS)
 
     @property
     def pool(self) -> Pool:
@@ -82,7 +82,7 @@ class Recorder:
     async def appended(self, command_key: str) -> Appended | None:
         """Where the events of a command stand, if it is in the log by now.
 
-        None does not say that it will not be: only sending it again does.
+        None does not mean that it will not be: only sending it again tells.
         """
         for row in await self.fetch(_COMMAND, command_key):
             return Appended(
@@ -91,7 +91,7 @@ class Recorder:
         return None
 
     async def close(self) -> None:
-        """Finish what is under way; what is appended from now on raises StoreUnavailable."""
+        """Finish the appends under way; later ones raise StoreUnavailable."""
         self._appender.refuse()
         self._apart.refuse()
         await asyncio.gather(self._appender.close(), self._apart.close())
@@ -145,16 +145,16 @@ class Recorder:
         return int(rows[0]["position"])
 
     async def fetch(self, statement: str, *parameters: Any) -> list[asyncpg.Record]:
-        """Read with the pool, once more over a fresh connection where one was found dead.
+        """Read with the pool, and once more over a new connection if the first was dead.
 
-        Raises StoreUnavailable where that fails too.
+        Raises StoreUnavailable if that fails too.
         """
         try:
             return await self._fetch(statement, *parameters)
         except Exception as error:
             if not passes(error):
                 raise
-        # What ended one connection, such as a restart, has mostly ended the idle ones as well.
+        # What ended one connection, such as a restart, usually ended the idle ones as well.
         await self._pool.expire_connections()
         try:
             return await self._fetch(statement, *parameters)
@@ -168,8 +168,8 @@ class Recorder:
             try:
                 return await connection.fetch(statement, *parameters)
             except (asyncio.CancelledError, TimeoutError):
-                # The pool would ask a server that may be gone to cancel the statement, and wait
-                # for its answer as long again.
+                # The pool would ask a server that may be gone to cancel the statement, and wait as
+                # long again.
                 connection.terminate()
                 raise
 

@@ -1,4 +1,4 @@
-"""Several streams read at once, from their beginnings, in pages of a bounded size."""
+"""Reads slices of several streams at once, in pages of a bounded size."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROWS = 2_500
 BYTES = 16 * 1024 * 1024
 LAST = 2**63 - 1
 
-# The first of a page is read whatever its size: before it, there is nothing.
+# The first event of a page has no bytes before it, so it is read whatever its size.
 _PAGE = """
 SELECT o, originator_version, topic, state, bytes FROM (
     SELECT *, sum(octet_length(state)) OVER (ORDER BY o, originator_version) AS bytes FROM (
@@ -32,7 +32,7 @@ SELECT o, originator_version, topic, state, bytes FROM (
 ) AS sized WHERE bytes - octet_length(state) < $5 ORDER BY o, originator_version"""
 
 
-class Wanted(Struct, frozen=True):
+class StreamSlice(Struct, frozen=True):
     """A stream's events after one version and before another."""
 
     stream: str
@@ -42,14 +42,16 @@ class Wanted(Struct, frozen=True):
 
 async def pages(
     recorder: Recorder,
-    wanted: Sequence[Wanted],
+    slices: Sequence[StreamSlice],
     turn: AbstractAsyncContextManager[object] = nullcontext(),  # noqa: B008
 ) -> AsyncIterator[list[tuple[int, asyncpg.Record]]]:
-    """Events (originator_version, topic, state), each with the index of what it was wanted for:
-    one after another as they are wanted, each by version. One statement for each page; one page
-    for all where they are few and small. Each waits for its ``turn``. Raises StoreUnavailable."""
+    """Events (originator_version, topic, state), each with the index of its slice: slice by slice
+    in the given order, each by version. One statement reads a page. ``turn``: entered for each.
+
+    Raises StoreUnavailable.
+    """
     first = 0
-    left = list(wanted)
+    left = list(slices)
     while left:
         async with turn:
             rows = await recorder.fetch(_PAGE, *_columns(left), ROWS, BYTES)
@@ -59,11 +61,11 @@ async def pages(
         done = rows[-1]["o"] - 1
         first += done
         left = left[done:]
-        left[0] = Wanted(left[0].stream, rows[-1]["originator_version"], left[0].before)
+        left[0] = StreamSlice(left[0].stream, rows[-1]["originator_version"], left[0].before)
 
 
-def _columns(wanted: Iterable[Wanted]) -> list[list[object]]:
+def _columns(slices: Iterable[StreamSlice]) -> list[list[object]]:
     return [
         list(column)
-        for column in zip(*((w.stream, w.after, w.before) for w in wanted), strict=True)
+        for column in zip(*((s.stream, s.after, s.before) for s in slices), strict=True)
     ]

@@ -1,4 +1,5 @@
-// What the pages add where scripts run. Everything is delegated: htmx swaps what is inside.
+// Enhancements for browsers with JavaScript. Listeners are on the document, because htmx replaces
+// elements.
 (() => {
   const NAMES = { "": "System", light: "Light", dark: "Dark" };
   const root = document.documentElement;
@@ -19,7 +20,7 @@
     try {
       localStorage.setItem("contentlog-theme", next);
     } catch {
-      // It holds for this page then.
+      // Without storage, the theme applies to this page only.
     }
     nameTheme();
   }
@@ -36,21 +37,21 @@
 
   function showFile(zone) {
     const [file] = zone.querySelector("input[type=file]").files;
-    const told = zone.querySelector("[data-file-name]");
-    if (!file || !told) return;
+    const output = zone.querySelector("[data-file-name]");
+    if (!file || !output) return;
     const size = file.size < 1e6 ? `${Math.ceil(file.size / 1e3)} kB` : `${(file.size / 1e6).toFixed(1)} MB`;
-    // The server refuses it too, but only after some of it has travelled.
+    // The server checks the size too, but only during the upload.
     const limit = Number(zone.closest("[data-most-bytes]")?.dataset.mostBytes ?? Infinity);
     const input = zone.querySelector("input[type=file]");
-    let problem = file.size > limit ? `is larger than the ${Math.floor(limit / 2 ** 20)} MB that are imported` : "";
+    let problem = file.size > limit ? `is larger than the limit of ${Math.floor(limit / 2 ** 20)} MB` : "";
     if (!input.accept.split(",").some((end) => file.name.toLowerCase().endsWith(end))) {
       problem = `does not end in ${input.accept.replace(",", " or ")}`;
     }
     input.setCustomValidity(problem && `${file.name} ${problem}`);
-    told.textContent = `${file.name} (${size})${problem && `: it ${problem}`}`;
-    told.classList.toggle("error", problem !== "");
+    output.textContent = `${file.name} (${size})${problem && `: it ${problem}`}`;
+    output.classList.toggle("error", problem !== "");
     zone.classList.toggle("has-file", problem === "");
-    announce(told.textContent);
+    announce(output.textContent);
   }
 
   document.addEventListener("click", (event) => {
@@ -69,7 +70,7 @@
   for (const name of ["dragenter", "dragover", "dragleave", "drop"]) {
     document.addEventListener(name, (event) => {
       const zone = event.target.closest?.("[data-drop-zone]");
-      // Beside the zone the browser would open the file, and leave the page.
+      // A file dropped outside the zone would make the browser leave the page.
       const isMissed = event.dataTransfer?.types.includes("Files") && document.querySelector("[data-drop-zone]");
       if (zone || isMissed) event.preventDefault();
       if (!zone) return;
@@ -82,7 +83,7 @@
     });
   }
 
-  // Addresses without what was left open: they are read, sent and kept.
+  // Leave empty parameters out of addresses, because people read and share them.
   document.addEventListener("htmx:configRequest", (event) => {
     if (event.detail.verb !== "get") return;
     for (const [name, value] of [...event.detail.formData.entries()]) {
@@ -90,7 +91,7 @@
     }
   });
 
-  // What refreshes itself goes on doing so where an answer does not come: it is old until one does.
+  // If a refresh fails, the page keeps refreshing and marks its content as stale until one succeeds.
   for (const name of ["htmx:beforeSwap", "htmx:sendError", "htmx:timeout"]) {
     document.addEventListener(name, (event) => {
       const stale = event.detail.requestConfig?.elt.querySelector("[data-stale]");
@@ -102,7 +103,7 @@
     });
   }
 
-  // A form or a link that nobody answers: said until it is sent again.
+  // If a form or link gets no response, show a message until it is sent again.
   for (const name of ["htmx:beforeSend", "htmx:sendError", "htmx:timeout"]) {
     document.addEventListener(name, (event) => {
       const unreached = document.getElementById("unreached");
@@ -112,7 +113,7 @@
     });
   }
 
-  // A step back is to what was looked for before, not to one letter less of it.
+  // Typing in a search replaces the history entry, so that Back returns to the previous search.
   document.addEventListener("htmx:beforeHistoryUpdate", (event) => {
     const { history, requestConfig } = event.detail;
     const isHere = history.path === location.pathname + location.search;
@@ -128,15 +129,15 @@
     bar.value = loaded;
   });
 
-  // What is said of a choice while it is made.
+  // The error of a column's target, updated when another target is chosen.
   document.addEventListener("htmx:oobAfterSwap", (event) => {
-    const told = document.getElementById(event.detail.target.id);
-    const choice = told?.closest("td")?.querySelector(".input");
-    choice?.setAttribute("aria-invalid", String(told.textContent !== ""));
+    const message = document.getElementById(event.detail.target.id);
+    const choice = message?.closest("td")?.querySelector(".input");
+    choice?.setAttribute("aria-invalid", String(message.textContent !== ""));
   });
 
-  // Who listens is told what is there now; who used a link that was swapped away goes on from the
-  // heading of what replaced it.
+  // Announce the new content to screen readers. If the focused element was replaced, focus the heading
+  // of the new content.
   document.addEventListener("htmx:afterSettle", (event) => {
     nameTheme();
     const swapped = document.getElementById(event.detail.target?.id ?? "");
@@ -147,7 +148,7 @@
     }
   });
 
-  // What needs no scripts until there are some is a link to the same; nothing else waits for this.
+  // Only the theme's name has to wait for the document.
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", nameTheme);
   else nameTheme();
 })();

@@ -1,4 +1,4 @@
-// Before the page is painted: the theme that was chosen, and that scripts run.
+// Runs before the page is painted: applies the chosen theme and marks that scripts run.
 (() => {
   const root = document.documentElement;
   root.classList.add("js");
@@ -6,6 +6,6 @@
     const theme = localStorage.getItem("contentlog-theme");
     if (theme === "light" || theme === "dark") root.dataset.theme = theme;
   } catch {
-    // Without storage the system's theme is shown.
+    // Without storage, the system's theme applies.
   }
 })();

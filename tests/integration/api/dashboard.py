@@ -1,4 +1,4 @@
-"""The dashboard as a browser without scripts uses it: cookies, forms, and where they lead."""
+"""A dashboard client that behaves like a browser without scripts: cookies, forms, redirects."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TOKEN = re.compile(r'name="csrf" value="([^"]+)"')
 
 
 class Browser:
-    """Follows no redirects: tests look at them."""
+    """Does not follow redirects, because tests check them."""
 
     def __init__(self, session: aiohttp.ClientSession) -> None:
         self.session = session
@@ -25,7 +25,7 @@ class Browser:
         return await self.ask("GET", path, **options)
 
     async def post(self, path: str, fields: Mapping[str, str], **options: Any) -> Answer:
-        """A form of one of our own pages: with the token that it would have."""
+        """A form of a dashboard page, with its CSRF token."""
         sent = {"csrf": await self.token(), **fields}
         return await self.ask("POST", path, data=sent, **options)
 
@@ -47,13 +47,13 @@ class Browser:
 
     @property
     def cookie(self) -> str:
-        """The session's token, as the browser holds it."""
+        """The session token."""
         return next((one.value for one in self.session.cookie_jar), "")
 
 
 @asynccontextmanager
 async def browser(server: Server) -> AsyncIterator[Browser]:
-    """With cookies of its own."""
+    """With its own cookies."""
     jar = aiohttp.CookieJar(unsafe=True)
     async with aiohttp.ClientSession(server.session._base_url, cookie_jar=jar) as session:
         yield Browser(session)

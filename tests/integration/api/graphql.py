@@ -1,4 +1,4 @@
-"""Asks the GraphQL door as a client would: one POST, its answer, its errors."""
+"""A GraphQL client: one POST, its answer, its errors."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def asked(
     headers: dict[str, str] | None = None,
     **variables: Any,
 ) -> Answer:
-    """Whatever it answers."""
+    """The answer, with or without errors."""
     body = {"query": document, "variables": variables}
     return await client.post(body, path, headers=headers)
 

@@ -14,7 +14,7 @@ from aiohttp import web
 from msgspec import Struct
 
 from api.context import Service
-from api.http.connections import Runner
+from api.http.connections import open_runner
 from api.server import application, open_service
 from api.settings import ApiSettings
 from tests.integration.projecting import caught_up, projecting
@@ -136,12 +136,8 @@ async def serving(
 @asynccontextmanager
 async def listening(app: web.Application, patience: float = 30) -> AsyncIterator[str]:
     """The application's base URL."""
-    runner = Runner(app, patience=patience, grace=1)
-    await runner.setup()
-    try:
+    async with open_runner(app, patience=patience, grace=1) as runner:
         site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
         host, port = runner.addresses[0][:2]
         yield f"http://{host}:{port}"
-    finally:
-        await runner.cleanup()

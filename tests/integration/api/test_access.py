@@ -13,7 +13,7 @@ import pytest
 
 from api.auth import access
 from api.auth.access import Access
-from api.auth.key_loader import KeyClaims
+from api.auth.key_loader import KeyLoader
 from api.auth.keys import Keys
 from tests.integration.projecting import until
 from tests.integration.projector.given import Given
@@ -53,21 +53,21 @@ async def revoked(given: Given) -> None:
 def unprompted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody looks but the requests, and those only where they must."""
     monkeypatch.setattr(access, "POLL", FOR_EVER)
-    monkeypatch.setattr(access, "TRUSTED", FOR_EVER)
+    monkeypatch.setattr(access, "VALID", FOR_EVER)
 
 
 @contextmanager
 def counted_looks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     """When each look began."""
     looks: list[float] = []
-    refresh = KeyClaims.refresh
+    refresh = KeyLoader.refresh
 
-    async def counted(claims: KeyClaims) -> None:
+    async def counted(claims: KeyLoader) -> None:
         looks.append(asyncio.get_running_loop().time())
         await refresh(claims)
 
     with monkeypatch.context() as patch:
-        patch.setattr(KeyClaims, "refresh", counted)
+        patch.setattr(KeyLoader, "refresh", counted)
         yield looks
 
 
@@ -75,7 +75,7 @@ async def settled(known: Access) -> None:
     """It listens, and has looked since."""
 
     async def has_looked() -> bool:
-        return known._listening is not None and known._looked >= known._told
+        return known._listening is not None and known._looked >= known._notified
 
     await until(has_looked)
 
@@ -84,7 +84,7 @@ async def test_a_revoked_key_is_refused_though_nobody_says_so(
     given: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(access, "POLL", FOR_EVER)
-    monkeypatch.setattr(access, "TRUSTED", 0.05)
+    monkeypatch.setattr(access, "VALID", 0.05)
     async with Access(NOWHERE, given.repository) as known:
         assert await known.caller(SECRET)
         await revoked(given)
@@ -110,12 +110,12 @@ async def test_a_revoked_key_is_refused_once_the_store_says_so(
 async def test_a_revoked_key_is_refused_without_a_request_that_asks(
     given: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(access, "TRUSTED", FOR_EVER)
+    monkeypatch.setattr(access, "VALID", FOR_EVER)
     async with Access(NOWHERE, given.repository) as known:
         await revoked(given)
 
         async def gone() -> bool:
-            return len(known._claims.keys) == 0
+            return len(known._loader.keys) == 0
 
         await until(gone)
 
@@ -162,7 +162,7 @@ async def test_every_refusal_does_the_same_work(
 
             return note
 
-        monkeypatch.setattr(known._claims, "_fetch", noted("asked", fetch))
+        monkeypatch.setattr(known._loader, "_fetch", noted("asked", fetch))
         monkeypatch.setattr(hashlib, "sha256", noted("hashed", sha256))
         monkeypatch.setattr(Keys, "caller", noted("compared", compare))
         done = []
@@ -211,7 +211,7 @@ class TestStoreAway:
     async def test_known_keys_are_served_and_nobody_waits(
         self, given: Given, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(access, "TRUSTED", 0.0)
+        monkeypatch.setattr(access, "VALID", 0.0)
         monkeypatch.setattr(access, "POLL", FOR_EVER)
         async with Access(NOWHERE, given.repository) as known:
             away(given, monkeypatch)
@@ -261,7 +261,7 @@ class TestStoreAway:
         self, given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(access, "POLL", FOR_EVER)
-        monkeypatch.setattr(access, "TRUSTED", 0.0)
+        monkeypatch.setattr(access, "VALID", 0.0)
         async with proxy_to(database_url) as proxy, Access(proxy.url, given.repository) as known:
             await settled(known)
             monkeypatch.setattr(access, "PATIENCE", 1.0)

@@ -143,9 +143,9 @@ async def test_faults_and_databases_that_are_away(
         async def fails(*_: object, fault: type[Exception] = fault, **__: object) -> None:
             raise fault
 
-        monkeypatch.setattr("api.rest.content.entries.one", fails)
-        monkeypatch.setattr("api.rest.content.entries.list_of_type", fails)
-        monkeypatch.setattr("api.rest.content.entries.list_across_types", fails)
+        monkeypatch.setattr("api.rest.content.entries.entry_of_slug", fails)
+        monkeypatch.setattr("api.rest.content.paging.list_of_type", fails)
+        monkeypatch.setattr("api.rest.content.paging.list_across_types", fails)
         for path in PATHS[:5]:
             await ask(server.client(), "GET", path, status)
 

@@ -42,7 +42,7 @@ async def test_every_status_of_an_open_path_says_so(
     async def fails(*_: object, **__: object) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr("api.rest.content.entries.list_of_type", fails)
+    monkeypatch.setattr("api.rest.content.paging.list_of_type", fails)
     answers[500] = await client.get("/v1/content/posts")
     for status, answer in answers.items():
         assert answer.status == status

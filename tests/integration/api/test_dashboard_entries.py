@@ -1,4 +1,4 @@
-"""What the dashboard shows of entries: to whom, in what order, and never as markup."""
+"""The dashboard's entry pages: filters, order, isolation, and escaping."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _TOTAL = re.compile(r'id="results-heading"[^>]*>([^<]*)<')
 
 
 async def found(visitor: Browser, query: str = "") -> tuple[str, list[str]]:
-    """What the heading says, and the titles below it."""
+    """The heading and the titles below it."""
     page = await visitor.get(f"/dashboard/entries?{query}")
     assert page.status == 200
     [total] = _TOTAL.findall(page.text)
     return total, [unescape(title) for _, title in _TITLE.findall(page.text)]
 
 
-async def test_filters_leave_what_they_say(server: Server, acme: Given) -> None:
+async def test_filters_select_entries(server: Server, acme: Given) -> None:
     await acme.content_type(stages=STAGES)
     await acme.content_type(slug="pages")
     await acme.entry("one", status="published")
@@ -98,7 +98,7 @@ async def test_pages_partition_the_table(server: Server, acme: Given) -> None:
         assert ">Next<" not in beyond
 
 
-async def test_bounds_are_said_where_they_are_met(
+async def test_limits_are_stated_when_they_are_reached(
     server: Server, acme: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await acme.content_type()
@@ -107,7 +107,7 @@ async def test_bounds_are_said_where_they_are_met(
     three = await acme.entry("three")
     await server.caught_up()
     monkeypatch.setattr("read_side.export.LIMIT", 2)
-    for module in ("read_side.browsing", "api.dashboard.entries"):
+    for module in ("read_side.paging", "api.dashboard.entry_list"):
         monkeypatch.setattr(f"{module}.SEARCHED", 2)
     async with signed_in(server) as visitor:
         page = (await visitor.get("/dashboard/entries?type=posts")).text
@@ -127,7 +127,7 @@ async def test_bounds_are_said_where_they_are_met(
         )
 
 
-async def test_what_belongs_to_others_is_as_if_it_were_not_there(
+async def test_entries_of_other_workspaces_and_environments_are_not_found(
     server: Server, acme: Given
 ) -> None:
     await acme.content_type()
@@ -138,7 +138,7 @@ async def test_what_belongs_to_others_is_as_if_it_were_not_there(
     elsewhere = await staged.entry("elsewhere")
     await server.workspace("rival")
     await server.caught_up()
-    nobody = "018f0000-0000-7000-8000-000000000000"
+    missing = "018f0000-0000-7000-8000-000000000000"
     async with signed_in(server) as visitor, signed_in(server, "secret-of-rival") as rival:
         assert (await found(visitor))[1] == ["Mine"]
         assert (await found(visitor, "environment=staging"))[1] == ["Elsewhere"]
@@ -147,7 +147,7 @@ async def test_what_belongs_to_others_is_as_if_it_were_not_there(
         assert (await visitor.get(f"/dashboard/entries/{mine}")).status == 200
         for path in (f"{mine}", f"{mine}?asOf=2026-01-01", f"{mine}?locale=fr-FR"):
             theirs = await rival.get(f"/dashboard/entries/{path}")
-            unknown = await rival.get(f"/dashboard/entries/{path.replace(mine, nobody)}")
+            unknown = await rival.get(f"/dashboard/entries/{path.replace(mine, missing)}")
             assert (theirs.status, unknown.status) == (404, 404)
             assert _bare(theirs.text) == _bare(unknown.text)
         assert (await visitor.get(f"/dashboard/entries/{elsewhere}")).status == 404
@@ -156,7 +156,7 @@ async def test_what_belongs_to_others_is_as_if_it_were_not_there(
 
 
 def _bare(page: str) -> str:
-    """Without what is another one on each page."""
+    """Without the token, which differs on each page."""
     return re.sub(r'name="csrf" value="[^"]+"', "", page)
 
 
@@ -240,7 +240,7 @@ async def test_an_entry_is_shown_in_other_locales_and_at_other_times(
         then = unescape(re.findall(r'href="([^"]+asOf=[^"]+)"', now)[-1])
         past = (await visitor.get(then)).text
         assert value_of(past) == "A first text"
-        assert "Updated" not in actions(past), "the past knows nothing of what came later"
+        assert "Updated" not in actions(past), "a past version has no later changes"
         assert actions(past)[-1] == "Created"
         assert "Not translated into de-DE" in (await visitor.get(f"{where}?locale=de-DE")).text
         assert (await visitor.get(f"{where}?locale=xx")).status == 400
@@ -252,7 +252,7 @@ def actions(page: str) -> list[str]:
 
 
 def value_of(page: str) -> str:
-    """Of the only field."""
+    """The value of the only field."""
     [text] = re.findall(r'<dd><div class="long">([^<]*)', page)
     return str(text)
 
@@ -278,7 +278,7 @@ async def test_positions_are_for_operators(
 
 
 async def _work(server: Server) -> None:
-    """A rebuild under way."""
+    """A rebuild in progress."""
     async with connected(server.url) as connection:
         await connection.execute(
             "INSERT INTO projector.work (name, phase, done, total) "

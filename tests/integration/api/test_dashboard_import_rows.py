@@ -1,4 +1,4 @@
-"""What the import wizard says of rows: of one entry, of what they overwrite and refer to."""
+"""Rows in the import wizard: several of one entry, the values they replace, and references."""
 
 from __future__ import annotations
 
@@ -37,21 +37,19 @@ async def test_rows_of_one_entry_are_shown_and_counted_as_one(wizard: Wizard) ->
     assert shown.count("<del>4</del>") == 1, "the entry has no 4 any more after its first row"
     assert shown.count("the same entry as row 2") == 2
     assert shown.count("the same entry as row 3") == 1
-    assert "1 new entry. 1 entry changes. 2 rows change an entry of an earlier row. 1 row" in shown
+    assert "1 new entry. 1 updated entry. 2 rows change an entry of an earlier row. 1 unch" in shown
     assert "Import 2 rows and update 1 entry<" in shown
     assert (await wizard.run(import_id)).status == 303
-    said = "1 entry that it made is deleted, 1 entry that it changed is as before."
+    said = "Deletes 1 new entry. Restores 1 updated entry."
     assert said in (await wizard.page(import_id)).text
     assert said in (await wizard.page(import_id, "revert")).text
     assert (await wizard.sent(import_id, "revert")).status == 303
     undone = (await wizard.page(import_id)).text
-    assert "1 entry was deleted, 1 entry has its values of before" in undone
-    assert "Times are not taken back" in undone
+    assert "1 entry was deleted, 1 entry was restored" in undone
+    assert "Publication times are not restored" in undone
 
 
-async def test_what_an_entry_points_at_is_shown_by_its_name(
-    server: Server, wizard: Wizard, acme: Given
-) -> None:
+async def test_references_are_shown_by_name(server: Server, wizard: Wizard, acme: Given) -> None:
     about = Field("about", "About", "reference", multiple=True)
     await acme.content_type(about, Field("cover", "Cover", "media"), slug="pages")
     await acme.does(
@@ -81,7 +79,7 @@ async def test_what_an_entry_points_at_is_shown_by_its_name(
         assert f"{kind}: </span>harbour.png<" in history
 
 
-async def test_a_result_says_why_rows_are_not_in_it(wizard: Wizard) -> None:
+async def test_a_result_says_why_rows_were_left_out(wizard: Wizard) -> None:
     rows = csv(HEAD, "Old,old,,5", "Wrong,wrong,,many", "New,new,,1")
     import_id = await wizard.imported(rows, *MAPPED)
     shown = (await wizard.page(import_id)).text
@@ -92,7 +90,7 @@ async def test_a_result_says_why_rows_are_not_in_it(wizard: Wizard) -> None:
     assert "<p>1 entry was deleted.</p>" in (await wizard.page(import_id)).text
 
 
-async def test_where_there_is_nothing_to_import_the_button_says_so(wizard: Wizard) -> None:
+async def test_the_button_says_that_there_is_nothing_to_import(wizard: Wizard) -> None:
     import_id = await wizard.previewed(csv(HEAD, "Wrong,,,many"), *MAPPED)
     shown = (await wizard.page(import_id, "preview")).text
     assert re.search(r"<button[^>]* disabled [^>]*>Nothing to import<", shown)

@@ -1,4 +1,4 @@
-"""The import wizard over HTTP: its steps, what they show, and that an import happens once."""
+"""The steps of the import wizard over HTTP, and that an import happens once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from api.dashboard.wizard import columns, preview
+from api.dashboard.wizard import columns_step, preview_step
 from tests.integration.api.dashboard import signed_in
 from tests.integration.api.serving import Server
 from tests.integration.api.wizard import OWN, Wizard, csv
@@ -46,13 +46,13 @@ async def test_a_file_goes_through_every_step_and_back(
 ) -> None:
     import_id = await wizard.uploaded(ROWS)
     mapping = await wizard.page(import_id, "columns", type="posts")
-    assert mapping.text.count("By its heading") == 4
+    assert mapping.text.count("From its heading") == 4
     assert "Title: mapped" in mapping.text
     mapping = await wizard.page(import_id, "columns", type="posts", language="zz-ZZ")
     assert "written in en-US" in mapping.text, "there is no such language"
 
     checked = await wizard.mapped(import_id, "Title", "", "", "Title", check="yes")
-    assert "Chosen for column D too" in checked.text
+    assert "Also chosen for column D" in checked.text
     assert "<html" not in checked.text, "only what the choice changes"
 
     answer = await wizard.mapped(import_id, *MAPPED, update="yes")
@@ -82,11 +82,11 @@ async def test_a_file_goes_through_every_step_and_back(
     answer = await wizard.sent(import_id, "revert")
     assert (answer.status, answer.headers["Location"]) == (303, f"/dashboard/imports/{import_id}")
     result = await wizard.page(import_id)
-    assert "<p>1 entry has its values of before." in result.text
+    assert "<p>1 entry was restored." in result.text
     assert "1 entry was left as it is" in result.text
     assert "operator test" in result.text
     again = await wizard.page(import_id, "revert")
-    assert again.status == 303, "what is reverted is not to be asked for again"
+    assert again.status == 303, "it cannot be reverted again"
     assert (await server.client().get("/v1/content/posts/old")).data["fields"]["views"] == 4
     past = await wizard.browser.get("/dashboard/imports")
     assert "Reverted" in past.text
@@ -135,14 +135,14 @@ async def test_an_import_goes_on_when_its_page_is_left(wizard: Wizard, server: S
     assert (await wizard.run(import_id, digest)).status == 303
 
 
-async def test_what_changed_since_the_preview_is_shown_and_asked_again(
+async def test_changes_since_the_preview_are_shown_for_confirmation(
     wizard: Wizard, server: Server, acme: Given
 ) -> None:
     import_id = await wizard.previewed(ROWS, *MAPPED)
     await acme.entry("new")
     answer = await wizard.run(import_id)
     assert answer.status == 409
-    assert "an entry with the slug &#39;new&#39; has been made meanwhile" in answer.text
+    assert "an entry with the slug &#39;new&#39; has been created since" in answer.text
     assert 'disabled aria-describedby="hindrance"' in answer.text, "nothing is left to import"
     assert (await wizard.page(import_id)).status == 404
 
@@ -150,16 +150,16 @@ async def test_what_changed_since_the_preview_is_shown_and_asked_again(
     stale = await wizard.digest(other)
     assert (await wizard.mapped(other, *MAPPED, update="yes")).status == 303
     answer = await wizard.run(other, stale)
-    assert (answer.status, "another preview was made" in answer.text) == (409, True)
+    assert (answer.status, "the preview has been replaced" in answer.text) == (409, True)
     await acme.revised(BODY)
     answer = await wizard.run(other)
     assert (answer.status, answer.headers["Location"].split("/")[-1]) == (303, "columns")
-    assert "There is no such field" in (await wizard.page(other, "columns")).text
+    assert "Field &#39;views&#39; does not exist" in (await wizard.page(other, "columns")).text
     await acme.revised(VIEWS, BODY)
     assert (await wizard.run(other)).headers["Location"] == f"/dashboard/imports/{other}"
 
 
-async def test_columns_say_what_is_missing_or_chosen_twice(wizard: Wizard, acme: Given) -> None:
+async def test_columns_show_missing_and_duplicate_targets(wizard: Wizard, acme: Given) -> None:
     await acme.revised(VIEWS, NEEDED)
     import_id = await wizard.uploaded(ROWS)
     answer = await wizard.mapped(import_id, "", "Slug", "Status", "views")
@@ -168,8 +168,8 @@ async def test_columns_say_what_is_missing_or_chosen_twice(wizard: Wizard, acme:
     answer = await wizard.mapped(import_id, "Title", "views", "", "views", check="yes")
     assert answer.status == 200
     assert "Body: choose a column" in answer.text
-    assert "Chosen for column D too" in answer.text
-    assert "Chosen for column B too" in answer.text
+    assert "Also chosen for column D" in answer.text
+    assert "Also chosen for column B" in answer.text
     for targets in (("Title",), ("Title", "nothing", "", "")):
         assert (await wizard.mapped(import_id, *targets)).status in (409, 422)
     answer = await wizard.mapped(import_id, *MAPPED, language="xx-XX")
@@ -195,8 +195,8 @@ async def test_a_form_that_is_refused_has_an_address_that_can_be_reloaded(
         assert answer.status in (409, 422)
         assert answer.headers["HX-Push-Url"] == again
     assert "into Topics, written in fr-FR" in (await wizard.browser.get(again)).text
-    told = await wizard.mapped(import_id, "", "Slug", "", "", **chosen, check="yes")
-    assert "HX-Push-Url" not in told.headers, "only what is missing is shown"
+    checked = await wizard.mapped(import_id, "", "Slug", "", "", **chosen, check="yes")
+    assert "HX-Push-Url" not in checked.headers, "only what is missing is shown"
     cut = await wizard.page(import_id, "columns")
     assert (cut.status, cut.headers["Location"]) == (303, "/dashboard/imports/new")
 
@@ -216,16 +216,16 @@ async def test_a_form_that_is_refused_has_an_address_that_can_be_reloaded(
 async def test_many_columns_of_many_fields_share_one_list(
     wizard: Wizard, acme: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(columns, "MOST_OPTIONS", 10)
+    monkeypatch.setattr(columns_step, "MAX_OPTIONS", 10)
     import_id = await wizard.uploaded(ROWS)
     page = await wizard.page(import_id, "columns", type="posts")
     assert page.text.count('list="targets"') == 4
     assert page.text.count('<option value="views"') == 1
     answer = await wizard.mapped(import_id, "Title", "Slug", "", "guess")
-    assert (answer.status, "There is no such field" in answer.text) == (422, True)
+    assert (answer.status, "Field &#39;guess&#39; does not exist" in answer.text) == (422, True)
 
 
-async def test_columns_that_were_saved_are_proposed_and_those_chosen_are_kept(
+async def test_saved_mappings_are_proposed_and_chosen_ones_kept(
     wizard: Wizard,
 ) -> None:
     strange = csv("Heading,Number", "A title,3")
@@ -237,10 +237,12 @@ async def test_columns_that_were_saved_are_proposed_and_those_chosen_are_kept(
     other = await wizard.page(import_id, "columns", type="posts", language="de-DE")
     assert "checked" not in other.text
     another = await wizard.uploaded(strange)
-    assert (await wizard.page(another, "columns", type="posts")).text.count("As it was saved") == 2
+    assert (await wizard.page(another, "columns", type="posts")).text.count(
+        "From the saved mapping"
+    ) == 2
 
 
-async def test_a_file_is_read_in_another_way(wizard: Wizard) -> None:
+async def test_a_file_is_read_again_with_other_settings(wizard: Wizard) -> None:
     import_id = await wizard.previewed(csv("Title;Views", "Überall;1"), "Title", "views")
     chosen = {"type": "posts", "language": "de-DE", "delimiter": ",", "encoding": "cp1252"}
     answer = await wizard.sent(import_id, "reading", *chosen.items())
@@ -249,7 +251,7 @@ async def test_a_file_is_read_in_another_way(wizard: Wizard) -> None:
     mapping = await wizard.page(import_id, "columns", type="posts")
     assert "Title;Views" in mapping.text
     assert "Ãœberall;1" in mapping.text
-    assert (await wizard.page(import_id, "preview")).status == 303, "it is to be checked anew"
+    assert (await wizard.page(import_id, "preview")).status == 303, "it must be checked again"
 
     sheets = {
         **PARTS,
@@ -295,7 +297,7 @@ async def test_rows_are_filtered_and_paged(wizard: Wizard, monkeypatch: pytest.M
     for query in ({"state": "skipped"}, {"page": "9"}):
         none = await wizard.page(import_id, "preview", **query)
         assert (none.status, "No such rows" in none.text) == (200, True)
-    monkeypatch.setattr(preview, "CELLS", 40)
+    monkeypatch.setattr(preview_step, "CELLS", 40)
     assert len(_states((await wizard.page(import_id, "preview")).text)) == 10
     file = await wizard.page(import_id, "problems.csv")
     lines = file.text.removeprefix("\ufeff").splitlines()
@@ -310,5 +312,5 @@ async def test_rows_are_filtered_and_paged(wizard: Wizard, monkeypatch: pytest.M
 
 
 def _states(page: str) -> list[str]:
-    """Of the rows in the table, in order."""
+    """The states of the table's rows, in order."""
     return re.findall(r'<tr role="row" class="(\w+)">', page)

@@ -1,4 +1,4 @@
-"""Who is signed in to the dashboard, for how long, and what nobody gets to see of it."""
+"""Dashboard sessions: sign-in, expiry, and keeping secrets secret."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def test_a_session_is_a_cookie_for_the_dashboard_alone(server: Server, acm
         said = {"Origin": "https://cms.example.com", "Sec-Fetch-Site": "same-origin"}
         answer = await visitor.ask("POST", SIGN_IN, data={"key": ACME}, headers=said)
         [cookie] = SimpleCookie(answer.headers["Set-Cookie"]).values()
-        assert cookie["secure"], "the browser came by https, whoever stands between"
+        assert cookie["secure"], "the browser used https, even if the proxy does not"
 
 
 @pytest.mark.parametrize(("trusted", "secure"), [("127.0.0.1", True), ("10.0.0.1", False)])
@@ -65,7 +65,7 @@ async def test_the_cookie_is_for_https_where_a_trusted_proxy_says_so(
             assert bool(cookie["secure"]) is secure
 
 
-async def test_a_key_that_is_not_known_opens_nothing(server: Server, acme: Given) -> None:
+async def test_an_unknown_key_is_refused(server: Server, acme: Given) -> None:
     async with browser(server) as visitor:
         for secret in ("", " ", "another-key", "secret-of-acm\x00", "€"):
             answer = await visitor.sign_in(secret)
@@ -93,7 +93,9 @@ async def test_nothing_secret_is_kept_or_logged(
         assert ACME not in text.replace(f"Key: {ACME}", "")  # the key is called so here
 
 
-async def test_signing_in_begins_anew_and_signing_out_ends_it(server: Server, acme: Given) -> None:
+async def test_sign_in_begins_a_new_session_and_sign_out_ends_it(
+    server: Server, acme: Given
+) -> None:
     async with signed_in(server) as visitor:
         first = visitor.cookie
         await visitor.sign_in(ACME)
@@ -122,7 +124,7 @@ NOT_LATELY = """
 UPDATE write_side.dashboard_session SET seen_at = now() - interval '2 hours 1 second'"""
 
 
-async def test_a_session_ends_some_time_and_is_forgotten(server: Server, acme: Given) -> None:
+async def test_a_session_expires_and_is_deleted(server: Server, acme: Given) -> None:
     for passed in (LONG_AGO, NOT_LATELY):
         async with signed_in(server) as visitor:
             await execute(server, passed)
@@ -135,7 +137,9 @@ async def test_a_session_ends_some_time_and_is_forgotten(server: Server, acme: G
             assert len(await execute(server, "SELECT 1 FROM write_side.dashboard_session")) == 1
 
 
-async def test_a_page_that_refreshes_itself_keeps_no_session(server: Server, acme: Given) -> None:
+async def test_a_page_that_refreshes_itself_does_not_keep_the_session(
+    server: Server, acme: Given
+) -> None:
     old = "UPDATE write_side.dashboard_session SET seen_at = now() - interval '1 hour'"
     kept = "SELECT now() - seen_at > interval '59 minutes' AS old FROM write_side.dashboard_session"
     async with signed_in(server) as visitor:
@@ -146,7 +150,7 @@ async def test_a_page_that_refreshes_itself_keeps_no_session(server: Server, acm
         assert await execute(server, kept) == [{"old": False}]
 
 
-async def test_a_key_begins_where_it_may(server: Server) -> None:
+async def test_sign_in_leads_to_a_page_that_the_key_may_see(server: Server) -> None:
     await server.workspace(permissions=("service.view",))
     async with browser(server) as visitor:
         start = "/dashboard/projections"
@@ -163,16 +167,16 @@ async def test_a_key_begins_where_it_may(server: Server) -> None:
         assert set(led_to) == {"projections"}, "nothing is offered that it may not see"
 
 
-async def test_a_session_is_worth_what_its_key_is_at_the_moment(
+async def test_a_session_has_the_current_permissions_of_its_key(
     server: Server, acme: Given
 ) -> None:
     async with signed_in(server) as visitor:
         await acme.does(c.PermitKey, workspace="acme", name=ACME, permissions=("content.edit",))
-        await until(lambda: _is_refused(visitor))  # a look at the keys is good for a second
+        await until(lambda: _is_refused(visitor))  # keys are cached for a second
         assert "content.view" in (await visitor.get("/dashboard/entries")).text
         await acme.revoke(ACME)
         await until(lambda: leads_to_sign_in(visitor))
-        # Not even a key of the same name and secret brings it back.
+        # A new key with the same name and secret does not restore the session.
         await server.key(ACME, "acme")
         assert await leads_to_sign_in(visitor)
 
@@ -192,7 +196,9 @@ async def test_every_process_knows_a_session(
         assert await is_signed_in_with(elsewhere, visitor.cookie)
 
 
-async def test_tries_are_counted_more_strictly_than_pages(server: Server, acme: Given) -> None:
+async def test_sign_in_attempts_have_a_stricter_limit_than_pages(
+    server: Server, acme: Given
+) -> None:
     async with browser(server) as visitor:
         for _ in range(20):
             answer = await visitor.sign_in("a guess")
@@ -216,7 +222,7 @@ LEADS = {
 }
 
 
-async def test_signing_in_leads_to_where_one_wanted_to_go(server: Server, acme: Given) -> None:
+async def test_sign_in_leads_to_the_requested_page(server: Server, acme: Given) -> None:
     async with browser(server) as visitor:
         for wanted, leads_to in LEADS.items():
             answer = await visitor.sign_in(ACME, next=wanted)

@@ -17,10 +17,11 @@ import pytest
 from aiohttp import web
 
 from api.context import Call, Service
-from api.export.answer import export_answer
+from api.export.response import export_response
 from api.rest.request_checks import checked
 from api.server import application
-from read_side.export import LIMIT, Export, ExportRow, Filters
+from read_side.export import LIMIT, Export, ExportRow
+from read_side.paging import Filters
 from read_side.refusals import ReadModelUnavailable
 from tests.integration.api import serving as module
 from tests.integration.api.serving import ACME, Server, serving
@@ -42,8 +43,8 @@ async def exporting(call: Call) -> Any:
     REQUESTS.append(call.request)
     asked = call.request.match_info
     kind: Literal["csv", "xlsx"] = "xlsx" if asked["kind"] == "xlsx" else "csv"
-    filters = Filters(asked["type"], call.request.query.get("status"))
-    return await export_answer(call.request, call.service.read_model, call.scope, filters, kind)
+    filters = Filters(asked["type"], call.request.query.get("status", ""))
+    return await export_response(call.request, call.service.read_model, call.scope, filters, kind)
 
 
 def with_exports(service: Service) -> web.Application:

@@ -22,13 +22,13 @@ TYPES, TYPE = "/v1/content-types", "/v1/content-types/posts"
 POST = {"contentTypeSlug": "posts", "title": "A"}
 ALWAYS = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id")
 IN_HANDLERS = [
-    ("api.rest.content.entries.list_of_type", "GET", LIST),
-    ("api.rest.content.entries.one", "GET", ONE),
-    ("api.rest.content.entries.list_across_types", "GET", ACROSS),
+    ("api.rest.content.paging.list_of_type", "GET", LIST),
+    ("api.rest.content.entries.entry_of_slug", "GET", ONE),
+    ("api.rest.content.paging.list_across_types", "GET", ACROSS),
     ("api.rest.content.execute", "POST", ACROSS),
-    ("api.rest.content_types.content_types.content_types", "GET", TYPES),
-    ("api.rest.content_types.content_types.content_type", "GET", TYPE),
-    ("api.rest.content.entries.one", "HEAD", ONE),
+    ("api.rest.content.content_types.content_types", "GET", TYPES),
+    ("api.rest.content.content_types.content_type", "GET", TYPE),
+    ("api.rest.content.entries.entry_of_slug", "HEAD", ONE),
 ]
 BEFORE_THEM = [
     ("aiohttp.web_urldispatcher.UrlDispatcher.resolve", "GET", LIST),

@@ -1,4 +1,4 @@
-"""POST /graphql as HTTP sees it: keys, limits, positions, origins, retries; and the page there."""
+"""POST /graphql over HTTP: keys, limits, positions, origins and retries; and GraphiQL."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def error_of(answer: Answer) -> tuple[int, str]:
 
 
 async def test_a_bad_key_is_401_as_over_rest(server: Server, posts: Given) -> None:
-    for secret in (None, "nobody's"):
+    for secret in (None, "unknown"):
         answer = await asked(server.client(secret), ASK)
         rest = await server.client(secret).get("/v1/content")
         assert (answer.status, answer.body) == (rest.status, rest.body)
@@ -64,7 +64,7 @@ async def test_both_doors_count_in_one_bucket(server: Server) -> None:
     assert left[0] - left[-1] == 3 or left[-1] > left[0], "or the window has ended meanwhile"
 
 
-async def test_a_body_that_is_too_large_is_told_inside_the_answer(
+async def test_a_body_that_is_too_large_is_refused_inside_the_answer(
     database_url: str, repository: Repository
 ) -> None:
     async with serving(database_url, repository, max_body_bytes=2048) as server:
@@ -173,7 +173,7 @@ async def test_while_one_is_under_way_another_with_its_key_is_refused(
     second = (await asked(client, NEW, title="A", headers=again)).body["data"]
     assert second["createContentEntry"] == {
         "success": False,
-        "message": "A request with this Idempotency-Key is still under way",
+        "message": "A request with this Idempotency-Key is still in progress",
         "entry": None,
     }
     go.set()
@@ -234,6 +234,17 @@ HOSTILE: dict[str, str] = {
     ),
     "a chain of 600 fragments": "{ ...F0 }"
     + "".join(f" fragment F{n} on Query {{ ...F{n + 1} }}" for n in range(600)),
+    "fragments that double 100 times": "{ ...F0 }"
+    + "".join(f" fragment F{n} on Query {{ ...F{n + 1} ...F{n + 1} }}" for n in range(100))
+    + " fragment F100 on Query { __typename }",
+    "fragments that spread all others": "{ ...F0 }"
+    + "".join(
+        f" fragment F{n} on Query {{ {' '.join(f'...F{m}' for m in range(40) if m != n)} }}"
+        for n in range(40)
+    ),
+    "an unknown fragment": "{ ...A }",
+    "an unknown fragment in a fragment": "{ ...A } fragment A on Query { ...B }",
+    "no fields": "{ contentTypes { } }",
     "pages inside of lists": (
         "{ contentEntries(limit: 100) { data { references(field: 1) { history(limit: 100) "
         "{ version } } } } }"
@@ -275,14 +286,14 @@ def error_statuses(answer: Answer) -> set[int]:
 
 
 async def test_the_page_is_for_browsers_and_queries_go_by_post(server: Server) -> None:
-    nobody = server.client(None)
-    page = await nobody.get("/graphql", headers={"Accept": "text/html,*/*;q=0.8"})
+    anonymous = server.client(None)
+    page = await anonymous.get("/graphql", headers={"Accept": "text/html,*/*;q=0.8"})
     assert (page.status, page.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
     assert "script-src 'self'" in page.headers["Content-Security-Policy"]
     for path in ("/graphql", "/graphql?query={__typename}"):
-        answer = await nobody.get(path, headers={"Accept": "application/json"})
+        answer = await anonymous.get(path, headers={"Accept": "application/json"})
         assert (answer.status, answer.headers["Allow"]) == (405, "OPTIONS,POST")
-    assert (await nobody.get("/graphql/nothing.js")).status == 404
-    assert (await nobody.ask("PUT", "/graphql")).status == 405
-    script = await nobody.get("/graphql/start.js")
+    assert (await anonymous.get("/graphql/nothing.js")).status == 404
+    assert (await anonymous.ask("PUT", "/graphql")).status == 405
+    script = await anonymous.get("/graphql/start.js")
     assert script.headers["X-Content-Type-Options"] == "nosniff"

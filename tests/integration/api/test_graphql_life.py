@@ -256,7 +256,7 @@ async def test_what_a_mutation_has_left_can_be_asked_for_further(
     assert entry["history"] == [{"version": 1, "action": "created"}]
 
 
-async def test_what_was_read_for_one_mutation_is_read_anew_for_the_next(
+async def test_what_was_read_for_one_mutation_is_read_again_for_the_next(
     client: Client, posts: Given
 ) -> None:
     target = await created(client, title="Old")

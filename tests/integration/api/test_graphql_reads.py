@@ -101,7 +101,7 @@ async def test_the_entry_of_every_way_of_asking_is_that_of_rest(
       id title slug status stage { id name } language locale publishedAt createdAt updatedAt fields
     """
     for revised in (False, True):
-        if revised:  # rendered anew on reading
+        if revised:  # rendered again when it is read
             await acme.revised(BODY, Field("lead", "Lead", "text"), Field("new", "New", "text"))
             await server.caught_up()
         for locale in ("en-US", "fr-FR", "de-DE"):
@@ -151,14 +151,14 @@ async def test_what_changes_after_its_id_was_found_is_not_shown_as_what_was_aske
     entry = await acme.entry("one", status="published")
     await acme.entry("other", status="published")
     await server.caught_up()
-    by_ids = entries.by_ids
+    by_ids = entries.entries_by_id
 
     async def after_the_change(*where: Any, **wanted: Any) -> list[entries.EntryRow]:
         await acme.update(entry, **change, fields=raws(body="secret"))
         await server.caught_up()
         return await by_ids(*where, **wanted)
 
-    monkeypatch.setattr(entries, "by_ids", after_the_change)
+    monkeypatch.setattr(entries, "entries_by_id", after_the_change)
     if "status" in change:
         page = await data(client, "{ contentEntries(status: published) { data { slug fields } } }")
         assert [one["slug"] for one in page["contentEntries"]["data"]] == ["other"]
@@ -188,7 +188,7 @@ async def test_references_keep_their_order_and_locale_and_leave_out_what_is_gone
         status, message = await refused(client, query, id=holder, field=field)
         assert (status, message) == (
             400,
-            f"'{field}' is no reference field of this content type; it has related, lead",
+            f"'{field}' is not a reference field of this content type; it has related, lead",
         )
 
 
@@ -240,8 +240,8 @@ async def test_the_past_is_shown_as_it_was(
         "contentType": {"fields": [{"slug": "body"}]},
         "history": [{"version": 1}],
     }
-    for nobodys in ("two", "nothing ever had this"):
-        assert await data(client, query, at=entry["createdAt"], slug=nobodys) == {
+    for unused in ("two", "nothing ever had this"):
+        assert await data(client, query, at=entry["createdAt"], slug=unused) == {
             "contentEntry": None
         }
     assert await refused(client, query, at="2026-01-01") == (404, "Content type not found")

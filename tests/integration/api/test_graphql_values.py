@@ -166,7 +166,7 @@ async def test_what_the_schema_does_not_know_is_named(client: Client, meta: Give
 async def test_a_large_value_stands_in_a_variable_and_there_once(
     client: Client, meta: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def nobody_comes_here(*_: object, **__: object) -> None:
+    def execute(*_: object, **__: object) -> None:
         raise AssertionError("the document was read")
 
     document = """mutation ($x: JSON = %s) { createContentEntry(input: {
@@ -183,7 +183,7 @@ async def test_a_large_value_stands_in_a_variable_and_there_once(
         [error] = answer.body["errors"]
         assert error["extensions"]["status"] == 400
         assert "come to 5,001,000 bytes; they may come to 4,194,304" in error["message"]
-    monkeypatch.setattr("api.graphql.handler.schema.execute", nobody_comes_here)
+    monkeypatch.setattr("api.graphql.handler.schema.execute", execute)
     answer = await asked(client, document % (f'"{large * 20}"', "$x"))
     [error] = answer.body["errors"]
     assert error["extensions"]["status"] == 400

@@ -150,7 +150,7 @@ class TestInFlight:
         monkeypatch.setattr(server.service.checkpoint, "wait", waits)
         first = asyncio.create_task(client.post(POST, headers=ONCE))
         await asked.wait()
-        refused(await client.post(POST, headers=ONCE), 409, "still under way")
+        refused(await client.post(POST, headers=ONCE), 409, "still in progress")
         answer.set()
         done = await first
         assert done.status == 200

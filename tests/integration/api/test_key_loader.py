@@ -11,14 +11,15 @@ from typing import Any
 import pytest
 
 from api.auth import key_loader
-from api.auth.key_loader import KeyClaims
+from api.auth.key_loader import KeyLoader
 from api.auth.keys import Keys
-from tests.integration.projecting import Connection, connected
+from tests.integration.projecting import connected
 from tests.integration.projector.given import Given
 from write_side import commands as c
 from write_side.domain.events import Plan
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import Refused
+from write_side.postgres.connection import Connection
 from write_side.repository import Repository
 
 
@@ -71,7 +72,7 @@ def held(keys: Keys) -> list[Any]:
 
 
 async def read_anew(repository: Repository) -> list[Any]:
-    claims = KeyClaims(repository.recorder.fetch, repository)
+    claims = KeyLoader(repository.recorder.fetch, repository)
     await claims.refresh()
     return held(claims.keys)
 
@@ -81,7 +82,7 @@ async def test_change_by_change_it_is_what_the_store_has(
 ) -> None:
     monkeypatch.setattr(key_loader, "AT_ONCE", 3)
     dice = random.Random(20261121)
-    claims = KeyClaims(asked, repository)
+    claims = KeyLoader(asked, repository)
     await claims.refresh()
     asked.statements.clear()
     workspaces = [await workspace(repository, "first")]
@@ -123,7 +124,7 @@ async def test_where_nothing_has_changed_one_small_question_is_asked(
     given = await workspace(repository, "acme")
     await issued(given, "a")
     await given.content_type()
-    claims = KeyClaims(asked, repository)
+    claims = KeyLoader(asked, repository)
     await claims.refresh()
     asked.statements.clear()
     await given.entry("one")
@@ -141,7 +142,7 @@ async def test_where_the_log_cannot_tell_all_keys_are_read(
 ) -> None:
     given = await workspace(repository, "acme")
     await issued(given, "a")
-    claims = KeyClaims(asked, repository)
+    claims = KeyLoader(asked, repository)
     await claims.refresh()
     assert len(claims.keys) == 1
     # By hand, as if the log had lost what made the key.
@@ -168,7 +169,7 @@ async def test_keys_are_there_while_they_are_read_anew(
 ) -> None:
     given = await workspace(repository, "acme")
     await issued(given, "a")
-    claims = KeyClaims(repository.recorder.fetch, repository)
+    claims = KeyLoader(repository.recorder.fetch, repository)
     await claims.refresh()
     claims._mark = None
     reading = asyncio.create_task(claims.refresh())

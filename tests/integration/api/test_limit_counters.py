@@ -1,4 +1,4 @@
-"""Every counter gives and takes the same, and what has expired goes."""
+"""The counter in the database gives and takes as its model does, and expired buckets go."""
 
 from __future__ import annotations
 
@@ -6,40 +6,28 @@ import asyncio
 import random
 import time
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from api.rate_limits.counter import FEW, Counter, Demand, Grant
-from api.rate_limits.in_memory import MemoryCounter
-from api.rate_limits.in_redis import RedisCounter
-from api.rate_limits.postgres_counter import AT_ONCE, PostgresCounter
-from tests.integration.api.redis_server import redis_server
+from api.rate_limits.counter import EXPIRED_AT_ONCE, FEW, Counter, Demand, Grant
 from tests.integration.projecting import connected
+from tests.unit.api.limiting import ModelCounter
 
 Make = Callable[[], Counter]
 
 
-@pytest.fixture(params=["memory", "postgres", "redis"])
-async def make(request: Any, tmp_path: Path, database_url: str) -> AsyncIterator[Make]:
-    """As many as one likes on the same store."""
+@pytest.fixture
+async def make(database_url: str) -> AsyncIterator[Make]:
+    """As many as one likes on the same database."""
     made: list[Counter] = []
 
-    def keep(counter: Counter) -> Counter:
-        made.append(counter)
-        return counter
+    def counter() -> Counter:
+        made.append(Counter(database_url))
+        return made[-1]
 
-    if request.param == "redis":
-        async with redis_server(tmp_path) as url:
-            yield lambda: keep(RedisCounter(url))
-            for counter in made:
-                await counter.close()
-        return
-    memory = MemoryCounter()
-    yield lambda: keep(memory if request.param == "memory" else PostgresCounter(database_url))
-    for counter in made:
-        await counter.close()
+    yield counter
+    for one in made:
+        await one.close()
 
 
 async def quiet() -> None:
@@ -49,11 +37,10 @@ async def quiet() -> None:
         await asyncio.sleep(left + 0.05)
 
 
-async def test_all_counters_give_the_same(make: Make) -> None:
-    """Held to a model that is small enough to be read: the one in memory."""
+async def test_the_database_gives_what_the_model_gives(make: Make) -> None:
     await quiet()
     dice = random.Random(4711)
-    counter, model = make(), MemoryCounter()
+    counter, model = make(), ModelCounter()
     last: dict[str, Grant] = {}
     for _ in range(150):
         demands = []
@@ -72,6 +59,19 @@ async def test_all_counters_give_the_same(make: Make) -> None:
         last.update({demand.bucket: grant for demand, grant in zip(demands, grants, strict=True)})
 
 
+async def test_a_grant_is_what_is_asked_and_little_more(make: Make) -> None:
+    dice = random.Random(4711)
+    demands = [
+        Demand(f"{n:03}", dice.choice([-5, 0, 10, FEW, 10**6]), dice.choice([0, 1, 70, 10**6]))
+        for n in range(200)
+    ]
+    for demand, grant in zip(demands, await make().lease(demands), strict=True):
+        free = max(demand.limit, 0)
+        assert min(demand.asked, free) <= grant.granted <= free
+        if free < FEW or demand.asked == 0:
+            assert grant.granted <= demand.asked
+
+
 async def test_many_at_once_are_given_the_limit_and_no_more(make: Make) -> None:
     await quiet()
     counters = [make() for _ in range(8)]
@@ -87,14 +87,14 @@ async def test_many_at_once_are_given_the_limit_and_no_more(make: Make) -> None:
 
 
 async def test_expired_rows_are_deleted_a_bounded_number_at_once(database_url: str) -> None:
-    counter = PostgresCounter(database_url)
+    counter = Counter(database_url)
     [grant] = await counter.lease([Demand("live", 10, 1)])
     async with connected(database_url) as connection:
         await connection.execute(
             "INSERT INTO write_side.rate_limit SELECT 'ip:' || n, $1, 1, 0, 1 "
             "FROM generate_series(1, $2::int) n",
             grant.window - 60,
-            AT_ONCE + 5,
+            EXPIRED_AT_ONCE + 5,
         )
         assert await counter.expire(grant.window)
         assert not await counter.expire(grant.window)
@@ -106,7 +106,7 @@ async def test_expired_rows_are_deleted_a_bounded_number_at_once(database_url: s
 
 async def test_a_clock_that_is_set_back_opens_no_window_again(database_url: str) -> None:
     """As after a failover to a machine whose clock is behind."""
-    counter = PostgresCounter(database_url)
+    counter = Counter(database_url)
     [grant] = await counter.lease([Demand("a", 10, 1)])
     async with connected(database_url) as connection:
         await connection.execute("UPDATE write_side.rate_limit SET started = started + 60")

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from api.rate_limits.postgres_counter import NAME
-from tests.integration.api.redis_server import redis_server
+from api.rate_limits.counter import APPLICATION_NAME
 from tests.integration.api.serving import Answer, Server, serving
 from tests.integration.projecting import connected, until
-from tests.processes import free_port
 from write_side.repository import Repository
 
 PATH = "/v1/content"
@@ -38,8 +35,8 @@ async def room(seconds: float = 8.0) -> None:
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is merely slow, on a busy machine, is not away."""
-    monkeypatch.setattr("api.rate_limits.leases.PATIENCE", 30.0)
-    monkeypatch.setattr("api.rate_limits.postgres_counter.CONNECTING", 30.0)
+    monkeypatch.setattr("api.rate_limits.leases.CALL_TIMEOUT", 30.0)
+    monkeypatch.setattr("api.rate_limits.counter.CONNECT_TIMEOUT", 30.0)
 
 
 class TestBuckets:
@@ -170,7 +167,7 @@ class TestResponses:
             async def fails(*_: object, **__: object) -> None:
                 raise RuntimeError("out of cheese")
 
-            monkeypatch.setattr("api.rest.content.entries.list_across_types", fails)
+            monkeypatch.setattr("api.rest.content.paging.list_across_types", fails)
             of_key.append((500, await key.get(PATH)))
             for status, answer in of_key:
                 assert (answer.status, shown(answer)[0]) == (status, 50), answer
@@ -237,24 +234,7 @@ class TestProxies:
 
 
 class TestCounterAway:
-    async def test_redis_away_requests_pass_and_it_comes_back(
-        self, database_url: str, repository: Repository, tmp_path: Path
-    ) -> None:
-        port = free_port()
-        url = f"redis://127.0.0.1:{port}/0"
-        async with serving(
-            database_url, repository, projector=False, redis_url=url, ip_rate_limit=1
-        ) as server:
-            client = server.client(None)
-            assert {(await client.get(PATH)).status for _ in range(3)} == {401}
-            assert (await metrics(server))["contentlog_rate_limit_counter_away", None] == 1
-            async with redis_server(tmp_path, port):
-                await until(lambda: counted(server))
-                await room()
-                given = [await client.get(PATH) for _ in range(2)]
-                assert [a.status for a in given] == [401, 429]
-
-    async def test_postgres_away_requests_pass_and_it_comes_back(
+    async def test_while_the_counter_is_away_requests_pass_and_it_comes_back(
         self, database_url: str, repository: Repository
     ) -> None:
         async with (
@@ -289,7 +269,7 @@ class TestCounterAway:
             ended = await connection.fetchval(
                 "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
                 "WHERE application_name = $1 AND datname = current_database()",
-                NAME,
+                APPLICATION_NAME,
             )
             assert ended == 1
             assert shown(await client.get(PATH)) == (9, 7)

@@ -5,17 +5,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
-from redis.asyncio import Redis
 
-from api.rate_limits.in_redis import PREFIX
-from tests.integration.api.redis_server import redis_server
 from tests.integration.api.serving import Answer, Server, serving
 from tests.integration.api.test_limits import PATH, patient, room
 from tests.integration.deploy.processes import children_of, eventually, listens
@@ -36,26 +33,12 @@ async def test_processes_together_let_50_of_200_pass(
         await check_processes(processes, repository)
 
 
-async def test_two_servers_on_redis_let_50_of_200_pass(
-    database_url: str, repository: Repository, tmp_path: Path
-) -> None:
-    async with redis_server(tmp_path) as redis:
-        with api_processes(database_url, tmp_path, (1, 1), CONTENTLOG_REDIS_URL=redis) as processes:
-            await check_processes(processes, repository)
-        async with Redis.from_url(redis) as client:
-            assert await client.keys(f"{PREFIX}key:*"), "it was counted there"
-
-
 @pytest.mark.parametrize(("limit", "n"), [(50, 200), (150, 400)])
-async def test_two_services_let_the_limit_pass_wherever_it_is_counted(
-    store: dict[str, Any],
-    limit: int,
-    n: int,
-    database_url: str,
-    repository: Repository,
+async def test_two_services_let_exactly_the_limit_pass(
+    limit: int, n: int, database_url: str, repository: Repository
 ) -> None:
     async with AsyncExitStack() as stack:
-        servers = await two(stack, database_url, repository, key_rate_limit=limit, **store)
+        servers = await two(stack, database_url, repository, key_rate_limit=limit)
         await Given(repository).workspace()
         bases = [server.origin for server in servers]
         await check_exact(bases, repository, limit, n)
@@ -100,16 +83,6 @@ async def issued(repository: Repository, secret: str) -> None:
     )
 
 
-@pytest.fixture(params=["postgres", "redis"])
-async def store(request: Any, tmp_path: Path) -> AsyncIterator[dict[str, Any]]:
-    """What tells a service where to count."""
-    if request.param == "postgres":
-        yield {}
-        return
-    async with redis_server(tmp_path) as url:
-        yield {"redis_url": url}
-
-
 async def two(
     stack: AsyncExitStack, url: str, repository: Repository, **settings: Any
 ) -> list[Server]:
@@ -120,9 +93,7 @@ async def two(
 
 
 @contextmanager
-def api_processes(
-    url: str, folder: Path, workers: tuple[int, ...], **environment: str
-) -> Iterator[list[Processes]]:
+def api_processes(url: str, folder: Path, workers: tuple[int, ...]) -> Iterator[list[Processes]]:
     """API processes on ports of their own, with so many workers each."""
     started = [
         Processes(
@@ -130,7 +101,6 @@ def api_processes(
             folder / f"{number}.log",
             CONTENTLOG_KEY_RATE_LIMIT="50",
             CONTENTLOG_WORKERS=str(n),
-            **environment,
         )
         for number, n in enumerate(workers)
     ]

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from api.rest import point_in_time
-from read_side.past import holder
+from read_side.entries import slug_owner
 from tests.integration.api.serving import Answer, Client, Server
 from tests.integration.projector.given import BODY, LEAD, STAGES, Given, raws
 from tests.integration.projector.telling import Clock
@@ -244,7 +244,7 @@ async def test_what_the_read_model_does_not_know_yet_is_told_by_the_log(
     entry_id = await acme.entry("one")
     then = tick()
     await server.caught_up()
-    stale = await holder(
+    stale = await slug_owner(
         server.service.read_model,
         "acme",
         "production",
@@ -258,7 +258,7 @@ async def test_what_the_read_model_does_not_know_yet_is_told_by_the_log(
     async def outdated(*_: object, **__: object) -> Any:
         return stale
 
-    monkeypatch.setattr(point_in_time, "holder", outdated)
+    monkeypatch.setattr(point_in_time, "slug_owner", outdated)
     assert await title(client, then) == "One"
     assert await title(client, Clock.time) == NO_ENTRY
 

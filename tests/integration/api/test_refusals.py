@@ -352,7 +352,7 @@ async def test_a_fault_of_ours_gives_no_detail_away(
     async def fails(*_: object, **__: object) -> None:
         raise RuntimeError("the password is hunter2")
 
-    monkeypatch.setattr("api.rest.content.entries.list_across_types", fails)
+    monkeypatch.setattr("api.rest.content.paging.list_across_types", fails)
     answer = await client.get("/v1/content")
     refused(answer, 500, "Internal server error")
     assert "hunter2" not in answer.text + str(answer.headers)

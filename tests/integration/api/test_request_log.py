@@ -128,7 +128,7 @@ class TestLogs:
             raise RuntimeError("out of cheese")
 
         read = logged("json")
-        monkeypatch.setattr("api.rest.content.entries.list_across_types", fails)
+        monkeypatch.setattr("api.rest.content.paging.list_across_types", fails)
         answer = await client.get("/v1/content")
         lines = map(msgspec.json.decode, read().splitlines())
         [fault] = [line for line in lines if line["level"] == "error"]

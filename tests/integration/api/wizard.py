@@ -1,4 +1,4 @@
-"""The import wizard as somebody goes through it whose browser runs no scripts."""
+"""An import wizard client that behaves like a browser without scripts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def csv(*rows: str) -> bytes:
 
 
 def multipart(fields: Sequence[tuple[str, str]], name: str, document: bytes) -> aiohttp.FormData:
-    """A form as its page has it: the file comes last."""
+    """The upload form; the file is the last part."""
     form = aiohttp.FormData(quote_fields=False, default_to_multipart=True)
     for field, value in fields:
         form.add_field(field, value)
@@ -30,7 +30,7 @@ def multipart(fields: Sequence[tuple[str, str]], name: str, document: bytes) -> 
 
 
 class Wizard:
-    """In one environment of the workspace of one browser's session."""
+    """In one environment of the session's workspace."""
 
     def __init__(self, browser: Browser, environment: str = "") -> None:
         self.browser = browser
@@ -68,7 +68,7 @@ class Wizard:
         )
 
     async def previewed(self, document: bytes, *targets: str, **fields: str) -> str:
-        """The id of an upload that has been checked."""
+        """The id of an upload with a preview."""
         import_id = await self.uploaded(document)
         answer = await self.mapped(import_id, *targets, **fields)
         assert answer.status == 303, answer.text
@@ -82,7 +82,7 @@ class Wizard:
         return found[1]
 
     async def run(self, import_id: str, digest: str | None = None) -> Answer:
-        """What the button of the preview does."""
+        """Sends the preview's form."""
         digest = digest or await self.digest(import_id)
         return await self.sent(import_id, "run", ("digest", digest))
 

@@ -6,14 +6,13 @@ import re
 
 import pytest
 
-from write_side.applying.compare import steps_to
-from write_side.applying.steps import carry_out, hash_of
 from write_side.commands import CreateEntry
 from write_side.dispatch import execute
 from write_side.domain.identity import Actor, Scope
 from write_side.domain.refusals import ContentTypeInUse, KeyTaken, PlanLimitReached
-from write_side.manifest import ManifestError, read_manifest
-from write_side.media_library import media_files
+from write_side.manifest.apply import apply_steps, secret_hash
+from write_side.manifest.diff import diff
+from write_side.manifest.document import ManifestError, read_manifest
 from write_side.repository import Repository
 
 OPERATOR = Actor("operator", "ann")
@@ -33,15 +32,15 @@ POSTS = (
 
 async def told(repository: Repository, text: str, *, prune: bool = False) -> list[str]:
     manifest = read_manifest(text.encode(), "acme.yaml")
-    return [step.line for step in await steps_to(manifest, repository, OPERATOR, prune=prune)]
+    return [step.description for step in await diff(manifest, repository, OPERATOR, prune=prune)]
 
 
 async def apply(repository: Repository, text: str, *, prune: bool = False) -> list[str]:
     manifest = read_manifest(text.encode(), "acme.yaml")
-    steps = await steps_to(manifest, repository, OPERATOR, prune=prune)
-    done = [one async for one in carry_out(steps, repository)]
+    steps = await diff(manifest, repository, OPERATOR, prune=prune)
+    done = [one async for one in apply_steps(steps, repository)]
     assert all(one.position > 0 for one in done)
-    return [one.step.told or one.step.line for one in done]
+    return [one.step.result or one.step.description for one in done]
 
 
 async def test_a_second_run_changes_nothing(repository: Repository) -> None:
@@ -90,7 +89,7 @@ async def test_prune_removes_what_is_not_mentioned(repository: Repository) -> No
     ]
     assert await repository.content_types(PRODUCTION) == []
     assert [one.slug for one in await repository.content_types(STAGING)] == ["authors"]
-    assert await media_files(repository, "acme") == []
+    assert await repository.media("acme") == []
     assert await repository.keys("acme") == []
 
 
@@ -113,7 +112,7 @@ async def test_a_secret_is_made_and_told_once(repository: Repository) -> None:
     assert found
     key = await repository.find_key("acme", "web")
     assert key is not None
-    assert key.secret_hash == hash_of(found[1])
+    assert key.secret_hash == secret_hash(found[1])
     assert await apply(repository, text) == []
 
 
@@ -126,7 +125,7 @@ async def test_a_changed_secret_revokes_the_old_key(repository: Repository) -> N
     ]
     key = await repository.find_key("acme", "ci")
     assert key is not None
-    assert key.secret_hash == hash_of(f"another-{SECRET}")
+    assert key.secret_hash == secret_hash(f"another-{SECRET}")
 
 
 async def test_changed_permissions_keep_the_key(repository: Repository) -> None:

@@ -18,6 +18,8 @@ import pytest
 from deploy.databases import connected
 from deploy.program import contentlog
 from tests.integration.deploy.processes import until
+from tests.integration.write_side.given import UNRELEASED
+from tests.processes import free_port
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -116,11 +118,26 @@ def test_migrate_makes_both_databases_once(run: Run, empty_database_url: str) ->
     assert "run `contentlog migrate`" in refused(run("status", url=empty_database_url))
     assert "run `contentlog migrate`" in refused(run("events", url=empty_database_url))
     first = said(run("migrate", url=empty_database_url))
-    assert first[0] == "event store: migration 1 (event_store) applied"
+    assert first[0] == "event store: version 1 installed"
     assert first[-1] == "read model: created"
     again = said(run("migrate", url=empty_database_url))
     assert again == ["event store: up to date", "read model: there already"]
     assert json.loads(run("status", "--json", url=empty_database_url).stdout)["head"] == 0
+
+
+async def test_an_event_store_of_an_unreleased_version_is_refused_by_every_command(
+    run: Run, empty_database_url: str
+) -> None:
+    async with connected("", empty_database_url) as connection:
+        await connection.execute(UNRELEASED)
+    commands = ("migrate", "status", "events", "verify", "projector")
+    serving = [(name, "--port", str(free_port())) for name in ("api", "dev")]
+    for command in [*((name,) for name in commands), *serving]:
+        reason = refused(run(*command, url=empty_database_url))
+        assert reason == (
+            "the event store was made by an unreleased version of contentlog, which cannot be "
+            "upgraded: use an empty database, or another data folder (CONTENTLOG_DATA)"
+        )
 
 
 async def test_a_read_model_of_another_shape_is_to_be_rebuilt(run: Run, database_url: str) -> None:

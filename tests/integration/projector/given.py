@@ -7,12 +7,13 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from tests.integration.projecting import Connection, connected
+from tests.integration.projecting import connected
 from write_side import commands as c
 from write_side.dispatch import execute
 from write_side.domain.definition import Field, Stage
 from write_side.domain.events import ContentTypeCreated, EntryCreated, Plan
 from write_side.domain.identity import Actor, Scope
+from write_side.postgres.connection import Connection
 from write_side.repository import Repository
 
 ACTOR = Actor("operator", "test")

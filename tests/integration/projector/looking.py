@@ -11,9 +11,10 @@ import msgspec
 
 from api.context import Service
 from api.rest.point_in_time import entry_of_slug
-from read_side import entries
+from read_side import entries, paging
 from read_side.content_types import content_types
-from read_side.entries import EntryRow, Page
+from read_side.entries import EntryRow
+from read_side.paging import Page
 from read_side.pool import Pool
 from read_side.refusals import EntryNotFound, NotFound, TypeNotFound
 from tests.integration.projector.drawing import LANGUAGES, LOCALES, SLUGS, STATUSES, TYPES
@@ -23,7 +24,7 @@ from write_side.domain.identity import Scope
 from write_side.domain.refusals import Refused
 from write_side.repository import Repository
 
-Paged = Callable[..., Awaitable[Page]]
+Paged = Callable[..., Awaitable[Page[EntryRow]]]
 
 
 class Looking:
@@ -57,7 +58,7 @@ class Looking:
                 where = (type_slug, status, language, self._locale)
                 await self._pages(
                     _answer(self._naive.list_of_type, self._place, *where),
-                    entries.list_of_type,
+                    paging.list_of_type,
                     type_slug=type_slug,
                     status=status,
                     language=language,
@@ -65,7 +66,7 @@ class Looking:
 
     async def across(self, type_slug: str | None) -> None:
         said = _answer(self._naive.list_across_types, self._place, type_slug, self._locale)
-        await self._pages(said, entries.list_across_types, type_slug=type_slug)
+        await self._pages(said, paging.list_across_types, type_slug=type_slug)
 
     async def _pages(self, said: list[Any] | None, paged: Paged, **where: Any) -> None:
         """Each page is that part of the whole: so all of them have each entry once, in order."""
@@ -100,7 +101,7 @@ class Looking:
 
     async def _one(self, type_slug: str, slug: str, language: str) -> Any:
         try:
-            row = await entries.one(
+            row = await entries.entry_of_slug(
                 self._pool,
                 *self._place,
                 type_slug=type_slug,

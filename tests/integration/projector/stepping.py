@@ -12,7 +12,8 @@ from projector.log import Log
 from projector.process import connect_model
 from projector.rendering import render_some
 from projector.writer import Writer
-from tests.integration.projecting import Connection, begin_epoch
+from tests.integration.projecting import begin_epoch
+from write_side.postgres.connection import Connection
 from write_side.store.mapper import EventMapper
 
 

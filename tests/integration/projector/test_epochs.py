@@ -15,7 +15,6 @@ from projector.process import connect_model
 from projector.rendering import render_some
 from projector.writer import Writer
 from tests.integration.projecting import (
-    Connection,
     begin_epoch,
     caught_up,
     checkpoint_of,
@@ -29,6 +28,7 @@ from tests.integration.projecting import (
 from tests.integration.projector.given import LEAD, Given, rows
 from tests.integration.projector.rebuilding import rebuild
 from write_side.domain.events import Translation
+from write_side.postgres.connection import Connection
 from write_side.store.mapper import EventMapper
 
 

@@ -31,11 +31,10 @@ from hypothesis.stateful import (
 from projector import columns, known, rendering, writer
 from projector.checkpoint import Fenced
 from projector.rebuild import rebuild as rebuilding
-from projector.rebuild import replay, streams
-from projector.rebuild.claims import claims_that_differ
+from projector.rebuild import replay
 from projector.rebuild.rollback import NothingToGoBackTo
 from projector.rebuild.work import AtWork, Work
-from read_side import entries as queries
+from read_side import paging
 from read_side.pool import open_pool
 from read_side.schema import PREVIOUS
 from tests.databases import Databases
@@ -56,8 +55,10 @@ from tests.integration.projector.stepping import Stepping
 from tests.integration.projector.telling import Clock, Twice
 from write_side import decision, repository
 from write_side.repository import Repository
+from write_side.store import stream_ranges
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
+from write_side.verification.claim_check import claims_that_differ
 
 T = TypeVar("T")
 
@@ -99,9 +100,9 @@ def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
         (known, "FEW", 1),
         (known, "KNOWN_BYTES", 300),
         (rendering, "CHUNK", 2),
-        (queries, "DEEP", 3),
-        (streams, "EVENTS_IN_A_RANGE", 9),
-        (streams, "PAGE", 4),
+        (paging, "DEEP", 3),
+        (stream_ranges, "EVENTS_IN_A_RANGE", 9),
+        (stream_ranges, "PAGE", 4),
         (replay, "TYPES_KEPT", 1),
         (rebuilding, "CLOSE", 2),
         (repository, "CACHED_TYPES", 2),

@@ -16,14 +16,12 @@ from projector.rebuild import rebuild as module
 from projector.rebuild.build import Build
 from projector.rebuild.replay import Replay
 from projector.rebuild.rollback import NothingToGoBackTo
-from projector.rebuild.streams import ENTRIES
 from projector.rebuild.switch import NEW_FOR_LIVE, switch
 from projector.rebuild.work import Work
 from projector.writer import Writer
 from read_side.checkpoint import CHANNEL
 from read_side.schema import DISCARDED, LIVE, NEXT, PREVIOUS
 from tests.integration.projecting import (
-    Connection,
     begin_epoch,
     caught_up,
     checkpoint_of,
@@ -42,7 +40,9 @@ from tests.integration.projector.rebuilding import (
     schemas,
     silent,
 )
+from write_side.postgres.connection import Connection
 from write_side.store.mapper import EventMapper
+from write_side.store.stream_ranges import ENTRIES
 
 ROUNDS = 3
 LOST = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)

@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from read_side import export as module
-from read_side.export import LIMIT, Export, ExportRow, Filters, TargetRow, export, total
+from read_side.export import LIMIT, Export, ExportRow, TargetRow, export, total
+from read_side.paging import Filters
 from read_side.pool import Pool, open_pool
 from read_side.refusals import TypeNotFound
 from tests.integration.filling import fill

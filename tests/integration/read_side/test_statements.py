@@ -6,23 +6,22 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Iterator
-from typing import Any, TypeAlias
+from typing import Any
 
 import asyncpg
 import pytest
 
-from projector.statements import STATEMENTS as PROJECTOR
 from read_side.schema import LIVE
-from read_side.statements import STATEMENTS as READ_SIDE
 from tests.databases import Databases
-from write_side.repairing import STATEMENTS as WRITE_SIDE
+from write_side.domain.slugs import slug_hash
+from write_side.postgres.connection import Connection
+from write_side.postgres.statements import statements
 
-Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+PROJECTOR, READ_SIDE, WRITE_SIDE = map(statements, ("projector", "read_side", "write_side"))
 
 STATEMENTS = [
     *(pytest.param(sql, id=f"read_side/{name}") for name, sql in sorted(READ_SIDE.items())),
     *(pytest.param(sql, id=f"projector/{name}") for name, sql in sorted(PROJECTOR.items())),
-    *(pytest.param(sql, id=f"write_side/{name}") for name, sql in sorted(WRITE_SIDE.items())),
 ]
 TYPE = "018f0000-0000-7000-8000-0000000000aa"
 FILL = [
@@ -63,23 +62,23 @@ MANY_TYPES = """
 SETTLED = """
 SELECT bool_and(relallvisible = relpages) FROM pg_class
 WHERE oid IN ('entry_production'::regclass, 'entry_staging'::regclass)"""
-LISTS: dict[str, tuple[list[Any], int]] = {
-    # statement: its parameters, and which of them is the offset
-    "list_of_type": (["acme", "production", "posts", "published", "en-US", 10, 0], 6),
-    "deep_list_of_type": (["acme", "production", "posts", "published", "en-US", 10, 0], 6),
-    "list_of_type_in_locale": (
-        ["acme", "production", "posts", "published", "en-US", 10, 0, "fr-FR"],
-        6,
-    ),
-    "list_across_types": (["acme", "production", 10, 0, "fr-FR"], 3),
-    "list_across_types_of_type": (["acme", "production", 10, 0, "fr-FR", "posts"], 3),
+_PAGE = ["acme", "production", 10, 0]
+OFFSET = 3
+"""Of each page's parameters, which is the offset."""
+LISTS: dict[str, list[Any]] = {
+    "list_of_type": [*_PAGE, "posts", "published", "en-US"],
+    "list_of_type_deep": [*_PAGE, "posts", "published", "en-US"],
+    "list_of_type_in_locale": [*_PAGE, "posts", "published", "en-US", "fr-FR"],
+    "list_newest": [*_PAGE, "fr-FR"],
+    "list_newest_of_type": [*_PAGE, "posts", "fr-FR"],
 }
 # For offsets of up to a few pages: it fetches the rows as it meets them.
 SHALLOW = "list_of_type"
 DEEP_LISTS = [name for name in LISTS if name != SHALLOW]
+SLUG_HASH = "\\x" + slug_hash("entry-77").hex()
 SINGLES: dict[str, list[Any]] = {
-    "one": ["acme", "production", "posts", "en-US", "entry-77"],
-    "one_in_locale": ["acme", "production", "posts", "en-US", "entry-77", "fr-FR"],
+    "entry_of_slug": ["acme", "production", "posts", "en-US", SLUG_HASH],
+    "entry_of_slug_in_locale": ["acme", "production", "posts", "en-US", SLUG_HASH, "fr-FR"],
 }
 TYPES: dict[str, tuple[list[Any], int]] = {
     # statement: its parameters, and how many rows it finds
@@ -93,21 +92,24 @@ EXPORTS: dict[str, list[Any]] = {
     "export_total_found": [*_OF_EXPORT, "%Ti%", "fr-FR"],
     "export_targets": ["acme", "production", f"{{{TYPE}}}", "en-US", "{posts}"],
 }
-_BROWSED = ["acme", "production", "", "", "fr-FR", 25, 0]
-BROWSED: dict[str, list[Any]] = {
-    "browse": _BROWSED,
-    "browse_of_type": [*_BROWSED, TYPE],
-    "search": [*_BROWSED, "title", 1_000],
-    "search_of_type": [*_BROWSED, "title", 1_000, TYPE],
+_SUMMARIES = ["acme", "production", 25, 0]
+_FOUND = [None, None, "fr-FR", "title", 1_000]
+SUMMARIES: dict[str, list[Any]] = {
+    "summaries_newest": [*_SUMMARIES, "fr-FR"],
+    "summaries_newest_of_type": [*_SUMMARIES, "posts", "fr-FR"],
+    "summaries_selected": [*_SUMMARIES, "posts", "published", "en-US", "fr-FR"],
+    "summaries_found": [*_SUMMARIES, None, *_FOUND],
 }
-_IDS = ["acme", "production", 10, 0]
+FOUND = {
+    "summaries_found": SUMMARIES["summaries_found"],
+    "summaries_found of a type": [*_SUMMARIES, "posts", *_FOUND],
+}
 IDS: dict[str, list[Any]] = {
-    # of GraphQL's lists: its filters follow limit and offset; null is any
-    "ids_newest": _IDS,
-    "ids_newest_of_type": [*_IDS, "posts"],
-    "ids_selected": [*_IDS, "posts", "published", "en-US"],
+    "ids_newest": _PAGE,
+    "ids_newest_of_type": [*_PAGE, "posts"],
+    "ids_selected": [*_PAGE, "posts", "published", "en-US"],
 }
-ANY_LANGUAGE = [*_IDS, None, "published", None]
+ANY_LANGUAGE = [*_PAGE, None, "published", None]
 # Small reads of a page, each by a key.
 BY_KEY = (
     "content_types_by_id",
@@ -181,8 +183,8 @@ def test_reads_name_the_read_model_and_writes_leave_it_to_the_search_path() -> N
 
 
 def test_the_plans_below_cover_every_read() -> None:
-    pages = {*LISTS, *EXPORTS, *BROWSED, *IDS}
-    assert {*pages, *SINGLES, *TYPES, *BY_KEY, "holder"} == set(READ_SIDE)
+    pages = {*LISTS, *EXPORTS, *SUMMARIES, *IDS}
+    assert {*pages, *SINGLES, *TYPES, *BY_KEY, "slug_owner"} == set(READ_SIDE)
 
 
 @pytest.mark.parametrize("mode", PLANS)
@@ -190,7 +192,7 @@ def test_the_plans_below_cover_every_read() -> None:
 async def test_a_page_is_an_index_scan_without_a_sort(
     name: str, mode: str, filled: Connection
 ) -> None:
-    plan = await explained(filled, mode, READ_SIDE[name], LISTS[name][0])
+    plan = await explained(filled, mode, READ_SIDE[name], LISTS[name])
     page = the_page(plan)
     scan = "Index Scan" if name == SHALLOW else "Index Only Scan"
     assert [node["Node Type"] for node in scans(page)] == [scan]
@@ -205,8 +207,8 @@ async def test_a_page_is_an_index_scan_without_a_sort(
 async def test_a_deep_offset_is_skipped_over_the_index_alone(
     name: str, mode: str, filled: Connection
 ) -> None:
-    parameters, offset = LISTS[name]
-    deep = [*parameters[:offset], 5_000, *parameters[offset + 1 :]]
+    deep = [*LISTS[name]]
+    deep[OFFSET] = 5_000
     plan = await explained(filled, mode, READ_SIDE[name], deep)
     [scan] = scans(the_page(plan))
     assert scan["Node Type"] == "Index Only Scan"
@@ -239,7 +241,7 @@ async def test_the_ids_of_a_page_are_read_off_an_index_alone(
     name: str, offset: int, mode: str, filled: Connection
 ) -> None:
     parameters = [*IDS[name]]
-    parameters[3] = offset
+    parameters[OFFSET] = offset
     plan = await explained(filled, mode, READ_SIDE[name], parameters)
     [scan] = [node for node in scans(plan) if "entry_production" in node["Relation Name"]]
     assert (scan["Node Type"], scan["Heap Fetches"]) == ("Index Only Scan", 0)
@@ -276,8 +278,9 @@ async def test_entries_of_ids_are_found_by_their_keys(mode: str, filled: Connect
 async def test_who_had_a_slug_is_found_by_its_index(mode: str, filled: Connection) -> None:
     """Also where it was taken and given up again thousands of times."""
     at = await filled.fetchval("SELECT since FROM past_slug WHERE position = 7")
-    parameters = ["acme", "production", "posts", "en-US", "again", at]
-    plan = await explained(filled, mode, READ_SIDE["holder"], parameters)
+    again = "\\x" + slug_hash("again").hex()
+    parameters = ["acme", "production", "posts", "en-US", again, at]
+    plan = await explained(filled, mode, READ_SIDE["slug_owner"], parameters)
     [scan] = [node for node in scans(plan) if node.get("Index Name") == "past_slug_held"]
     assert scan["Actual Rows"] == 1
     assert scan["Rows Removed by Filter"] < 20
@@ -330,17 +333,30 @@ async def test_what_an_export_refers_to_is_found_by_its_keys(mode: str, filled: 
 
 
 @pytest.mark.parametrize("mode", PLANS)
-@pytest.mark.parametrize("name", BROWSED)
-async def test_what_is_browsed_is_read_newest_first_and_no_further(
+@pytest.mark.parametrize("name", [name for name in SUMMARIES if name not in FOUND])
+async def test_summaries_are_read_newest_first_and_no_further(
     name: str, mode: str, filled: Connection
 ) -> None:
-    plan = await explained(filled, mode, READ_SIDE[name], BROWSED[name])
+    plan = await explained(filled, mode, READ_SIDE[name], SUMMARIES[name])
+    assert of_entries(plan) == 25
+    assert plan["Actual Rows"] == 25
+
+
+@pytest.mark.parametrize("mode", PLANS)
+@pytest.mark.parametrize("name", FOUND)
+async def test_a_search_reads_the_newest_entries_and_no_further(
+    name: str, mode: str, filled: Connection
+) -> None:
+    plan = await explained(filled, mode, READ_SIDE["summaries_found"], FOUND[name])
+    assert of_entries(plan) == 1_000
+    assert plan["Actual Rows"] == 25
+
+
+def of_entries(plan: dict[str, Any]) -> int:
+    """How many entries are read at most, of an index."""
     entries = [node for node in scans(plan) if "entry_production" in node["Relation Name"]]
     assert {node["Node Type"] for node in entries} <= {"Index Scan", "Index Only Scan"}
-    assert max(node["Actual Rows"] * node["Actual Loops"] for node in entries) == (
-        1_000 if name.startswith("search") else 25
-    )
-    assert plan["Actual Rows"] == 25
+    return int(max(node["Actual Rows"] * node["Actual Loops"] for node in entries))
 
 
 @pytest.mark.parametrize("mode", PLANS)

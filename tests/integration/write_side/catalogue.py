@@ -1,15 +1,16 @@
-"""What a schema is, as text that can be compared: its tables, constraints, indexes, functions."""
+"""A schema as text that can be compared: tables, types, constraints, indexes and functions."""
 
 from __future__ import annotations
 
-from tests.integration.write_side.holding import Connection
+from write_side.postgres.connection import Connection
 
 _COLUMNS = """
-SELECT c.relname, a.attnum, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
-       pg_get_expr(d.adbin, d.adrelid), c.reloptions
+SELECT c.relname, c.relkind, c.relpersistence, c.reloptions, a.attnum, a.attname,
+       format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attstorage,
+       a.attcollation::regcollation, pg_get_expr(d.adbin, d.adrelid)
 FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
 LEFT JOIN pg_attrdef d ON (d.adrelid, d.adnum) = (a.attrelid, a.attnum)
-WHERE c.relnamespace = $1::regnamespace AND c.relkind IN ('r', 'p', 'v', 'm')
+WHERE c.relnamespace = $1::regnamespace AND c.relkind IN ('r', 'p', 'v', 'm', 'c')
   AND a.attnum > 0 AND NOT a.attisdropped
 ORDER BY c.relname, a.attnum"""
 _CONSTRAINTS = """

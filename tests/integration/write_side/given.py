@@ -9,7 +9,7 @@ import msgspec
 from eventsourcing.persistence import StoredEvent
 from msgspec import Raw
 
-from write_side import claims, commands
+from write_side import commands
 from write_side.commands import CreateContentType, CreateEntry, CreateWorkspace
 from write_side.dispatch import Executed, execute
 from write_side.domain.definition import Field
@@ -19,6 +19,7 @@ from write_side.repository import Repository
 from write_side.store.append import Append
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import Recorder
+from write_side.verification import claims
 
 ACTOR = Actor("operator", "test")
 SCOPE = Scope("acme", PRODUCTION)
@@ -26,6 +27,12 @@ TYPE = "posts"
 ENTRIES_USED = """
 SELECT used FROM write_side.usage
 WHERE (workspace, environment, quota) = ('acme', 'production', 'entries')"""
+
+UNRELEASED = """
+CREATE SCHEMA write_side;
+CREATE TABLE write_side.migration (number int PRIMARY KEY, name text, digest text);
+INSERT INTO write_side.migration VALUES (1, 'event_store', 'abc')"""
+"""What tells an event store of the versions before the first release."""
 
 
 def repository_on(recorder: Recorder) -> Repository:
@@ -130,7 +137,11 @@ async def check_store(repository: Repository) -> int:
     head = await check_log(repository.recorder)
     rows = await repository.recorder.log(0, head)
     events = [repository.mapper.decode(row["topic"], row["state"]) for row in rows]
-    position, stored = await claims.stored(repository.recorder.pool)
-    assert position == head
+    async with (
+        repository.recorder.pool.acquire() as connection,
+        connection.transaction(isolation="repeatable_read"),
+    ):
+        assert await connection.fetchval("SELECT position FROM write_side.head") == head
+        stored = await claims.stored(connection)
     assert stored == claims.fold(events)
     return head

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from write_side.applying.compare import steps_to
-from write_side.applying.steps import carry_out
 from write_side.commands import CreateEntry
 from write_side.dispatch import execute
 from write_side.domain.entry import Entry
@@ -14,13 +12,15 @@ from write_side.domain.events import EntryCreated
 from write_side.domain.identity import Actor, Scope
 from write_side.imports.check import preview
 from write_side.imports.columns import matched
-from write_side.imports.delimited import csv_table
-from write_side.imports.files import Table
-from write_side.imports.job import Changed, run_import
+from write_side.imports.csv_reader import csv_table
+from write_side.imports.importer import Changed, run_import
 from write_side.imports.preview import Preview
 from write_side.imports.report import Report
-from write_side.imports.wish import Options, Wish
-from write_side.manifest import read_manifest
+from write_side.imports.request import ImportRequest, Options
+from write_side.imports.table import Table
+from write_side.manifest.apply import apply_steps
+from write_side.manifest.diff import diff
+from write_side.manifest.document import read_manifest
 from write_side.repository import Repository
 
 OPERATOR = Actor("operator", "ann")
@@ -59,7 +59,7 @@ Three,third,archived,Last,7,,,,
 
 async def set_up(repository: Repository, manifest: str = MANIFEST) -> Repository:
     wanted = read_manifest(manifest.encode(), "acme.yaml")
-    async for _ in carry_out(await steps_to(wanted, repository, OPERATOR), repository):
+    async for _ in apply_steps(await diff(wanted, repository, OPERATOR), repository):
         pass
     return repository
 
@@ -82,7 +82,7 @@ def table_of(text: str, name: str = "posts.csv") -> Table:
     return csv_table(text.encode(), name)
 
 
-async def wish_of(
+async def request_for(
     repository: Repository,
     table: Table,
     import_id: str = "i-1",
@@ -90,24 +90,24 @@ async def wish_of(
     kind: str = "posts",
     scope: Scope = SCOPE,
     **options: Any,
-) -> Wish:
+) -> ImportRequest:
     """Columns by their headings."""
     fields = (await repository.fresh_content_type(scope, kind)).value_fields
     targets = matched(table.headings, fields, {})
-    return Wish(scope, kind, import_id, targets, Options(**options))
+    return ImportRequest(scope, kind, import_id, targets, Options(**options))
 
 
-async def seen(repository: Repository, text: str | Table, **wished: Any) -> Preview:
+async def seen(repository: Repository, text: str | Table, **options: Any) -> Preview:
     table = table_of(text) if isinstance(text, str) else text
-    return await preview(repository, table, await wish_of(repository, table, **wished))
+    return await preview(repository, table, await request_for(repository, table, **options))
 
 
 async def imported(
-    repository: Repository, text: str | Table, import_id: str = "i-1", **wished: Any
+    repository: Repository, text: str | Table, import_id: str = "i-1", **options: Any
 ) -> Report:
     table = table_of(text) if isinstance(text, str) else text
-    wish = await wish_of(repository, table, import_id, **wished)
-    report = await run_import(repository, table, wish, OPERATOR)
+    request = await request_for(repository, table, import_id, **options)
+    report = await run_import(repository, table, request, OPERATOR)
     assert not isinstance(report, Changed)
     return report
 

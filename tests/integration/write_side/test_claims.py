@@ -11,7 +11,6 @@ import pytest
 
 from tests.integration.write_side import given
 from tests.integration.write_side.given import ACTOR, check_store, create
-from write_side import claims
 from write_side import commands as c
 from write_side.commands import Command
 from write_side.dispatch import execute
@@ -31,6 +30,7 @@ from write_side.domain.events import (
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import Refused
 from write_side.repository import Repository
+from write_side.verification import claims
 
 CLAIMLESS = {
     WorkspaceRenamed,

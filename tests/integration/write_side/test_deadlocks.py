@@ -12,10 +12,12 @@ import pytest
 
 from tests.integration.write_side import given
 from tests.integration.write_side.given import check_store, create, magazine, repository_on
-from tests.integration.write_side.holding import Connection, connected, deadlocks, held
+from tests.integration.write_side.holding import connected, deadlocks, held
 from write_side.dispatch import Executed, execute
 from write_side.domain.identity import Scope, new_id
-from write_side.store.append import Append, EntryClaim, Use, columns, slug_hash
+from write_side.domain.slugs import slug_hash
+from write_side.postgres.connection import Connection
+from write_side.store.append import Append, EntryClaim, Use, parameters
 from write_side.store.appender import _APPEND
 from write_side.store.recorder import open_recorder
 
@@ -43,7 +45,7 @@ def _append(n: int, **same: Any) -> Append:
 
 
 async def _send(connection: Connection, appends: Sequence[Append]) -> None:
-    await connection.fetch(_APPEND, *columns(appends))
+    await connection.fetch(_APPEND, *parameters(appends))
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,14 @@ import asyncio
 from tests.integration.write_side.given import check_log, plain
 from tests.integration.write_side.holding import Hold, held
 from write_side.repository import Repository
-from write_side.store.append import Append, columns
+from write_side.store.append import Append, parameters
 from write_side.store.appender import _APPEND
 from write_side.store.recorder import Recorder
 
 
 async def _slow(hold: Hold, append: Append) -> int:
     """Append within the holder's open transaction; its position."""
-    rows = await hold.holder.fetch(_APPEND, *columns([append]))
+    rows = await hold.holder.fetch(_APPEND, *parameters([append]))
     return int(rows[-1]["detail"])
 
 

@@ -140,7 +140,7 @@ async def test_a_given_id_is_used_once_and_for_ever(world: World) -> None:
     async with world.refuses(EntryIdTaken, f"An entry with the id {given} already exists"):
         await world.entry("b", entry_id=given)
     await world.do(c.DeleteEntry, scope=SCOPE, entry_id=given)
-    async with world.refuses(EntryIdTaken, "leave the id to us"):
+    async with world.refuses(EntryIdTaken, "leave it out or send another"):
         await world.entry("b", entry_id=given)
 
 

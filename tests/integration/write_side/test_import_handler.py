@@ -145,7 +145,7 @@ async def test_an_import_id_of_another_place_is_refused_and_tells_nothing(world:
     await run(world, row("a"))
     async with world.refuses(ImportIdTaken, "The import id 'spring' was used for an import into"):
         await run(world, row("a", OTHER), scope=OTHER)
-    async with world.refuses(ImportIdTaken, "give this one an id of its own"):
+    async with world.refuses(ImportIdTaken, "choose another id"):
         await run(world, row("a", content_type_slug="authors"), content_type_slug="authors")
 
 

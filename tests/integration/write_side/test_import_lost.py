@@ -23,8 +23,8 @@ class Losing:
         self.lost = 0
         self._call = Appender._call
 
-    async def __call__(self, appender: Appender, appends: Any, *, thorough: bool) -> Any:
-        answer = await self._call(appender, appends, thorough=thorough)
+    async def __call__(self, appender: Appender, appends: Any, *, check_streams: bool) -> Any:
+        answer = await self._call(appender, appends, check_streams=check_streams)
         if isinstance(answer[0], Appended) and not answer[0].replayed:
             self.lost += 1
             raise ConnectionResetError

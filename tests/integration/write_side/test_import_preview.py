@@ -27,8 +27,8 @@ from write_side.dispatch import execute
 from write_side.domain.definition import Field
 from write_side.domain.entry import MAX_BYTES
 from write_side.domain.refusals import InvalidEntry
-from write_side.imports.files import Epoch, Row, Table, Trouble
-from write_side.imports.job import RowsRefused
+from write_side.imports.importer import RowsRefused
+from write_side.imports.table import Epoch, Row, Table, Trouble
 from write_side.repository import Repository
 
 EVERYTHING = """
@@ -423,14 +423,14 @@ async def test_a_row_that_is_too_large_says_so(magazine: Repository) -> None:
 
 async def test_a_preview_is_of_what_the_log_holds_and_of_the_wish(magazine: Repository) -> None:
     file = "Title,Body,Views\nOne,x,1\n"
-    wishes: list[tuple[str, dict[str, Any]]] = [
+    requests: list[tuple[str, dict[str, Any]]] = [
         (file, {}),
         (file, {}),
         (file, {"update": True}),
         (file, {"import_id": "other"}),
         (file.replace("1\n", "2\n"), {}),
     ]
-    digests = {(await seen(magazine, text, **wished)).digest for text, wished in wishes}
+    digests = {(await seen(magazine, text, **options)).digest for text, options in requests}
     assert len(digests) == 4
     before = (await seen(magazine, file)).digest
     await create(magazine, "posts", "Unrelated")

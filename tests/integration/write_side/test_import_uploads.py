@@ -10,15 +10,14 @@ import pytest
 
 from tests.integration.write_side import importing
 from tests.integration.write_side.holding import connected
-from tests.integration.write_side.importing import OPERATOR, SCOPE, set_up, table_of, wish_of
+from tests.integration.write_side.importing import OPERATOR, SCOPE, request_for, set_up, table_of
 from write_side.domain.events import ImportMappingSaved
 from write_side.domain.identity import Scope, import_mapping_stream, new_id
 from write_side.domain.refusals import UnknownContentType, UnknownUpload
 from write_side.imports import uploads
 from write_side.imports.check import preview
-from write_side.imports.columns import MappingRefused
-from write_side.imports.files import Choice, FileRefused
-from write_side.imports.mappings import propose, save_mapping
+from write_side.imports.columns import MappingRefused, propose, save_mapping
+from write_side.imports.table import Choice, FileRefused
 from write_side.imports.uploads import (
     drop_upload,
     find_preview,
@@ -29,7 +28,7 @@ from write_side.imports.uploads import (
     samples,
 )
 from write_side.repository import Repository
-from write_side.store.forgetting import sweep
+from write_side.store.retention import delete_leftovers
 
 FILE = b"Title;Body\nCaf\xe9;x\n"
 OTHERS = (Scope("acme", "staging"), Scope("rival", "production"))
@@ -49,13 +48,13 @@ async def test_an_upload_is_found_by_every_process_and_read_again(magazine: Repo
     upload = await keep_upload(magazine, SCOPE, "posts.csv", FILE)
     assert upload.table.rows[0].cells == ("Café", "x")
     assert await find_upload(magazine, SCOPE, upload.id) == upload
-    wish = await wish_of(magazine, upload.table, upload.id)
-    shown = await preview(magazine, upload.table, wish)
+    request = await request_for(magazine, upload.table, upload.id)
+    shown = await preview(magazine, upload.table, request)
     assert await find_preview(magazine, SCOPE, upload.id) is None
-    await keep_preview(magazine, SCOPE, upload.id, wish, shown)
+    await keep_preview(magazine, SCOPE, upload.id, request, shown)
     found = await find_preview(magazine, SCOPE, upload.id)
     assert found is not None
-    assert (found.wish, found.preview) == (wish, shown)
+    assert (found.request, found.preview) == (request, shown)
     again = await read_again(magazine, SCOPE, upload.id, Choice(encoding="cp850"))
     assert again.table.rows[0].cells[0] != "Café"
     assert await find_upload(magazine, SCOPE, upload.id) == again
@@ -85,8 +84,8 @@ async def test_an_upload_that_is_sent_again_after_a_lost_connection_is_kept(
 
 async def test_an_upload_is_nobody_elses(magazine: Repository) -> None:
     upload = await keep_upload(magazine, SCOPE, "posts.csv", FILE)
-    wish = await wish_of(magazine, upload.table, upload.id)
-    shown = await preview(magazine, upload.table, wish)
+    request = await request_for(magazine, upload.table, upload.id)
+    shown = await preview(magazine, upload.table, request)
     for scope, upload_id in [(each, upload.id) for each in OTHERS] + [
         (SCOPE, new_id()),
         (SCOPE, "no-uuid"),
@@ -94,7 +93,7 @@ async def test_an_upload_is_nobody_elses(magazine: Repository) -> None:
         for ask in (
             find_upload(magazine, scope, upload_id),
             find_preview(magazine, scope, upload_id),
-            keep_preview(magazine, scope, upload_id, wish, shown),
+            keep_preview(magazine, scope, upload_id, request, shown),
             read_again(magazine, scope, upload_id, Choice()),
         ):
             with pytest.raises(UnknownUpload, match="upload the file again"):
@@ -122,7 +121,7 @@ async def test_uploads_are_gone_after_a_day(magazine: Repository, database_url: 
     new = await keep_upload(magazine, SCOPE, "posts.csv", FILE)
     with pytest.raises(UnknownUpload):
         await find_upload(magazine, SCOPE, old.id)
-    await sweep(magazine.recorder)
+    await delete_leftovers(magazine.recorder)
     assert await kept(magazine) == [new.id]
 
 

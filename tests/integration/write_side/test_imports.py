@@ -23,9 +23,9 @@ from write_side.domain.events import ImportRecorded
 from write_side.domain.identity import Actor, import_stream
 from write_side.domain.refusals import ImportIdTaken, UnknownContentType
 from write_side.imports.check import preview
-from write_side.imports.files import Row, Table
-from write_side.imports.job import RowsRefused
-from write_side.imports.wish import Wish
+from write_side.imports.importer import RowsRefused
+from write_side.imports.request import ImportRequest
+from write_side.imports.table import Row, Table
 from write_side.repository import Repository
 
 
@@ -178,8 +178,10 @@ async def test_what_a_repeater_refers_to_is_named_by_its_cell(magazine: Reposito
     found = errors(await seen(magazine, table([good], *([good, one] for one in bad))))
     assert [each[:2] for each in found] == [(3, "Parts"), (4, "Parts"), (5, "Parts")]
     reasons = [reason for _, _, reason in found]
-    assert "parts[1].by refers to 'ada', which is the id of no entry" in reasons[0]
-    assert f"parts[1].by refers to '{topic}', which is an entry of type topics" in reasons[1]
+    assert "parts[1].by refers to 'ada', which is no entry of this environment" in reasons[0]
+    assert (
+        f"parts[1].by refers to '{topic}', an entry of type topics, but takes authors" in reasons[1]
+    )
     assert "parts[1].image refers to 'https://cdn" in reasons[2]
     assert (await imported(magazine, table([good]))).created == 1
 
@@ -194,7 +196,7 @@ async def test_references_are_found_by_id_and_ambiguous_slugs_are_not(
     ]
     other = f"Title,Body,Author\nOne,x,{topic.entry_id}\n"
     assert errors(await seen(magazine, other)) == [
-        (2, "Author", f"'{topic.entry_id}' is an entry of type topics, not authors")
+        (2, "Author", f"'{topic.entry_id}' is an entry of type topics, but takes authors")
     ]
     await imported(magazine, f"Title,Body,About\nOne,x,{topic.entry_id}\n")
     one = (await entries(magazine, "one"))["one"]
@@ -219,6 +221,6 @@ async def test_rows_beyond_the_plans_limit_are_errors(magazine: Repository) -> N
 
 
 async def test_an_unknown_type_is_refused(magazine: Repository) -> None:
-    wish = Wish(SCOPE, "songs", "i-1", ("Title",))
+    request = ImportRequest(SCOPE, "songs", "i-1", ("Title",))
     with pytest.raises(UnknownContentType):
-        await preview(magazine, table_of("Title\nx\n"), wish)
+        await preview(magazine, table_of("Title\nx\n"), request)

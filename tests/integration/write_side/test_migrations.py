@@ -1,11 +1,12 @@
-"""The event store's schema is all of its migrations, applied once, in order, by whoever comes."""
+"""The installed schema is what its files say, and is migrated once, in order."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -14,15 +15,25 @@ import pytest
 from tests.integration.write_side import given
 from tests.integration.write_side.catalogue import catalogue
 from tests.integration.write_side.given import check_store, magazine, repository_on
-from tests.integration.write_side.holding import Connection, connected
+from tests.integration.write_side.holding import connected
 from write_side.dispatch import execute
+from write_side.postgres.connection import Connection
 from write_side.store import migrations
 from write_side.store.migrations import Migration, MigrationError, migrate
 from write_side.store.recorder import open_recorder
 
-_ROWS = "SELECT number, name, digest FROM write_side.migration ORDER BY number"
-NEWEST = migrations.migrations()[-1].number
+FOLDER = Path(migrations.__file__).parent
+NEWEST = migrations.newest_version()
 ADDED = Migration(NEWEST + 1, "colour", "ALTER TABLE write_side.command ADD COLUMN colour text")
+_VERSIONS = "SELECT version, digest FROM write_side.schema_version ORDER BY version"
+_INSTALLED = """
+SELECT CASE relkind WHEN 'c' THEN 'types/' ELSE 'tables/' END || relname FROM pg_class
+WHERE relnamespace = 'write_side'::regnamespace AND relkind IN ('r', 'v', 'm', 'S', 'c')
+UNION ALL
+SELECT 'functions/' || proname FROM pg_proc WHERE pronamespace = 'write_side'::regnamespace
+ORDER BY 1"""
+_SOURCES = """
+SELECT proname, prosrc FROM pg_proc WHERE pronamespace = 'write_side'::regnamespace"""
 
 
 @pytest.fixture
@@ -39,28 +50,53 @@ def known(*known: Migration) -> Iterator[None]:
         yield
 
 
-async def _applied(connection: Connection) -> list[tuple[int, str, str]]:
-    return [tuple(row) for row in await connection.fetch(_ROWS)]
+async def _versions(connection: Connection) -> list[tuple[int, str]]:
+    return [tuple(row) for row in await connection.fetch(_VERSIONS)]
 
 
-async def test_migrations_are_numbered_from_one_without_a_gap() -> None:
-    found = migrations.migrations()
-    assert [migration.number for migration in found] == list(range(1, len(found) + 1))
-    assert all(migration.name for migration in found)
-    assert found[0].digest == hashlib.sha256(found[0].statements.encode()).hexdigest()
+def _files(*folders: str) -> list[Path]:
+    return [file for folder in folders for file in sorted((FOLDER / folder).glob("*.sql"))]
 
 
-async def test_schema_is_all_migrations_applied_one_at_a_time(
+# What is installed is what the files say
+
+
+async def test_every_installed_object_has_a_file_of_its_name(database_url: str) -> None:
+    async with connected(database_url) as connection:
+        installed = [row[0] for row in await connection.fetch(_INSTALLED)]
+    files = _files("tables", "types", "functions")
+    assert installed == sorted(f"{file.parent.name}/{file.stem}" for file in files)
+
+
+@pytest.mark.parametrize("file", _files("tables", "types", "functions"), ids=lambda file: file.stem)
+def test_file_creates_the_object_it_is_named_after_and_no_other(file: Path) -> None:
+    kind = {"tables": r"(?:UNLOGGED )?TABLE", "types": "TYPE", "functions": "FUNCTION"}
+    made = re.findall(
+        r"^CREATE (?:OR REPLACE )?((?:UNLOGGED )?[A-Z]+) (\S*write_side\.\w+)",
+        file.read_text("utf-8"),
+        re.MULTILINE,
+    )
+    [(of_kind, name)] = made
+    assert re.fullmatch(kind[file.parent.name], of_kind)
+    assert name == f"write_side.{file.stem}"
+
+
+async def test_installed_functions_read_as_their_files(database_url: str) -> None:
+    written = {file.stem: file.read_text("utf-8").split("$$")[1] for file in _files("functions")}
+    async with connected(database_url) as connection:
+        installed = {row["proname"]: row["prosrc"] for row in await connection.fetch(_SOURCES)}
+    assert installed == written
+
+
+async def test_schema_is_its_files_run_one_after_another(
     empty: Connection, database_url: str
 ) -> None:
-    """The template that every test runs on was migrated at once."""
-    all_of_them = migrations.migrations()
-    for n in range(1, len(all_of_them) + 1):
-        with known(*all_of_them[:n]):
-            assert await migrate(empty) == [all_of_them[n - 1]]
+    """The template that every test runs on was made by ``migrate``."""
+    await empty.execute("CREATE SCHEMA write_side")
+    for file in _files("tables", "types", "functions"):
+        await empty.execute(file.read_text("utf-8"))
     async with connected(database_url) as connection:
         assert await catalogue(empty) == await catalogue(connection)
-        assert await _applied(empty) == await _applied(connection)
     assert len(await catalogue(empty)) > 50
 
 
@@ -71,6 +107,8 @@ async def test_catalogue_sees_a_difference(empty: Connection) -> None:
         ADDED.statements,
         "CREATE INDEX ON write_side.event (topic)",
         "ALTER TABLE write_side.event ADD CHECK (topic <> '')",
+        "ALTER TABLE write_side.upload ALTER COLUMN document SET STORAGE EXTENDED",
+        "ALTER TYPE write_side.append_use ADD ATTRIBUTE more text",
         "CREATE OR REPLACE FUNCTION write_side.change_claims(changes jsonb) RETURNS void "
         "LANGUAGE sql AS ''",
         "ALTER TABLE write_side.head RESET (fillfactor)",
@@ -83,11 +121,20 @@ async def test_catalogue_sees_a_difference(empty: Connection) -> None:
     assert await catalogue(empty) == before
 
 
+# Migrations
+
+
+def test_migrations_are_numbered_from_two_without_a_gap() -> None:
+    found = migrations.migrations()
+    assert [migration.number for migration in found] == list(range(2, len(found) + 2))
+    assert all(migration.name for migration in found)
+
+
 async def test_migrating_twice_does_nothing(empty: Connection) -> None:
-    assert await migrate(empty) == migrations.migrations()
-    before = (await catalogue(empty), await _applied(empty))
+    assert await migrate(empty) == [f"version {NEWEST} installed"]
+    before = (await catalogue(empty), await _versions(empty))
     assert await migrate(empty) == []
-    assert (await catalogue(empty), await _applied(empty)) == before
+    assert (await catalogue(empty), await _versions(empty)) == before
 
 
 @pytest.mark.parametrize("isolation", ["read committed", "repeatable read", "serializable"])
@@ -101,44 +148,64 @@ async def test_migrations_at_once_are_made_by_one(
     finally:
         for other in others:
             await other.close()
-    assert sorted(map(len, made)) == [0, 0, 0, 0, len(migrations.migrations())]
-    assert len(await _applied(empty)) == len(migrations.migrations())
+    assert sorted(map(len, made)) == [0, 0, 0, 0, 1]
+    assert len(await _versions(empty)) == 1
 
 
-async def test_later_migration_is_applied_alone(empty: Connection) -> None:
-    first = migrations.migrations()
+async def test_later_migration_is_applied_alone_and_renews_the_functions(
+    empty: Connection,
+) -> None:
     await migrate(empty)
-    with known(*first, ADDED):
-        assert await migrate(empty) == [ADDED]
+    before = await catalogue(empty)
+    await empty.execute(
+        "CREATE OR REPLACE FUNCTION write_side.change_claims(changes jsonb) RETURNS void "
+        "LANGUAGE sql AS ''"
+    )
+    with known(*migrations.migrations(), ADDED):
+        assert await migrate(empty) == [f"migration {NEWEST + 1} (colour) applied"]
+        assert await migrate(empty) == []
+    assert [version for version, _ in await _versions(empty)] == [NEWEST, NEWEST + 1]
+    await empty.execute("ALTER TABLE write_side.command DROP COLUMN colour")
+    assert await catalogue(empty) == before
+
+
+async def test_empty_database_is_at_the_newest_version_at_once(empty: Connection) -> None:
+    with known(*migrations.migrations(), ADDED):
+        assert await migrate(empty) == [f"version {NEWEST + 1} installed"]
         assert await migrate(empty) == []
 
 
 async def test_migration_that_fails_leaves_nothing_behind(empty: Connection) -> None:
+    await migrate(empty)
+    before = (await catalogue(empty), await _versions(empty))
     broken = Migration(NEWEST + 2, "broken", "CREATE TABLE write_side.half (); SELECT 1 / 0")
     with known(*migrations.migrations(), ADDED, broken), pytest.raises(asyncpg.DivisionByZeroError):
         await migrate(empty)
-    assert not await _is_there(empty)
+    assert (await catalogue(empty), await _versions(empty)) == before
 
 
-async def _is_there(connection: Connection) -> bool:
-    return bool(await connection.fetchval("SELECT to_regnamespace('write_side') IS NOT NULL"))
-
-
-async def test_edited_migration_is_refused_by_name(empty: Connection) -> None:
+async def test_version_made_of_other_files_is_refused(empty: Connection) -> None:
     await migrate(empty)
-    first, *rest = migrations.migrations()
-    edited = Migration(first.number, first.name, first.statements + "\n-- a word more")
-    message = r"Migration 1 \(event_store\) was applied in another form: .* immutable"
-    with known(edited, *rest), pytest.raises(MigrationError, match=message):
-        await migrate(empty)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(migrations, "_objects", lambda: ["-- another word"])
+        with pytest.raises(MigrationError, match=f"version {NEWEST} .* from other files"):
+            await migrate(empty)
 
 
 async def test_newer_database_is_refused_with_what_to_do(empty: Connection) -> None:
     with known(*migrations.migrations(), ADDED):
         await migrate(empty)
-    message = f"at migration {NEWEST + 1}, made by a newer .* knows {NEWEST}. Start the newer"
+    message = f"version {NEWEST + 1}, made by a newer .* knows {NEWEST}: start the newer"
     with pytest.raises(MigrationError, match=message):
         await migrate(empty)
+
+
+async def test_database_of_an_unreleased_version_is_refused_untouched(empty: Connection) -> None:
+    await empty.execute(given.UNRELEASED)
+    before = await catalogue(empty)
+    with pytest.raises(MigrationError, match=r"unreleased version .* use an empty database"):
+        await migrate(empty)
+    assert await catalogue(empty) == before
 
 
 async def test_plain_role_that_owns_its_database_can_migrate_and_append(

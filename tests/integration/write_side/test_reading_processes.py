@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from tests.workbooks import workbook
-from write_side.imports import reading
-from write_side.imports.files import FileRefused, Limits, Table
-from write_side.imports.packing import packed
-from write_side.imports.reading import AT_ONCE, read_file
+from write_side.imports import file_reader
+from write_side.imports.file_reader import AT_ONCE, read_file
+from write_side.imports.table import FileRefused, Limits, Table
+from write_side.imports.table_encoding import encode_table
 from write_side.imports.worker import TOO_MUCH, Answer
 
-CONFINED = "from write_side.imports.confining import *; from write_side.imports.files import *;"
+CONFINED = "from write_side.imports.worker import *; from write_side.imports.table import *;"
 
 
 def children() -> set[str]:
@@ -60,7 +60,7 @@ async def test_a_path_is_read_in_place(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("missing", ["none.csv", ""])
 async def test_a_path_that_is_no_file(tmp_path: Path, missing: str) -> None:
-    with pytest.raises(FileRefused, match=r"^x\.csv is no file that can be read$"):
+    with pytest.raises(FileRefused, match=r"^x\.csv: no such file$"):
         await read_file(tmp_path / missing, "x.csv")
 
 
@@ -137,9 +137,9 @@ async def test_few_workers_run_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         most = max(most, running)
         await asyncio.sleep(0.01)
         running -= 1
-        return Answer(table=packed(Table("x.csv", ("Title",), ())))
+        return Answer(table=encode_table(Table("x.csv", ("Title",), ())))
 
-    monkeypatch.setattr(reading, "_answer", answer)
+    monkeypatch.setattr(file_reader, "_answer", answer)
     await asyncio.gather(*(read_file(b"Title\n", "x.csv") for _ in range(3 * AT_ONCE)))
     assert most == AT_ONCE
 

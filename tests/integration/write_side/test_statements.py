@@ -15,22 +15,38 @@ from tests.integration.write_side.holding import connected
 
 _STATEMENT = re.compile(r"\s*(SELECT|WITH|INSERT|UPDATE|DELETE|CALL|MERGE)\s", re.ASCII)
 
+SCHEMA = ("tables", "types", "functions", "migrations")
+
 
 def _modules() -> Iterator[ModuleType]:
     for found in pkgutil.walk_packages(write_side.__path__, "write_side."):
         yield importlib.import_module(found.name)
 
 
+def _strings(module: ModuleType) -> Iterator[tuple[str, str]]:
+    """Name → text of the module's constants, those in dictionaries and tuples included."""
+    for name, value in vars(module).items():
+        if name.startswith("__"):
+            continue
+        if isinstance(value, dict):
+            items = [(f"{name}[{key}]", one) for key, one in value.items()]
+        elif isinstance(value, tuple):
+            items = [(f"{name}[{n}]", one) for n, one in enumerate(value)]
+        else:
+            items = [(name, value)]
+        yield from ((f"{module.__name__}.{at}", one) for at, one in items if isinstance(one, str))
+
+
 def _constants() -> dict[str, str]:
-    """Name → statement, of all module constants, and of all .sql files that are no migrations."""
+    """Name → statement: the modules' constants, and the .sql files outside of the schema."""
     found = {
-        f"{module.__name__}.{name}": value
+        name: value
         for module in _modules()
-        for name, value in vars(module).items()
-        if isinstance(value, str) and not name.startswith("__") and _STATEMENT.match(value)
+        for name, value in _strings(module)
+        if _STATEMENT.match(value)
     }
     for path in Path(write_side.__path__[0]).rglob("*.sql"):
-        if path.parent.name != "migrations":
+        if path.parent.name not in SCHEMA:
             found[str(path)] = path.read_text("utf-8")
     return found
 
@@ -41,7 +57,8 @@ async def test_every_statement_prepares_against_the_schema(database_url: str) ->
         "write_side.store.appender._APPEND",
         "write_side.store.recorder._LOG",
         "write_side.repository._TYPE",
-        "write_side.claims._USAGE",
+        "write_side.verification.claims._USAGE",
+        "write_side.verification.claim_repair._INSERT[key_claim]",
     } <= set(found)
     async with connected(database_url) as connection:
         for name, statement in found.items():

@@ -196,9 +196,9 @@ async def test_keys_that_cannot_be_are_refused(world: World) -> None:
         (
             "operator ada",
             (VIEW,),
-            "begins with 'operator', which is how history tells of operators",
+            "begins with 'operator', which the history uses for operators",
         ),
-        (" Import posts.csv", (VIEW,), "begins with 'import', which is how history tells of"),
+        (" Import posts.csv", (VIEW,), "begins with 'import', which the history uses for"),
         ("k", (), "A key needs a permission"),
         ("k", ("admin",), "There is no permission 'admin'"),
     ):

@@ -1,12 +1,14 @@
-"""A clock turned by hand, and a counter that can be held up or taken away."""
+"""A clock turned by hand, a model of the counter, and one that can be held up or taken away."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 
-from api.rate_limits.counter import Demand, Grant
-from api.rate_limits.in_memory import MemoryCounter
+from msgspec import Struct
+
+from api.rate_limits.counter import FEW, MOST, SHARE, WINDOW, Counter, Demand, Grant
 
 NOON = 1_800_000_000
 """A window begins here."""
@@ -25,7 +27,54 @@ class Clock:
         return NOON + self.now
 
 
-class FakeCounter(MemoryCounter):
+class Held(Struct):
+    window: int
+    leased: int = 0
+    spare: int = 0
+
+
+class ModelCounter(Counter):
+    """What the database is held to: small enough to be read. ``clock`` tells Unix seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._held: dict[str, Held] = {}
+
+    async def lease(self, demands: Sequence[Demand]) -> list[Grant]:
+        return [self._lease(demand) for demand in demands]
+
+    async def expire(self, window: int) -> bool:
+        self._held = {name: held for name, held in self._held.items() if held.window >= window}
+        return False
+
+    async def close(self) -> None:
+        """It has no connection."""
+
+    def _lease(self, demand: Demand) -> Grant:
+        at = self._clock()
+        window = int(at // WINDOW) * WINDOW
+        held = self._held.get(demand.bucket)
+        if held is None or held.window < window:
+            held = self._held[demand.bucket] = Held(window)
+        if held.window == demand.window:
+            held.leased = max(held.leased - demand.unused, 0)
+            held.spare = max(held.spare - demand.spare, 0)
+        granted = block(demand.limit - held.leased, demand.asked)
+        held.leased += granted
+        held.spare += max(granted - demand.asked, 0)
+        return Grant(held.window, granted, max(demand.limit - held.leased, 0), held.spare, at)
+
+
+def block(free: int, asked: int) -> int:
+    """How many of the free requests a demand is given."""
+    if asked == 0 or free <= 0:
+        return 0
+    if free < FEW:
+        return min(free, asked)
+    return min(free, asked + min(max(free - asked, 0) // SHARE, MOST))
+
+
+class FakeCounter(ModelCounter):
     """``calls`` are the demands of each call."""
 
     def __init__(self, clock: Callable[[], float]) -> None:

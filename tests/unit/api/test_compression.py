@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.http.compression import MEMBERS, PIECE, Damaged, Unpacking
+from api.http.compression import MAX_MEMBERS, PIECE, Damaged, Decompressor
 
 Pack = Callable[[bytes], bytes]
 
@@ -30,24 +30,24 @@ PACKINGS: list[tuple[str, Pack]] = [
 ]
 
 
-def unpacked(encoding: str, packed: bytes, size: int = 1 << 20, limit: int = LIMIT) -> bytes:
+def decompressed(encoding: str, packed: bytes, size: int = 1 << 20, limit: int = LIMIT) -> bytes:
     """All of it, from pieces of a size."""
-    unpacking, body = Unpacking(encoding), b""
+    decompressor, body = Decompressor(encoding), b""
     for start in range(0, len(packed), size):
-        body += unpacking.unpacked(packed[start : start + size], limit)
-    unpacking.end()
+        body += decompressor.decompress(packed[start : start + size], limit)
+    decompressor.end()
     return body
 
 
 @given(st.sampled_from(PACKINGS), st.binary(max_size=3 * PIECE), st.integers(1, 2 * PIECE))
 def test_what_was_packed_comes_back(packing: tuple[str, Pack], body: bytes, n: int) -> None:
     encoding, pack = packing
-    assert unpacked(encoding, pack(body), n) == body
+    assert decompressed(encoding, pack(body), n) == body
 
 
 @given(st.lists(st.binary(max_size=PIECE), min_size=1, max_size=5), st.integers(1, 2 * PIECE))
 def test_members_of_a_gzip_file_are_read_one_after_the_other(members: list[bytes], n: int) -> None:
-    assert unpacked("gzip", b"".join(map(gzip.compress, members)), n) == b"".join(members)
+    assert decompressed("gzip", b"".join(map(gzip.compress, members)), n) == b"".join(members)
 
 
 @pytest.mark.parametrize(("encoding", "pack"), PACKINGS)
@@ -55,7 +55,7 @@ def test_a_truncated_body_is_damaged(encoding: str, pack: Pack) -> None:
     packed = pack(TEXT)
     for end in range(1, len(packed)):
         with pytest.raises(Damaged):
-            unpacked(encoding, packed[:end])
+            decompressed(encoding, packed[:end])
 
 
 @pytest.mark.parametrize(("encoding", "pack"), PACKINGS)
@@ -65,31 +65,31 @@ def test_garbage_behind_a_body_is_damage(
     encoding: str, pack: Pack, garbage: bytes, size: int
 ) -> None:
     with pytest.raises(Damaged):
-        unpacked(encoding, pack(TEXT) + garbage, size)
+        decompressed(encoding, pack(TEXT) + garbage, size)
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
 def test_what_is_not_packed_is_damaged_and_nothing_is_nothing(encoding: str) -> None:
     for plain in (b'{"title": "T"}', b"no gzip", b"\x00", b"x" * 2 * PIECE):
         with pytest.raises(Damaged):
-            unpacked(encoding, plain)
-    assert unpacked(encoding, b"") == b""
+            decompressed(encoding, plain)
+    assert decompressed(encoding, b"") == b""
 
 
 @pytest.mark.parametrize(("encoding", "pack"), PACKINGS)
-def test_no_more_than_the_limit_is_unpacked(encoding: str, pack: Pack) -> None:
+def test_no_more_than_the_limit_is_decompressed(encoding: str, pack: Pack) -> None:
     packed = pack(bytes(10_000_000))
     for limit in (1, 100, PIECE, 999_999):
-        assert len(Unpacking(encoding).unpacked(packed, limit)) == limit
+        assert len(Decompressor(encoding).decompress(packed, limit)) == limit
 
 
 def test_the_limit_holds_for_all_members_together() -> None:
     packed = gzip.compress(bytes(1000)) * 20
-    assert len(Unpacking("gzip").unpacked(packed, 10_500)) == 10_500
+    assert len(Decompressor("gzip").decompress(packed, 10_500)) == 10_500
 
 
 def test_members_without_end_are_damage() -> None:
     empty = gzip.compress(b"")
-    assert unpacked("gzip", empty * MEMBERS) == b""
+    assert decompressed("gzip", empty * MAX_MEMBERS) == b""
     with pytest.raises(Damaged):
-        unpacked("gzip", empty * (MEMBERS + 1))
+        decompressed("gzip", empty * (MAX_MEMBERS + 1))

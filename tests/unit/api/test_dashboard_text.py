@@ -1,4 +1,4 @@
-"""Rich text as it reads, and addresses as people write them."""
+"""Plain text of rich text, page numbers, addresses, language names and CSRF tokens."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.dashboard.forgery import is_genuine, token_for
-from api.dashboard.names import named
-from api.dashboard.paging import Paging, page_of
+from api.dashboard.dashboard_request import link
 from api.dashboard.plain_text import has_markup, plain
-from api.dashboard.visit import link
+from api.dashboard.security import is_csrf_token_of, new_csrf_token
+from api.dashboard.table_pages import Paging, page_number
+from api.dashboard.templates import language_name
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_markup_is_left_out(markup: str, reads: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["a < b and b > c", "# A heading\n\n*text*", "<3", "", "1 <2> 3"])
-def test_text_without_markup_is_none(text: str) -> None:
+def test_text_without_markup_is_recognized(text: str) -> None:
     assert not has_markup(text)
 
 
@@ -53,7 +53,7 @@ def test_any_text_can_be_read(text: str) -> None:
     ],
 )
 def test_a_page_is_a_number_or_the_first(given: str, page: int) -> None:
-    assert page_of(given) == page
+    assert page_number(given) == page
 
 
 def test_pages_of_a_table() -> None:
@@ -62,21 +62,21 @@ def test_pages_of_a_table() -> None:
     assert (last.first, last.last, last.is_beyond, Paging(3, 26).is_beyond) == (26, 26, False, True)
 
 
-def test_addresses_are_quoted_and_leave_out_what_is_empty() -> None:
+def test_addresses_are_quoted_and_leave_out_empty_parameters() -> None:
     assert link("entries", "a/../b?c", page=2, search="", type="ä&b") == (
         "/dashboard/entries/a%2F..%2Fb%3Fc?page=2&type=%C3%A4%26b"
     )
 
 
 def test_locales_have_names() -> None:
-    assert named("fr-FR") == "fr-FR, French (France)"
-    assert named("xx-XX") == "xx-XX"
-    assert named("<b>") == "<b>"
+    assert language_name("fr-FR") == "fr-FR, French (France)"
+    assert language_name("xx-XX") == "xx-XX"
+    assert language_name("<b>") == "<b>"
 
 
 @given(st.text(), st.text())
-def test_a_token_is_of_one_session(session: str, other: str) -> None:
-    token = token_for(session)
-    assert is_genuine(session, token)
-    assert session == other or not is_genuine(other, token)
-    assert not is_genuine(session, other)
+def test_a_token_belongs_to_one_session(session: str, other: str) -> None:
+    token = new_csrf_token(session)
+    assert is_csrf_token_of(session, token)
+    assert session == other or not is_csrf_token_of(other, token)
+    assert not is_csrf_token_of(session, other)

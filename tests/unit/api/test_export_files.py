@@ -14,12 +14,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from api.errors import TooLongForSpreadsheet
-from api.export.cells import Digits
 from api.export.csv_file import encoded
 from api.export.table import OWN
 from api.export.xlsx_file import LONGEST, XlsxFile, is_held
 from tests.unit.domain.test_text import SCALARS
-from write_side.imports.files import LIMITS, Choice, Table
+from write_side.domain.cells import Digits
+from write_side.imports.table import LIMITS, Choice, Table
 from write_side.imports.worker import Task, table_in
 
 COLUMNS = [*OWN, "Body", "Views"]

@@ -1,19 +1,26 @@
-"""What a document may ask for, told before anything is looked up."""
+"""What a document may ask for, decided before anything is looked up."""
 
 from __future__ import annotations
 
 import pytest
-from graphql import OperationDefinitionNode, get_introspection_query, parse
+from graphql import (
+    OperationDefinitionNode,
+    execute_sync,
+    get_introspection_query,
+    parse,
+    validate,
+)
 
 from api.errors import BadRequest
-from api.graphql.cost import Costs, fragments_of
-from api.graphql.limits import (
+from api.graphql.cost import COST, INTROSPECTION, Budget, CostEstimate
+from api.graphql.document_limits import (
     ALIASES,
-    COST,
     DEPTH,
     FIELDS,
-    check_cost,
+    RULES,
+    SELECTIONS,
     check_document,
+    fragments_of,
 )
 from api.graphql.schema import schema
 
@@ -30,18 +37,24 @@ query ($limit: Int = 10) {
 
 
 def cost_of(query: str, **variables: object) -> None:
+    """Raises BadRequest."""
     document = parse(query)
     check_document(document)
     operation = document.definitions[0]
     assert isinstance(operation, OperationDefinitionNode)
-    costs = Costs(operation, fragments_of(document), variables, schema._schema)
-    check_cost(costs.of_all())
+    Budget().begin(CostEstimate(operation, fragments_of(document), variables))
 
 
 def refusal(query: str, **variables: object) -> str:
     with pytest.raises(BadRequest) as refused:
         cost_of(query, **variables)
     return str(refused.value)
+
+
+def broken_rules(query: str) -> list[str]:
+    document = parse(query)
+    check_document(document)
+    return [error.message for error in validate(schema._schema, document, RULES)]
 
 
 def nested(levels: int) -> str:
@@ -79,19 +92,48 @@ def test_the_cost_of_a_fragment_counts_wherever_it_is_spread() -> None:
 
 
 def test_depth_is_limited() -> None:
-    check_document(parse(nested(DEPTH)))
-    assert f"{DEPTH + 1} levels" in refusal(nested(DEPTH + 1))
+    assert broken_rules(nested(DEPTH)) == []
+    assert "exceeds maximum operation depth" in broken_rules(nested(DEPTH + 1))[0]
 
 
-def test_aliases_and_fields_are_limited() -> None:
-    check_document(parse("{" + " ".join(f"a{n}: __typename" for n in range(ALIASES)) + "}"))
-    assert "aliases" in refusal("{" + " ".join(f"a{n}: x" for n in range(ALIASES + 1)) + "}")
+def test_aliases_are_limited_wherever_their_fragment_is_spread() -> None:
+    def aliases(number: int) -> str:
+        return " ".join(f"a{n}: __typename" for n in range(number))
+
+    assert broken_rules("{" + aliases(ALIASES) + "}") == []
+    assert broken_rules("{" + aliases(ALIASES + 1) + "}") == ["101 aliases found. Allowed: 100"]
+    spread = "{ ...A ...A } fragment A on Query {" + aliases(ALIASES // 2) + " %s}"
+    assert broken_rules(spread % "") == []
+    assert broken_rules(spread % "more: __typename") == ["102 aliases found. Allowed: 100"]
+
+
+def test_fields_are_limited() -> None:
     check_document(parse("{" + "x " * FIELDS + "}"))
-    assert "fields" in refusal("{" + "x " * (FIELDS + 1) + "}")
+    assert refusal("{" + "x " * (FIELDS + 1) + "}") == (
+        f"The query has {FIELDS + 1} fields; it may have up to {FIELDS}: send several requests"
+    )
 
 
-def test_fragments_that_spread_each_other_are_left_to_validation() -> None:
-    check_document(parse("{ ...A } fragment A on Query { ...B } fragment B on Query { ...A }"))
+def test_what_the_limiters_cannot_read_is_refused_before_them() -> None:
+    circle = "{ ...A } fragment A on Query { ...B } fragment B on Query { ...A }"
+    assert refusal(circle) == "Fragment 'A' spreads itself"
+    assert refusal("{ ...A } fragment A on Query { ...B }") == "Unknown fragment 'B'"
+    assert refusal("{ contentTypes { } }") == "A selection is empty: name the fields to answer with"
+
+
+def test_fields_of_fragments_count_wherever_they_are_spread() -> None:
+    def spread(number: int) -> str:
+        return "{" + "...A " * number + "} fragment A on Query {" + "x " * 499 + "}"
+
+    assert SELECTIONS == 5_000
+    check_document(parse(spread(10)))
+    assert "more than 5,000 fields where its fragments are spread" in refusal(spread(11))
+
+
+def test_fragments_that_double_without_end_are_refused_at_once() -> None:
+    doubling = " ".join(f"fragment F{n} on Query {{ ...F{n + 1} ...F{n + 1} }}" for n in range(99))
+    last = "fragment F99 on Query { x }"
+    assert "where its fragments are spread" in refusal("{ ...F0 }" + doubling + last)
 
 
 def test_fragments_that_double_at_each_level_are_counted_at_once() -> None:
@@ -106,24 +148,43 @@ def test_fragments_that_double_at_each_level_are_counted_at_once() -> None:
     assert "costs" in refusal(query)
 
 
-def test_the_introspection_of_tools_is_allowed_and_a_hundred_of_them_are_not() -> None:
+def test_the_introspection_of_tools_is_allowed_and_a_dozen_of_them_are_not() -> None:
     tools = get_introspection_query(input_value_deprecation=True, specified_by_url=True)
     cost_of(tools)
+    assert broken_rules(tools) == []
     whole = tools[tools.index("{") : tools.index("fragment FullType")].strip()[1:-1]
-    many = " ".join(whole.replace("__schema", f"a{n}: __schema") for n in range(20))
+    many = " ".join(whole.replace("__schema", f"a{n}: __schema") for n in range(12))
     assert "costs" in refusal("{" + many + "}" + tools[tools.index("fragment FullType") :])
 
 
-def test_types_of_fields_of_types_cost_what_there_really_is_of_them() -> None:
-    wide = " ".join(f"a{n}: fields {{ type {{ ...F ofType {{ ...F }} }} }}" for n in range(15))
-    names = " ".join(f"b{n}: fields {{ name description }}" for n in range(15))
-    fragment = f"fragment F on __Type {{ {names} }}"
-    assert "costs" in refusal(f"{{ __schema {{ types {{ {wide} }} }} }} {fragment}")
-    one = f"query ($name: String!) {{ __type(name: $name) {{ {wide} }} }} {fragment}"
-    assert "costs" in refusal(one, name="Query")
-    cost_of(one, name="Nothing")
-    cost_of(one, name="EntryStatus")
+def test_each_introspection_has_a_fixed_price() -> None:
+    def introspections(number: int) -> str:
+        return "{" + " ".join(f"a{n}: __type(name: $name) {{ name }}" for n in range(number)) + "}"
+
     cost_of("{ __schema { types { fields { name type { name fields { name } } } } } }")
+    cost_of(introspections(COST // INTROSPECTION))
+    assert "costs 110,000" in refusal(introspections(COST // INTROSPECTION + 1))
+
+
+def test_the_largest_introspection_has_about_as_many_values_as_it_costs() -> None:
+    names = " ".join(f"a{n}: name" for n in range(ALIASES))
+    for inner in (
+        f"args {{ {names} }}",
+        f"type {{ fields {{ {names} }} }}",
+        f"type {{ ofType {{ ofType {{ ofType {{ fields {{ {names} }} }} }} }} }}",
+    ):
+        query = f"{{ __schema {{ types {{ fields {{ {inner} }} }} }} }}"
+        assert broken_rules(query) == []
+        assert validate(schema._schema, parse(query)) == []
+        assert values(execute_sync(schema._schema, parse(query)).data) < INTROSPECTION
+    circle = "{ __schema { types { fields { type { fields { type { fields { name } } } } } } } }"
+    assert validate(schema._schema, parse(circle)) != []
+
+
+def values(answer: object) -> int:
+    if isinstance(answer, list):
+        return sum(map(values, answer))
+    return 1 + sum(map(values, answer.values())) if isinstance(answer, dict) else 1
 
 
 def test_mutations_cost_more_than_reading_wherever_they_stand() -> None:

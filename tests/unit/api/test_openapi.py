@@ -16,7 +16,7 @@ from api.errors import STATUS
 from api.openapi import examples
 from api.openapi.document import document
 from api.openapi.headers import ALWAYS
-from api.openapi.refusals import REFUSALS
+from api.openapi.responses import REFUSALS
 from api.rest.idempotency import HEADER as IDEMPOTENCY
 from api.rest.positions import HEADER as POSITION
 

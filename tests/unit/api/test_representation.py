@@ -6,7 +6,7 @@ import zlib
 
 import pytest
 
-from api.http.representation import GZIP_APART_ABOVE, accepts_gzip, etag, gzipped
+from api.http.representation import THREAD_ABOVE, accepts_gzip, etag, gzipped
 
 TAKES = [
     "gzip",
@@ -54,7 +54,7 @@ def test_an_etag_is_the_bodys_and_weak() -> None:
     assert etag(b"").count('"') == 2
 
 
-@pytest.mark.parametrize("size", [0, 2000, GZIP_APART_ABOVE + 1])
+@pytest.mark.parametrize("size", [0, 2000, THREAD_ABOVE + 1])
 async def test_what_is_packed_unpacks(size: int) -> None:
     body = b"x" * size
     assert zlib.decompress(await gzipped(body), 31) == body

@@ -8,9 +8,9 @@ from deploy.demo.magazine import FILES, IMPORTS, KEY, MANIFEST, TYPES, translati
 from write_side.domain.definition import Field
 from write_side.domain.identity import derived_id
 from write_side.imports.columns import Column, columns_of, matched
-from write_side.imports.delimited import csv_table
-from write_side.imports.files import Table
+from write_side.imports.csv_reader import csv_table
 from write_side.imports.rows import drafts_of
+from write_side.imports.table import Table
 
 FIELDS = {one.slug: one.fields for one in MANIFEST.content_types}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from write_side.domain.events import Plan
-from write_side.manifest import Manifest, ManifestError, load_manifest, read_manifest
+from write_side.manifest.document import Manifest, ManifestError, load_manifest, read_manifest
 
 WHOLE = """
 workspace: acme
@@ -57,7 +57,7 @@ def typed(fields: str) -> str:
 
 def test_the_whole_of_a_manifest_is_read() -> None:
     manifest = read(WHOLE)
-    assert manifest.wanted_plan(Plan()) == Plan(5000, 20, 600, staging=True)
+    assert manifest.desired_plan(Plan()) == Plan(5000, 20, 600, staging=True)
     assert [key.name for key in manifest.keys] == ["website", "ci"]
     assert [stage.id for stage in manifest.content_types[1].stages] == ["writing", "review"]
     assert manifest.content_types[1].fields[3].fields[0].slug == "q"
@@ -66,12 +66,12 @@ def test_the_whole_of_a_manifest_is_read() -> None:
 def test_json_is_read_too(tmp_path: Path) -> None:
     path = tmp_path / "acme.json"
     path.write_text('{"workspace": "acme", "name": "Acme", "plan": null}')
-    assert load_manifest(path).wanted_plan(Plan(entries=3)) == Plan()
+    assert load_manifest(path).desired_plan(Plan(entries=3)) == Plan()
 
 
 def test_an_absent_plan_is_left_as_it_is() -> None:
     manifest = read("{workspace: acme, name: Acme}")
-    assert manifest.wanted_plan(Plan(entries=3)) == Plan(entries=3)
+    assert manifest.desired_plan(Plan(entries=3)) == Plan(entries=3)
 
 
 @pytest.mark.parametrize(
@@ -82,10 +82,13 @@ def test_an_absent_plan_is_left_as_it_is() -> None:
         (typed("[{slug: x, name: X, type: colour}]"), "at `$.contentTypes[0].fields[0].type`"),
         ("{workspace: acme, name: 3}", "at `$.name`"),
         ("workspace: acme\nname: [Acme\nkeys: 3\n", "line 3, column 5"),
-        ("workspace: acme\nname: Acme\nname: Bcme\n", "line 3, column 1: 'name' is there twice"),
+        ("workspace: acme\nname: Acme\nname: Bcme\n", "line 3, column 1: 'name' occurs twice"),
         ("\t{}", "line 1, column 1"),
         ("", "got `null`"),
-        (typed("&again [{slug: x, name: X, type: repeater, fields: *again}]"), "within itself"),
+        (
+            typed("&again [{slug: x, name: X, type: repeater, fields: *again}]"),
+            "contains itself",
+        ),
         (f"{{workspace: acme, name: {'A' * 201}}}", "name: has 201 characters; at most 200"),
         (
             "{workspace: acme, name: A, "
@@ -108,7 +111,7 @@ def test_an_absent_plan_is_left_as_it_is() -> None:
         ),
         (
             "{workspace: acme, name: A, contentTypes: [{slug: a, name: A}, {slug: a, name: B}]}",
-            "the slug 'a' is there twice",
+            "the slug 'a' occurs twice",
         ),
         (
             "{workspace: acme, name: A, "

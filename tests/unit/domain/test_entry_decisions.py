@@ -126,7 +126,7 @@ REFUSED_CREATES: list[tuple[CreateEntry, type[InvalidEntry], str]] = [
         "Field 'links[1].writer' refers to",
     ),
     (create(fields=raws(cover="x")), UnknownReference, "which is no file of the media library"),
-    (create(title=""), InvalidEntry, "The title is empty"),
+    (create(title=""), InvalidText, "The title is empty"),
     (create(title="a\x00"), InvalidText, "The title contains a NUL"),
     (create(slug="\ud800"), InvalidText, "The slug contains half of a surrogate pair"),
     (create(language="english"), InvalidEntry, "Unsupported language 'english': use a code like"),
@@ -220,8 +220,8 @@ def test_null_empties_a_field() -> None:
 @pytest.mark.parametrize(
     ("command", "refusal", "text"),
     [
-        (update(title=""), InvalidEntry, "The title is empty"),
-        (update(slug=""), InvalidEntry, "The slug is empty"),
+        (update(title=""), InvalidText, "The title is empty"),
+        (update(slug=""), InvalidText, "The slug is empty"),
         (update(fields=raws(body=1)), InvalidField, "Field 'body' takes a string"),
         (update(stage_id="done"), InvalidEntry, "has no stage 'done'"),
         (update(expected_version=7), VersionConflict, "is at version 1, not 7: read it again"),

@@ -29,7 +29,7 @@ TEXTS: list[tuple[r.Refused, str]] = [
     ),
     (
         r.EntryIdTaken("e"),
-        "An entry with the id e already exists; leave the id to us, or send another",
+        "An entry with the id e already exists; leave it out or send another",
     ),
     (
         r.ContentTypeTaken("posts"),
@@ -44,8 +44,7 @@ TEXTS: list[tuple[r.Refused, str]] = [
     (r.WorkspaceTaken("acme"), "A workspace 'acme' already exists; choose another slug"),
     (
         r.ImportIdTaken("i"),
-        "The import id 'i' was used for an import into another place; "
-        "give this one an id of its own",
+        "The import id 'i' was used for an import into another place; choose another id",
     ),
     (
         r.ContentTypeInUse("posts"),

@@ -8,7 +8,8 @@ import pytest
 from msgspec import Raw
 
 from tests.unit.samples import COLOURS, raw, raws
-from write_side.domain.definition import Field, FieldType
+from write_side.domain.definition import Field
+from write_side.domain.field_types import FieldType
 from write_side.domain.refusals import InvalidField
 from write_side.domain.values import checked, checked_value, missing, targets
 

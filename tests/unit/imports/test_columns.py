@@ -87,8 +87,8 @@ def test_a_mapping_says_by_position_what_a_column_is() -> None:
         (("Title", "", ""), "no column is mapped to the required field 'Text'", ("body",)),
         (("", "", ""), "to Title; no column is mapped to the required", ("Title", "body")),
         (("Title", "Title", "body"), "2 columns are mapped to 'Title'", ()),
-        (("Title", "body", "colour"), "there is no 'colour' to map a column to", ()),
-        (("Title", "body", "title"), "there is no 'title' to map a column to", ()),
+        (("Title", "body", "colour"), "unknown target 'colour'", ()),
+        (("Title", "body", "title"), "unknown target 'title'", ()),
         (("Title", "body"), "the file has 3 columns, not 2", ()),
     ],
 )

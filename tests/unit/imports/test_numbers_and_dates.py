@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.workbooks import in_column, workbook
-from write_side.imports.files import LIMITS, NO_CHOICE, Epoch, FileRefused
-from write_side.imports.xlsx.formats import Kind, kind_of_format
-from write_side.imports.xlsx.numerals import decimal_text
+from write_side.imports.table import LIMITS, NO_CHOICE, Epoch, FileRefused
+from write_side.imports.xlsx.number_formats import Kind, decimal_text, kind_of_format
 from write_side.imports.xlsx.serials import clock_time, iso_date_time, iso_with_time
 from write_side.imports.xlsx.workbook import workbook_table
 

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.workbooks import HEADINGS, PARTS, SHEET, in_column, sheet, strings, workbook
-from write_side.imports.files import LIMITS, NO_CHOICE, Choice, FileRefused, Limits, Table
+from write_side.imports.escapes import escaped
+from write_side.imports.table import LIMITS, NO_CHOICE, Choice, FileRefused, Limits, Table
 from write_side.imports.xlsx.workbook import workbook_table
-from write_side.imports.xstring import escaped
 
 
 def table(document: bytes, choice: Choice = NO_CHOICE) -> Table:

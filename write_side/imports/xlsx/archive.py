@@ -1,41 +1,32 @@
-"""The zip file that a workbook is: nothing is unpacked beyond its bounds, whatever headers say."""
+"""The zip archive of a workbook, checked before anything in it is decompressed."""
 
 from __future__ import annotations
 
-from functools import partial
 from typing import BinaryIO
-from xml.etree.ElementTree import Element, tostring
+from xml.etree.ElementTree import Element
+from xml.sax.handler import ContentHandler
 from zipfile import ZipFile, ZipInfo
 
-from openpyxl.xml.constants import CONTYPES_NS, PKG_REL_NS, SHEET_MAIN_NS
+from defusedxml import sax
+from defusedxml.ElementTree import fromstring
 
-from write_side.imports.files import FileRefused, Limits
-from write_side.imports.xlsx.markup import Take, parse
+from write_side.imports.table import FileRefused, Limits
 
-DAMAGED = "is damaged: open it in a spreadsheet program and save it anew as .xlsx"
+DAMAGED = "is damaged: open it in a spreadsheet program and save it again as .xlsx"
 _SMALLER = "copy the rows to import into a new workbook"
-_CHUNK = 64 * 1024
 _END = b"PK\x05\x06"
 _END_BYTES = 22
 _ZIP64 = b"PK\x06\x07"
 _ZIP64_BYTES = 20
 _COMMENT_BYTES = 65_535
-
-_TOLD = frozenset(
-    (
-        f"{{{CONTYPES_NS}}}Default",
-        f"{{{CONTYPES_NS}}}Override",
-        f"{{{PKG_REL_NS}}}Relationship",
-        f"{{{SHEET_MAIN_NS}}}workbookPr",
-        f"{{{SHEET_MAIN_NS}}}sheets",
-    )
-)
+_CHUNK = 1024**2
+"""Large, because expat scans an unfinished element again for each chunk."""
 
 
 class Archive(ZipFile):
-    """Parts by name, of any case. No part gives more than its header says.
+    """Parts by name; case does not matter. ``zipfile`` stops at the size that a header declares.
 
-    Raises FileRefused where headers promise too much, and what zipfile raises.
+    Raises FileRefused where the declared sizes exceed the limits, and what ``zipfile`` raises.
     """
 
     def __init__(self, file: BinaryIO, limits: Limits) -> None:
@@ -50,16 +41,20 @@ class Archive(ZipFile):
     def getinfo(self, name: str) -> ZipInfo:
         return self._parts[name.lower()]
 
-    def elements(self, name: str, wanted: frozenset[str], take: Take | None = None) -> Element:
-        """See ``markup.parse``."""
-        with self.open(name) as stream:
-            return parse(iter(partial(stream.read, _CHUNK), b""), wanted, take)
+    def root(self, name: str) -> Element:
+        """The root element of a small part."""
+        root: Element = fromstring(self.read(name), forbid_dtd=True)
+        return root
 
-    def read(self, name: str | ZipInfo, pwd: bytes | None = None) -> bytes:
-        """Of the parts that openpyxl reads, all that it is to know: the rest may be of any size."""
-        assert isinstance(name, str)
-        assert pwd is None
-        return tostring(self.elements(name, _TOLD))
+    def parse(self, name: str, handler: ContentHandler) -> None:
+        """Parse a large part as a stream. Raises what the handler raises."""
+        parser = sax.make_parser()
+        parser.forbid_dtd = True
+        parser.setContentHandler(handler)
+        with self.open(name) as stream:
+            while chunk := stream.read(_CHUNK):
+                parser.feed(chunk)
+        parser.close()
 
     def _check(self, parts: list[ZipInfo], limits: Limits) -> None:
         if len(parts) > limits.parts:
@@ -72,18 +67,18 @@ class Archive(ZipFile):
             if part.flag_bits & 0x1:
                 raise FileRefused("is encrypted: save it without a password")
             if part.file_size > max(limits.ratio_from_bytes, limits.ratio * part.compress_size):
-                raise FileRefused(_unpacks(part.file_size))
+                raise FileRefused(_too_large(part.file_size))
         total = sum(part.file_size for part in parts)
         if total > limits.unpacked_bytes:
-            raise FileRefused(_unpacks(total))
+            raise FileRefused(_too_large(total))
 
 
-def _unpacks(size: int) -> str:
+def _too_large(size: int) -> str:
     return f"unpacks to {size:,} bytes, which is too much: {_SMALLER}"
 
 
 def _check_directory(file: BinaryIO, limits: Limits) -> None:
-    """Before all entries are read into memory."""
+    """Bounds the directory before ``zipfile`` reads it into memory."""
     size = file.seek(0, 2)
     file.seek(max(0, size - _COMMENT_BYTES - _END_BYTES - _ZIP64_BYTES))
     tail = file.read()
@@ -91,6 +86,6 @@ def _check_directory(file: BinaryIO, limits: Limits) -> None:
     if at < 0 or len(tail) < at + _END_BYTES:
         raise FileRefused(f"is cut off, or {DAMAGED}")
     if tail[max(0, at - _ZIP64_BYTES) : at].startswith(_ZIP64):
-        raise FileRefused("is packed for more than 4 GB: save it anew in a spreadsheet program")
+        raise FileRefused("is a zip archive for more than 4 GB: save it again in a spreadsheet")
     if int.from_bytes(tail[at + 12 : at + 16], "little") > limits.directory_bytes:
         raise FileRefused(f"has more than {limits.parts:,} parts: {_SMALLER}")

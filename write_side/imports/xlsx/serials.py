@@ -1,4 +1,4 @@
-"""Days since an epoch, which is how spreadsheets hold dates, as ISO 8601 text."""
+"""Serials, the days since an epoch by which spreadsheets store dates, as ISO 8601 text."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import re
 from datetime import date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 
-from write_side.imports.files import Epoch
+from write_side.imports.table import Epoch
 
 _MILLISECONDS = 86_400_000
 _DAY_ZERO: dict[Epoch, date] = {1900: date(1899, 12, 30), 1904: date(1904, 1, 1)}
 _LIKE_A_NUMBER = re.compile(r"[\d._eE+\s-]+")
-"""As many texts as possible are told by this; what Decimal takes is what counts."""
+"""A quick test that most texts fail; Decimal decides on the others."""
 _NEVER = 60
-"""The 29th of February 1900, which the first spreadsheets had and the calendar has not."""
+"""29 February 1900, which spreadsheets count although it never existed."""
 
 
 def iso_date_time(serial: str, epoch: Epoch) -> str | None:
     """``2026-01-31``, or ``2026-01-31T09:30:00`` with milliseconds where there are some.
 
-    None for what is no day between the epoch and the year 9999.
+    None where it is not a day between the epoch and the year 9999.
     """
     moment = _moment(serial, epoch)
     if moment is None:
@@ -34,7 +34,7 @@ def reads_like_a_serial(text: str) -> bool:
 
 
 def iso_with_time(serial: str, epoch: Epoch) -> str | None:
-    """The same, midnight written out."""
+    """The same, always with the time."""
     moment = _moment(serial, epoch)
     return None if moment is None else _text(moment)
 
@@ -71,7 +71,7 @@ def _moment(serial: str, epoch: Epoch) -> datetime | None:
 
 
 def _milliseconds(serial: str) -> int | None:
-    """Rounded: a double counts a day of our time to within a microsecond."""
+    """Rounded, since a double is exact to a microsecond only."""
     try:
         days = Decimal(serial)
         return round(days * _MILLISECONDS) if days.adjusted() < 8 else None

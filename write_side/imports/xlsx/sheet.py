@@ -1,135 +1,216 @@
-"""The cells of a worksheet, as text or as the index of a shared string."""
+"""The cells of a worksheet, and the shared strings they refer to, read as a stream.
+
+openpyxl's own reader loses what an import needs (ADR 20): formulas without a value, the offset of
+a time, escapes in texts, rows out of order.
+"""
 
 from __future__ import annotations
 
-import io
-from typing import Any
-from xml.etree.ElementTree import Element
+from xml.sax.handler import ContentHandler
+from xml.sax.xmlreader import AttributesImpl
 
-from openpyxl.worksheet._reader import (
-    FORMULA_TAG,
-    INLINE_STRING,
-    ROW_TAG,
-    VALUE_TAG,
-    WorkSheetParser,
-)
+from openpyxl.utils.cell import coordinate_to_tuple
 
-from write_side.imports.files import Epoch, FileRefused, Limits, Trouble
-from write_side.imports.tabulating import letters, too_far
-from write_side.imports.xlsx.archive import Archive
-from write_side.imports.xlsx.formats import Kind
-from write_side.imports.xlsx.numerals import number_text
+from write_side.imports.escapes import unescaped
+from write_side.imports.table import Epoch, FileRefused, Limits, Trouble, column_letters, too_far
+from write_side.imports.xlsx.number_formats import Kind, number_text
 from write_side.imports.xlsx.serials import reads_like_a_serial
-from write_side.imports.xlsx.strings import text_of
-from write_side.imports.xstring import unescaped
 
 Cell = str | int
 """A text, or the index of a shared string."""
 Rows = dict[int, dict[int, Cell]]
-"""Cells that are not blank, by number and column."""
+"""Cells that are not blank, by row number and column index."""
 
 _ROWS, _COLUMNS = 1_048_576, 16_384
 """Of any worksheet."""
 _BLANK_ROWS = 5
-"""Times as many rows as are imported may turn out to be blank when their strings are known."""
+"""Up to this many times the row limit is read, since rows may be blank once strings are known."""
+_TEXTS = frozenset("vft")
+"""Elements that hold text: value, formula, and a run of a string."""
 _NO_VALUE = "holds a formula without a value: save the file in a spreadsheet"
+_TOO_MUCH_TEXT = "holds too much text: split it into several files"
 
 
-class SheetReader(WorkSheetParser):
+class _TextHandler(ContentHandler):
+    """Collects the text of elements. Phonetic readings of East Asian texts are left out.
+
+    Elements are known by their local names: resolving namespaces takes twice the time.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        super().__init__()
+        self._room = limits.text_bytes
+        self._characters: list[str] = []
+        self._in_phonetic = False
+
+    def startElement(self, name: str, attributes: AttributesImpl) -> None:  # noqa: N802
+        tag = name.rpartition(":")[2]
+        if tag in _TEXTS:
+            self._characters = []
+        elif tag == "rPh":
+            self._in_phonetic = True
+        else:
+            self.start(tag, attributes)
+
+    def endElement(self, name: str) -> None:  # noqa: N802
+        tag = name.rpartition(":")[2]
+        if tag == "rPh":
+            self._in_phonetic = False
+        elif not self._in_phonetic:
+            self.end(tag, "".join(self._characters) if tag in _TEXTS else "")
+
+    def characters(self, content: str) -> None:
+        self._characters.append(content)
+
+    def start(self, tag: str, attributes: AttributesImpl) -> None:
+        """At the start of an element that holds no text."""
+
+    def end(self, tag: str, text: str) -> None:
+        """At the end of an element, with the text of one that holds text."""
+
+    def bounded(self, text: str) -> str:
+        self._room -= len(text)
+        if self._room < 0:
+            raise FileRefused(_TOO_MUCH_TEXT)
+        return text
+
+
+class SheetHandler(_TextHandler):
+    """Fills ``rows``. ``texts`` and ``troubles`` are those of a Table."""
+
     def __init__(self, kinds: list[Kind | None], epoch: Epoch, limits: Limits) -> None:
-        # Shared strings are read later, those of this sheet alone: till then, each is its index.
-        indexes: Any = range(2**31)
-        super().__init__(io.BytesIO(), indexes, data_only=True)
+        super().__init__(limits)
         self.rows: Rows = {}
         self.texts: list[tuple[int, int]] = []
         self.troubles: list[Trouble] = []
-        self._kinds, self._days_since, self._limits = kinds, epoch, limits
-        self._cells, self._room = limits.cells, limits.text_bytes
+        self._kinds, self._epoch, self._limits = kinds, epoch, limits
+        self._cells_left = limits.cells
+        self._in_data = False
+        self._number = self._column = 0
+        self._row: dict[int, Cell] = {}
+        self._attributes = AttributesImpl({})
+        self._value: str | None = None
+        self._formula: str | None = None
+        self._inline: list[str] | None = None
 
-    def read(self, archive: Archive, part: str) -> None:
-        """Raises FileRefused, and whatever openpyxl does with what is no sheet.
-
-        Not by openpyxl's own ``parse``, which keeps all that a sheet has, and reads its formats,
-        filters and links.
-        """
-        archive.elements(part, frozenset([ROW_TAG]), self._take)
-
-    def _take(self, element: Element) -> None:
-        above, limits = self.row_counter, self._limits
-        number, cells = self.parse_row(element)  # type: ignore[arg-type]
-        self.row_dimensions.clear()
-        if not above < number <= _ROWS:
-            raise ValueError("rows are out of order")
-        row = {cell["column"] - 1: cell["value"] for cell in cells if cell["value"] != ""}
-        if not row:
+    def start(self, tag: str, attributes: AttributesImpl) -> None:
+        if tag == "sheetData":
+            self._in_data = True
+        elif not self._in_data:
             return
-        if number > limits.row_number:
-            raise FileRefused(too_far(number, limits))
-        if max(row) >= limits.columns:
+        elif tag == "row":
+            self._start_row(attributes.get("r"))
+        elif tag == "c":
+            self._start_cell(attributes)
+        elif tag == "is":
+            self._inline = []
+
+    def end(self, tag: str, text: str) -> None:
+        match tag:
+            case "v":
+                self._value = text
+            case "f":
+                self._formula = text
+            case "t" if self._inline is not None:
+                self._inline.append(text)
+            case "c" if self._in_data:
+                cell = self._cell()
+                if cell != "":
+                    self._row[self._column - 1] = cell
+            case "row" if self._in_data:
+                self._end_row()
+            case "sheetData":
+                self._in_data = False
+
+    def _start_row(self, number: str | None) -> None:
+        above = self._number
+        self._number = above + 1 if number is None else _whole(number)
+        if not above < self._number <= _ROWS:
+            raise ValueError("rows are out of order")
+        self._row, self._column = {}, 0
+
+    def _end_row(self) -> None:
+        limits = self._limits
+        if not self._row:
+            return
+        if self._number > limits.row_number:
+            raise FileRefused(too_far(self._number, limits))
+        if max(self._row) >= limits.columns:
             raise FileRefused(
-                f"has something in column {letters(max(row))}: at most"
+                f"has something in column {column_letters(max(self._row))}: at most"
                 f" {limits.columns} columns are imported"
             )
-        self.rows[number] = row
+        self.rows[self._number] = self._row
         if len(self.rows) > _BLANK_ROWS * limits.rows:
             raise FileRefused(f"has more than {limits.rows:,} rows: split it into several files")
 
-    def parse_cell(self, element: Element) -> dict[str, Any]:
-        self._cells -= 1
-        if self._cells < 0:
+    def _start_cell(self, attributes: AttributesImpl) -> None:
+        self._cells_left -= 1
+        if self._cells_left < 0:
             raise FileRefused("has too many cells, blank ones included: delete empty rows below it")
-        inline, left = element.find(INLINE_STRING), self.col_counter
-        if inline is not None:
-            element.remove(inline)  # else openpyxl reads it, fonts and all
-        if element.get("t") == "d":
-            element.set("t", "str")  # openpyxl would drop the offset of an ISO 8601 time
-        cell = super().parse_cell(element)
-        if cell["row"] != self.row_counter or not left < cell["column"] <= _COLUMNS:
+        left, place = self._column, attributes.get("r")
+        row, self._column = coordinate_to_tuple(place) if place else (self._number, left + 1)
+        if row != self._number or not left < self._column <= _COLUMNS:
             raise ValueError("cells are out of order")
-        cell["value"] = self._value(cell, element, inline)
-        return cell
+        self._attributes = attributes
+        self._value = self._formula = self._inline = None
 
-    def _value(self, cell: dict[str, Any], element: Element, inline: Element | None) -> Cell:
-        match cell["value"]:
-            case None if inline is not None:
-                return self._told(cell, text_of(inline))
-            case None if _lacks_value(element):
-                formula = element.findtext(FORMULA_TAG) or ""
-                return self._trouble(cell, f"={formula}", _NO_VALUE)
-            case None:
+    def _cell(self) -> Cell:
+        kind = self._attributes.get("t", "n")
+        if self._inline is not None:
+            return self._text(unescaped("".join(self._inline)))
+        if not self._value:
+            # A formula whose value is an empty text has an empty v.
+            if self._formula is None or (kind == "str" and self._value is not None):
                 return ""
-            case bool(value):
-                return "true" if value else "false"
-            case int(index) if cell["data_type"] == "s":
-                return index
-            case str(value) if cell["data_type"] == "e":
-                return self._trouble(cell, value, f"holds the error {value[:20]}")
-            case str(value):
-                return self._told(cell, unescaped(value))
-            case value:
-                return number_text(value, self._kind(cell["style_id"]), self._days_since)
-
-    def _told(self, cell: dict[str, Any], text: str) -> str:
-        if reads_like_a_serial(text):
-            self.texts.append((self.row_counter, cell["column"] - 1))
-        return self._text(text)
+            return self._trouble(f"={self._formula}", _NO_VALUE)
+        match kind:
+            case "n":
+                return number_text(self._value, self._number_kind(), self._epoch)
+            case "s":
+                return int(self._value)
+            case "b":
+                return "true" if int(self._value) else "false"
+            case "e":
+                return self._trouble(self._value, f"holds the error {self._value[:20]}")
+        return self._text(unescaped(self._value))
 
     def _text(self, text: str) -> str:
-        self._room -= len(text)
-        if self._room < 0:
-            raise FileRefused("holds too much text: split it into several files")
-        return text
+        if reads_like_a_serial(text):
+            self.texts.append((self._number, self._column - 1))
+        return self.bounded(text)
 
-    def _trouble(self, cell: dict[str, Any], text: str, reason: str) -> str:
-        self.troubles.append(Trouble(self.row_counter, cell["column"] - 1, reason))
-        return self._text(text)
+    def _trouble(self, text: str, reason: str) -> str:
+        self.troubles.append(Trouble(self._number, self._column - 1, reason))
+        return self.bounded(text)
 
-    def _kind(self, style: int) -> Kind | None:
+    def _number_kind(self) -> Kind | None:
+        style = int(self._attributes.get("s", "0"))
         return self._kinds[style] if 0 <= style < len(self._kinds) else None
 
 
-def _lacks_value(element: Element) -> bool:
-    """A formula whose value is an empty text has an empty element to say so."""
-    if element.find(FORMULA_TAG) is None:
-        return False
-    return element.get("t") != "str" or element.find(VALUE_TAG) is None
+def _whole(number: str) -> int:
+    """Some programs write row numbers as 4.0."""
+    if not float(number).is_integer():
+        raise ValueError("is not a row number")
+    return int(float(number))
+
+
+class StringsHandler(_TextHandler):
+    """Fills ``found`` with the shared strings at the indexes: a workbook may have many more."""
+
+    def __init__(self, indexes: set[int], limits: Limits) -> None:
+        super().__init__(limits)
+        self.found: dict[int, str] = {}
+        self._indexes = indexes
+        self._runs: list[str] = []
+        self._index = 0
+
+    def end(self, tag: str, text: str) -> None:
+        if tag == "t":
+            self._runs.append(text)
+        elif tag == "si":
+            if self._index in self._indexes:
+                self.found[self._index] = self.bounded(unescaped("".join(self._runs)))
+            self._runs = []
+            self._index += 1

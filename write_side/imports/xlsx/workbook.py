@@ -1,54 +1,90 @@
-"""A workbook's sheet as a table."""
+"""A sheet of a workbook as a table."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import BinaryIO
+from typing import BinaryIO, NoReturn
+from xml.etree.ElementTree import Element
 
 from defusedxml.common import DefusedXmlException
+from msgspec import Struct
+from openpyxl.packaging.relationship import Relationship, get_dependents, get_rels_path
+from openpyxl.xml.constants import ARC_CONTENT_TYPES, ARC_ROOT_RELS, REL_NS, SHEET_MAIN_NS
 
-from write_side.imports.files import Choice, FileRefused, Limits, Table
-from write_side.imports.tabulating import Record, tabulated
+from write_side.imports.table import (
+    Choice,
+    Epoch,
+    FileRefused,
+    Limits,
+    Record,
+    Table,
+    headings_and_rows,
+)
 from write_side.imports.xlsx.archive import DAMAGED, Archive
-from write_side.imports.xlsx.formats import kinds_of
-from write_side.imports.xlsx.package import Package, Sheet, package_in
+from write_side.imports.xlsx.number_formats import number_kinds
 from write_side.imports.xlsx.serials import reads_like_a_serial
-from write_side.imports.xlsx.sheet import Rows, SheetReader
-from write_side.imports.xlsx.strings import strings_at
+from write_side.imports.xlsx.sheet import Rows, SheetHandler, StringsHandler
 
 _ENTITIES = "declares entities or a document type, which no spreadsheet does"
+_STRICT = "http://purl.oclc.org/ooxml/"
+_SAVE = "save it as «Excel workbook (.xlsx)»"
+_OTHERS = {
+    "sheet.binary": f"is a binary workbook, .xlsb: {_SAVE}",
+    "macroenabled": f"is a workbook with macros, .xlsm: {_SAVE}",
+    "template": f"is a template: {_SAVE}",
+    "wordprocessingml": "is a Word document: copy its table into a spreadsheet",
+    "presentationml": "is a presentation: copy its table into a spreadsheet",
+}
+_PROPERTIES = f"{{{SHEET_MAIN_NS}}}workbookPr"
+_ID = f"{{{REL_NS}}}id"
+_SHEET = f"{{{SHEET_MAIN_NS}}}sheets/{{{SHEET_MAIN_NS}}}sheet"
+
+
+class Sheet(Struct, frozen=True):
+    name: str
+    part: str
+    is_hidden: bool
+
+
+class Workbook(Struct, frozen=True):
+    """``styles`` and ``strings`` are names of parts."""
+
+    sheets: tuple[Sheet, ...]
+    epoch: Epoch
+    styles: str | None
+    strings: str | None
 
 
 def workbook_table(file: BinaryIO, name: str, choice: Choice, limits: Limits) -> Table:
     """The table of an .xlsx file. Raises FileRefused with what follows the file's name."""
-    with _damage_told():
+    with _damage_refused():
         archive = Archive(file, limits)
-        package = package_in(archive, file)
-        sheet = _sheet(package, choice)
-        kinds = kinds_of(archive, package.styles) if package.styles else []
-        reader = SheetReader(kinds, package.epoch, limits)
-        reader.read(archive, sheet.part)
-        strings = _strings(reader.rows, archive, package, limits)
-    headings, rows = tabulated(
-        _records(reader.rows, strings), limits, limits.workbook_cell_characters
+        workbook = _workbook(archive)
+        sheet = _chosen(workbook.sheets, choice)
+        kinds = number_kinds(archive, workbook.styles) if workbook.styles else []
+        cells = SheetHandler(kinds, workbook.epoch, limits)
+        archive.parse(sheet.part, cells)
+        strings = _strings(cells.rows, archive, workbook.strings, limits)
+    headings, rows = headings_and_rows(
+        _records(cells.rows, strings), limits, limits.workbook_cell_characters
     )
     return Table(
         name,
         headings,
         rows,
-        sheets=tuple(sheet.name for sheet in package.sheets),
+        sheets=tuple(sheet.name for sheet in workbook.sheets),
         sheet=sheet.name,
-        epoch=package.epoch,
-        texts=(*reader.texts, *_texts(reader.rows, strings)),
-        troubles=tuple(reader.troubles),
+        epoch=workbook.epoch,
+        texts=(*cells.texts, *_texts(cells.rows, strings)),
+        troubles=tuple(cells.troubles),
     )
 
 
 @contextmanager
-def _damage_told() -> Iterator[None]:
-    """Whatever is raised is a refusal of the file; what openpyxl warns of is no matter."""
+def _damage_refused() -> Iterator[None]:
+    """Turns every other error into a refusal, and ignores openpyxl's warnings."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -58,32 +94,94 @@ def _damage_told() -> Iterator[None]:
         except DefusedXmlException:
             raise FileRefused(_ENTITIES) from None
         except Exception as error:
-            # openpyxl says in very many ways that a file is none, and this is its own process.
+            # Parsers report damage in many ways, and this process reads nothing but the file.
             raise FileRefused(DAMAGED) from error
 
 
-def _sheet(package: Package, choice: Choice) -> Sheet:
-    """The chosen one, else the first that can be seen."""
-    if not package.sheets:
+def _workbook(archive: Archive) -> Workbook:
+    """Raises FileRefused where it is another kind of file, with what to do."""
+    if ARC_CONTENT_TYPES not in archive:
+        _refuse_other(archive)
+    _check_types(archive.root(ARC_CONTENT_TYPES))
+    part = next(
+        rel.target
+        for rel in get_dependents(archive, ARC_ROOT_RELS)
+        if _type(rel) == "officeDocument"
+    )
+    rels: str = get_rels_path(part)  # type: ignore[no-untyped-call]
+    related = get_dependents(archive, rels).to_dict()
+    if any(rel.Type.startswith(_STRICT) for rel in related.values()):
+        raise FileRefused(f"is a «Strict Open XML» workbook: {_SAVE}")
+    root = archive.root(part)
+    properties = root.find(_PROPERTIES)
+    is_1904 = properties is not None and properties.get("date1904") in ("1", "true")
+    parts = {_type(rel): rel.target for rel in related.values()}
+    return Workbook(
+        tuple(_sheets(root, related)),
+        1904 if is_1904 else 1900,
+        parts.get("styles"),
+        parts.get("sharedStrings"),
+    )
+
+
+def _sheets(workbook: Element, related: Mapping[str, Relationship]) -> Iterator[Sheet]:
+    """Worksheets alone: charts have sheets too."""
+    for sheet in workbook.iterfind(_SHEET):
+        part = related[sheet.get(_ID, "")]
+        if _type(part) == "worksheet":
+            is_hidden = sheet.get("state", "visible") != "visible"
+            yield Sheet(sheet.get("name", ""), part.target, is_hidden)
+
+
+def _type(relationship: Relationship) -> str:
+    """The last part of the URL that names the type."""
+    return relationship.Type.rpartition("/")[2]
+
+
+def _check_types(content_types: Element) -> None:
+    """The part with a type ``….main`` says what the whole file is."""
+    for part in content_types:
+        content_type = part.get("ContentType", "").lower()
+        for word, reason in _OTHERS.items():
+            if ".main" in content_type and word in content_type:
+                raise FileRefused(reason)
+
+
+def _refuse_other(archive: Archive) -> NoReturn:
+    if "mimetype" in archive and b"opendocument" in archive.open("mimetype").read(100):
+        raise FileRefused(f"is an OpenDocument file, .ods: {_SAVE}")
+    if "Index/Document.iwa" in archive or "Index.zip" in archive:
+        raise FileRefused("is a Numbers file: export it as Excel or CSV")
+    raise FileRefused("is a zip archive: unpack it and import the file that is in it")
+
+
+def _chosen(sheets: Sequence[Sheet], choice: Choice) -> Sheet:
+    """The chosen sheet, or the first visible one."""
+    if not sheets:
         raise FileRefused("has no sheet with cells")
     if choice.sheet is None:
-        return min(package.sheets, key=lambda sheet: sheet.is_hidden)
-    for sheet in package.sheets:
+        return min(sheets, key=lambda sheet: sheet.is_hidden)
+    for sheet in sheets:
         if sheet.name == choice.sheet:
             return sheet
-    names = ", ".join(sheet.name for sheet in package.sheets[:20])
+    names = ", ".join(sheet.name for sheet in sheets[:20])
     raise FileRefused(f"has no sheet {choice.sheet!r}; there are: {names}")
 
 
-def _strings(rows: Rows, archive: Archive, package: Package, limits: Limits) -> dict[int, str]:
+def _strings(rows: Rows, archive: Archive, part: str | None, limits: Limits) -> dict[int, str]:
+    """The shared strings of one sheet, by index. Raises KeyError where one does not exist."""
     indexes = {cell for row in rows.values() for cell in row.values() if isinstance(cell, int)}
     if not indexes:
         return {}
-    return strings_at(indexes, archive, package.strings or "", limits)
+    strings = StringsHandler(indexes, limits)
+    archive.parse(part or "", strings)
+    if len(strings.found) < len(indexes):
+        raise KeyError("no such shared string")
+    return strings.found
 
 
 def _texts(rows: Rows, strings: dict[int, str]) -> Iterator[tuple[int, int]]:
-    """The shared ones among those that read like numbers."""
+    """Where the shared strings stand that read like numbers."""
     like_numbers = {index for index, text in strings.items() if reads_like_a_serial(text)}
     for number, row in rows.items() if like_numbers else ():
         for column, cell in row.items():
@@ -92,7 +190,7 @@ def _texts(rows: Rows, strings: dict[int, str]) -> Iterator[tuple[int, int]]:
 
 
 def _records(rows: Rows, strings: dict[int, str]) -> Iterator[Record]:
-    """All as wide as the widest: a column without a heading is still a column."""
+    """Rows as wide as the widest: a column without a heading is still a column."""
     width = 1 + max((max(row) for row in rows.values()), default=-1)
     for number, row in rows.items():
         cells = [""] * width

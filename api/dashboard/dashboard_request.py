@@ -1,0 +1,97 @@
+"""A request to the dashboard, and the checks that it passes.
+
+They are the REST API's checks, with the session in place of the API key. Pages count against the
+rate limit of the client's address only: using the dashboard leaves the key's limit to programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import quote, urlencode
+
+from api.context import REQUEST_ID, Call
+from api.dashboard.security import ROOT, check_origin, new_csrf_token
+from api.dashboard.session import SESSIONS, cookie_token
+from api.rate_limits.enforcement import check_address_limit
+from api.rest.request_checks import check_permission, resolve_environment
+from read_side.pool import Pool
+from write_side.domain.identity import PRODUCTION, Actor
+from write_side.repository import Repository
+
+
+class SignedOut(Exception):
+    """There is no session, it has expired, or its key was revoked."""
+
+
+class DashboardRequest(Call):
+    """``session`` is the token; it is never shown or logged. ``active`` is False for a page that
+    refreshes itself, which does not keep the session alive."""
+
+    session: str = ""
+    active: bool = True
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        return self.request.query
+
+    @property
+    def csrf(self) -> str:
+        return new_csrf_token(self.session)
+
+    @property
+    def repository(self) -> Repository:
+        return self.service.repository
+
+    @property
+    def read_model(self) -> tuple[Pool, str, str]:
+        """The first arguments of queries: connection pool, workspace, environment."""
+        return self.service.read_model, self.scope.workspace, self.scope.environment
+
+    @property
+    def actor(self) -> Actor:
+        return Actor("key", self.known_caller.key_id, self.known_caller.key_name)
+
+    @property
+    def request_id(self) -> str:
+        return self.request[REQUEST_ID]
+
+    def may(self, permission: str) -> bool:
+        return permission in self.known_caller.permissions
+
+    def link(self, *path: str, **query: str | int) -> str:
+        """The address of a page in the environment of this request; see ``link``."""
+        environment = "" if self.environment == PRODUCTION else self.environment
+        return link(*path, **{"environment": environment, **query})
+
+
+def link(*path: str, **query: str | int) -> str:
+    """``link("entries", "abc", page=2)`` is ``/dashboard/entries/abc?page=2``. Empty query
+    parameters are left out."""
+    address = "/".join([ROOT, *(quote(part, safe="") for part in path)])
+    given = {name: value for name, value in query.items() if value != ""}
+    return f"{address}?{urlencode(given)}" if given else address
+
+
+async def check_session(request: DashboardRequest) -> None:
+    """Raises SignedOut. Permissions are those that the key has now."""
+    request.session = cookie_token(request.request)
+    if not request.session:
+        raise SignedOut
+    sessions = request.request.app[SESSIONS]
+    key_id = await sessions.key_of(request.session, active=request.active)
+    if key_id is None:
+        raise SignedOut
+    request.caller = await request.service.access.caller_of_key(key_id)
+    if request.caller is None:
+        await sessions.end(request.session)
+        raise SignedOut
+
+
+async def check(request: DashboardRequest) -> None:
+    """All checks, in order."""
+    await check_address_limit(request)
+    check_origin(request.request)
+    await check_session(request)
+    if request.permission:
+        await check_permission(request)
+    await resolve_environment(request)

@@ -1,0 +1,129 @@
+"""The table of entries with its filters, and its export."""
+
+from __future__ import annotations
+
+from typing import Literal, cast
+
+from aiohttp import web
+from msgspec import Struct
+
+from api.dashboard.dashboard_request import DashboardRequest
+from api.dashboard.page_handlers import EDIT, show
+from api.dashboard.table_pages import ROWS, Paging, one_of, page_number
+from api.export.response import export_response
+from api.rest import parameters
+from read_side import export
+from read_side.content_types import ContentTypeRow, content_types
+from read_side.lookups import languages, locales
+from read_side.paging import SEARCHED, EntrySummary, Filters, list_summaries
+from write_side.domain.definition import Stage
+from write_side.domain.events import STATUSES
+from write_side.domain.identity import BASE_LANGUAGE
+
+MAX_SEARCH = 200
+
+
+class FilterForm(Struct, frozen=True):
+    """The filters that can be chosen and those that are. ``type``: the chosen content type."""
+
+    types: list[ContentTypeRow]
+    languages: list[str]
+    locales: list[str]
+    type: ContentTypeRow | None
+    filters: Filters
+
+    @property
+    def query(self) -> dict[str, str]:
+        """Query parameters for links that keep the filters."""
+        return {
+            "type": self.type.slug if self.type else "",
+            "status": self.filters.status,
+            "language": self.filters.language,
+            "locale": self.filters.locale,
+            "search": self.filters.search,
+        }
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no filter excludes an entry."""
+        f = self.filters
+        return not (self.type or f.status or f.language or f.search)
+
+    @property
+    def type_options(self) -> list[tuple[str, str]]:
+        return [(one.slug, one.name) for one in self.types]
+
+    @property
+    def export_language(self) -> str:
+        """A file holds one language."""
+        return self.filters.language or BASE_LANGUAGE
+
+
+async def show_entries(request: DashboardRequest) -> web.StreamResponse:
+    form = await _filter_form(request)
+    page = page_number(request.query.get("page", ""))
+    found = await list_summaries(
+        *request.read_model, form.filters, limit=ROWS, offset=(page - 1) * ROWS
+    )
+    types = {one.id: one for one in form.types}
+    return await show(
+        request,
+        "entries.html",
+        form=form,
+        statuses=[(status, status.capitalize()) for status in STATUSES],
+        rows=found.rows,
+        # None for a content type that was added a moment ago.
+        type_of=lambda entry: types.get(entry.type_id),
+        stage_of=stage_of,
+        paging=Paging(page, found.total),
+        searched=found.searched if found.searched >= SEARCHED else 0,
+        export_limit=export.LIMIT,
+        exportable=await _exportable(request, form, found.total),
+        may_edit=request.may(EDIT),
+    )
+
+
+async def export_entries(request: DashboardRequest) -> web.StreamResponse:
+    """The same filters as a file; 404 without a content type."""
+    form = await _filter_form(request)
+    if form.type is None:
+        raise web.HTTPNotFound
+    return await export_response(
+        request.request,
+        request.service.read_model,
+        request.scope,
+        form.filters,
+        cast("Literal['csv', 'xlsx']", request.request.match_info["kind"]),
+    )
+
+
+def stage_of(stages: tuple[Stage, ...], entry: EntrySummary) -> Stage | None:
+    """As in the API: none for an archived entry, the first one if the entry's stage was removed."""
+    if entry.status == "archived" or not stages:
+        return None
+    return next((stage for stage in stages if stage.id == entry.stage_id), stages[0])
+
+
+async def _filter_form(request: DashboardRequest) -> FilterForm:
+    """An invalid filter is not an error: the page shows it as not chosen."""
+    query = request.query
+    types = await content_types(*request.read_model)
+    used_languages = await languages(*request.read_model)
+    used_locales = await locales(*request.read_model)
+    of_type = next((one for one in types if one.slug == query.get("type", "")), None)
+    filters = Filters(
+        type_slug=of_type.slug if of_type else "",
+        status=one_of(STATUSES, query.get("status", "")),
+        language=one_of(used_languages, query.get("language", "")),
+        locale=one_of(used_locales, query.get("locale", "")),
+        search=parameters.searchable(query.get("search", "").strip())[:MAX_SEARCH],
+    )
+    return FilterForm(types, used_languages, used_locales, of_type, filters)
+
+
+async def _exportable(request: DashboardRequest, form: FilterForm, found: int) -> int:
+    """How many of the entries found are in the file's one language. Counted only if the number
+    can exceed the limit of a file."""
+    if form.type is None or found <= export.LIMIT or form.filters.language:
+        return found
+    return await export.total(*request.read_model, form.filters)

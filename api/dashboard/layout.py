@@ -1,0 +1,93 @@
+"""What surrounds every page: the workspace, its environments and the navigation."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from api.auth.keys import Caller
+from api.dashboard.dashboard_request import DashboardRequest, link
+from read_side.lookups import workspace_name
+from read_side.refusals import ReadModelUnavailable
+from write_side.domain.identity import PRODUCTION, STAGING
+
+
+class NavigationLink(Struct, frozen=True):
+    """``note`` says why an environment has no content."""
+
+    name: str
+    address: str
+    current: bool = False
+    note: str = ""
+
+
+class Layout(Struct, frozen=True):
+    """``start``: a page that this key may see, offered on error pages."""
+
+    workspace: str
+    key: str
+    environments: list[NavigationLink]
+    sections: list[NavigationLink]
+    start: NavigationLink
+
+
+# The name of a section, the first part of its address, and the permission it needs.
+_SECTIONS = (
+    ("Entries", "entries", "content.view"),
+    ("Imports", "imports", "content.view"),
+    ("Projections", "projections", ""),
+)
+
+
+def start_section(caller: Caller) -> str:
+    """The first part of the address of the first section that the key may see."""
+    return _sections(caller)[0][1]
+
+
+async def layout_of(request: DashboardRequest) -> Layout:
+    caller = request.known_caller
+    current = _current_section(request)
+    name, start = _sections(caller)[0]
+    return Layout(
+        workspace=await _workspace_name(request),
+        key=caller.key_name,
+        environments=[_environment(request, name) for name in (PRODUCTION, STAGING)],
+        sections=[
+            NavigationLink(name, request.link(part), part == current)
+            for name, part in _sections(caller)
+        ],
+        start=NavigationLink(f"{name} in production", link(start)),
+    )
+
+
+def _sections(caller: Caller) -> list[tuple[str, str]]:
+    return [
+        (name, part)
+        for name, part, permission in _SECTIONS
+        if not permission or permission in caller.permissions
+    ]
+
+
+def _environment(request: DashboardRequest, name: str) -> NavigationLink:
+    """A link to the same section in an environment."""
+    caller = request.known_caller
+    note = "" if name in caller.environments else "not set up"
+    if name == STAGING and not caller.plan.staging:
+        note = "not in your plan"
+    environment = "" if name == PRODUCTION else name
+    address = link(_current_section(request), environment=environment)
+    return NavigationLink(name.title(), address, name == request.environment, note)
+
+
+def _current_section(request: DashboardRequest) -> str:
+    parts = request.request.path.split("/")[2:3]
+    caller = request.known_caller
+    return next((part for _, part in _sections(caller) if [part] == parts), start_section(caller))
+
+
+async def _workspace_name(request: DashboardRequest) -> str:
+    """Its slug while the read model is unavailable: an error page must not fail too."""
+    slug = request.known_caller.workspace
+    try:
+        return await workspace_name(request.service.read_model, slug) or slug
+    except ReadModelUnavailable:
+        return slug

@@ -1,0 +1,149 @@
+"""From a page's handler to a route: checks first, and an error page for what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import parse_qsl
+
+from aiohttp import web
+from multidict import MultiDict, MultiDictProxy
+
+from api.context import SERVICE
+from api.dashboard.dashboard_request import DashboardRequest, SignedOut, check, link
+from api.dashboard.layout import layout_of
+from api.dashboard.security import ROOT, check_csrf_token, referring_page
+from api.dashboard.session import cookie_token
+from api.dashboard.templates import render
+from api.errors import RETRY_AFTER, BadRequest, Busy, Forged, RateLimited, status_of
+from api.http.request_log import log_fault
+from api.rest.request_body import receive_body
+from write_side.domain.refusals import StaleDecision
+
+Form = MultiDictProxy[str]
+Page = Callable[[DashboardRequest], Awaitable[web.StreamResponse]]
+Action = Callable[[DashboardRequest, Form], Awaitable[web.StreamResponse]]
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+VIEW = "content.view"
+EDIT = "content.edit"
+OPERATE = "service.view"
+CSRF = "csrf"
+CSRF_HEADER = "X-CSRF-Token"
+MAX_FIELDS = 5_000
+
+
+def public(handler: Page, permission: str = "", *, active: bool = True) -> Handler:
+    """A page without checks; what the handler raises becomes an error page."""
+
+    async def handle(http_request: web.Request) -> web.StreamResponse:
+        service = http_request.app[SERVICE]
+        request = DashboardRequest(http_request, service, permission, active=active)
+        try:
+            return await handler(request)
+        except Exception as error:
+            return await error_page(request, error)
+
+    return handle
+
+
+def page(permission: str, handler: Page, *, active: bool = True) -> Handler:
+    """A page that passes all checks. ``active``: False for a page that refreshes itself, which
+    does not keep the session alive."""
+
+    async def checked(request: DashboardRequest) -> web.StreamResponse:
+        await check(request)
+        return await handler(request)
+
+    return public(checked, permission, active=active)
+
+
+def action(permission: str, handler: Action) -> Handler:
+    """A form that changes something; its CSRF token is checked before the handler is called."""
+
+    async def checked(request: DashboardRequest) -> web.StreamResponse:
+        form = await read_form(request)
+        check_csrf_token(request.session, form.get(CSRF, ""))
+        return await handler(request, form)
+
+    return page(permission, checked)
+
+
+def stream(permission: str, handler: Page) -> Handler:
+    """A body that the handler reads as a stream. The token is in X-CSRF-Token; without that header
+    the handler must check the form's first part (``check_csrf_token``)."""
+
+    async def checked(request: DashboardRequest) -> web.StreamResponse:
+        token = request.request.headers.get(CSRF_HEADER)
+        if token is not None:
+            check_csrf_token(request.session, token)
+        return await handler(request)
+
+    return page(permission, checked)
+
+
+async def read_form(request: DashboardRequest) -> Form:
+    """The fields of a URL-encoded form. Raises BadRequest."""
+    try:
+        fields = parse_qsl(
+            (await receive_body(request)).decode(),
+            keep_blank_values=True,
+            errors="strict",
+            max_num_fields=MAX_FIELDS,
+        )
+    except ValueError:
+        raise BadRequest("This form cannot be read") from None
+    return MultiDictProxy(MultiDict(fields))
+
+
+async def show(
+    request: DashboardRequest, template: str, status: int = 200, /, **context: Any
+) -> web.Response:
+    """A page in the common layout; the template also gets ``request`` and ``layout``."""
+    layout = await layout_of(request)
+    return html(render(template, request=request, layout=layout, **context), status)
+
+
+def html(text: str, status: int = 200) -> web.Response:
+    body = text.encode("utf-8", "replace")
+    return web.Response(status=status, body=body, content_type="text/html", charset="utf-8")
+
+
+def redirect(address: str) -> web.Response:
+    """303: after a form, so that reloading the page does not send it again."""
+    return web.Response(status=303, headers={"Location": address})
+
+
+async def error_page(request: DashboardRequest, error: Exception) -> web.StreamResponse:
+    """A page that says what went wrong and what to do."""
+    if isinstance(error, SignedOut):
+        return _to_sign_in(request)
+    status = error.status if isinstance(error, web.HTTPException) else status_of(error)
+    if status >= 500:
+        log_fault(request.request, error)
+    is_public = status < 500 or isinstance(error, (Busy, StaleDecision))
+    context = {
+        "status": status,
+        "message": str(error) if is_public and not isinstance(error, web.HTTPException) else "",
+        "request_id": request.request_id,
+        "stale_form": referring_page(request.request) if isinstance(error, Forged) else None,
+    }
+    if request.caller is None:
+        response = html(render("error_signed_out.html", **context), status)
+    else:
+        response = await show(request, "error.html", status, **context)
+    if isinstance(error, RateLimited):
+        response.headers["Retry-After"] = str(error.wait)
+    if status == 503:
+        response.headers["Retry-After"] = RETRY_AFTER
+    return response
+
+
+def _to_sign_in(request: DashboardRequest) -> web.StreamResponse:
+    http_request = request.request
+    requested = http_request.rel_url.raw_path_qs if http_request.method == "GET" else ""
+    ended = "1" if cookie_token(http_request) else ""
+    address = link("sign-in", next="" if requested == ROOT else requested, ended=ended)
+    if "HX-Request" in http_request.headers:
+        return web.Response(status=204, headers={"HX-Redirect": address})
+    return redirect(address)

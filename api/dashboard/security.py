@@ -1,0 +1,92 @@
+"""Protection against other sites: security headers, CSRF checks and safe redirect targets.
+
+A request that changes something passes two checks, each sufficient on its own. The browser states
+the request's origin, which no page can change. And the form has a token that only a page of the
+same session can contain; it differs on every page, so that compression reveals nothing about it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from urllib.parse import urlsplit
+
+from aiohttp import web
+
+from api.errors import Forged
+
+ROOT = "/dashboard"
+
+# No inline script, style or event handler and nothing from other hosts: markup that an entry's text
+# injects into a page has no effect.
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_NONCE = 16
+_PURPOSE = b"contentlog dashboard forms"
+
+
+async def add_security_headers(request: web.Request, response: web.StreamResponse) -> None:
+    """``on_response_prepare``: every response below ROOT has them, error responses included."""
+    path = request.rel_url.path_safe
+    if path == ROOT or path.startswith(f"{ROOT}/"):
+        response.headers.update(_HEADERS)
+
+
+def new_csrf_token(session: str) -> str:
+    """A token for one page of the session."""
+    nonce = secrets.token_hex(_NONCE)
+    return nonce + _proof(session, nonce)
+
+
+def is_csrf_token_of(session: str, token: str) -> bool:
+    nonce, proof = token[: 2 * _NONCE], token[2 * _NONCE :]
+    return hmac.compare_digest(_proof(session, nonce).encode(), proof.encode("utf-8", "replace"))
+
+
+def check_csrf_token(session: str, token: str) -> None:
+    """Raises Forged for a form that is not from a page of this session."""
+    if not is_csrf_token_of(session, token):
+        raise Forged("This form is from an earlier session. Nothing was changed")
+
+
+def check_origin(request: web.Request) -> None:
+    """Raises Forged for a form that another site's page sent."""
+    if request.method not in ("GET", "HEAD") and not _is_same_origin(request):
+        raise Forged("This request came from another site. Nothing was changed")
+
+
+def is_dashboard_address(address: str) -> bool:
+    """Whether a redirect to the address stays in the dashboard: it may come from another site."""
+    return address.startswith(f"{ROOT}/") and "\\" not in address and address.isprintable()
+
+
+def referring_page(request: web.Request) -> str:
+    """The dashboard page that a form was sent from; "" if the browser does not state one."""
+    referer = urlsplit(request.headers.get("Referer", ""))
+    address = referer._replace(scheme="", netloc="", fragment="").geturl()
+    return address if referer.netloc == request.host and is_dashboard_address(address) else ""
+
+
+def _is_same_origin(request: web.Request) -> bool:
+    """By Sec-Fetch-Site, which browsers send over https and to localhost, else by Origin, which
+    they send with every POST. A request with neither is not a browser's form."""
+    site = request.headers.get("Sec-Fetch-Site")
+    if site is not None:
+        return site == "same-origin"
+    return urlsplit(request.headers.get("Origin", "")).netloc.lower() == request.host.lower() != ""
+
+
+def _proof(session: str, nonce: str) -> str:
+    message = _PURPOSE + nonce.encode("utf-8", "replace")
+    return hmac.new(session.encode("utf-8", "surrogateescape"), message, hashlib.sha256).hexdigest()

@@ -1,0 +1,63 @@
+"""Signing in with an API key, and signing out."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from api.dashboard.dashboard_request import DashboardRequest, SignedOut, check_session, link
+from api.dashboard.layout import start_section
+from api.dashboard.page_handlers import Form, html, read_form, redirect
+from api.dashboard.security import check_origin, is_dashboard_address
+from api.dashboard.session import SESSIONS, cookie_token, delete_cookie, set_cookie
+from api.dashboard.templates import render
+from api.rate_limits.enforcement import check_address_limit, check_sign_in_limit
+
+NO_KEY = "Enter an API key."
+UNKNOWN = "This key does not exist or was revoked. Check that you copied all of it."
+ENDED = "Your session has ended, or its key was revoked. Please sign in again."
+
+
+async def show_form(request: DashboardRequest) -> web.StreamResponse:
+    """The form; for a user who is already signed in, a redirect to the first page."""
+    await check_address_limit(request)
+    try:
+        await check_session(request)
+    except SignedOut:
+        ended = ENDED if "ended" in request.query else ""
+        return _form(request.query.get("next", ""), ended=ended)
+    return redirect(link(start_section(request.known_caller)))
+
+
+async def sign_in(request: DashboardRequest) -> web.StreamResponse:
+    """Always begins a new session, so that no one can have prepared it (session fixation)."""
+    await check_address_limit(request)
+    check_origin(request.request)
+    await check_sign_in_limit(request)
+    form = await read_form(request)
+    secret, following = form.get("key", "").strip(), form.get("next", "")
+    if not secret:
+        return _form(following, error=NO_KEY)
+    caller = await request.service.access.caller(secret)
+    if caller is None:
+        return _form(following, error=UNKNOWN)
+    sessions = request.request.app[SESSIONS]
+    if earlier := cookie_token(request.request):
+        await sessions.end(earlier)
+    address = following if is_dashboard_address(following) else link(start_section(caller))
+    response = redirect(address)
+    set_cookie(request.request, response, await sessions.begin(caller.key_id))
+    return response
+
+
+async def sign_out(request: DashboardRequest, _form: Form) -> web.StreamResponse:
+    await request.request.app[SESSIONS].end(request.session)
+    response = redirect(link("sign-in"))
+    delete_cookie(request.request, response)
+    return response
+
+
+def _form(following: str, *, ended: str = "", error: str = "") -> web.Response:
+    """``following``: the page to show after sign-in."""
+    following = following if is_dashboard_address(following) else ""
+    page = render("sign_in.html", next=following, ended=ended, error=error)
+    return html(page, 403 if error else 200)

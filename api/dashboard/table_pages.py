@@ -1,0 +1,61 @@
+"""Pages of a long table, and tabs that filter its rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TypeVar
+
+from msgspec import Struct
+
+ROWS = 25
+LAST_PAGE = 1_000_000
+T = TypeVar("T")
+
+
+class Paging(Struct, frozen=True):
+    """``page`` counts from 1; ``rows`` is the size of a page."""
+
+    page: int
+    total: int
+    rows: int = ROWS
+
+    @property
+    def pages(self) -> int:
+        return max(1, -(-self.total // self.rows))
+
+    @property
+    def first(self) -> int:
+        return (self.page - 1) * self.rows + 1
+
+    @property
+    def last(self) -> int:
+        return min(self.page * self.rows, self.total)
+
+    @property
+    def is_beyond(self) -> bool:
+        return self.page > self.pages
+
+    def of(self, rows: Sequence[T]) -> Sequence[T]:
+        """The rows on this page."""
+        return rows[self.first - 1 : self.last]
+
+
+def page_number(text: str) -> int:
+    """The page in an address; 1 if it is not a number."""
+    if not (text.isascii() and text.isdigit() and len(text) < 9):
+        return 1
+    return min(max(int(text), 1), LAST_PAGE)
+
+
+def one_of(known: Sequence[str], given: str) -> str:
+    """The filter in an address; "" for an unknown one, as if none were chosen."""
+    return given if given in known else ""
+
+
+def tabs(names: Sequence[tuple[str, str]], values: Sequence[str]) -> list[tuple[str, str, int]]:
+    """Value, name and number of rows: a tab for all rows ("") and one for each value that occurs.
+    ``names``: pairs of value and name."""
+    counts = Counter(values)
+    found = [(value, name, counts[value]) for value, name in names if counts[value]]
+    return [("", "All", len(values)), *found]

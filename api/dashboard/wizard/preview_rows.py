@@ -1,0 +1,135 @@
+"""Rows of the preview's table: the cells of the file and what each row would do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+from msgspec import Raw, Struct
+
+from api.dashboard.reference_names import with_names
+from write_side.domain.content_type import ContentType
+from write_side.domain.entry import Entry
+from write_side.imports.columns import NOTHING, OWN
+from write_side.imports.preview import Note, PreviewRow, shown
+from write_side.imports.uploads import Previewed, Upload
+
+
+class Cell(Struct, frozen=True):
+    """``kind``: problem, warning, changed or "". ``before``: the value that an update replaces."""
+
+    name: str
+    text: str
+    kind: str = ""
+    reasons: tuple[str, ...] = ()
+    before: str | None = None
+
+
+class Line(Struct, frozen=True):
+    """The first cells are Title, Slug and Status. ``reasons`` concern the row as a whole."""
+
+    row: PreviewRow
+    cells: list[Cell]
+    reasons: tuple[str, ...]
+
+    @property
+    def problems(self) -> list[str]:
+        """What is wrong and in which columns; these may be scrolled out of sight."""
+        problems = [one for one in self.cells if one.kind == "problem"]
+        return [f"{one.name}: {reason}" for one in problems for reason in one.reasons]
+
+
+class LineReader:
+    """Makes the lines of the table; ``headings`` are those of its field columns."""
+
+    def __init__(
+        self,
+        upload: Upload,
+        kept: Previewed,
+        content_type: ContentType,
+        entries: Mapping[str, Entry],
+        names: Mapping[str, str],
+    ) -> None:
+        """``names``: of what the entries refer to, by id."""
+        self._table = upload.table
+        self._preview = kept.preview
+        self._entries = entries
+        self._names = names
+        self._references = {f.slug for f in content_type.value_fields if f.spec.refers_to}
+        self._own: dict[str, int] = {}
+        self._fields: dict[str, int] = {}
+        for column, target in enumerate(kept.request.targets):
+            if target != NOTHING:
+                (self._own if target in OWN else self._fields)[target] = column
+        self._first = _first_rows(kept.preview.rows)
+        field_names = {field.slug: field.name for field in content_type.value_fields}
+        self.headings = [field_names.get(slug, slug) for slug in self._fields]
+
+    def line(self, index: int) -> Line:
+        row, cells = self._preview.rows[index], self._table.rows[index].cells
+        first = self._first.get(row.entry_id or "", row.number)
+        # A later row of the same entry replaces values of the earlier row, not of the entry.
+        is_first = row.state == "update" and first == row.number
+        before = self._entries.get(row.entry_id or "") if is_first else None
+        mapped = {*self._own.values(), *self._fields.values()}
+        reasons = _reasons([note for note in row.notes if note.column not in mapped])
+        if first != row.number:
+            reasons += (f"the same entry as row {first:,}",)
+        own = [self._own_cell(row, cells, target, before) for target in OWN]
+        fields = [
+            _cell(row, column, slug, name, shown(cells[column]), self._field(before, slug))
+            for (slug, column), name in zip(self._fields.items(), self.headings, strict=True)
+        ]
+        return Line(row, [*own, *fields], reasons)
+
+    def _field(self, entry: Entry | None, slug: str) -> str | None:
+        """A field's value in one line: a string as it is, any other value as JSON."""
+        if entry is None:
+            return None
+        stored = entry.fields.get(slug, Raw(b"null"))
+        if slug in self._references:
+            return shown(with_names(stored, self._names))
+        value = msgspec.json.decode(stored)
+        if value is None or value in ("", []):
+            return ""
+        if isinstance(value, list) and all(isinstance(one, str) for one in value):
+            return shown(", ".join(value))
+        return shown(value if isinstance(value, str) else bytes(stored).decode())
+
+    def _own_cell(
+        self, row: PreviewRow, cells: Sequence[str], target: str, entry: Entry | None
+    ) -> Cell:
+        """The value after the import, or the cell's text if that is unknown."""
+        column, name = self._own.get(target), target.lower()
+        text = getattr(row, name) or (cells[column] if column is not None else "")
+        before = getattr(entry, name) if entry else None
+        return _cell(row, column, target, target, shown(text), before)
+
+
+def _first_rows(rows: Iterable[PreviewRow]) -> dict[str, int]:
+    """Entry id → number of the first row that creates or updates it."""
+    found: dict[str, int] = {}
+    for row in rows:
+        if row.entry_id is not None and row.state in ("new", "update"):
+            found.setdefault(row.entry_id, row.number)
+    return found
+
+
+def _cell(
+    row: PreviewRow, column: int | None, target: str, name: str, text: str, before: str | None
+) -> Cell:
+    notes = [note for note in row.notes if column is not None and note.column == column]
+    if notes:
+        failed = any(note.severity == "error" for note in notes)
+        return Cell(name, text, "problem" if failed else "warning", _reasons(notes))
+    if target in row.changed:
+        return Cell(name, text, "changed", before=before)
+    return Cell(name, text)
+
+
+def _reasons(notes: Sequence[Note]) -> tuple[str, ...]:
+    """Those of a row as a whole begin with what they are about."""
+    return tuple(
+        note.reason if note.column is not None else f"{note.heading} {note.reason}".strip()
+        for note in notes
+    )

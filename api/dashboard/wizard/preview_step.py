@@ -1,0 +1,154 @@
+"""The third step: what would become of each row, and the import itself."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+
+from aiohttp import web
+
+from api.dashboard.dashboard_request import DashboardRequest
+from api.dashboard.page_handlers import Form, redirect
+from api.dashboard.reference_names import reference_names
+from api.dashboard.table_pages import Paging, one_of, page_number, tabs
+from api.dashboard.wizard import preview_summary
+from api.dashboard.wizard.preview_rows import LineReader
+from api.dashboard.wizard.wizard_steps import result_link, show_step, wait_until_readable
+from write_side.domain.content_type import ContentType
+from write_side.imports import uploads
+from write_side.imports.columns import MappingRefused
+from write_side.imports.importer import Changed, run_import
+from write_side.imports.preview import Difference
+from write_side.imports.uploads import Previewed, Upload
+from write_side.store.conflicts import StoreUnavailable
+
+ROWS = 50
+CELLS = 2_000
+"""Maximum of a page: with many columns it has fewer rows."""
+MAX_PROBLEMS = 6
+"""Problems that are listed above the rows."""
+STATES = (
+    ("new", "New"),
+    ("update", "Update"),
+    ("unchanged", "Unchanged"),
+    ("skipped", "Skipped"),
+    ("error", "Errors"),
+)
+_OTHER_PREVIEW = "Nothing was imported: the preview has been replaced, perhaps in another tab"
+_CHANGED = "Nothing was imported: the content has changed since this file was checked"
+
+
+async def preview(request: DashboardRequest, upload: Upload) -> web.StreamResponse:
+    kept = await uploads.find_preview(request.repository, request.scope, upload.id)
+    return _to_columns(request) if kept is None else await _show(request, upload, kept)
+
+
+async def problems_as_csv(request: DashboardRequest, upload: Upload) -> web.StreamResponse:
+    kept = await uploads.find_preview(request.repository, request.scope, upload.id)
+    if kept is None:
+        return _to_columns(request)
+    response = web.Response(body=preview_summary.problems_csv(kept.preview))
+    response.content_type, response.charset = "text/csv", "utf-8"
+    response.headers["Content-Disposition"] = 'attachment; filename="problems.csv"'
+    return response
+
+
+async def run(request: DashboardRequest, upload: Upload, form: Form) -> web.StreamResponse:
+    """Imports at most once, however often the form is sent: the upload's id is the import's."""
+    repository, scope = request.repository, request.scope
+    kept = await uploads.find_preview(repository, scope, upload.id)
+    if kept is None:
+        return _to_columns(request)
+    if form.get("digest") != kept.preview.digest:
+        return await _show(request, upload, kept, 409, problem=_OTHER_PREVIEW)
+    if not kept.preview.counts.ready:
+        return await _show(request, upload, kept, 422)
+    try:
+        done = await run_import(
+            repository, upload.table, kept.request, request.actor, kept.preview, request.request_id
+        )
+    except MappingRefused:
+        # The content type's fields have changed; the page of the columns shows which.
+        return _to_columns(request)
+    if isinstance(done, Changed):
+        now = Previewed(kept.request, done.preview)
+        await uploads.keep_preview(repository, scope, upload.id, now.request, now.preview)
+        return await _show(
+            request, upload, now, 409, problem=_CHANGED, differences=done.differences
+        )
+    # The import is in the log. An upload that remains is deleted after a day.
+    with contextlib.suppress(StoreUnavailable):
+        await uploads.drop_upload(repository, scope, upload.id)
+    await wait_until_readable(request, done.position)
+    return redirect(result_link(request))
+
+
+def _to_columns(request: DashboardRequest) -> web.Response:
+    return redirect(request.link("imports", request.request.match_info["id"], "columns"))
+
+
+async def _show(
+    request: DashboardRequest,
+    upload: Upload,
+    kept: Previewed,
+    status: int = 200,
+    *,
+    problem: str = "",
+    differences: Sequence[Difference] = (),
+) -> web.StreamResponse:
+    """``problem``: why nothing was imported; ``differences`` from the preview shown before."""
+    query, wish, rows = request.query, kept.request, kept.preview.rows
+    counts, entries = kept.preview.counts, preview_summary.entry_counts(rows)
+    content_type = await request.repository.fresh_content_type(
+        request.scope, wish.content_type_slug
+    )
+    state = one_of([value for value, _ in STATES], query.get("state", ""))
+    matching = [index for index, row in enumerate(rows) if not state or row.state == state]
+    page_size = max(5, min(ROWS, CELLS // len(upload.table.headings)))
+    paging = Paging(page_number(query.get("page", "")), len(matching), page_size)
+    page = paging.of(matching)
+    reader = await _line_reader(request, upload, kept, content_type, page)
+    return await show_step(
+        request,
+        "wizard/preview.html",
+        request.link("imports", upload.id, "preview"),
+        status,
+        upload=upload,
+        kept=kept,
+        options=wish.options,
+        type_slug=wish.content_type_slug,
+        counts=counts,
+        content_type=content_type,
+        tabs=tabs(STATES, [row.state for row in rows]),
+        state=state,
+        paging=paging,
+        headings=reader.headings,
+        lines=[reader.line(index) for index in page],
+        problems=preview_summary.problems_of(kept.preview),
+        max_problems=MAX_PROBLEMS,
+        entries=entries,
+        button=preview_summary.button_text(counts, entries),
+        obstacle=preview_summary.obstacle(counts, update=wish.options.update),
+        problem=problem,
+        differences=differences,
+    )
+
+
+async def _line_reader(
+    request: DashboardRequest,
+    upload: Upload,
+    kept: Previewed,
+    content_type: ContentType,
+    page: Sequence[int],
+) -> LineReader:
+    """With the entries that rows of the page would update."""
+    rows = [kept.preview.rows[index] for index in page]
+    ids = {row.entry_id for row in rows if row.state == "update" and row.entry_id}
+    entries = await request.repository.entries(request.scope, ids)
+    values = (
+        (field, entry.fields[field.slug])
+        for entry in entries.values()
+        for field in content_type.value_fields
+        if field.slug in entry.fields
+    )
+    return LineReader(upload, kept, content_type, entries, await reference_names(request, values))

@@ -1,0 +1,105 @@
+"""The last step: what became of each row, and the revert; and the list of past imports."""
+
+from __future__ import annotations
+
+import msgspec
+from aiohttp import web
+
+from api.dashboard.dashboard_request import DashboardRequest
+from api.dashboard.page_handlers import EDIT, Form, redirect, show
+from api.dashboard.table_pages import ROWS, Paging, one_of, page_number, tabs
+from api.dashboard.wizard import wizard_steps
+from api.dashboard.wizard.wizard_steps import requested_report, result_link
+from api.import_result import result_of_report
+from read_side.lookups import import_runs
+from write_side.imports.report import Report, revert_import
+
+RESULT_ROWS = 50
+OUTCOMES = (
+    ("new", "New"),
+    ("updated", "Updated"),
+    ("unchanged", "Unchanged"),
+    ("skipped", "Skipped"),
+    ("error", "Left out"),
+)
+_JSON = msgspec.json.Encoder()
+
+
+async def show_imports(request: DashboardRequest) -> web.StreamResponse:
+    page = page_number(request.query.get("page", ""))
+    # One row more than is shown tells whether there is a next page.
+    rows = await import_runs(*request.read_model, limit=ROWS + 1, offset=(page - 1) * ROWS)
+    return await show(
+        request,
+        "imports.html",
+        rows=rows[:ROWS],
+        page=page,
+        has_more=len(rows) > ROWS,
+        may_edit=request.may(EDIT),
+    )
+
+
+async def show_result(request: DashboardRequest) -> web.StreamResponse:
+    report = await requested_report(request)
+    outcome = one_of([value for value, _ in OUTCOMES], request.query.get("outcome", ""))
+    rows = [row for row in report.rows if not outcome or row.outcome == outcome]
+    paging = Paging(page_number(request.query.get("page", "")), len(rows), RESULT_ROWS)
+    return await show(
+        request,
+        "wizard/result.html",
+        steps=wizard_steps.STEPS,
+        report=report,
+        type_name=await _type_name(request, report),
+        tabs=tabs(OUTCOMES, [row.outcome for row in report.rows]),
+        outcome=outcome,
+        paging=paging,
+        rows=paging.of(rows),
+        deleted={one.entry_id for one in report.reverted.deleted} if report.reverted else (),
+        revert_counts=_revert_counts(report),
+        may_edit=request.may(EDIT),
+    )
+
+
+async def result_as_json(request: DashboardRequest) -> web.StreamResponse:
+    """The report that ``contentlog import --json`` prints."""
+    body = _JSON.encode(result_of_report(await requested_report(request)))
+    return web.Response(body=body, content_type="application/json", charset="utf-8")
+
+
+async def confirm_revert(request: DashboardRequest) -> web.StreamResponse:
+    """A page for browsers without the dialog."""
+    report = await requested_report(request)
+    if report.reverted is not None:
+        return redirect(result_link(request))
+    counts = _revert_counts(report)
+    return await show(request, "wizard/revert.html", report=report, revert_counts=counts)
+
+
+async def revert(request: DashboardRequest, _form: Form) -> web.StreamResponse:
+    await requested_report(request)
+    reverted = await revert_import(
+        request.repository,
+        request.scope,
+        wizard_steps.import_id(request),
+        request.actor,
+        request.request_id,
+    )
+    await wizard_steps.wait_until_readable(request, reverted.position)
+    return redirect(result_link(request))
+
+
+def _revert_counts(report: Report) -> tuple[int, int]:
+    """How many entries a revert deletes, and how many others it restores."""
+    if not report.rows:
+        # The import is older than the recording of rows.
+        return report.created, report.updated
+    new = {row.entry_id for row in report.rows if row.outcome == "new"}
+    updated = {row.entry_id for row in report.rows if row.outcome == "updated"}
+    return len(new), len(updated - new)
+
+
+async def _type_name(request: DashboardRequest, report: Report) -> str:
+    """The content type's current name."""
+    found = await request.repository.find_import(report.import_id)
+    assert found is not None, "there is a report of it"
+    return (await request.repository.content_type_by_id(found[0].content_type_id)).name

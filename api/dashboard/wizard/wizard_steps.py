@@ -1,0 +1,131 @@
+"""What the steps of the wizard share: the upload they work on, limits on files in memory, links."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from typing import Any
+from weakref import WeakValueDictionary
+
+from aiohttp import web
+
+from api.dashboard.dashboard_request import DashboardRequest
+from api.dashboard.page_handlers import EDIT, Form, Handler, action, page, redirect, show
+from api.errors import Busy
+from write_side.domain.identity import is_id
+from write_side.domain.refusals import UnknownImport, UnknownUpload
+from write_side.imports.report import Report, import_report
+from write_side.imports.uploads import Upload, find_upload
+
+STEPS = ("Upload", "Columns", "Preview", "Result")
+PATIENCE = 5.0
+SLOTS_PER_WORKSPACE = 2
+"""So that one workspace cannot occupy all slots."""
+
+UploadPage = Callable[[DashboardRequest, Upload], Awaitable[web.StreamResponse]]
+UploadForm = Callable[[DashboardRequest, Upload, Form], Awaitable[web.StreamResponse]]
+
+
+class UploadSlots:
+    """Limits how many files this process holds in memory at a time."""
+
+    def __init__(self, total: int) -> None:
+        self._total = asyncio.Semaphore(total)
+        # A workspace's semaphore exists as long as it is held or waited for.
+        self._by_workspace: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+
+    @asynccontextmanager
+    async def slot(self, workspace: str) -> AsyncIterator[None]:
+        """Raises Busy if none becomes free in time."""
+        own = self._by_workspace.setdefault(workspace, asyncio.Semaphore(SLOTS_PER_WORKSPACE))
+        async with AsyncExitStack() as stack:
+            try:
+                async with asyncio.timeout(PATIENCE):
+                    await stack.enter_async_context(own)
+                    await stack.enter_async_context(self._total)
+            except TimeoutError:
+                raise Busy from None
+            yield
+
+
+# Separate slots: a slow upload must not keep others from working on files that have arrived.
+RECEIVING = web.AppKey("receiving_slots", UploadSlots)
+WORKING = web.AppKey("working_slots", UploadSlots)
+
+
+def upload_page(handler: UploadPage) -> Handler:
+    """A page about an upload; once it has been imported, a redirect to the result."""
+    return page(EDIT, partial(_on_upload, handler))
+
+
+def upload_form(handler: UploadForm) -> Handler:
+    """The same for a form."""
+    return action(EDIT, partial(_on_upload, handler))
+
+
+def redirect_to(step: str) -> Handler:
+    """For a form's address that is reloaded: redirects to the page with the form."""
+
+    async def opened(request: DashboardRequest, upload: Upload) -> web.StreamResponse:
+        return redirect(request.link("imports", upload.id, step))
+
+    return upload_page(opened)
+
+
+async def show_step(
+    request: DashboardRequest, template: str, address: str, status: int, /, **context: Any
+) -> web.StreamResponse:
+    """A refused form is shown under the address, which can be reloaded: the form's own accepts
+    POST only."""
+    response = await show(request, template, status, steps=STEPS, **context)
+    if status != 200:
+        response.headers["HX-Push-Url"] = address
+    return response
+
+
+def import_id(request: DashboardRequest) -> str:
+    """The id in the address; an upload and its import have the same."""
+    return request.request.match_info["id"]
+
+
+def result_link(request: DashboardRequest) -> str:
+    return request.link("imports", import_id(request))
+
+
+async def requested_report(request: DashboardRequest) -> Report:
+    """Raises UnknownImport, also for an import of another workspace or environment."""
+    if not is_id(import_id(request)):
+        raise UnknownImport(import_id(request))
+    return await import_report(request.repository, request.scope, import_id(request))
+
+
+async def is_imported(request: DashboardRequest) -> bool:
+    if not is_id(import_id(request)):
+        return False
+    found = await request.repository.find_import(import_id(request))
+    scope = (request.scope.workspace, request.scope.environment)
+    return found is not None and (found[0].workspace, found[0].environment) == scope
+
+
+async def wait_until_readable(request: DashboardRequest, position: int) -> None:
+    """Waits for the read model, but not for long: a page that is slightly stale does no harm."""
+    if position:
+        service = request.service
+        await service.checkpoint.wait(position, service.settings.read_your_writes)
+
+
+async def _on_upload(
+    handler: Callable[..., Awaitable[web.StreamResponse]], request: DashboardRequest, *form: Form
+) -> web.StreamResponse:
+    """An upload that disappears in the meantime was imported, for example by a double click."""
+    if not await is_imported(request):
+        try:
+            async with request.request.app[WORKING].slot(request.scope.workspace):
+                upload = await find_upload(request.repository, request.scope, import_id(request))
+                return await handler(request, upload, *form)
+        except UnknownUpload:
+            if not await is_imported(request):
+                raise
+    return redirect(result_link(request))

@@ -1,0 +1,93 @@
+"""An export as the response to a request."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from aiohttp import web
+
+from api.export.csv_file import csv_chunks
+from api.export.xlsx_file import write_xlsx
+from api.http.request_log import log_fault
+from read_side.export import LIMIT, Export, export
+from read_side.paging import Filters
+from read_side.pool import Pool
+from write_side.domain.identity import Scope
+
+Kind = Literal["csv", "xlsx"]
+
+CONTENT_TYPES: dict[Kind, str] = {
+    "csv": "text/csv; charset=utf-8",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+}
+CHUNK = 256 * 1024
+
+
+async def export_response(
+    request: web.Request, pool: Pool, scope: Scope, filters: Filters, kind: Kind
+) -> web.StreamResponse:
+    """Send the newest entries that the filters match; the caller has checked permissions.
+
+    Raises TypeNotFound, ReadModelUnavailable and TooLongForSpreadsheet before anything is sent.
+    A later fault aborts the connection, so that the client sees that the file is incomplete.
+    """
+    wanted = await export(pool, scope.workspace, scope.environment, filters)
+    response = web.StreamResponse(headers=_headers(wanted, scope, kind))
+    if request.method == "HEAD":
+        return response
+    if kind == "csv":
+        await _send(request, response, csv_chunks(wanted))
+        return response
+    with tempfile.TemporaryDirectory(prefix="contentlog-export-") as folder:
+        path = Path(folder) / "export.xlsx"
+        if await write_xlsx(wanted, path, lambda: not _is_disconnected(request)):
+            response.content_length = path.stat().st_size
+            await _send(request, response, _chunks(path))
+    return response
+
+
+async def _send(
+    request: web.Request, response: web.StreamResponse, chunks: AsyncGenerator[bytes, None]
+) -> None:
+    async with aclosing(chunks):
+        first = await anext(chunks)
+        try:
+            await response.prepare(request)
+            await response.write(first)
+            async for chunk in chunks:
+                await response.write(chunk)
+            await response.write_eof()
+        except ConnectionError:
+            pass  # the client has disconnected
+        except Exception as error:
+            log_fault(request, error)
+            if request.transport is not None:
+                request.transport.abort()
+
+
+def _is_disconnected(request: web.Request) -> bool:
+    return request.transport is None or request.transport.is_closing()
+
+
+async def _chunks(path: Path) -> AsyncGenerator[bytes, None]:
+    with path.open("rb") as file:
+        while chunk := await asyncio.to_thread(file.read, CHUNK):
+            yield chunk
+
+
+def _headers(wanted: Export, scope: Scope, kind: Kind) -> dict[str, str]:
+    name = "-".join([wanted.content_type.slug, scope.environment, f"{datetime.now(UTC):%Y-%m-%d}"])
+    return {
+        "Content-Type": CONTENT_TYPES[kind],
+        "Content-Disposition": f'attachment; filename="{name}.{kind}"',
+        "Cache-Control": "no-store",
+        "X-Content-Type-Options": "nosniff",
+        "X-Content-Exported": str(min(wanted.total, LIMIT)),
+        "X-Content-Total": str(wanted.total),
+    }

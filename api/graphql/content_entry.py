@@ -1,0 +1,198 @@
+"""An entry as GraphQL shows it: from the read model, from the past, or after a mutation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+import strawberry
+from msgspec import Raw
+
+from api.errors import BadRequest
+from api.graphql.context import GraphQLContext, Info
+from api.graphql.cost import charged, charged_list
+from api.graphql.scalars import JSON
+from api.graphql.types import ContentType, EntryStatus, Field, Stage, content_type_of, described
+from api.rest.parameters import MAX_LIMIT
+from api.rest.point_in_time import PastEntry, rendered
+from read_side.entries import EntryRow
+from read_side.refusals import TypeNotFound
+from write_side.domain import content_type as domain
+from write_side.domain.definition import Stage as RenderedStage
+from write_side.domain.entry import Entry
+from write_side.domain.history import Change as HistoryChange
+from write_side.history import Asked
+
+_STAGE = msgspec.json.Decoder(RenderedStage)
+_VALUES = msgspec.json.Decoder(dict[str, Raw])
+_IDS = msgspec.json.Decoder(list[str] | str | None)
+
+
+@strawberry.type(
+    description="The change of one value. "
+    "`field` is a path such as `title`, `fields.body` or `translations.fr-FR.title`."
+)
+class FieldChange:
+    field: str
+    old: strawberry.Private[Raw]
+    new: strawberry.Private[Raw]
+
+    @strawberry.field
+    def before(self, info: Info) -> JSON | None:
+        return charged(info, _json_or_none(self.old))
+
+    @strawberry.field
+    def after(self, info: Info) -> JSON | None:
+        return charged(info, _json_or_none(self.new))
+
+
+@strawberry.type(description="One event of an entry: when, by whom, and what it changed.")
+class Change:
+    version: int
+    at: datetime
+    actor: str
+    action: str
+    changed: strawberry.Private[list[FieldChange]]
+
+    @strawberry.field
+    def fields(self, info: Info) -> list[FieldChange]:
+        return charged_list(info, self.changed)
+
+
+@strawberry.type(
+    description="An entry, in the requested locale. "
+    "Texts without a translation are in the original language."
+)
+class ContentEntry:
+    id: strawberry.ID
+    raw_title: strawberry.Private[str]
+    raw_slug: strawberry.Private[str]
+    status: EntryStatus
+    stage: Stage | None
+    language: str
+    locale: str
+    published_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+    raw_fields: strawberry.Private[Raw]
+    version: int
+    type_id: strawberry.Private[str]
+    known_type: strawberry.Private[ContentType | None] = None
+    """The type of an entry from the log, which must not be looked up."""
+    is_past: strawberry.Private[bool] = False
+
+    # Titles and slugs may be as long as an entry may be large.
+    @strawberry.field
+    def title(self, info: Info) -> str:
+        return charged(info, self.raw_title)
+
+    @strawberry.field
+    def slug(self, info: Info) -> str:
+        return charged(info, self.raw_slug)
+
+    @strawberry.field
+    def fields(self, info: Info) -> JSON:
+        return charged(info, JSON(self.raw_fields))
+
+    @strawberry.field
+    async def content_type(self, info: Info) -> ContentType:
+        return await self._type(info.context)
+
+    @described("The entries that a reference field names, in its order, without deleted ones.")
+    async def references(self, info: Info, field: str) -> list[ContentEntry]:
+        context = info.context
+        await context.readable()
+        _check_reference((await self._type(context)).all_fields, field)
+        ids = charged_list(info, _ids(_VALUES.decode(self.raw_fields).get(field, Raw(b"null"))))
+        rows = await context.entries.load_many([(one, self.locale) for one in ids])
+        return [entry_of_row(row, self.locale) for row in rows if row is not None]
+
+    @described("The changes of the entry, newest first; `before` a version, if one is given.")
+    async def history(
+        self, info: Info, limit: int | None = 20, before: int | None = strawberry.UNSET
+    ) -> list[Change]:
+        await info.context.readable()
+        # The history of a past entry ends there.
+        bounds = [self.version + 1] if self.is_past else []
+        if isinstance(before, int):
+            bounds.append(before)
+        size = min(max(20 if limit is None else limit, 1), MAX_LIMIT)
+        asked = Asked(self.id, size, min(bounds, default=None))
+        return [_change_of(change) for change in await info.context.changes.load(asked)]
+
+    async def _type(self, context: GraphQLContext) -> ContentType:
+        found = self.known_type or await context.types.load(self.type_id)
+        if found is None:  # it was deleted after the entry was read, and the entry with it
+            raise TypeNotFound
+        return found
+
+
+def entry_of_row(
+    row: EntryRow,
+    locale: str,
+    version: int | None = None,
+    content_type: domain.ContentType | None = None,
+) -> ContentEntry:
+    """``version`` and ``content_type``: of an entry from the log, whose row has no version."""
+    number = row.version if version is None else version
+    assert row.type_id is not None
+    assert number is not None
+    stage = None if row.stage is None else _STAGE.decode(row.stage)
+    return ContentEntry(
+        id=strawberry.ID(row.id),
+        raw_title=row.title,
+        raw_slug=row.slug,
+        status=EntryStatus(row.status),
+        stage=None if stage is None else Stage(id=strawberry.ID(stage.id), name=stage.name),
+        language=row.language,
+        locale=locale,
+        published_at=row.published_at,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        raw_fields=row.fields,
+        version=number,
+        type_id=row.type_id,
+        known_type=None if content_type is None else content_type_of(content_type),
+    )
+
+
+def entry_of_log(entry: Entry, content_type: domain.ContentType, locale: str) -> ContentEntry:
+    row = rendered(entry, content_type, locale)
+    return entry_of_row(row, locale, entry.version, content_type)
+
+
+def entry_of_past(past: PastEntry, locale: str) -> ContentEntry:
+    entry = entry_of_row(past.row, locale, past.entry.version, past.content_type)
+    entry.is_past = True
+    return entry
+
+
+def _check_reference(fields: Sequence[Field], slug: str) -> None:
+    known = [field.slug for field in fields if field.definition.spec.refers_to == "entry"]
+    if slug not in known:
+        raise BadRequest(
+            f"'{slug[:100]}' is not a reference field of this content type; "
+            f"it has {', '.join(known) or 'none'}"
+        )
+
+
+def _ids(value: Raw) -> list[str]:
+    ids = _IDS.decode(value)
+    if ids is None:
+        return []
+    return [ids] if isinstance(ids, str) else ids
+
+
+def _change_of(change: HistoryChange) -> Change:
+    return Change(
+        version=change.version,
+        at=change.at,
+        actor=change.actor,
+        action=change.action,
+        changed=[FieldChange(field=f.field, old=f.before, new=f.after) for f in change.fields],
+    )
+
+
+def _json_or_none(value: Raw) -> JSON | None:
+    return None if bytes(value) == b"null" else JSON(value)

@@ -1,0 +1,150 @@
+"""One GraphQL request while it is answered: what it may do, what it has read and written."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TypeAlias
+
+import strawberry
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+from strawberry.dataloader import DataLoader
+
+from api.context import Call
+from api.graphql.cost import Budget
+from api.graphql.idempotency import IdempotencyKeys
+from api.graphql.request import RequestBody
+from api.graphql.types import ContentType, content_type_of
+from api.rest import point_in_time
+from api.rest.point_in_time import PastEntry
+from api.rest.request_checks import check_permission, resolve_environment, wait_for_position
+from read_side import content_types, entries
+from read_side.entries import EntryRow
+from read_side.refusals import EntryNotFound
+from write_side import history
+from write_side.domain.history import Change
+from write_side.domain.identity import Scope
+from write_side.domain.refusals import UnknownEntry
+
+VIEW = "content.view"
+EDIT = "content.edit"
+
+
+class PastSlug(Struct, frozen=True):
+    """A slug at a time."""
+
+    type_slug: str
+    slug: str
+    language: str
+    locale: str
+    at: datetime
+
+
+class GraphQLContext:
+    """Lookups go through loaders: one statement reads what a level of the answer needs, however
+    many objects ask for it."""
+
+    def __init__(self, call: Call, body: RequestBody, keys: IdempotencyKeys) -> None:
+        self.call = call
+        self.service = call.service
+        self.repository = call.service.repository
+        self.body = body
+        self.keys = keys
+        self.budget = Budget()
+        self.types: DataLoader[str, ContentType | None] = DataLoader(self._load_types)
+        self.entries: DataLoader[tuple[str, str], EntryRow | None] = DataLoader(self._load_entries)
+        """By id and locale."""
+        self.changes: DataLoader[history.Asked, tuple[Change, ...]] = DataLoader(self._load_changes)
+        self.past: DataLoader[PastSlug, PastEntry | None] = DataLoader(self._load_past)
+        self.written = 0
+        """The last position that this request has written."""
+        self._timeout = self.service.settings.read_your_writes
+        self._waiting: asyncio.Task[None] | None = None
+
+    async def readable(self) -> Scope:
+        """The scope to read, once the read model has reached ``X-Content-Position`` and what this
+        request has written.
+
+        Raises Forbidden, BadRequest, NotVisibleYet and the refusals of an environment.
+        """
+        call = replace(self.call, permission=VIEW)
+        scope = await _checked_scope(call)
+        if self.written:
+            await self.visible()
+        elif self._waiting is None:
+            self._waiting = asyncio.create_task(wait_for_position(call))
+        if self._waiting is not None:
+            await asyncio.shield(self._waiting)
+        return scope
+
+    async def check_view(self) -> None:
+        """Raises Forbidden."""
+        await check_permission(replace(self.call, permission=VIEW))
+
+    async def writable(self) -> Scope:
+        """The scope to write. Raises Forbidden and the refusals of an environment."""
+        return await _checked_scope(replace(self.call, permission=EDIT))
+
+    def record_write(self, position: int) -> None:
+        """Drops what was read before the write."""
+        self.written = max(self.written, position)
+        self.entries.clear_all()
+        self.changes.clear_all()
+
+    async def visible(self) -> bool:
+        """Waits until the read model has what was written; after one timeout it waits no more."""
+        visible = await self.service.checkpoint.wait(self.written, self._timeout)
+        if not visible:
+            self._timeout = 0
+        return visible
+
+    async def _load_types(self, ids: list[str]) -> Sequence[ContentType | None]:
+        scope = await self.readable()
+        pool = self.service.read_model
+        rows = await content_types.by_ids(pool, scope.workspace, scope.environment, ids)
+        found = {type_id: content_type_of(row) for type_id, row in rows.items()}
+        return [found.get(type_id) for type_id in ids]
+
+    async def _load_entries(self, keys: list[tuple[str, str]]) -> Sequence[EntryRow | None]:
+        scope = await self.readable()
+        found: dict[tuple[str, str], EntryRow] = {}
+        for locale in {locale for _, locale in keys}:
+            rows = await entries.entries_by_id(
+                self.service.read_model,
+                scope.workspace,
+                scope.environment,
+                ids=[entry_id for entry_id, wanted in keys if wanted == locale],
+                locale=locale,
+            )
+            self.budget.charge_bytes(sum(len(row.title) + len(bytes(row.fields)) for row in rows))
+            found |= {(row.id, locale): row for row in rows}
+        return [found.get(key) for key in keys]
+
+    async def _load_changes(self, asked: list[history.Asked]) -> Sequence[tuple[Change, ...]]:
+        scope = await self.readable()
+        return await history.histories(self.repository, scope, asked, self.budget)
+
+    async def _load_past(self, slugs: list[PastSlug]) -> Sequence[PastEntry | Exception | None]:
+        # One after another, so that each is charged before the next begins.
+        return [await self._entry_at(slug) for slug in slugs]
+
+    async def _entry_at(self, slug: PastSlug) -> PastEntry | Exception | None:
+        try:
+            return await point_in_time.entry_of_slug(
+                self.service, await self.readable(), self.budget, **asdict(slug)
+            )
+        except (EntryNotFound, UnknownEntry):
+            return None
+        except Exception as error:  # a loader raises it for this key alone
+            return error
+
+
+async def _checked_scope(call: Call) -> Scope:
+    await check_permission(call)
+    await resolve_environment(call)
+    return call.scope
+
+
+Info: TypeAlias = strawberry.Info[GraphQLContext, None]

@@ -1,0 +1,118 @@
+"""How much one document may ask for, checked before it is validated.
+
+Strawberry limits tokens, aliases and depth. Its limiters visit a fragment once for each spread,
+so fragments that spread others twice would take them exponential time, and they fail on unknown
+fragments and empty selections: ``check_document`` refuses all of these first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from graphql import (
+    DocumentNode,
+    FieldNode,
+    FragmentDefinitionNode,
+    FragmentSpreadNode,
+    OperationDefinitionNode,
+    SelectionNode,
+)
+from strawberry.extensions import (
+    AddValidationRules,
+    MaxAliasesLimiter,
+    MaxTokensLimiter,
+    QueryDepthLimiter,
+)
+
+from api.errors import BadRequest
+from api.graphql.cost import Fragments
+
+TOKENS = 5_000
+ALIASES = 100
+FIELDS = 500
+SELECTIONS = 5_000
+"""Fields and spreads of the operations, with every fragment written out where it is spread."""
+DEPTH = 10
+RULES = [
+    *MaxAliasesLimiter(ALIASES).validation_rules,
+    # Strawberry counts the levels below a field.
+    *QueryDepthLimiter(DEPTH - 1).validation_rules,
+]
+LIMITERS = (
+    lambda: MaxTokensLimiter(TOKENS),
+    # The limiters' rules, made once: each limiter makes a class of its own.
+    lambda: AddValidationRules(RULES),
+)
+
+
+def fragments_of(document: DocumentNode) -> Fragments:
+    return {
+        definition.name.value: definition
+        for definition in document.definitions
+        if isinstance(definition, FragmentDefinitionNode)
+    }
+
+
+def check_document(document: DocumentNode) -> None:
+    """Bounds what validation has to visit. Raises BadRequest."""
+    contents = [(definition, list(_selections(definition))) for definition in document.definitions]
+    fields = sum(isinstance(node, FieldNode) for _, selections in contents for node in selections)
+    if fields > FIELDS:
+        raise BadRequest(
+            f"The query has {fields:,} fields; it may have up to {FIELDS:,}: send several requests"
+        )
+    expansion = _Expansion(
+        {
+            definition.name.value: selections
+            for definition, selections in contents
+            if isinstance(definition, FragmentDefinitionNode)
+        }
+    )
+    size = sum(
+        expansion.size(selections)
+        for definition, selections in contents
+        if isinstance(definition, OperationDefinitionNode)
+    )
+    if size > SELECTIONS:
+        raise BadRequest(
+            f"The query has more than {SELECTIONS:,} fields where its fragments are spread: "
+            "send several requests"
+        )
+
+
+class _Expansion:
+    """Counts selections with their fragments written out; visits each fragment once."""
+
+    def __init__(self, fragments: Mapping[str, Sequence[SelectionNode]]) -> None:
+        self._fragments = fragments
+        self._sizes: dict[str, int | None] = {}
+        """None while the fragment is being limited_by_address."""
+
+    def size(self, selections: Sequence[SelectionNode]) -> int:
+        spreads = [node.name.value for node in selections if isinstance(node, FragmentSpreadNode)]
+        return len(selections) + sum(map(self._of_fragment, spreads))
+
+    def _of_fragment(self, name: str) -> int:
+        if name not in self._fragments:
+            raise BadRequest(f"Unknown fragment '{name[:100]}'")
+        if name not in self._sizes:
+            self._sizes[name] = None
+            self._sizes[name] = self.size(self._fragments[name])
+        size = self._sizes[name]
+        if size is None:
+            raise BadRequest(f"Fragment '{name[:100]}' spreads itself")
+        return size
+
+
+def _selections(definition: Any) -> Iterator[SelectionNode]:
+    """Every selection below a definition; of a fragment, its spread alone. Raises BadRequest."""
+    waiting = [definition]
+    while waiting:
+        selected = getattr(waiting.pop(), "selection_set", None)
+        if selected is None:
+            continue
+        if not selected.selections:
+            raise BadRequest("A selection is empty: name the fields to answer with")
+        yield from selected.selections
+        waiting.extend(selected.selections)

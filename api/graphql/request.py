@@ -1,0 +1,163 @@
+"""Reads a GraphQL request: its body, and its variables as the operation declares them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import msgspec
+from graphql import (
+    DocumentNode,
+    GraphQLInputObjectType,
+    GraphQLInputType,
+    GraphQLList,
+    GraphQLNonNull,
+    GraphQLSchema,
+    ListValueNode,
+    Node,
+    ObjectValueNode,
+    OperationDefinitionNode,
+    VariableNode,
+    is_input_type,
+    type_from_ast,
+)
+from msgspec import Meta, Raw, Struct
+
+from api.errors import BadRequest
+from write_side.domain.text import NotJSON, minified
+
+EXPECTED = 'Send an object: {"query": "…", "variables": {…}, "operationName": "…"}'
+MAX_CHARACTERS = 200_000
+"""Of a document. The lexer reads them one by one, and no other request is answered meanwhile."""
+_TEXT = msgspec.json.Decoder(str | None)
+_OBJECT = msgspec.json.Decoder(dict[str, Raw])
+_OBJECT_OR_NULL = msgspec.json.Decoder(dict[str, Raw] | None)
+_LIST = msgspec.json.Decoder(list[Raw])
+
+
+class GraphQLRequest(Struct, frozen=True, rename="camel"):
+    """The body of a request, as OpenAPI describes it; other properties are ignored."""
+
+    query: Annotated[str, Meta(min_length=1)]
+    variables: dict[str, Any] | None = None
+    operation_name: str | None = None
+
+
+class RequestBody(Struct, frozen=True):
+    """``variables`` is the JSON text, until the operation says what types they have."""
+
+    query: str
+    variables: Raw | None
+    operation_name: str | None
+
+
+def read_body(body: bytes) -> RequestBody:
+    """Raises BadRequest, NotJSON, and InvalidText for half of a surrogate pair."""
+    try:
+        body.decode()
+        given = _OBJECT.decode(body)
+    except msgspec.ValidationError:
+        raise BadRequest(EXPECTED) from None
+    except (UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
+        minified(body)
+        raise NotJSON(str(error)) from None
+    query, operation_name = _text(given.get("query")), _text(given.get("operationName"))
+    if not query:
+        raise BadRequest(EXPECTED)
+    if len(query) > MAX_CHARACTERS:
+        raise BadRequest(
+            f"The query has {len(query):,} characters; it may have up to {MAX_CHARACTERS:,}: "
+            "large values belong in variables"
+        )
+    return RequestBody(query, given.get("variables"), operation_name or None)
+
+
+def read_variables(
+    sent: Raw | None, operation: OperationDefinitionNode, schema: GraphQLSchema
+) -> dict[str, Any]:
+    """The variables that the operation declares. Raises BadRequest.
+
+    A value of type JSON stays the text that was sent, with its numbers and the order of its keys.
+    """
+    given = _objects(sent)
+    declared = {
+        definition.variable.name.value: type_from_ast(schema, definition.type)
+        for definition in operation.variable_definitions or ()
+    }
+    return {
+        name: _read(given[name], type_)
+        for name, type_ in declared.items()
+        # Validation reports a type that is not an input type.
+        if name in given and is_input_type(type_)
+    }
+
+
+def check_literal_variables(document: DocumentNode, sent: Raw | None, bound: int) -> None:
+    """Bounds the variables inside of the document's lists and objects: each is written out in
+    every place, and may be as large as a body. Raises BadRequest."""
+    sizes = {name: len(bytes(value)) for name, value in _objects(sent).items()}
+    for definition in document.definitions:
+        for variable in getattr(definition, "variable_definitions", None) or ():
+            default = variable.default_value
+            if default is not None and default.loc is not None:
+                sizes.setdefault(variable.variable.name.value, default.loc.end - default.loc.start)
+    size = sum(sizes.get(name, 0) for name in _literal_variables(document)) if sizes else 0
+    if size > bound:
+        raise BadRequest(
+            f"Variables inside of the document's lists and objects come to {size:,} bytes; "
+            f"they may come to {bound:,}: send the whole as a variable"
+        )
+
+
+def _literal_variables(document: DocumentNode) -> Iterator[str]:
+    """The variables inside of lists and objects, once for each place."""
+    waiting: list[tuple[Node, bool]] = [(document, False)]
+    while waiting:
+        node, inside = waiting.pop()
+        if isinstance(node, VariableNode):
+            if inside:
+                yield node.name.value
+            continue
+        inside = inside or isinstance(node, ListValueNode | ObjectValueNode)
+        for key in node.keys:
+            child = getattr(node, key, None)
+            children = child if isinstance(child, tuple | list) else (child,)
+            waiting.extend((one, inside) for one in children if isinstance(one, Node))
+
+
+def _objects(sent: Raw | None) -> dict[str, Raw]:
+    try:
+        return {} if sent is None else _OBJECT_OR_NULL.decode(sent) or {}
+    except msgspec.ValidationError:
+        raise BadRequest("variables must be an object") from None
+
+
+def _text(value: Raw | None) -> str | None:
+    """None if it is absent or null."""
+    try:
+        return None if value is None else _TEXT.decode(value)
+    except msgspec.ValidationError:
+        raise BadRequest(EXPECTED) from None
+
+
+def _read(sent: Raw, type_: GraphQLInputType) -> Any:
+    if isinstance(type_, GraphQLNonNull):
+        return _read(sent, type_.of_type)
+    text = bytes(sent)
+    if text == b"null":
+        return None
+    if isinstance(type_, GraphQLList):
+        # GraphQL takes a single value for a list of one.
+        values = _LIST.decode(sent) if text[:1] == b"[" else [sent]
+        return [_read(value, type_.of_type) for value in values]
+    if isinstance(type_, GraphQLInputObjectType) and text[:1] == b"{":
+        return {
+            name: _read(value, type_.fields[name].type) if name in type_.fields else None
+            for name, value in _OBJECT.decode(sent).items()
+        }
+    if getattr(type_, "name", "") == "JSON":
+        return sent
+    try:
+        return msgspec.json.decode(sent)
+    except (ValueError, RecursionError) as error:
+        raise BadRequest(f"A variable of type {type_} cannot be read: {error}") from None

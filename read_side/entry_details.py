@@ -1,0 +1,79 @@
+"""One entry with all that the dashboard shows of it, and the titles of entries it refers to."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from uuid import UUID
+
+import msgspec
+from msgspec import Raw, Struct
+
+from read_side.paging import EntrySummary, entry_summary
+from read_side.pool import Pool, fetch
+from read_side.refusals import EntryNotFound
+from write_side.domain.definition import Field
+from write_side.domain.events import Translation
+from write_side.domain.rendering import Renderer, stored_values
+from write_side.postgres.statements import statement
+
+_BY_ID = statement("read_side", "entry_by_id")
+_TITLES = statement("read_side", "titles")
+_FIELDS = msgspec.json.Decoder(tuple[Field, ...])
+_TRANSLATIONS = msgspec.json.Decoder(dict[str, Translation])
+
+
+class EntryDetails(Struct, frozen=True):
+    """``fields`` are all of its type, in its order, in the texts of the locale asked for;
+    ``locales`` those that it is translated into."""
+
+    entry: EntrySummary
+    type_slug: str
+    type_name: str
+    version: int
+    definition: tuple[Field, ...]
+    fields: dict[str, Raw]
+    locales: list[str]
+
+
+class EntryTitle(Struct, frozen=True):
+    id: str
+    title: str
+    status: str
+
+
+async def entry_details(
+    pool: Pool, workspace: str, environment: str, *, entry_id: str, locale: str
+) -> EntryDetails:
+    """An entry of any status and language. Raises EntryNotFound, also for a malformed id."""
+    try:
+        wanted = UUID(entry_id)
+    except ValueError:
+        raise EntryNotFound from None
+    records = await fetch(pool, _BY_ID, workspace, environment, wanted, locale)
+    if not records:
+        raise EntryNotFound
+    record = records[0]
+    translations = _TRANSLATIONS.decode(record["translations"] or b"{}")
+    definition = _FIELDS.decode(record["type_fields"])
+    renderer = Renderer(definition)
+    stored = stored_values(record["stored"])
+    if locale in translations:
+        stored = renderer.translated(stored, translations[locale].fields)
+    return EntryDetails(
+        entry=entry_summary(record),
+        type_slug=record["type_slug"],
+        type_name=record["type_name"],
+        version=record["version"],
+        definition=definition,
+        fields=stored_values(renderer.render(stored)),
+        locales=sorted(translations),
+    )
+
+
+async def titles(
+    pool: Pool, workspace: str, environment: str, ids: Collection[str], locale: str
+) -> dict[str, EntryTitle]:
+    """By id; a deleted entry is left out."""
+    wanted = [UUID(entry_id) for entry_id in ids]
+    records = await fetch(pool, _TITLES, workspace, environment, wanted, locale) if wanted else []
+    return {record["id"]: EntryTitle(**record) for record in records}

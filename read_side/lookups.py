@@ -1,0 +1,75 @@
+"""What an environment has besides entries and content types: languages, locales, media, imports."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from read_side.pool import Pool, fetch
+from write_side.postgres.statements import statement
+
+_MEDIA = statement("read_side", "media_files")
+_IMPORTS = statement("read_side", "import_runs")
+_LANGUAGES = statement("read_side", "languages")
+_LOCALES = statement("read_side", "locales")
+_WORKSPACE = statement("read_side", "workspace_name")
+
+
+class MediaFile(Struct, frozen=True):
+    id: str
+    name: str
+    url: str
+    content_type: str
+
+    @property
+    def is_linkable(self) -> bool:
+        """The library takes any text for an address, and ``javascript:`` is one too."""
+        return urlsplit(self.url).scheme in ("http", "https")
+
+
+class ImportRun(Struct, frozen=True):
+    id: str
+    file_name: str
+    type_name: str
+    created: int
+    updated: int
+    unchanged: int
+    skipped: int
+    failed: int
+    imported_by: str
+    imported_at: datetime
+    reverted_at: datetime | None
+
+
+async def media_files(pool: Pool, workspace: str, ids: Collection[str]) -> dict[str, MediaFile]:
+    """By id; a file that is not in the library is left out."""
+    records = await fetch(pool, _MEDIA, workspace, list(ids)) if ids else []
+    return {record["id"]: MediaFile(**record) for record in records}
+
+
+async def import_runs(
+    pool: Pool, workspace: str, environment: str, *, limit: int, offset: int
+) -> list[ImportRun]:
+    """Past imports, the latest first."""
+    records = await fetch(pool, _IMPORTS, workspace, environment, limit, offset)
+    return [ImportRun(**record) for record in records]
+
+
+async def languages(pool: Pool, workspace: str, environment: str) -> list[str]:
+    """The languages that entries are written in."""
+    records = await fetch(pool, _LANGUAGES, workspace, environment)
+    return [record["language"] for record in records]
+
+
+async def locales(pool: Pool, workspace: str, environment: str) -> list[str]:
+    """The locales that entries are translated into."""
+    records = await fetch(pool, _LOCALES, workspace, environment)
+    return [record["locale"] for record in records]
+
+
+async def workspace_name(pool: Pool, slug: str) -> str | None:
+    records = await fetch(pool, _WORKSPACE, slug)
+    return records[0]["name"] if records else None

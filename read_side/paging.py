@@ -1,0 +1,164 @@
+"""Lists of entries, newest created first: which entries are on a page, and how many match.
+
+Each statement is a page (``sql/pages``: what is filtered by) and what is read of its entries
+(``sql/rows``): everything that is served, a summary, or the id alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
+
+from read_side.entries import EntryRow, entry_row, typed_entry_row
+from read_side.pool import Pool, fetch
+from read_side.refusals import TypeNotFound
+from write_side.postgres.statements import statements
+
+DEEP = 200
+"""From this offset on, skipping over narrow keys is worth fetching the page's rows separately."""
+SEARCHED = 100_000
+"""A search covers so many of the newest entries that the other filters leave."""
+
+_STATEMENTS = statements("read_side")
+T = TypeVar("T")
+
+
+class Filters(Struct, frozen=True):
+    """Empty is any. ``locale``: of the titles that are shown, and searched beside the original
+    ones; ``search``: a part of the title, in upper or lower case."""
+
+    type_slug: str = ""
+    status: str = ""
+    language: str = ""
+    locale: str = ""
+    search: str = ""
+
+
+class Page(Struct, Generic[T], frozen=True):
+    """``total`` counts all that match, on any page; a search has covered ``searched`` entries."""
+
+    rows: list[T]
+    total: int
+    searched: int = 0
+
+
+class EntrySummary(Struct, frozen=True):
+    """``translated``: the title in the locale asked for, where there is one."""
+
+    id: str
+    type_id: str
+    title: str
+    translated: str | None
+    slug: str
+    status: str
+    stage_id: str | None
+    language: str
+    created_at: datetime
+    updated_at: datetime
+    published_at: datetime | None
+
+
+async def list_of_type(
+    pool: Pool,
+    workspace: str,
+    environment: str,
+    *,
+    type_slug: str,
+    status: str,
+    language: str,
+    locale: str,
+    limit: int,
+    offset: int,
+) -> Page[EntryRow]:
+    """Entries of one type, status and language (§4.1). Raises TypeNotFound."""
+    where: list[Any] = [workspace, environment, limit, offset, type_slug, status, language]
+    name = "list_of_type" if offset < DEEP else "list_of_type_deep"
+    # A text is never translated into the language it was written in.
+    if locale != language:
+        name = "list_of_type_in_locale"
+        where.append(locale)
+    records = await fetch(pool, _STATEMENTS[name], *where)
+    return _page(records, lambda record: entry_row(record, locale), type_slug)
+
+
+async def list_across_types(
+    pool: Pool,
+    workspace: str,
+    environment: str,
+    *,
+    type_slug: str | None,
+    locale: str,
+    limit: int,
+    offset: int,
+) -> Page[EntryRow]:
+    """Entries of every type, or of one, of every status and language (§4.3).
+
+    Raises TypeNotFound.
+    """
+    filters = Filters(type_slug=type_slug or "")
+    name, parameters = _filtered("list", filters)
+    where = (workspace, environment, limit, offset, *parameters, locale)
+    records = await fetch(pool, _STATEMENTS[name], *where)
+    return _page(records, lambda record: typed_entry_row(record, locale), filters.type_slug)
+
+
+async def list_ids(
+    pool: Pool, workspace: str, environment: str, filters: Filters, *, limit: int, offset: int
+) -> Page[str]:
+    """The ids alone, for entries that are read together with others; ``locale`` and ``search``
+    are ignored. Raises TypeNotFound."""
+    name, parameters = _filtered("ids", filters)
+    where = (workspace, environment, limit, offset, *parameters)
+    records = await fetch(pool, _STATEMENTS[name], *where)
+    return _page(records, lambda record: str(record["id"]), filters.type_slug)
+
+
+async def list_summaries(
+    pool: Pool, workspace: str, environment: str, filters: Filters, *, limit: int, offset: int
+) -> Page[EntrySummary]:
+    """Without an entry for a content type that does not exist."""
+    where: list[Any] = [workspace, environment, limit, offset]
+    if filters.search:
+        name = "summaries_found"
+        where += [*_any(filters), filters.locale, filters.search, SEARCHED]
+    else:
+        name, parameters = _filtered("summaries", filters)
+        where += [*parameters, filters.locale]
+    records = await fetch(pool, _STATEMENTS[name], *where)
+    page = _page(records, entry_summary)
+    return Page(page.rows, page.total, records[0]["searched"]) if filters.search else page
+
+
+def entry_summary(record: Any) -> EntrySummary:
+    """From a record with the columns of ``summary_columns.sql``."""
+    return EntrySummary(*(record[name] for name in EntrySummary.__struct_fields__))
+
+
+def _filtered(columns: str, filters: Filters) -> tuple[str, Sequence[str | None]]:
+    """The statement for the filters, and its parameters that filter.
+
+    One statement for all would be one plan for all, and none of the indexes serves every filter.
+    """
+    if filters.status or filters.language:
+        return f"{columns}_selected", _any(filters)
+    if filters.type_slug:
+        return f"{columns}_newest_of_type", (filters.type_slug,)
+    return f"{columns}_newest", ()
+
+
+def _any(filters: Filters) -> Sequence[str | None]:
+    """As statements have them: null is any."""
+    return [filters.type_slug or None, filters.status or None, filters.language or None]
+
+
+def _page(records: Sequence[Any], row: Callable[[Any], T], type_slug: str = "") -> Page[T]:
+    """An empty page is one row of nulls beside the total, without a content type no row."""
+    if not records:
+        if type_slug:
+            raise TypeNotFound
+        return Page([], 0)
+    rows = [row(record) for record in records if record["id"] is not None]
+    return Page(rows, records[0]["total"])

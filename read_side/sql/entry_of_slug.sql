@@ -1,0 +1,7 @@
+-- $1 workspace, $2 environment, $3 type_slug, $4 language, $5 slug_hash
+SELECT
+\ir rows/type_columns.sql
+\ir rows/served_columns.sql
+\ir rows/of_slug.sql
+\ir rows/original.sql
+WHERE t.workspace = :workspace AND t.environment = :environment AND t.slug = :type_slug

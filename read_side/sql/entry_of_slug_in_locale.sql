@@ -1,0 +1,8 @@
+-- $1 workspace, $2 environment, $3 type_slug, $4 language, $5 slug_hash, $6 locale
+SELECT
+\ir rows/type_columns.sql
+\ir rows/served_columns.sql
+\ir rows/of_slug.sql
+LEFT JOIN read_model.entry_locale l
+    ON l.workspace = :workspace AND l.environment = :environment AND l.locale = :locale AND l.id = e.id
+WHERE t.workspace = :workspace AND t.environment = :environment AND t.slug = :type_slug

@@ -1,0 +1,12 @@
+-- $1 workspace, $2 environment, $3 limit, $4 offset, $5 type_slug, $6 locale
+WITH page AS (
+\ir pages/newest_of_type.sql
+)
+SELECT page.total,
+\ir rows/type_columns.sql
+\ir rows/served_columns.sql
+FROM page
+JOIN read_model.content_type t ON t.id = page.type_id
+\ir rows/entry.sql
+\ir rows/translation.sql
+ORDER BY page.created_at DESC, page.position DESC

@@ -1,0 +1,34 @@
+-- Entries whose title, in the original or in the locale, contains a text, among the newest ones that
+-- the other filters leave (null: any). One of the two branches is run: with a type, the newest are
+-- in another index.
+WITH newest AS (
+    (SELECT id, created_at, position, title FROM read_model.entry
+     WHERE workspace = :workspace AND environment = :environment AND :type_slug::text IS NULL
+       AND (:status::text IS NULL OR status = :status)
+       AND (:language::text IS NULL OR language = :language)
+     ORDER BY created_at DESC, position DESC LIMIT :most)
+    UNION ALL
+    (SELECT e.id, e.created_at, e.position, e.title FROM read_model.content_type t
+     CROSS JOIN LATERAL (
+         SELECT id, created_at, position, title FROM read_model.entry
+         WHERE workspace = :workspace AND environment = :environment AND content_type_id = t.id
+           AND (:status::text IS NULL OR status = :status)
+           AND (:language::text IS NULL OR language = :language)
+         ORDER BY created_at DESC, position DESC LIMIT :most
+     ) e
+     WHERE t.workspace = :workspace AND t.environment = :environment AND t.slug = :type_slug)
+), matches AS MATERIALIZED (
+    SELECT id, created_at, position FROM newest
+    WHERE position(lower(:search) IN lower(title)) > 0 OR id IN (
+        SELECT id FROM read_model.entry_locale
+        WHERE workspace = :workspace AND environment = :environment AND locale = :locale
+          AND position(lower(:search) IN lower(title)) > 0)
+)
+SELECT totals.*, page.*
+FROM (
+    SELECT (SELECT count(*) FROM matches) AS total, (SELECT count(*) FROM newest) AS searched
+) totals
+LEFT JOIN LATERAL (
+    SELECT id, created_at, position FROM matches
+    ORDER BY created_at DESC, position DESC LIMIT :limit OFFSET :offset
+) page ON true

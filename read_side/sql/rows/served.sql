@@ -1,0 +1,8 @@
+SELECT page.total,
+\ir type_columns.sql
+\ir served_columns.sql
+FROM page
+\ir entry.sql
+LEFT JOIN read_model.content_type t ON t.id = e.content_type_id
+\ir translation.sql
+ORDER BY page.created_at DESC, page.position DESC

@@ -1,0 +1,9 @@
+-- What is served of the entry e of the type t, in the texts of l where there are any. `stale` is
+-- there for an entry that was rendered under an older version of its type: it is rendered again
+-- on reading, from these values.
+e.id::text, coalesce(l.title, e.title) AS title, e.slug, e.status, e.stage, e.language,
+e.published_at, e.created_at, e.updated_at,
+CASE WHEN e.type_version = t.version THEN coalesce(l.fields, e.fields) END AS fields,
+CASE WHEN e.type_version <> t.version THEN json_build_object(
+    'values', e.stored, 'translations', e.translations, 'stage_id', e.stage_id,
+    'type_fields', t.fields, 'type_stages', t.stages) END AS stale

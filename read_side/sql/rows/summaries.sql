@@ -1,0 +1,6 @@
+SELECT page.total,
+\ir summary_columns.sql
+FROM page
+\ir entry.sql
+\ir translation.sql
+ORDER BY page.created_at DESC, page.position DESC

@@ -1,0 +1,6 @@
+-- The texts of the entry in the locale, where it has a translation.
+LEFT JOIN LATERAL (
+    SELECT title, fields FROM read_model.entry_locale
+    WHERE workspace = :workspace AND environment = :environment AND locale = :locale
+      AND id = page.id LIMIT 1
+) l ON true

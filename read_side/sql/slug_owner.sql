@@ -1,0 +1,22 @@
+-- $1 workspace, $2 environment, $3 type_slug, $4 language, $5 slug_hash, $6 at
+-- What has the slugs since then, or had them then and gave them up later. Where the clocks of
+-- several machines overlap, the last of them in the log.
+SELECT t.id::text AS type_id, e.id::text
+FROM (
+    SELECT c.id, NULL::bigint AS position FROM read_model.content_type c
+    WHERE (c.workspace, c.environment, c.slug) = ($1, $2, $3) AND c.created_at <= $6
+    UNION ALL
+    SELECT p.id, p.position FROM read_model.past_type p
+    WHERE (p.workspace, p.environment, p.slug) = ($1, $2, $3) AND p.since <= $6 AND p.until > $6
+    ORDER BY position DESC NULLS FIRST LIMIT 1
+) AS t
+LEFT JOIN LATERAL (
+    SELECT h.id, NULL::bigint AS position FROM read_model.entry h
+    WHERE h.workspace = $1 AND h.environment = $2 AND h.content_type_id = t.id AND h.language = $4
+      AND h.slug_hash = $5 AND h.slug_since <= $6
+    UNION ALL
+    SELECT p.id, p.position FROM read_model.past_slug p
+    WHERE p.workspace = $1 AND p.content_type_id = t.id AND p.language = $4
+      AND p.slug_hash = $5 AND p.since <= $6 AND p.until > $6
+    ORDER BY position DESC NULLS FIRST LIMIT 1
+) AS e ON true

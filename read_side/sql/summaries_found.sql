@@ -1,0 +1,10 @@
+-- $1 workspace, $2 environment, $3 limit, $4 offset, $5 type_slug, $6 status, $7 language, $8 locale, $9 search, $10 most
+WITH page AS (
+\ir pages/search.sql
+)
+SELECT page.total, page.searched,
+\ir rows/summary_columns.sql
+FROM page
+\ir rows/entry.sql
+\ir rows/translation.sql
+ORDER BY page.created_at DESC, page.position DESC

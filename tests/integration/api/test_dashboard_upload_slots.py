@@ -1,0 +1,130 @@
+"""Limits on files in memory: above them, a request is refused and can be repeated."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from api.dashboard.dashboard_request import DashboardRequest
+from api.dashboard.wizard import preview_step, upload_step, wizard_steps
+from api.dashboard.wizard.multipart_form import FileForm, read_file_form
+from api.dashboard.wizard.wizard_steps import SLOTS_PER_WORKSPACE, UploadSlots
+from tests.integration.api.dashboard import HERE, Browser, signed_in
+from tests.integration.api.serving import Server
+from tests.integration.api.wizard import Wizard, csv
+from tests.integration.projector.given import Given
+from tests.integration.write_side.holding import until_true
+from write_side.domain.refusals import StaleDecision
+from write_side.imports.uploads import find_upload
+
+FILE = csv("Title,Body", "A title,A text")
+BUSY = "Too many files are being read and checked at the moment"
+_HEAD = b'--b\r\nContent-Disposition: form-data; name="%s"%s\r\n\r\n'
+
+
+@pytest.fixture
+async def browser(server: Server, acme: Given) -> AsyncIterator[Browser]:
+    await acme.content_type()
+    await server.caught_up()
+    async with signed_in(server) as browser:
+        yield browser
+
+
+async def _slowly(token: str, goes_on: asyncio.Event) -> AsyncIterator[bytes]:
+    """A form of which the file comes when it goes on."""
+    for name, value in (("csrf", token), ("type", "posts"), ("language", "en-US")):
+        yield _HEAD % (name.encode(), b"") + value.encode() + b"\r\n"
+    yield _HEAD % (b"file", b'; filename="posts.csv"')
+    await goes_on.wait()
+    yield FILE + b"\r\n--b--\r\n"
+
+
+async def test_no_more_files_are_received_than_there_are_slots(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wizard_steps, "PATIENCE", 0.1)
+    token, goes_on = await browser.token(), asyncio.Event()
+    headers = {**HERE, "Content-Type": "multipart/form-data; boundary=b"}
+    inside = 0
+
+    async def counted(request: DashboardRequest) -> FileForm:
+        nonlocal inside
+        inside += 1
+        return await read_file_form(request)
+
+    monkeypatch.setattr(upload_step, "read_file_form", counted)
+
+    async def sent() -> int:
+        body = _slowly(token, goes_on)
+        return (await browser.ask("POST", "/dashboard/imports", data=body, headers=headers)).status
+
+    slow = [asyncio.create_task(sent()) for _ in range(SLOTS_PER_WORKSPACE)]
+    await until_true(lambda: inside == SLOTS_PER_WORKSPACE)
+    refused = await Wizard(browser).send(FILE)
+    assert (refused.status, refused.headers["Retry-After"]) == (503, "1")
+    assert (BUSY in refused.text, inside) == (True, SLOTS_PER_WORKSPACE)
+    goes_on.set()
+    assert await asyncio.gather(*slow) == [303, 303]
+    assert (await Wizard(browser).send(FILE)).status == 303
+
+
+async def test_no_more_files_are_worked_on_than_there_are_slots(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wizard, goes_on, inside = Wizard(browser), asyncio.Event(), 0
+    import_id = await wizard.previewed(FILE, "Title", "body")
+
+    async def slow(*args: Any) -> Any:
+        nonlocal inside
+        inside += 1
+        await goes_on.wait()
+        return await find_upload(*args)
+
+    monkeypatch.setattr(wizard_steps, "find_upload", slow)
+    monkeypatch.setattr(wizard_steps, "PATIENCE", 0.1)
+    pages = [asyncio.create_task(wizard.page(import_id, step)) for step in ("columns", "preview")]
+    await until_true(lambda: inside == SLOTS_PER_WORKSPACE)
+    for refused in (
+        await wizard.page(import_id, "preview"),
+        await wizard.sent(import_id, "run", ("digest", "x")),
+    ):
+        assert (refused.status, refused.headers["Retry-After"]) == (503, "1")
+        assert BUSY in refused.text
+    assert inside == SLOTS_PER_WORKSPACE
+    goes_on.set()
+    assert [page.status for page in await asyncio.gather(*pages)] == [200, 200]
+    assert (await wizard.run(import_id)).status == 303
+
+
+async def test_an_import_whose_entries_are_being_edited_says_so(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def overtaken(*_: Any) -> None:
+        raise StaleDecision("Entries of this file are being edited: try again")
+
+    monkeypatch.setattr(preview_step, "run_import", overtaken)
+    wizard = Wizard(browser)
+    refused = await wizard.run(await wizard.previewed(FILE, "Title", "body"))
+    assert (refused.status, refused.headers["Retry-After"]) == (503, "1")
+    assert "Entries of this file are being edited: try again" in refused.text
+    assert "database" not in refused.text
+
+
+async def test_a_workspace_leaves_slots_to_others() -> None:
+    found = UploadSlots(3)
+    async with found.slot("acme"), found.slot("acme"), found.slot("rival"):
+        pass
+    async with found.slot("acme"), found.slot("acme"):
+        waiting = asyncio.create_task(_enter(found, "acme"))
+        async with found.slot("rival"):
+            await asyncio.sleep(0)
+            assert not waiting.done()
+    await waiting
+
+
+async def _enter(found: UploadSlots, workspace: str) -> None:
+    async with found.slot(workspace):
+        pass

@@ -1,0 +1,59 @@
+"""Expired commands and leftovers are deleted; the keys of imports are kept."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tests.integration.write_side.holding import connected, until
+from write_side.store.recorder import Recorder
+from write_side.store.retention import delete_commands, retention
+
+_FILL = """
+INSERT INTO write_side.command (key, digest, originator_id, originator_version, events, at)
+SELECT prefix || n, '', 'entry/x', 1, 1, now() - make_interval(hours => age)
+FROM generate_series(1, 25) n, (VALUES ('http/', 47), ('', 49), ('import/', 1000)) k(prefix, age)"""
+_STAGE = """
+INSERT INTO write_side.staged_event
+SELECT gen_random_uuid(), 1, 'x', 1, 't', '{}', now() - make_interval(mins => age)
+FROM (VALUES (10), (70)) AS ages(age)"""
+_LEFT = """
+SELECT split_part(key, '/', 1), count(*) FROM write_side.command GROUP BY 1 ORDER BY 1"""
+
+
+async def test_expired_commands_are_deleted_in_batches_and_imports_kept(
+    recorder: Recorder, database_url: str
+) -> None:
+    async with connected(database_url) as connection:
+        await connection.execute(_FILL)
+        assert await delete_commands(recorder, batch=10) == 25
+        left = [tuple(row) for row in await connection.fetch(_LEFT)]
+    assert left == [("http", 25), ("import", 25)]
+    assert await delete_commands(recorder, batch=10) == 0
+
+
+async def test_processes_that_delete_at_once_share_the_work(
+    recorder: Recorder, database_url: str
+) -> None:
+    async with connected(database_url) as connection:
+        await connection.execute(_FILL)
+        counts = await asyncio.gather(*(delete_commands(recorder, batch=3) for _ in range(4)))
+        assert sum(counts) <= 25
+        await delete_commands(recorder)
+        left = [tuple(row) for row in await connection.fetch(_LEFT)]
+    assert left == [("http", 25), ("import", 25)]
+
+
+async def test_leftovers_are_deleted_at_the_start(recorder: Recorder, database_url: str) -> None:
+    async with connected(database_url) as connection:
+        await connection.execute(_STAGE)
+
+        async def is_clean() -> bool:
+            return len(await connection.fetch("SELECT FROM write_side.staged_event")) == 1
+
+        async with retention(recorder):
+            await until(is_clean)
+
+
+async def test_retention_can_be_cancelled(recorder: Recorder) -> None:
+    async with asyncio.timeout(30), retention(recorder):
+        await asyncio.sleep(0)

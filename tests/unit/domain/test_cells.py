@@ -1,0 +1,189 @@
+"""Cells as values: every row of the table in specification §4.6, and what is refused."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from msgspec import Raw
+
+from write_side.domain.cells import BadCell, cell_of, is_blank, is_listable, same, value_of
+from write_side.domain.definition import Field, Option
+from write_side.domain.field_types import FieldType
+from write_side.imports.rows import status_of
+
+OPTIONS = (Option("news", "News"), Option("how to", "How-to"))
+
+
+def field(kind: FieldType, **given: object) -> Field:
+    options = OPTIONS if kind == "select" else ()
+    inner = (Field("q", "Question", "text"),) if kind == "repeater" else ()
+    return Field("f", "F", kind, options=options, fields=inner, **given)  # type: ignore[arg-type]
+
+
+def value(kind: FieldType, cell: str, **given: object) -> str:
+    return bytes(value_of(field(kind, **given), cell)).decode()
+
+
+@pytest.mark.parametrize(
+    ("kind", "cell", "json"),
+    [
+        ("text", " Ada, «Countess»\n", '" Ada, «Countess»\\n"'),
+        ("text", "007", '"007"'),
+        ("rich_text", "<p>x</p>", '"<p>x</p>"'),
+        ("number", "1,234.5", "1234.5"),
+        ("number", "0,000", "0"),
+        ("number", "12,345,678", "12345678"),
+        ("number", " +007 ", "7"),
+        ("number", "-0.50", "-0.50"),
+        ("number", ".5", "0.5"),
+        ("number", "1e3", "1e3"),
+        ("number", "12345678901234567890.123", "12345678901234567890.123"),
+        ("boolean", "Yes", "true"),
+        ("boolean", "1", "true"),
+        ("boolean", "ON", "true"),
+        ("boolean", "true", "true"),
+        ("boolean", "no", "false"),
+        ("boolean", "0", "false"),
+        ("boolean", "off", "false"),
+        ("boolean", "FALSE", "false"),
+        ("datetime", "2026-01-31", '"2026-01-31"'),
+        ("datetime", "2026-01-31T09:30:00Z", '"2026-01-31T09:30:00Z"'),
+        ("select", " news ", '"news"'),
+        ("json", '{"a": [1, 2.0]}', '{"a":[1,2.0]}'),
+        ("repeater", '[{"q": "Why?", "x": 1}]', '[{"q":"Why?"}]'),
+    ],
+)
+def test_a_cell_is_the_value_of_its_field(kind: FieldType, cell: str, json: str) -> None:
+    assert value(kind, cell) == json
+
+
+def test_a_range_is_written_as_from_to() -> None:
+    expected = '{"from":"2026-01-31","to":"2026-02-01T10:00:00Z"}'
+    assert value("datetime", "2026-01-31 / 2026-02-01T10:00:00Z", range=True) == expected
+    assert value("datetime", "2026-01-31/2026-02-01T10:00:00Z", range=True) == expected
+
+
+def test_several_options_are_comma_separated() -> None:
+    assert value("select", "news, how to,", multiple=True) == '["news","how to"]'
+
+
+@pytest.mark.parametrize(
+    ("kind", "cell", "reason"),
+    [
+        ("number", "1.234,5", "takes a number"),
+        ("number", "12,34", "takes a number"),
+        ("number", "1,2345", "takes a number"),
+        ("number", "ten", "takes a number"),
+        ("number", "0x10", "takes a number"),
+        ("number", "٣", "takes a number"),
+        ("number", "NaN", "takes a number"),
+        ("number", "1e999", "takes a finite number"),
+        ("boolean", "maybe", "takes true or false, yes or no"),
+        ("datetime", "31.01.2026", "takes an ISO 8601 date"),
+        ("datetime", "2026-02-30", "takes an ISO 8601 date"),
+        ("select", "sports", "^takes one of: news, how to$"),
+        ("json", "{oops", "takes JSON text"),
+        ("json", '"\\u0000"', "NUL"),
+        ("text", "a\x00b", "NUL"),
+        ("repeater", "[1]", "takes an array of objects"),
+        ("repeater", '[{"q": 3}]', r"^f\[0\]\.q takes a string$"),
+    ],
+)
+def test_a_cell_that_is_no_value_says_what_it_should_be(
+    kind: FieldType, cell: str, reason: str
+) -> None:
+    with pytest.raises(BadCell, match=reason):
+        value(kind, cell)
+
+
+def test_a_range_without_an_end_is_refused() -> None:
+    with pytest.raises(BadCell, match="from / to"):
+        value("datetime", "2026-01-31", range=True)
+    with pytest.raises(BadCell, match="takes a range"):
+        value("datetime", "2026-01-31 / soon", range=True)
+
+
+def test_a_range_of_any_length_is_refused_at_once() -> None:
+    began = time.perf_counter()
+    with pytest.raises(BadCell, match="from / to"):
+        value("datetime", f"a{' ' * 50_000}b", range=True)
+    assert time.perf_counter() - began < 20  # milliseconds; hours where it looks back
+
+
+def test_white_space_is_a_text_and_nothing_else() -> None:
+    assert not is_blank(field("text"), " ")
+    assert is_blank(field("text"), "")
+    assert is_blank(field("number"), " \t")
+
+
+@pytest.mark.parametrize(
+    ("cell", "status"),
+    [
+        ("Published", "published"),
+        (" ARCHIVED ", "archived"),
+        ("draft", "draft"),
+        ("", "draft"),
+        ("live", "draft"),
+    ],
+)
+def test_whatever_is_no_status_is_a_draft(cell: str, status: str) -> None:
+    assert status_of(cell) == status
+
+
+INNER = (Field("n", "N", "number"), Field("j", "J", "json"))
+REPEATER = Field("f", "F", "repeater", fields=INNER)
+
+
+@pytest.mark.parametrize(
+    ("given", "one", "other", "expected"),
+    [
+        (field("number"), "1.0", "1", True),
+        (field("number"), "1e400", "2e400", False),
+        (field("text"), '"\\u00e9"', '"é"', True),
+        (field("text"), '"a"', '"b"', False),
+        (field("text"), '"a"', "null", False),
+        (field("text"), "null", "null", True),
+        (field("datetime", range=True), '{"from":"a","to":"b"}', '{"to":"b","from":"a"}', True),
+        (field("json"), "1.0", "1", False),
+        (field("json"), '{"a":1,"b":2}', '{"a":1,"b":2}', True),
+        (REPEATER, '[{"n":1.0}]', '[{"n":1,"j":null}]', True),
+        (REPEATER, '[{"n":1,"gone":2}]', '[{"n":1}]', True),
+        (REPEATER, '[{"j":1.0}]', '[{"j":1}]', False),
+        (REPEATER, "null", "[]", False),
+        (REPEATER, "[{}]", "[]", False),
+    ],
+)
+def test_values_are_the_same_if_they_mean_the_same(
+    given: Field, one: str, other: str, expected: bool
+) -> None:
+    assert same(given, Raw(one.encode()), Raw(other.encode())) is expected
+    assert same(given, Raw(other.encode()), Raw(one.encode())) is expected
+
+
+@pytest.mark.parametrize(
+    ("given", "value", "cell"),
+    [
+        (field("text"), '"\\"\\""', '""""'),
+        (field("text"), '"\\""', '"'),
+        (field("select"), '"how to"', "how to"),
+        (field("select", multiple=True), '["news","how to"]', "news, how to"),
+        (field("reference"), '"id-1"', "ann"),
+        (field("reference"), '"id-2"', "id-2"),
+        (field("media", multiple=True), '["a,b"]', '["a,b"]'),
+        (field("media", multiple=True), "[]", "[]"),
+        (field("number"), "null", ""),
+    ],
+)
+def test_a_value_is_written_as_a_cell_that_reads_back(given: Field, value: str, cell: str) -> None:
+    assert cell_of(given, Raw(value.encode()), {"id-1": "ann"}) == cell
+    if cell and "id-" not in value:
+        assert bytes(value_of(given, cell)).decode() == value
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("hero", True), ("a b", True), ("", False), (" a", False), ("a,b", False), ("[a", False)],
+)
+def test_a_name_is_listable_if_commas_can_tell_it(name: str, expected: bool) -> None:
+    assert is_listable(name) is expected

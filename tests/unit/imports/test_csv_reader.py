@@ -1,0 +1,125 @@
+"""CSV as people's programs write it."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from write_side.domain.entry import MAX_BYTES
+from write_side.imports.csv_reader import read_csv
+from write_side.imports.escapes import guard
+from write_side.imports.table import LIMITS, NO_CHOICE, Choice, FileRefused, Limits, Table
+
+
+def table(document: bytes, choice: Choice = NO_CHOICE, limits: Limits = LIMITS) -> Table:
+    return read_csv(document, "x.csv", choice, limits)
+
+
+def cells(read: Table) -> list[tuple[str, ...]]:
+    return [read.headings, *(row.cells for row in read.rows)]
+
+
+@pytest.mark.parametrize(
+    ("text", "delimiter", "read"),
+    [
+        ("A,B\n1,2\n", ",", [("A", "B"), ("1", "2")]),
+        ("A;B\n1;2\n", ";", [("A", "B"), ("1", "2")]),
+        ("A\tB\n1\t2\n", "\t", [("A", "B"), ("1", "2")]),
+        ("A|B\r1|2\r", "|", [("A", "B"), ("1", "2")]),
+        ("Title\nx\n", ",", [("Title",), ("x",)]),
+        ("Title\na;b\n", ",", [("Title",), ("a;b",)]),
+        ('A;B\nx;{"a": 1, "b": [2, 3]}\n', ";", [("A", "B"), ("x", '{"a": 1, "b": [2, 3]}')]),
+        ('A,B\nx,"{""a"": 1; 2; 3}"\n', ",", [("A", "B"), ("x", '{"a": 1; 2; 3}')]),
+        ("Name, full;B\nx;1\ny, z;2\n", ";", [("Name, full", "B"), ("x", "1"), ("y, z", "2")]),
+        ('A;B\n"1\n2";3,4\n', ";", [("A", "B"), ("1\n2", "3,4")]),
+        ("sep=;\nA,x;B\n1;2\n", ";", [("A,x", "B"), ("1", "2")]),
+        ('"sep=\t"\r\nA\tB\r\n1\t2\r\n', "\t", [("A", "B"), ("1", "2")]),
+        ("A,B,,\n1,2,,\n", ",", [("A", "B"), ("1", "2")]),
+        ("A,,B\n1,2,3\n", ",", [("A", "", "B"), ("1", "2", "3")]),
+        ("A,B,\n1,2,3\n", ",", [("A", "B", ""), ("1", "2", "3")]),
+        ("A,B\n1,2,,\n", ",", [("A", "B"), ("1", "2")]),
+        ("'=A,B\n'=1+1,''=1\n-5,'x\n", ",", [("=A", "B"), ("=1+1", "'=1"), ("-5", "'x")]),
+    ],
+)
+def test_separators_are_found_out(text: str, delimiter: str, read: list[tuple[str, ...]]) -> None:
+    found = table(text.encode())
+    assert (found.delimiter, cells(found)) == (delimiter, read)
+
+
+def test_a_separator_is_chosen() -> None:
+    assert cells(table(b"Title\na,b\n", Choice(delimiter=";"))) == [("Title",), ("a,b",)]
+    with pytest.raises(FileRefused, match="separated by 'x': use a comma"):
+        table(b"A\n", Choice(delimiter="x"))
+
+
+@pytest.mark.parametrize(
+    ("document", "encoding"),
+    [
+        ("\ufeffÉté".encode(), "utf-8"),
+        ("Été".encode(), "utf-8"),
+        ("Été".encode("utf-16"), "utf-16"),
+        (b"\xfe\xff" + "Été".encode("utf-16-be"), "utf-16"),
+        ("Été".encode("cp1252"), "cp1252"),
+    ],
+)
+def test_encodings_are_found_out(document: bytes, encoding: str) -> None:
+    found = table(document)
+    assert (found.encoding, found.headings) == (encoding, ("Été",))
+
+
+def test_an_encoding_is_chosen() -> None:
+    assert table("Заголовок".encode("cp1251"), Choice(encoding="cp1251")).headings == ("Заголовок",)
+    assert table("\ufeffTitle".encode(), Choice(encoding="utf-8")).headings == ("Title",)
+    with pytest.raises(FileRefused, match=r"is not in UTF-8 .line 2, byte 3.*choose its encoding"):
+        table(b"A\n\xe9\n", Choice(encoding="utf-8"))
+    with pytest.raises(FileRefused, match="cannot be read as 'rot13': use one of utf-8"):
+        table(b"A\n", Choice(encoding="rot13"))
+
+
+def test_damaged_utf8_is_no_other_encoding() -> None:
+    with pytest.raises(FileRefused, match=r"is not in UTF-8 .line 2, byte 12."):
+        table("Été\nété ".encode()[:-1] + b"\xff\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            'A\n\n"x\n\ny"\n"open\n\n',
+            "is not valid CSV in line 6: a quotation mark is opened",
+        ),
+        ('A,B\n"x"y,1\n', "is not valid CSV in line 2: a closing quotation mark"),
+        ('sep=;\nA;B\n"x"y;1\n', "is not valid CSV in line 3: a closing quotation mark"),
+        ("A\nxxxxxxxxxxx\n", "more than 10 characters in the row that begins in line 2"),
+        ("A,B,C,D\n", "has more than 3 columns"),
+        ("A\n1\n2\n3\n", "has more than 2 rows: split it"),
+        ("A,B,C\n123456789,123456789,123456789\n", "holds too much text"),
+    ],
+)
+def test_what_is_refused_is_told_by_its_place(text: str, said: str) -> None:
+    with pytest.raises(FileRefused, match=said):
+        table(text.encode(), limits=Limits(rows=2, columns=3, cell_characters=10, text_bytes=25))
+
+
+def test_a_text_as_long_as_an_entry_may_have_is_read() -> None:
+    text = "x" * MAX_BYTES
+    read = table(f'Title,Body\nLong,"{text}"\n'.encode())
+    assert read.rows[0].cells[1] == text
+
+
+texts = st.text(alphabet=st.sampled_from("a ,;\t|\"'=-\r\né\u2028{}[]0")) | st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\0")
+)
+
+
+@given(st.lists(st.tuples(texts, texts), max_size=4), st.sampled_from(",;\t|"))
+def test_what_is_written_comes_back(rows: list[tuple[str, str]], delimiter: str) -> None:
+    file = io.StringIO()
+    writer = csv.writer(file, delimiter=delimiter, quoting=csv.QUOTE_ALL)
+    writer.writerows([map(guard, row) for row in [("Title", "Text"), *rows]])
+    read = table(file.getvalue().encode("utf-8-sig"), Choice(delimiter=delimiter))
+    assert [row.cells for row in read.rows] == [row for row in rows if "".join(row).strip()]

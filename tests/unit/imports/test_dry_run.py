@@ -1,0 +1,50 @@
+"""A preview is exact because it is decided by the functions that the handlers call."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.conformance.sheets import entry, seen
+from write_side.domain.entry import Entry
+from write_side.domain.refusals import InvalidEntry
+from write_side.handlers import checks
+
+
+def refuse(after: Entry) -> None:
+    if after.title == "Bad":
+        raise InvalidEntry("The entry is refused")
+
+
+@pytest.mark.parametrize("check", ["check_size", "_check_texts"])
+async def test_what_the_handlers_refuse_the_preview_notes(
+    monkeypatch: pytest.MonkeyPatch, check: str
+) -> None:
+    monkeypatch.setattr(checks, check, refuse)
+    shown = await seen(
+        "Title,Slug,Body\nBad,,x\nGood,,x\nBad,old,x\n", entry("old", body='"y"'), update=True
+    )
+    assert shown.states == ["error", "new", "error"]
+    assert shown.said == [("error", "", "The entry is refused")] * 2
+
+
+async def test_a_row_has_all_its_refusals_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "check_size", refuse)
+    shown = await seen("Title,Status,Body,Views\nBad,published,,many\n")
+    assert shown.said == [
+        ("error", "Views", "takes a number, such as 1234.5 or 1,234.5"),
+        ("error", "", "The entry is refused"),
+        ("error", "Body", "is blank, and a published entry needs it"),
+    ]
+
+
+async def test_a_title_that_is_wrong_is_noted_at_its_cell_alone() -> None:
+    shown = await seen("Title,Body\n,x\na\x01b,x\n")
+    assert shown.states == ["error", "new"]
+    assert shown.said == [("error", "Title", "is blank")]
+
+
+async def test_a_ready_row_has_the_command_that_makes_its_entry() -> None:
+    shown = await seen("Title,Body\nOne,x\n")
+    command, after = shown.outcomes[0].command, shown.after()
+    assert command is not None
+    assert (command.entry_id, command.title) == (after.id, after.title)

@@ -1,0 +1,76 @@
+"""A file is what its content says, and is to be called so."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from tests.workbooks import PARTS, workbook
+from write_side.imports.table import LIMITS, NO_CHOICE
+from write_side.imports.worker import Task, answer_to
+
+
+def refusal(document: bytes, name: str) -> str:
+    answer = answer_to(Task(name, NO_CHOICE, LIMITS), io.BytesIO(document))
+    assert answer.refusal is not None, answer
+    return answer.refusal
+
+
+@pytest.mark.parametrize(
+    ("document", "name", "said"),
+    [
+        (b"Title\na\n", "a.xlsx", "is text, not a workbook: rename it to end in .csv"),
+        (workbook(), "a.CSV", "is a workbook: rename it to end in .xlsx"),
+        (b"Title\na\n", "a.txt", "has an unsupported file type; expected .csv or .xlsx"),
+        (b"Title\na\n", "csv", "has an unsupported file type; expected .csv or .xlsx"),
+        (workbook(), "a.xls", "has an unsupported file type; expected .csv or .xlsx"),
+        (
+            b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600),
+            "a.xlsx",
+            "is an old Excel file, .xls, or",
+        ),
+        (b"%PDF-1.7\n", "a.csv", "is a PDF document"),
+        (b"\x89PNG\r\n\x1a\n", "a.xlsx", "is an image"),
+        (b"\x1f\x8b\x08", "a.csv", "is compressed"),
+        (b"<html><table><tr><td>Title", "a.xls", "is a web page"),
+        (b"\xef\xbb\xbf\r\n<!DOCTYPE html>", "a.csv", "is a web page or XML"),
+        (b'<?xml version="1.0"?><?mso-application progid="Excel.Sheet"?>', "a.xlsx", "or XML"),
+        (b"\0\1\2\3", "a.csv", "is not text: line 1 has a zero byte"),
+        (b"PK\x05\x06" + bytes(18), "a.xlsx", "is a zip archive"),
+    ],
+)
+def test_what_is_no_table_is_refused_with_what_to_do(document: bytes, name: str, said: str) -> None:
+    assert said in refusal(document, name)
+
+
+def typed(content_type: str) -> dict[str, str | None]:
+    types = PARTS["[Content_Types].xml"]
+    return {"[Content_Types].xml": types.replace("spreadsheetml.sheet.main+xml", content_type)}
+
+
+NONE: dict[str, str | None] = dict.fromkeys(PARTS)
+STRICT = PARTS["xl/_rels/workbook.xml.rels"].replace(
+    "http://schemas.openxmlformats.org/officeDocument/2006/",
+    "http://purl.oclc.org/ooxml/officeDocument/",
+)
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        (
+            typed("ms-excel.sheet.macroEnabled.main+xml"),
+            "is a workbook with macros, .xlsm",
+        ),
+        (typed("ms-excel.sheet.binary.macroEnabled.main"), "is a binary workbook, .xlsb"),
+        (typed("spreadsheetml.template.main+xml"), "is a template"),
+        (typed("wordprocessingml.document.main+xml"), "is a Word document"),
+        ({"xl/_rels/workbook.xml.rels": STRICT}, "is a «Strict Open XML» workbook: save it as"),
+        ({**NONE, "mimetype": "application/vnd.oasis.opendocument.spreadsheet"}, "OpenDocument"),
+        ({**NONE, "Index/Document.iwa": ""}, "is a Numbers file: export it"),
+        (NONE, "is a zip archive: unpack it"),
+    ],
+)
+def test_other_archives_are_named(parts: dict[str, str | None], said: str) -> None:
+    assert said in refusal(workbook(parts=parts), "a.xlsx")

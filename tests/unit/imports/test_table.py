@@ -1,0 +1,42 @@
+"""What is read of a file, and what is refused as a whole."""
+
+from __future__ import annotations
+
+import pytest
+
+from write_side.imports.csv_reader import csv_table
+from write_side.imports.table import FileRefused
+
+
+@pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
+def test_utf8_is_read_with_and_without_bom(bom: bytes) -> None:
+    table = csv_table(bom + 'Title,Text\r\nÉté,"a\r\nb, c"\r\n'.encode(), "x.csv")
+    assert table.headings == ("Title", "Text")
+    assert [(row.number, row.cells) for row in table.rows] == [(2, ("Été", "a\r\nb, c"))]
+
+
+def test_blank_rows_are_passed_over_and_short_ones_filled() -> None:
+    table = csv_table(b"Title,Text\n\n , \na\n", "x.csv")
+    assert [(row.number, row.cells) for row in table.rows] == [(4, ("a", ""))]
+
+
+def test_two_thousand_rows_and_no_more() -> None:
+    whole = b"Title\n" + b"a\n\n" * 2000
+    assert len(csv_table(whole, "x.csv").rows) == 2000
+    with pytest.raises(FileRefused, match="more than 2,000 rows"):
+        csv_table(whole + b"a\n", "x.csv")
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        (b"", "has no headings"),
+        (b" , \na,b\n", "has no headings"),
+        (b"Title\n\x81\n", "is not in CP1252 .line 2, byte 7.: save it as"),
+        (b'Title\n"open\n', "is not valid CSV in line 2"),
+        (b"Title\na,b\n", "has more cells in row 2 than there are headings"),
+    ],
+)
+def test_a_file_that_cannot_be_read_says_why(document: bytes, said: str) -> None:
+    with pytest.raises(FileRefused, match=said):
+        csv_table(document, "x.csv")

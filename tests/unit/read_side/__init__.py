@@ -1,1 +1,0 @@
-"""The read side, without a database."""

@@ -1,0 +1,154 @@
+"""A field type is one row, and every door of the service knows each of them.
+
+A new type needs a sample here; what else it lacks is named by the test that fails.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import get_args
+
+import msgspec
+import pytest
+from msgspec import Raw
+
+from api.dashboard import templates, values
+from api.dashboard.values import Known
+from api.graphql.types import EntryStatus, content_type_of
+from api.openapi.schemas import schemas
+from api.rest import content_type_wire
+from read_side.content_types import ContentTypeRow
+from write_side.domain.cells import cell_of, same, value_of
+from write_side.domain.definition import Field, Option, check_definition
+from write_side.domain.events import STATUSES
+from write_side.domain.field_types import (
+    FIELD_TYPES,
+    Display,
+    FieldType,
+    FieldTypeSpec,
+    Setting,
+)
+from write_side.domain.refusals import InvalidField
+from write_side.domain.rendering import Renderer
+from write_side.domain.values import NULL, checked, checked_value, is_empty
+from write_side.manifest.document import read_manifest
+
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+OPTIONS = (Option("news", "News"), Option("how-to", "How-to"))
+INNER = (Field("q", "Question", "text"),)
+SECTION = Field("f", "F", "section")
+# Each type's field, a value of it, a value that is none, and what the dashboard shows of the value.
+SAMPLES: list[tuple[Field, str, str, str]] = [
+    (Field("f", "F", "text"), '"Tide"', "1", "Tide"),
+    (Field("f", "F", "rich_text"), '"<p>Tide</p>"', "1", "Tide"),
+    (Field("f", "F", "number"), "-1.50", '"1"', "-1.50"),
+    (Field("f", "F", "boolean"), "true", '"true"', "Yes"),
+    (Field("f", "F", "datetime"), '"2026-01-31"', '"soon"', 'datetime="2026-01-31"'),
+    (
+        Field("f", "F", "datetime", range=True),
+        '{"from":"2026-01-31","to":"2026-02-01"}',
+        '"2026-01-31"',
+        'datetime="2026-02-01"',
+    ),
+    (Field("f", "F", "select", options=OPTIONS), '"how-to"', '"sports"', "How-to"),
+    (Field("f", "F", "select", options=OPTIONS, multiple=True), '["news"]', '"news"', "News"),
+    (Field("f", "F", "reference"), '"a1"', "1", "a1"),
+    (Field("f", "F", "reference", multiple=True), '["a1"]', '"a1"', "a1"),
+    (Field("f", "F", "media"), '"hero"', "1", "hero"),
+    (Field("f", "F", "media", multiple=True), '["hero"]', '"hero"', "hero"),
+    (Field("f", "F", "json"), '{"a":1}', "", "&#34;a&#34;: 1"),
+    (Field("f", "F", "repeater", fields=INNER), '[{"q":"Why?"}]', "{}", "Why?"),
+]
+FIELDS = [SECTION, *(field for field, *_ in SAMPLES)]
+
+
+def raw(text: str) -> Raw:
+    return Raw(text.encode())
+
+
+def row_of(*fields: Field) -> ContentTypeRow:
+    return ContentTypeRow("1", "posts", "Posts", fields, (), NOON, NOON)
+
+
+def test_every_type_has_a_row_and_a_sample() -> None:
+    assert list(FIELD_TYPES) == list(get_args(FieldType))
+    assert {field.type for field in FIELDS} == set(FIELD_TYPES)
+    for setting in ("multiple", "range"):
+        sampled = {field.type for field in FIELDS if getattr(field, setting)}
+        assert sampled == {t for t, spec in FIELD_TYPES.items() if setting in spec.settings}
+
+
+@pytest.mark.parametrize("spec", FIELD_TYPES.values(), ids=FIELD_TYPES)
+def test_a_row_is_whole(spec: FieldTypeSpec) -> None:
+    takes_many = "multiple" in spec.settings or "range" in spec.settings
+    assert spec.takes
+    assert spec.label
+    assert bool(spec.takes_many) == bool(spec.label_many) == takes_many
+    assert bool(spec.cell_help) == spec.holds_values
+    assert set(spec.needs) <= set(spec.settings) <= set(get_args(Setting))
+    assert ("to" in spec.settings) <= (spec.refers_to == "entry")
+    assert not (spec.is_nested and spec.translatable), "a nested type is what its fields are"
+
+
+@pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.spec.label_of(field))
+def test_a_manifest_and_the_bodies_of_content_types_have_every_type(field: Field) -> None:
+    check_definition("Posts", [field], ())
+    types = [{"slug": "posts", "name": "Posts", "fields": [msgspec.to_builtins(field)]}]
+    manifest = {"workspace": "acme", "name": "Acme", "contentTypes": types}
+    read = read_manifest(msgspec.json.encode(manifest), "acme.json", is_json=True)
+    assert read.content_types[0].fields == (field,)
+    assert content_type_wire.shown(row_of(field)).fields[0].type == field.type
+    assert content_type_of(row_of(field)).all_fields[0].type == field.type
+
+
+def test_the_documentation_of_the_api_has_every_type_and_status() -> None:
+    documented = schemas()["TypeField"]["properties"]["type"]
+    assert documented["enum"] == list(FIELD_TYPES)
+    for name, spec in FIELD_TYPES.items():
+        assert f"{name}: {spec.takes}" in documented["description"]
+    assert [status.value for status in EntryStatus] == list(STATUSES)
+
+
+@pytest.mark.parametrize(("field", "value", "misfit", "_page"), SAMPLES)
+def test_values_are_checked_and_rendered(field: Field, value: str, misfit: str, _page: str) -> None:
+    assert checked([field], {"f": raw(value)}) == {"f": raw(value)}
+    assert Renderer([field]).render({"f": raw(value)}) == f'{{"f":{value}}}'.encode()
+    assert not is_empty(field, raw(value))
+    assert is_empty(field, NULL)
+    if misfit:
+        with pytest.raises(InvalidField, match="Field 'f' takes ") as refused:
+            checked_value(field, raw(misfit), "f")
+        assert refused.value.expected == field.spec.expected(field)
+
+
+@pytest.mark.parametrize(("field", "value", "_misfit", "_page"), SAMPLES)
+def test_a_cell_is_read_as_the_value_that_was_written(
+    field: Field, value: str, _misfit: str, _page: str
+) -> None:
+    cell = cell_of(field, raw(value), {})
+    assert cell
+    assert same(field, value_of(field, cell), raw(value))
+
+
+@pytest.mark.parametrize(("field", "value", "_misfit", "page"), SAMPLES)
+def test_the_dashboard_shows_every_type(field: Field, value: str, _misfit: str, page: str) -> None:
+    shown = values.shown(field, raw(value), Known({}, {}))
+    assert shown.display == field.spec.display
+    assert page in displayed(shown)
+
+
+def test_a_section_takes_no_value() -> None:
+    assert checked([SECTION], {"f": raw('"x"')}) == {}
+    with pytest.raises(InvalidField, match="Field 'f' takes nothing"):
+        checked_value(SECTION, raw('"x"'), "f")
+
+
+def test_every_display_has_a_branch_in_the_template() -> None:
+    shown = {field.spec.display for field in FIELDS}
+    assert shown == set(get_args(Display))
+    assert "Empty" in displayed(values.NOTHING)
+
+
+def displayed(shown: values.Shown) -> str:
+    value = templates.ENVIRONMENT.get_template("_values.html").module.value  # type: ignore[attr-defined]
+    return str(value(shown, None, ""))

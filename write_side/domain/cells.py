@@ -1,0 +1,204 @@
+"""Values as the text of spreadsheet cells, and back (specification §4.6).
+
+Readers and writers are inverse: what an export writes, an import reads as the same value. Nothing
+stored is a blank cell, and an empty text is two double quotes. A list whose comma-separated
+notation would not read back is written as a JSON array.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Raw
+
+from write_side.domain.refusals import InvalidField, InvalidText
+from write_side.domain.text import NotJSON, minified, unstorable
+from write_side.domain.values import (
+    checked_value,
+    elements,
+    ends_of,
+    is_null,
+    json_of,
+    text_of,
+    texts_of,
+)
+
+if TYPE_CHECKING:  # fields know their types, and types are made of these functions
+    from write_side.domain.definition import Field
+
+TRUE = frozenset({"true", "yes", "1", "on"})
+FALSE = frozenset({"false", "no", "0", "off"})
+Names = Mapping[str, str]
+"""Id of an entry → the name to write for it; the id itself where there is none."""
+
+_NUMBER = re.compile(
+    r"([+-]?)(\d{1,3}(?:,\d{3})+|\d+)?(\.\d+)?([eE][+-]?\d+)?",
+    re.ASCII,
+)
+_QUOTES = re.compile('""+')
+_LIST = msgspec.json.Decoder(list[str])
+_ANY = msgspec.json.Decoder(float_hook=Decimal)
+
+
+class BadCell(Exception):
+    """The cell is not a value of its field; the text says what it should be."""
+
+
+class Digits(str):
+    """A number as JSON has it, to be written as a number, not as text."""
+
+    __slots__ = ()
+
+
+def value_of(field: Field, cell: str) -> Raw:
+    """The value of a cell that is not blank. Raises BadCell."""
+    check_storable(cell)
+    try:
+        return checked_value(field, field.spec.read_cell(field, cell), field.slug)
+    except InvalidField as error:
+        inside = "" if error.path == field.slug else f"{error.path} "
+        raise BadCell(f"{inside}takes {error.expected}") from None
+    except (InvalidText, NotJSON) as error:
+        raise BadCell(f"takes JSON text: {error}") from None
+
+
+def cell_of(field: Field, value: Raw | None, names: Names) -> str:
+    """The cell of a stored value."""
+    if value is None or is_null(value):
+        return ""
+    return field.spec.write_cell(field, value, names)
+
+
+def is_blank(field: Field, cell: str) -> bool:
+    """Whether the cell says nothing. White space does so, unless it is a text or an option."""
+    if field.spec.keeps_spaces:
+        return not cell
+    return not cell.strip() and cell not in {option.value for option in field.options}
+
+
+def check_storable(cell: str) -> None:
+    """Raises BadCell where the log cannot hold the text."""
+    reason = unstorable(cell)
+    if reason is not None:
+        raise BadCell(reason)
+
+
+def same(field: Field, value: Raw, held: Raw) -> bool:
+    """Whether two values of a field mean the same, however they are written."""
+    if bytes(value) == bytes(held):
+        return True
+    try:
+        return not field.spec.any_json and _meaning(field, value) == _meaning(field, held)
+    except (msgspec.DecodeError, ArithmeticError):
+        return False
+
+
+def _meaning(field: Field, value: Raw) -> Any:
+    """Comparable. Of a nested value, the fields that the type has and that are not null."""
+    if field.spec.any_json:
+        return bytes(value)
+    if not field.spec.is_nested or is_null(value):
+        return _ANY.decode(value)
+    return [
+        {
+            inner.slug: _meaning(inner, element[inner.slug])
+            for inner in field.fields
+            if inner.slug in element and not is_null(element[inner.slug])
+        }
+        for element in elements(value)
+    ]
+
+
+def read_text(_field: Field, cell: str) -> Raw:
+    """Text of nothing but double quotes has two more in its cell than in its value."""
+    return json_of(cell[2:] if _QUOTES.fullmatch(cell) else cell)
+
+
+def write_text(_field: Field, value: Raw, _names: Names) -> str:
+    text = text_of(value)
+    return text if text.strip('"') or text == '"' else f'"{text}"'
+
+
+def read_number(_field: Field, cell: str) -> Raw:
+    """Digit for digit as written, without what JSON has no place for: commas, a plus, zeros."""
+    match = _NUMBER.fullmatch(cell.strip())
+    if match is None or not (match[2] or match[3]):
+        raise BadCell("takes a number, such as 1234.5 or 1,234.5")
+    sign, whole, fraction, exponent = (part or "" for part in match.groups())
+    digits = whole.replace(",", "").lstrip("0") or "0"
+    return Raw(f"{sign.strip('+')}{digits}{fraction}{exponent}".encode())
+
+
+def write_number(_field: Field, value: Raw, _names: Names) -> str:
+    return Digits(bytes(value).decode())
+
+
+def read_boolean(_field: Field, cell: str) -> Raw:
+    word = cell.strip().casefold()
+    if word in TRUE:
+        return Raw(b"true")
+    if word in FALSE:
+        return Raw(b"false")
+    raise BadCell("takes true or false, yes or no, 1 or 0, on or off")
+
+
+def read_date(field: Field, cell: str) -> Raw:
+    if not field.range:
+        return json_of(cell.strip())
+    start, slash, end = cell.partition("/")
+    if not slash:
+        raise BadCell("takes a range of ISO 8601 dates: from / to")
+    return json_of({"from": start.strip(), "to": end.strip()})
+
+
+def write_date(field: Field, value: Raw, _names: Names) -> str:
+    if not field.range:
+        return text_of(value)
+    ends = ends_of(value)
+    return f"{ends['from']} / {ends['to']}"
+
+
+def read_list(field: Field, cell: str) -> Raw:
+    return listed(field, names_in(field, cell))
+
+
+def write_list(field: Field, value: Raw, names: Names) -> str:
+    called = [names.get(one, one) for one in texts_of(field, value)]
+    if not field.multiple:
+        return called[0]
+    readable = called and all(map(is_listable, called))
+    return ", ".join(called) if readable else bytes(json_of(called)).decode()
+
+
+def names_in(field: Field, cell: str) -> list[str]:
+    """The names in a cell of options, references or media files."""
+    if not field.multiple:
+        return [cell if cell in {option.value for option in field.options} else cell.strip()]
+    if cell.lstrip().startswith("["):
+        try:
+            return _LIST.decode(cell)
+        except msgspec.DecodeError:
+            pass
+    return [name for name in map(str.strip, cell.split(",")) if name]
+
+
+def listed(field: Field, names: list[str]) -> Raw:
+    """The value of a field that takes one name, or several with ``multiple``."""
+    return json_of(names if field.multiple else names[0])
+
+
+def is_listable(name: str) -> bool:
+    """Whether a list of names, separated by commas, gives the name back."""
+    return name == name.strip() != "" and "," not in name and not name.startswith("[")
+
+
+def read_json(_field: Field, cell: str) -> Raw:
+    return Raw(minified(cell.encode()))
+
+
+def write_json(_field: Field, value: Raw, _names: Names) -> str:
+    return bytes(value).decode()

@@ -1,0 +1,235 @@
+"""The field types: one row for each, with everything that sets it apart from the others.
+
+No other module decides by the name of a type: they ask the row (``Field.spec``). To add a type, add
+its name to ``FieldType`` and its row to ``FIELD_TYPES``; ``tests/unit/domain/test_field_types.py``
+names what is still missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Raw, Struct
+
+from write_side.domain import cells, values
+
+if TYPE_CHECKING:  # a field asks this table about itself
+    from write_side.domain.definition import Field
+
+FieldType = Literal[
+    "text",
+    "rich_text",
+    "number",
+    "boolean",
+    "datetime",
+    "select",
+    "reference",
+    "media",
+    "json",
+    "repeater",
+    "section",
+]
+Setting = Literal["multiple", "range", "options", "to", "fields", "required"]
+Display = Literal[
+    "text",
+    "markup",
+    "number",
+    "flag",
+    "date",
+    "choice",
+    "entries",
+    "media",
+    "code",
+    "table",
+    "none",
+]
+
+
+class FieldTypeSpec(Struct, frozen=True, kw_only=True):
+    """What every part of the service needs to know of a type.
+
+    ``takes`` is the value in words, for refusals and the documentation of the API; ``takes_many``
+    the same for a field with ``multiple`` or ``range``. The values of the field's options follow.
+    ``fits`` says whether a value that is not null is one of the type's; the elements of a nested
+    type are checked field by field.
+    ``read_cell`` reads the text of a spreadsheet's cell and raises BadCell; ``write_cell`` is its
+    inverse; ``cell_help`` explains the notation to people.
+    ``label`` and ``label_many`` name the type to people.
+    ``display`` selects how the dashboard shows a value.
+    ``settings`` are the properties of a field that the type allows, ``needs`` those it must have.
+    ``refers_to``: values are ids of entries or of media files.
+    ``any_json``: every JSON value is one, so ``""`` and ``[]`` are not empty, and two values are
+    the same only if their text is.
+    ``keeps_spaces``: white space alone is a value in a cell.
+    ``reads_serials``: a number in a workbook's cell may be a date.
+    """
+
+    takes: str
+    takes_many: str = ""
+    fits: Callable[[Field, Raw], bool]
+    read_cell: Callable[[Field, str], Raw]
+    write_cell: Callable[[Field, Raw, cells.Names], str]
+    cell_help: str
+    label: str
+    label_many: str = ""
+    display: Display
+    settings: tuple[Setting, ...] = ("required",)
+    needs: tuple[Setting, ...] = ()
+    translatable: bool = False
+    refers_to: Literal["entry", "media"] | None = None
+    any_json: bool = False
+    keeps_spaces: bool = False
+    reads_serials: bool = False
+
+    @property
+    def holds_values(self) -> bool:
+        """A section only lays out the editor (specification §2.1)."""
+        return self.display != "none"
+
+    @property
+    def is_nested(self) -> bool:
+        """Values are arrays of objects with fields of their own."""
+        return "fields" in self.settings
+
+    def expected(self, field: Field) -> str:
+        """What a value of the field must be, in words."""
+        takes = self.takes_many if field.multiple or field.range else self.takes
+        options = ", ".join(option.value for option in field.options)
+        return f"{takes}: {options}" if options else takes
+
+    @property
+    def description(self) -> str:
+        """What values are, in words, under all settings."""
+        options = " its options" if "options" in self.needs else ""
+        return " or ".join(f"{takes}{options}" for takes in (self.takes, self.takes_many) if takes)
+
+    def label_of(self, field: Field) -> str:
+        return self.label_many if field.multiple or field.range else self.label
+
+
+FIELD_TYPES: dict[FieldType, FieldTypeSpec] = {
+    "text": FieldTypeSpec(
+        takes="a string",
+        fits=values.is_string,
+        read_cell=cells.read_text,
+        write_cell=cells.write_text,
+        cell_help="Any text.",
+        label="text",
+        display="text",
+        translatable=True,
+        keeps_spaces=True,
+    ),
+    "rich_text": FieldTypeSpec(
+        takes="a string",
+        fits=values.is_string,
+        read_cell=cells.read_text,
+        write_cell=cells.write_text,
+        cell_help="Any text, with its markup.",
+        label="rich text",
+        display="markup",
+        translatable=True,
+        keeps_spaces=True,
+    ),
+    "number": FieldTypeSpec(
+        takes="a finite number",
+        fits=values.is_finite_number,
+        read_cell=cells.read_number,
+        write_cell=cells.write_number,
+        cell_help="A number, such as 1250.5 or 1,250.5.",
+        label="number",
+        display="number",
+    ),
+    "boolean": FieldTypeSpec(
+        takes="true or false",
+        fits=values.is_boolean,
+        read_cell=cells.read_boolean,
+        write_cell=cells.write_json,
+        cell_help="true or false, yes or no, 1 or 0, on or off.",
+        label="yes or no",
+        display="flag",
+    ),
+    "datetime": FieldTypeSpec(
+        takes="an ISO 8601 date or date-time, such as 2026-01-31 or 2026-01-31T09:30:00Z",
+        takes_many='a range {"from": …, "to": …} of ISO 8601 dates or date-times',
+        fits=values.is_date_or_range,
+        read_cell=cells.read_date,
+        write_cell=cells.write_date,
+        cell_help="2026-01-31 or 2026-01-31T09:30:00Z; a range: 2026-01-31 / 2026-02-14.",
+        label="date and time",
+        label_many="date and time range",
+        display="date",
+        settings=("required", "range"),
+        reads_serials=True,
+    ),
+    "select": FieldTypeSpec(
+        takes="one of",
+        takes_many="an array of",
+        fits=values.is_choice,
+        read_cell=cells.read_list,
+        write_cell=cells.write_list,
+        cell_help="The value of an option, not its label; several with commas between them.",
+        label="choice",
+        label_many="choices",
+        display="choice",
+        settings=("required", "multiple", "options"),
+        needs=("options",),
+    ),
+    "reference": FieldTypeSpec(
+        takes="the id of an entry",
+        takes_many="an array of ids of entries",
+        fits=values.is_one_or_many,
+        read_cell=cells.read_list,
+        write_cell=cells.write_list,
+        cell_help="The slug or ID of an entry; several with commas between them.",
+        label="reference",
+        label_many="references",
+        display="entries",
+        settings=("required", "multiple", "to"),
+        refers_to="entry",
+    ),
+    "media": FieldTypeSpec(
+        takes="the id of a media file",
+        takes_many="an array of ids of media files",
+        fits=values.is_one_or_many,
+        read_cell=cells.read_list,
+        write_cell=cells.write_list,
+        cell_help="The URL or ID of a file of the media library; several with commas between them.",
+        label="media file",
+        label_many="media files",
+        display="media",
+        settings=("required", "multiple"),
+        refers_to="media",
+    ),
+    "json": FieldTypeSpec(
+        takes="any JSON",
+        fits=values.is_anything,
+        read_cell=cells.read_json,
+        write_cell=cells.write_json,
+        cell_help="JSON text.",
+        label="JSON",
+        display="code",
+        any_json=True,
+    ),
+    "repeater": FieldTypeSpec(
+        takes="an array of objects keyed by its field slugs",
+        fits=values.is_array_of_objects,
+        read_cell=cells.read_json,
+        write_cell=cells.write_json,
+        cell_help='JSON text: [{"name": "value"}].',
+        label="repeater",
+        display="table",
+        settings=("required", "fields"),
+        needs=("fields",),
+    ),
+    "section": FieldTypeSpec(
+        takes="nothing",
+        fits=values.is_nothing,
+        read_cell=cells.read_text,
+        write_cell=cells.write_text,
+        cell_help="",
+        label="section",
+        display="none",
+        settings=(),
+    ),
+}

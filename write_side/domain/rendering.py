@@ -1,0 +1,129 @@
+"""An entry's values as they are served: every field of its type, in the type's order (§2.1).
+
+They are rendered when projected, and again on reading if the type has changed since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property, lru_cache
+
+import msgspec
+from msgspec import Raw
+
+from write_side.domain.definition import Field, Stage, translatable, values_fields
+from write_side.domain.values import NULL, elements, is_null, json_of
+
+_NONE = Raw(b"[]")
+_EMPTY = (b"null", b'""')
+_encode = msgspec.json.Encoder().encode
+_VALUES = msgspec.json.Decoder(dict[str, Raw])
+_FIELDS = msgspec.json.Decoder(tuple[Field, ...])
+_STAGES = msgspec.json.Decoder(tuple[Stage, ...])
+
+
+class Renderer:
+    """Renders the entries of one version of a content type."""
+
+    def __init__(self, fields: Iterable[Field], stages: Iterable[Stage] = ()) -> None:
+        self._fields = tuple(values_fields(fields))
+        self._nothing = {field.slug: _nothing(field) for field in self._fields}
+        self._many = [slug for slug, nothing in self._nothing.items() if nothing is _NONE]
+        self._repeaters = [field for field in self._fields if field.spec.is_nested]
+        self._stages = {stage.id: json_of(stage) for stage in stages}
+
+    @cached_property
+    def _translatable(self) -> tuple[Field, ...]:
+        return translatable(self._fields)
+
+    @classmethod
+    @lru_cache(maxsize=64)
+    def of_json(cls, fields: str | bytes, stages: str | bytes) -> Renderer:
+        """From a content type's fields and stages as the read model keeps them.
+
+        Cached, because each row that is older than its type brings them along.
+        """
+        return cls(_FIELDS.decode(fields), _STAGES.decode(stages))
+
+    def render(self, stored: Mapping[str, Raw]) -> bytes:
+        """A JSON object with every field; nothing saved is null, or [] where many would be."""
+        shown = {**self._nothing, **self.shown(stored)}
+        for slug in self._many:
+            if is_null(shown[slug]):
+                shown[slug] = _NONE
+        return _encode(shown)
+
+    def shown(self, stored: Mapping[str, Raw]) -> dict[str, Raw]:
+        """The stored values of the type's fields, and of their repeaters' own."""
+        values = {slug: value for slug, value in stored.items() if slug in self._nothing}
+        for field in self._repeaters:
+            if field.slug in values:
+                values[field.slug] = _shown(field, values[field.slug])
+        return values
+
+    def stage(self, status: str, stage_id: str | None) -> Raw | None:
+        """None without a workflow and in the archive (§2.1). An entry from before the workflow,
+        or in a stage that is gone, is in the first stage."""
+        if status == "archived" or not self._stages:
+            return None
+        first = next(iter(self._stages.values()))
+        return first if stage_id is None else self._stages.get(stage_id, first)
+
+    def translated(self, stored: Mapping[str, Raw], texts: Mapping[str, Raw]) -> dict[str, Raw]:
+        """The stored values, with the translation's texts where it has some (readings)."""
+        return {**stored, **_merged(self._translatable, stored, texts)}
+
+
+def stored_values(stored: str | bytes) -> dict[str, Raw]:
+    return _VALUES.decode(stored)
+
+
+def _merged(
+    fields: Sequence[Field], original: Mapping[str, Raw], texts: Mapping[str, Raw]
+) -> dict[str, Raw]:
+    merged: dict[str, Raw] = {}
+    for field in fields:
+        text = texts.get(field.slug)
+        if text is None or bytes(text) in _EMPTY:
+            continue
+        if field.spec.translatable:
+            merged[field.slug] = text
+        elif field.slug in original:
+            merged[field.slug] = _merged_elements(field, original[field.slug], text)
+    return merged
+
+
+def _merged_elements(field: Field, original: Raw, texts: Raw) -> Raw:
+    """Element by element. Where their numbers differ, texts cannot be matched: the original."""
+    if is_null(original):
+        return original
+    own, translated = elements(original), elements(texts)
+    if len(own) != len(translated):
+        return original
+    return json_of(
+        [
+            {**element, **_merged(field.fields, element, text)}
+            for element, text in zip(own, translated, strict=True)
+        ]
+    )
+
+
+def _shown(field: Field, value: Raw) -> Raw:
+    """The value without the removed fields of a repeater's elements; the same bytes where there
+    are none."""
+    if not field.spec.is_nested or is_null(value):
+        return value
+    stored = elements(value)
+    shown = [_shown_element(field.fields, element) for element in stored]
+    return value if shown == stored else json_of(shown)
+
+
+def _shown_element(fields: Sequence[Field], element: Mapping[str, Raw]) -> dict[str, Raw]:
+    known = {field.slug: field for field in fields}
+    return {slug: _shown(known[slug], value) for slug, value in element.items() if slug in known}
+
+
+def _nothing(field: Field) -> Raw:
+    """[] for elements and for references to many, null for everything else (§2.1)."""
+    many = field.spec.is_nested or (field.spec.refers_to == "entry" and field.multiple)
+    return _NONE if many else NULL

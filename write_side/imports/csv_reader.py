@@ -1,0 +1,156 @@
+"""CSV as programs write it: any separator, quoted line breaks, several encodings."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+from write_side.imports.escapes import unguard
+from write_side.imports.table import (
+    DELIMITERS,
+    ENCODINGS,
+    LIMITS,
+    NO_CHOICE,
+    Choice,
+    FileRefused,
+    Limits,
+    Record,
+    Table,
+    headings_and_rows,
+    too_wide,
+)
+
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_MULTIBYTE = re.compile(rb"[\xc3-\xf4][\x80-\xbf]+")
+_SAVE = "save it as «CSV UTF-8», or choose its encoding"
+_SAMPLE = 50
+_SEPARATOR_LINE = re.compile('"?sep=([^"\r\n])"?(?:\r\n|\r|\n)', re.IGNORECASE)
+"""The line that gives Excel the separator; Excel does not count it as a row."""
+_LINE = re.compile("[^\r\n]++(?:\r\n|\r|\n)?|\r\n|\r|\n")
+_CELLS = 16_384
+"""Of any row of a spreadsheet, blank ones included."""
+
+
+def csv_table(document: bytes, name: str) -> Table:
+    """The table of a trusted CSV document, read in this process. Raises FileRefused."""
+    try:
+        return read_csv(document, name, NO_CHOICE, LIMITS)
+    except FileRefused as refused:
+        raise FileRefused(f"{name} {refused}") from None
+
+
+def read_csv(document: bytes, name: str, choice: Choice, limits: Limits) -> Table:
+    """The table of a CSV document. Raises FileRefused with what follows the file's name."""
+    text, encoding = decoded(document, choice.encoding)
+    line = _SEPARATOR_LINE.match(text)
+    delimiter = choice.delimiter or (line[1] if line else _detected_delimiter(text, limits))
+    if delimiter not in DELIMITERS:
+        raise FileRefused(f"has columns separated by {delimiter!r}: use a comma, semicolon or tab")
+    records = _records(text, delimiter, limits, start=line.end() if line else 0)
+    headings, rows = headings_and_rows(records, limits, limits.cell_characters)
+    return Table(name, headings, rows, encoding=encoding, delimiter=delimiter)
+
+
+def decoded(document: bytes, encoding: str | None) -> tuple[str, str]:
+    """The text without byte order mark, and its encoding: by the byte order mark, else UTF-8 where
+    it is valid, else cp1252, which western spreadsheets write. Raises FileRefused."""
+    if encoding is not None and encoding not in ENCODINGS:
+        raise FileRefused(f"cannot be read as {encoding!r}: use one of {', '.join(ENCODINGS)}")
+    text, encoding = _decoded(document, encoding) if encoding else _detected(document)
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise FileRefused(f"is not text: line {line} has a zero byte; {_SAVE}")
+    return text.removeprefix("\ufeff"), encoding
+
+
+def _detected(document: bytes) -> tuple[str, str]:
+    if document.startswith(_UTF16):
+        return _decoded(document, "utf-16")
+    try:
+        return document.decode("utf-8"), "utf-8"
+    except UnicodeDecodeError as error:
+        if document.startswith(codecs.BOM_UTF8) or _is_damaged(document):
+            raise _undecodable(document, error, "utf-8") from None
+    return _decoded(document, "cp1252")
+
+
+def _is_damaged(document: bytes) -> bool:
+    """Whether it was meant to be UTF-8: read in another encoding it would be mojibake."""
+    replaced = document.decode("utf-8", "replace").count("\ufffd")
+    return len(_MULTIBYTE.findall(document)) > replaced
+
+
+def _decoded(document: bytes, encoding: str) -> tuple[str, str]:
+    try:
+        return document.decode(encoding), encoding
+    except UnicodeDecodeError as error:
+        raise _undecodable(document, error, encoding) from None
+
+
+def _undecodable(document: bytes, error: UnicodeDecodeError, encoding: str) -> FileRefused:
+    line = document.count(b"\n", 0, error.start) + 1
+    return FileRefused(
+        f"is not in {encoding.upper()} (line {line}, byte {error.start + 1}): {_SAVE}"
+    )
+
+
+def _detected_delimiter(text: str, limits: Limits) -> str:
+    """The separator with which the most rows are as wide as the headings.
+
+    Only one that separates headings counts: commas in the texts of a single column, or in JSON
+    between semicolons, do not split them.
+    """
+    best, detected = (0.0, 0), ","
+    for delimiter in DELIMITERS:
+        fit = _fit(text, delimiter, limits)
+        if fit > best:
+            best, detected = fit, delimiter
+    return detected
+
+
+def _fit(text: str, delimiter: str, limits: Limits) -> tuple[float, int]:
+    try:
+        sample = list(islice(_records(text, delimiter, limits), _SAMPLE))
+    except FileRefused:
+        return 0.0, 0
+    widths = [len(cells) for _, cells in sample if any(cells)]
+    if not widths or widths[0] < 2:
+        return 0.0, 0
+    return widths.count(widths[0]) / len(widths), widths[0]
+
+
+def _records(text: str, delimiter: str, limits: Limits, start: int = 0) -> Iterator[Record]:
+    csv.field_size_limit(limits.cell_characters)
+    lines = (line[0] for line in _LINE.finditer(text, start))
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    first = 2 if start else 1
+    number, first_line = 0, first
+    while True:
+        try:
+            record = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise FileRefused(_reason(error, first_line, limits)) from None
+        if len(record) > _CELLS:
+            raise FileRefused(too_wide(limits))
+        number += 1
+        first_line = reader.line_num + first
+        yield number, [unguard(cell) for cell in record]
+
+
+def _reason(error: csv.Error, line: int, limits: Limits) -> str:
+    match str(error).split()[0]:
+        case "field":
+            return (
+                f"has a cell of more than {limits.cell_characters:,} characters in the row"
+                f" that begins in line {line}: shorten it"
+            )
+        case "unexpected":
+            why = "a quotation mark is opened and never closed"
+        case _:
+            why = "a closing quotation mark is followed by neither a separator nor the line's end"
+    return f"is not valid CSV in line {line}: {why}"

@@ -1,0 +1,47 @@
+"""How text is escaped in the cells of CSV and .xlsx files; both directions are lossless.
+
+In CSV, text that a spreadsheet would run as a formula gets an apostrophe in front; the characters
+are OWASP's («CSV Injection»), full-width ones included. In .xlsx, characters that XML cannot hold
+are written ``_xHHHH_`` (ECMA-376 part 1, 22.9.2.19). XlsxWriter escapes by itself; openpyxl does
+not distinguish an escape from its literal text.
+"""
+
+from __future__ import annotations
+
+import re
+
+_FORMULA = "[=+\\-@\t\r\n＝＋－＠]"
+_RISKY = re.compile(f"'*{_FORMULA}")
+_GUARDED = re.compile(f"'+{_FORMULA}")
+_NOT_XML = "\x00-\x08\x0b-\x1f\ufffe\uffff"
+_SPECIAL = re.compile(f"[{_NOT_XML}]|_(?=x[0-9A-Fa-f]{{4}}[_{_NOT_XML}])")
+"""What XML cannot hold, CR (which XML would read as LF), and literals that look like an escape."""
+_ESCAPE = re.compile(
+    "_x([Dd][89ABab]..)__x([Dd][C-Fc-f]..)_|_x((?![Dd][89A-Fa-f])....)_".replace(".", "[0-9A-Fa-f]")
+)
+
+
+def guard(text: str) -> str:
+    """The text after an apostrophe where it could run, or looks as if it had been guarded."""
+    return f"'{text}" if _RISKY.match(text) else text
+
+
+def unguard(text: str) -> str:
+    """``unguard(guard(text)) == text`` for every text."""
+    return text[1:] if _GUARDED.match(text) else text
+
+
+def escaped(text: str) -> str:
+    return _SPECIAL.sub(lambda match: f"_x{ord(match[0]):04X}_", text)
+
+
+def unescaped(text: str) -> str:
+    """``unescaped(escaped(text)) == text``. An escaped half of a surrogate pair stays as it is."""
+    return _ESCAPE.sub(_character, text) if "_x" in text else text
+
+
+def _character(match: re.Match[str]) -> str:
+    high, low, plain = match.groups()
+    if plain:
+        return chr(int(plain, 16))
+    return bytes.fromhex(high + low).decode("utf-16-be")

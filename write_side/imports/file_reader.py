@@ -1,0 +1,137 @@
+"""Reads each file in a process of its own, since files come from strangers."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import tempfile
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import BinaryIO
+from weakref import WeakKeyDictionary
+
+import msgspec
+import structlog
+
+from write_side.imports.table import LIMITS, NO_CHOICE, Choice, FileRefused, Limits, Table
+from write_side.imports.table_encoding import decode_table
+from write_side.imports.worker import TOO_MUCH, Answer, Task
+
+AT_ONCE = 2
+"""Workers of one process at a time: each may use the memory limit."""
+
+_ROOM = 16 * 1024**2
+"""Bytes of an answer in addition to the texts: five for each of a million cells, and more."""
+_NAME = 200
+_UNREADABLE = "cannot be read: open it in a spreadsheet program and save it again as .xlsx or CSV"
+
+_STOPPED = (signal.SIGKILL, signal.SIGXCPU, signal.SIGALRM)
+"""By its own limits, or by a system that runs out of memory."""
+
+_log = structlog.get_logger("write_side.imports")
+_answers = msgspec.msgpack.Decoder(Answer)
+_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+
+
+async def read_file(
+    document: bytes | Path, name: str, choice: Choice = NO_CHOICE, limits: Limits = LIMITS
+) -> Table:
+    """The table in a CSV or .xlsx file with this name. A path is read in place.
+
+    Raises FileRefused; its text begins with the name and says what to do.
+    """
+    name = "".join(char if char.isprintable() else "\ufffd" for char in name)[-_NAME:]
+    task = Task(name, choice, limits)
+    async with _turns.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(AT_ONCE)):
+        with _opened(document, task) as file:
+            if isinstance(document, bytes):
+                await asyncio.to_thread(_fill, file, document)
+            answer = await _answer(file, task)
+    if answer.table is not None:
+        return await asyncio.to_thread(decode_table, answer.table)
+    if answer.failure is not None:
+        _log.error("a file could not be read", name=name, failure=answer.failure)
+    raise FileRefused(f"{name} {answer.refusal or _UNREADABLE}")
+
+
+def _opened(document: bytes | Path, task: Task) -> BinaryIO:
+    """A seekable file for the worker, empty where the document is in memory."""
+    if isinstance(document, bytes):
+        size, limit = len(document), task.limits.upload_bytes
+        if size > limit:
+            raise FileRefused(f"{task.name} has {size:,} bytes; at most {limit:,} are imported")
+        return tempfile.TemporaryFile()
+    try:
+        if not document.is_file():
+            raise FileRefused(f"{task.name}: no such file")
+        return document.open("rb")
+    except OSError as error:
+        raise FileRefused(f"{task.name} cannot be read: {error.strerror}") from None
+
+
+def _fill(file: BinaryIO, document: bytes) -> None:
+    file.write(document)
+    file.seek(0)
+
+
+async def _answer(file: BinaryIO, task: Task) -> Answer:
+    limits = task.limits
+    try:
+        async with asyncio.timeout(limits.seconds), _worker(file, task) as worker:
+            assert worker.stdout is not None
+            document = await _bounded(worker.stdout, limits.text_bytes + _ROOM)
+            if document is None:
+                return Answer(refusal="holds too much text: split it into several files")
+            status = await worker.wait()
+    except TimeoutError:
+        return Answer(refusal=TOO_MUCH)
+    if -status in _STOPPED:
+        return Answer(refusal=TOO_MUCH)
+    if status != 0:
+        return Answer(failure=f"the worker ended with {status}")
+    try:
+        return _answers.decode(document)
+    except msgspec.DecodeError as error:
+        return Answer(failure=f"the worker's answer cannot be decoded: {error}")
+
+
+@asynccontextmanager
+async def _worker(file: BinaryIO, task: Task) -> AsyncIterator[Process]:
+    """The worker is killed at the latest when the context is left.
+
+    It inherits neither the environment, which holds secrets, nor open files.
+    """
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-I",
+        "-m",
+        "write_side.imports.worker",
+        msgspec.json.encode(task).decode(),
+        stdin=file,
+        stdout=PIPE,
+        stderr=DEVNULL,
+        env={},
+        cwd="/",
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+            # wait() alone would never return if unread output is left.
+            await process.communicate()
+
+
+async def _bounded(stream: asyncio.StreamReader, limit: int) -> bytes | None:
+    """All of the stream, or None where there is more."""
+    chunks = []
+    while chunk := await stream.read(limit + 1):
+        chunks.append(chunk)
+        limit -= len(chunk)
+        if limit < 0:
+            return None
+    return b"".join(chunks)

@@ -1,0 +1,181 @@
+"""Imports a file: checks it on the current state of the log, and appends all of it at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AsyncExitStack
+
+from msgspec import Struct
+
+from write_side.commands import ImportEntries
+from write_side.dispatch import execute
+from write_side.domain.events import ImportedRow, Outcome
+from write_side.domain.identity import Actor
+from write_side.domain.refusals import (
+    InvalidField,
+    MissingFields,
+    PlanLimitReached,
+    Refused,
+    SlugTaken,
+    StaleDecision,
+    UnknownEntry,
+    UnknownReference,
+    VersionConflict,
+)
+from write_side.imports.check import Checked, check
+from write_side.imports.preview import Counts, Difference, Preview, State, differences
+from write_side.imports.priority import priority
+from write_side.imports.report import Report, empty_report, import_report, with_notes
+from write_side.imports.request import ImportRequest
+from write_side.imports.table import Table
+from write_side.repository import Repository
+
+ATTEMPTS = 10
+ATTEMPTS_WITHOUT_PRIORITY = 2
+LONGEST_NOTE = 300
+_OUTCOMES: dict[State, Outcome] = {
+    "new": "new",
+    "update": "updated",
+    "unchanged": "unchanged",
+    "skipped": "skipped",
+    "error": "error",
+}
+_OVERTAKEN = (
+    InvalidField,
+    MissingFields,
+    PlanLimitReached,
+    SlugTaken,
+    UnknownEntry,
+    UnknownReference,
+    VersionConflict,
+)
+"""Refusals of a command that was valid when it was checked: the next check says of which row."""
+
+
+class RowsRefused(Refused):
+    """Rows have errors, and the import is not of ready rows only."""
+
+    def __init__(self, preview: Preview) -> None:
+        self.preview = preview
+        super().__init__(
+            f"Nothing was imported: {preview.counts.error} of {len(preview.rows)} rows have errors"
+        )
+
+
+class Changed(Struct, frozen=True):
+    """Nothing was imported, since the outcome is no longer the one that was shown."""
+
+    preview: Preview
+    differences: tuple[Difference, ...]
+
+
+async def run_import(
+    repository: Repository,
+    table: Table,
+    request: ImportRequest,
+    by: Actor,
+    expected: Preview | None = None,
+    request_id: str | None = None,
+) -> Report | Changed:
+    """Import the rows that are ready, all of them or none.
+
+    ``expected``: the preview that was agreed to; None agrees to anything. An import that was
+    carried out before has no effect, and its report is returned.
+
+    Raises RowsRefused, ImportIdTaken, StaleDecision where its entries change all the time, and what
+    ``check`` raises.
+    """
+    async with AsyncExitStack() as stack:
+        for attempt in range(ATTEMPTS):
+            if attempt == ATTEMPTS_WITHOUT_PRIORITY and request.options.update:
+                content_type = await repository.content_type(
+                    request.scope, request.content_type_slug
+                )
+                await stack.enter_async_context(priority(repository, content_type.id))
+            done = await _attempt(repository, table, request, by, expected, request_id)
+            if done is not None:
+                return done
+    raise StaleDecision(
+        "Entries of this file, or their type, are being edited all the time: try again"
+    )
+
+
+async def _attempt(
+    repository: Repository,
+    table: Table,
+    request: ImportRequest,
+    by: Actor,
+    expected: Preview | None,
+    request_id: str | None,
+) -> Report | Changed | None:
+    """None where the log changed between the check and the append."""
+    if await repository.find_import(request.import_id) is not None:
+        again = _command(table, request, by, request_id, None)
+        return await _report(repository, again, request, replayed=True)
+    checked = await check(repository, table, request)
+    if await repository.find_import(request.import_id) is not None:
+        return None  # Sent twice at once: the check may have seen what the other one imported.
+    if expected is not None and checked.preview.digest != expected.digest:
+        return Changed(checked.preview, differences(expected, checked.preview))
+    if checked.preview.counts.error and not request.options.ready_only:
+        raise RowsRefused(checked.preview)
+    command = _command(table, request, by, request_id, checked)
+    if not checked.preview.counts.ready:
+        return with_notes(empty_report(command), checked.preview)
+    try:
+        return with_notes(await _report(repository, command, request), checked.preview)
+    except _OVERTAKEN:
+        return None
+
+
+async def _report(
+    repository: Repository,
+    command: ImportEntries,
+    request: ImportRequest,
+    *,
+    replayed: bool = False,
+) -> Report:
+    replayed = (await execute(command, repository)).replayed or replayed
+    return await import_report(repository, request.scope, request.import_id, replayed=replayed)
+
+
+def _command(
+    table: Table, request: ImportRequest, by: Actor, request_id: str | None, checked: Checked | None
+) -> ImportEntries:
+    """Without ``checked`` the command only finds the outcome of an earlier import."""
+    actor = Actor("import", request.import_id, table.name)
+    outcomes = checked.outcomes if checked else ()
+    counts = checked.preview.counts if checked else Counts()
+    return ImportEntries(
+        actor=actor,
+        request_id=request_id,
+        scope=request.scope,
+        content_type_slug=request.content_type_slug,
+        import_id=request.import_id,
+        file_name=table.name,
+        entries=[
+            outcome.command
+            for outcome in outcomes
+            if outcome.command is not None and outcome.state in ("new", "update")
+        ],
+        language=request.options.language,
+        by=by,
+        rows=tuple(_recorded(checked)) if checked else (),
+        unchanged=counts.unchanged,
+        skipped=counts.skipped,
+        failed=counts.error,
+    )
+
+
+def _recorded(checked: Checked) -> Iterator[ImportedRow]:
+    for row in checked.preview.rows:
+        errors = [note for note in row.notes if note.severity == "error"]
+        note = "; ".join(f"{note.heading} {note.reason}".strip() for note in errors)
+        yield ImportedRow(row.number, _OUTCOMES[row.state], row.entry_id, row.slug, _cut(note))
+
+
+def _cut(note: str) -> str:
+    """Cut between words, with an ellipsis."""
+    if len(note) <= LONGEST_NOTE:
+        return note
+    return note[: LONGEST_NOTE - 1].rsplit(" ", 1)[0] + "…"

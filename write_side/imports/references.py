@@ -1,0 +1,195 @@
+"""The entries and media files that cells name, looked up for a whole file at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+from msgspec import Raw, Struct
+
+from write_side.domain.cells import BadCell, listed, same
+from write_side.domain.definition import Field
+from write_side.domain.identity import Scope
+from write_side.domain.refusals import InvalidText, UnknownReference
+from write_side.domain.text import NotJSON
+from write_side.domain.values import NULL, Target, is_null, json_of, targets
+from write_side.handlers.checks import check_file, check_reference
+from write_side.imports.rows import Bad, Cell, Draft, Names
+from write_side.repository import Repository
+from write_side.slices import in_slices
+
+_IDS = msgspec.json.Decoder(list[str] | str)
+
+
+class Found(Struct, frozen=True):
+    """The value of a cell, and the slugs of the rows of the file that it refers to."""
+
+    value: Raw
+    rows: tuple[str, ...] = ()
+
+
+class References(Struct, frozen=True):
+    """What the names in a file can refer to.
+
+    ``types``: entry id → slug of its type. ``by_slug``: allowed types of a field → slug → entries.
+    ``own``: slug → entry id of the file's rows that are not entries yet; they are of type
+    ``own_type``. ``files``: id or URL → ids of media files.
+    """
+
+    types: Mapping[str, str]
+    by_slug: Mapping[tuple[str, ...], Mapping[str, list[tuple[str, str]]]]
+    own: Mapping[str, str]
+    own_type: str
+    files: Mapping[str, list[str]]
+
+    def value_of(self, cell: Cell, held: Raw = NULL) -> Found:
+        """The value of a cell that is not blank. Raises BadCell.
+
+        ``held``: the entry's value. A reference that it already holds is accepted even if its
+        target is gone, and so is a value that is no longer valid.
+        """
+        if isinstance(cell.value, Bad):
+            return Found(_unchanged(cell, held, cell.value.reason))
+        if isinstance(cell.value, Names):
+            kept = _ids_in(held)
+            found = [self._named(cell.field, name, kept) for name in cell.value.names]
+            own = (name for name, target in found if target == self.own.get(name))
+            return Found(listed(cell.field, [target for _, target in found]), tuple(own))
+        assert cell.value is not None, "blank cells have no value"
+        if cell.field.spec.is_nested:
+            self._check_inner(cell.field, cell.value, held)
+        return Found(cell.value)
+
+    def _named(self, field: Field, name: str, kept: frozenset[str]) -> tuple[str, str]:
+        if name in kept:
+            return name, name
+        return name, (self._entry if field.spec.refers_to == "entry" else self._file)(field, name)
+
+    def _check_inner(self, field: Field, value: Raw, held: Raw) -> None:
+        """A repeater refers by id alone."""
+        kept = {target.held_as for target in _inner(field, held)}
+        for target in _inner(field, value):
+            if target.held_as not in kept:
+                self._check(target, f"{target.path} refers to {target.id!r}, ")
+
+    def _check(self, target: Target, before: str = "is ") -> None:
+        """Checks as the handlers do. ``before``: what the note says before the reason."""
+        try:
+            if target.is_entry:
+                check_reference(target, self.types)
+            else:
+                check_file(target, self.files.get(target.id, ()))
+        except UnknownReference as refused:
+            raise BadCell(f"{before}{refused.why}") from None
+
+    def _entry(self, field: Field, name: str) -> str:
+        """Ids come first, then slugs among the allowed types (readings)."""
+        if name in self.types:
+            self._check(Target(field.slug, field, name))
+            return name
+        found = {entry for entry, _ in self.by_slug[field.to].get(name, [])}
+        if name in self.own and (not field.to or self.own_type in field.to):
+            found.add(self.own[name])
+        if not found:
+            kind = f"of type {_or(field.to)} " if field.to else ""
+            raise BadCell(f"names no entry: there is none {kind}with the id or slug {name!r}")
+        if len(found) > 1:
+            raise BadCell(f"is ambiguous: {len(found)} entries have the slug {name!r}, give the id")
+        return found.pop()
+
+    def _file(self, _field: Field, name: str) -> str:
+        found = self.files.get(name, [])
+        if not found:
+            raise BadCell(f"names no file: the media library has none with the id or URL {name!r}")
+        if len(found) > 1:
+            raise BadCell(f"is ambiguous: these files have that URL: {', '.join(found)}")
+        return found[0]
+
+
+async def look_up(
+    drafts: Iterable[Draft],
+    own: Mapping[str, str],
+    own_type: str,
+    scope: Scope,
+    language: str,
+    repository: Repository,
+) -> References:
+    """Makes one query for all ids, one for all files, and one or two per set of allowed types."""
+    names: dict[tuple[str, ...], set[str]] = {}
+    ids: set[str] = set()
+    has_media = False
+    async for draft in in_slices(drafts):
+        for cell in draft.cells:
+            if isinstance(cell.value, Names) and cell.field.spec.refers_to == "entry":
+                names.setdefault(cell.field.to, set()).update(cell.value.names)
+            inner = list(_inner(cell.field, cell.value)) if isinstance(cell.value, Raw) else []
+            ids.update(target.id for target in inner)
+            has_media = has_media or "media" in (
+                cell.field.spec.refers_to,
+                *(target.field.spec.refers_to for target in inner),
+            )
+    types = await repository.types_of_entries(scope, ids.union(*names.values()))
+    by_slug = {
+        to: await _by_slug(found - types.keys(), to, own, own_type, scope, language, repository)
+        for to, found in names.items()
+    }
+    files = await _files(scope, repository) if has_media else {}
+    return References(types, by_slug, own, own_type, files)
+
+
+async def _by_slug(
+    names: set[str],
+    to: tuple[str, ...],
+    own: Mapping[str, str],
+    own_type: str,
+    scope: Scope,
+    language: str,
+    repository: Repository,
+) -> dict[str, list[tuple[str, str]]]:
+    """In the import's language; the slugs it does not have, in all others."""
+    found = await repository.entries_by_slug(scope, to, language, names)
+    lacking = names - found.keys() - (own.keys() if not to or own_type in to else set())
+    return found | (await repository.entries_by_slug(scope, to, None, lacking) if lacking else {})
+
+
+def _unchanged(cell: Cell, held: Raw, reason: str) -> Raw:
+    """The entry's value where the cell says the same, such as an option that was removed since.
+
+    Raises BadCell with the reason where it does not.
+    """
+    field = cell.field
+    if is_null(held) or not (field.options or field.fields):
+        raise BadCell(reason)
+    try:
+        # The text as it is comes first: an option may have white space around it.
+        is_exact = bool(field.options) and bytes(held) == bytes(json_of(cell.text))
+        value = held if is_exact else field.spec.read_cell(field, cell.text)
+    except (NotJSON, InvalidText, UnicodeEncodeError):
+        raise BadCell(reason) from None
+    if not same(field, value, held):
+        raise BadCell(reason)
+    return held
+
+
+def _ids_in(held: Raw) -> frozenset[str]:
+    if is_null(held):
+        return frozenset()
+    ids = _IDS.decode(held)
+    return frozenset([ids] if isinstance(ids, str) else ids)
+
+
+def _inner(field: Field, value: Raw) -> Iterator[Target]:
+    if field.spec.is_nested:
+        yield from targets([field], {field.slug: value})
+
+
+async def _files(scope: Scope, repository: Repository) -> dict[str, list[str]]:
+    library = await repository.media(scope.workspace)
+    files: dict[str, list[str]] = {}
+    for file in library:
+        files.setdefault(file.url, []).append(file.id)
+    return files | {file.id: [file.id] for file in library}
+
+
+def _or(types: Iterable[str]) -> str:
+    return " or ".join(types)

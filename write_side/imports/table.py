@@ -1,0 +1,194 @@
+"""A file as a table of text, and the limits of reading one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+DELIMITERS = (",", ";", "\t", "|")
+ENCODINGS = (
+    "utf-8",
+    "utf-16",
+    "cp1252",
+    "iso8859-15",
+    "mac-roman",
+    "cp437",
+    "cp850",
+    "cp1250",
+    "cp1251",
+    "cp1253",
+    "cp1254",
+    "cp1255",
+    "cp1256",
+    "cp1257",
+    "koi8-r",
+    "shift_jis",
+    "euc-jp",
+    "gb18030",
+    "big5",
+    "euc-kr",
+)
+"""Encodings to choose from. UTF-8, UTF-16 with a byte order mark and cp1252 are detected."""
+
+Epoch = Literal[1900, 1904]
+"""The year from which a workbook counts the days of its dates."""
+Record = tuple[int, Sequence[str]]
+"""A row's number and its cells, of any width."""
+
+
+class FileRefused(Exception):
+    """The file as a whole cannot be imported; the text is one line that says why."""
+
+
+class Choice(Struct, frozen=True):
+    """How to read a file. None is detected automatically."""
+
+    sheet: str | None = None
+    encoding: str | None = None
+    delimiter: str | None = None
+
+
+NO_CHOICE = Choice()
+
+
+class Limits(Struct, frozen=True):
+    """The limits of reading one file.
+
+    ``rows`` counts those that are not blank, ``cells`` also blank ones: a workbook has them
+    where it formats. ``memory_bytes`` is address space, not resident memory.
+    """
+
+    upload_bytes: int = 16 * 1024**2
+    unpacked_bytes: int = 128 * 1024**2
+    directory_bytes: int = 1024**2
+    parts: int = 2_000
+    ratio: int = 100
+    ratio_from_bytes: int = 16 * 1024**2
+    rows: int = 2_000
+    row_number: int = 100_000
+    columns: int = 500
+    cells: int = 1_000_000
+    cell_characters: int = 2 * 1024**2  # the size limit of an entry, so that its export fits
+    workbook_cell_characters: int = 32_767
+    text_bytes: int = 16 * 1024**2
+    memory_bytes: int = 512 * 1024**2
+    cpu_seconds: int = 10
+    seconds: float = 20.0
+
+
+LIMITS = Limits()
+
+
+class Row(Struct, frozen=True):
+    """``number`` as a spreadsheet counts: the headings are row 1."""
+
+    number: int
+    cells: tuple[str, ...]
+
+
+class Trouble(Struct, frozen=True):
+    """A cell without a value, such as an error; ``reason`` continues a sentence that begins with
+    the heading. ``column`` is an index into the row's cells."""
+
+    row: int
+    column: int
+    reason: str
+
+
+class Table(Struct, frozen=True):
+    """A file's headings and its rows that are not blank, each as wide as the headings.
+
+    ``sheets``, ``sheet`` and ``epoch`` are set for a workbook, ``encoding`` and ``delimiter`` for a
+    CSV file. ``texts``: row and column of a workbook's cells that are texts and read like numbers;
+    they are not days since the epoch.
+    """
+
+    name: str
+    headings: tuple[str, ...]
+    rows: tuple[Row, ...]
+    sheets: tuple[str, ...] = ()
+    sheet: str | None = None
+    encoding: str | None = None
+    delimiter: str | None = None
+    epoch: Epoch | None = None
+    texts: tuple[tuple[int, int], ...] = ()
+    troubles: tuple[Trouble, ...] = ()
+
+
+def headings_and_rows(
+    records: Iterator[Record], limits: Limits, cell_characters: int
+) -> tuple[tuple[str, ...], tuple[Row, ...]]:
+    """The headings, and the rows that are not blank, each as wide as the headings.
+
+    Trailing columns that are blank throughout are cut off. Raises FileRefused.
+    """
+    number, headings = next(records, (0, ()))
+    if number != 1 or _width(headings) == 0:
+        raise FileRefused("has no headings: its first row names the columns")
+    rows: list[Row] = []
+    bytes_left = limits.text_bytes - _checked_bytes(1, headings, limits, cell_characters)
+    for number, cells in records:
+        if number > limits.row_number:
+            raise FileRefused(too_far(number, limits))
+        if _width(cells) == 0:
+            continue
+        if len(rows) == limits.rows:
+            raise FileRefused(f"has more than {limits.rows:,} rows: split it into several files")
+        if _width(cells) > len(headings):
+            raise FileRefused(
+                f"has more cells in row {number} than there are headings:"
+                " name every column in the first row, or choose another separator"
+            )
+        bytes_left -= _checked_bytes(number, cells, limits, cell_characters)
+        if bytes_left < 0:
+            raise FileRefused("holds too much text: split it into several files")
+        rows.append(Row(number, tuple(cells)))
+    width = max(map(_width, (headings, *(row.cells for row in rows))))
+    return _filled(headings, width), tuple(
+        Row(row.number, _filled(row.cells, width)) for row in rows
+    )
+
+
+def column_letters(column: int) -> str:
+    """A spreadsheet's name of the column with this index."""
+    name = ""
+    column += 1
+    while column:
+        column, digit = divmod(column - 1, 26)
+        name = chr(ord("A") + digit) + name
+    return name
+
+
+def too_far(number: int, limits: Limits) -> str:
+    return (
+        f"reaches down to row {number:,}, and is read to row {limits.row_number:,}:"
+        " delete what is far below the table"
+    )
+
+
+def too_wide(limits: Limits) -> str:
+    return f"has more than {limits.columns} columns: leave out those that are not imported"
+
+
+def _width(cells: Sequence[str]) -> int:
+    """Up to the last cell that is not blank."""
+    return next((at for at in range(len(cells), 0, -1) if cells[at - 1].strip()), 0)
+
+
+def _filled(cells: Sequence[str], width: int) -> tuple[str, ...]:
+    return (*cells[:width], *[""] * (width - len(cells)))
+
+
+def _checked_bytes(number: int, cells: Sequence[str], limits: Limits, cell_characters: int) -> int:
+    """The bytes of text in the cells. Raises FileRefused where a cell or the row is too large."""
+    if len(cells) > limits.columns < _width(cells):
+        raise FileRefused(too_wide(limits))
+    for column, cell in enumerate(cells):
+        if len(cell) > cell_characters:
+            place = f"{column_letters(column)}{number}"
+            raise FileRefused(
+                f"has more than {cell_characters:,} characters in cell {place}: shorten it"
+            )
+    return sum(len(cell) if cell.isascii() else len(cell.encode()) for cell in cells)

@@ -1,0 +1,188 @@
+"""The steps from the current state of a workspace to the one its manifest describes."""
+
+from __future__ import annotations
+
+from write_side.commands import (
+    AddEnvironment,
+    ChangePlan,
+    CreateWorkspace,
+    IssueKey,
+    PermitKey,
+    PutMedia,
+    RemoveMedia,
+    RenameWorkspace,
+    RevokeKey,
+)
+from write_side.domain.events import Plan
+from write_side.domain.identity import PRODUCTION, STAGING, Actor, Scope, is_slug
+from write_side.domain.refusals import KeyTaken
+from write_side.domain.workspace import Key, Media
+from write_side.manifest.apply import Step, new_secret, secret_hash
+from write_side.manifest.content_type_diff import diff_content_types
+from write_side.manifest.desired_state import DesiredState
+from write_side.manifest.document import Manifest, ManifestError, ManifestKey, ManifestMedia
+from write_side.repository import Repository
+
+_HOLDERS = """
+SELECT name, workspace FROM write_side.key_claim WHERE secret_hash = $1 AND NOT revoked"""
+
+
+async def diff(
+    manifest: Manifest, repository: Repository, actor: Actor, *, prune: bool = False
+) -> list[Step]:
+    """The plan: its steps in the order to apply them, none if the workspace is up to date.
+
+    All is checked before the first step: raises ManifestError or Refused. Removals come first, to
+    make room under the limits of the plan.
+    """
+    current = await repository.find_workspace(manifest.workspace)
+    desired = DesiredState(manifest, repository, actor, prune, current)
+    types = await diff_content_types(desired)
+    return [
+        *types.removals,
+        *_workspace(desired),
+        *await _media(desired),
+        *types.changes,
+        *await _keys(desired),
+    ]
+
+
+def _workspace(desired: DesiredState) -> list[Step]:
+    manifest, current, actor = desired.manifest, desired.current, desired.actor
+    slug, steps = manifest.workspace, []
+    if current is None:
+        created = CreateWorkspace(
+            actor=actor, workspace=slug, name=manifest.name, plan=desired.plan
+        )
+        steps.append(Step(f"workspace {slug} created", created))
+    else:
+        if current.name != manifest.name:
+            renamed = RenameWorkspace(actor=actor, workspace=slug, name=manifest.name)
+            steps.append(Step(f"workspace {slug} renamed to {manifest.name!r}", renamed))
+        if current.plan != desired.plan:
+            changed = ChangePlan(actor=actor, workspace=slug, plan=desired.plan)
+            steps.append(Step(f"plan changed to {_described(desired.plan)}", changed))
+    there = current.environments if current else (PRODUCTION,)
+    if STAGING in manifest.environments and STAGING not in there:
+        if not desired.plan.staging:
+            raise ManifestError("environments: staging needs `staging: true` in the plan")
+        added = AddEnvironment(actor=actor, scope=Scope(slug, STAGING))
+        steps.append(Step("environment staging set up", added))
+    return steps
+
+
+def _described(plan: Plan) -> str:
+    limits = (("entries", plan.entries), ("content types", plan.content_types))
+    words = [f"{'any number of' if n is None else n} {what}" for what, n in limits]
+    rate = "600 (default)" if plan.requests_per_minute is None else plan.requests_per_minute
+    return ", ".join([*words, f"{rate} requests per minute", f"staging: {_yes(plan.staging)}"])
+
+
+def _yes(flag: bool) -> str:
+    return "yes" if flag else "no"
+
+
+async def _media(desired: DesiredState) -> list[Step]:
+    workspace = desired.manifest.workspace
+    known = {file.id: file for file in await desired.repository.media(workspace)}
+    mentioned = {file.id for file in desired.manifest.media}
+    removals = [
+        Step(
+            f"media {media_id} removed: the manifest does not mention it",
+            RemoveMedia(actor=desired.actor, workspace=workspace, media_id=media_id),
+        )
+        for media_id in known
+        if desired.prune and media_id not in mentioned
+    ]
+    puts = [
+        _put_media(desired, file, known.get(file.id))
+        for file in desired.manifest.media
+        if _media_differs(file, known.get(file.id))
+    ]
+    return [*removals, *puts]
+
+
+def _put_media(desired: DesiredState, file: ManifestMedia, known: Media | None) -> Step:
+    if not is_slug(file.id):
+        raise ManifestError(f"media: {file.id!r} cannot be an id")
+    put = PutMedia(
+        actor=desired.actor,
+        workspace=desired.manifest.workspace,
+        media_id=file.id,
+        url=file.url,
+        name=file.name,
+        content_type=file.content_type,
+    )
+    return Step(f"media {file.id} {'changed' if known else 'added'}", put)
+
+
+def _media_differs(file: ManifestMedia, known: Media | None) -> bool:
+    return known is None or (file.url, file.name, file.content_type) != (
+        known.url,
+        known.name,
+        known.content_type,
+    )
+
+
+async def _keys(desired: DesiredState) -> list[Step]:
+    manifest = desired.manifest
+    live = {key.name: key for key in await desired.repository.keys(manifest.workspace)}
+    mentioned = {key.name for key in manifest.keys}
+    steps = [
+        _revoke(desired, name, f"key {name} revoked: the manifest does not mention it")
+        for name in live
+        if desired.prune and name not in mentioned
+    ]
+    for declared in manifest.keys:
+        steps.extend(await _key(desired, declared, live.get(declared.name)))
+    return steps
+
+
+async def _key(desired: DesiredState, declared: ManifestKey, live: Key | None) -> list[Step]:
+    if live is None:
+        return [await _issue(desired, declared, f"key {declared.name} issued")]
+    if declared.secret is not None and secret_hash(declared.secret) != live.secret_hash:
+        issue = await _issue(desired, declared, f"key {declared.name} issued with its new secret")
+        gone = f"key {declared.name} revoked: its secret has changed"
+        return [_revoke(desired, declared.name, gone), issue]
+    if set(declared.permissions) != set(live.permissions):
+        permit = PermitKey(
+            actor=desired.actor,
+            workspace=live.workspace,
+            name=live.name,
+            permissions=declared.permissions,
+        )
+        return [Step(f"key {live.name} permitted {', '.join(declared.permissions)}", permit)]
+    return []
+
+
+async def _issue(desired: DesiredState, declared: ManifestKey, line: str) -> Step:
+    secret = declared.secret or new_secret()
+    if declared.secret is not None:
+        await _check_free(desired, declared)
+    issue = IssueKey(
+        actor=desired.actor,
+        workspace=desired.manifest.workspace,
+        name=declared.name,
+        permissions=declared.permissions,
+        secret_hash=secret_hash(secret),
+    )
+    generated = f"secret of key {declared.name}, shown this once: {secret}"
+    return Step(line, issue, result="" if declared.secret else generated)
+
+
+async def _check_free(desired: DesiredState, declared: ManifestKey) -> None:
+    """Refuse a secret in use before a key is revoked for it."""
+    assert declared.secret is not None
+    holders = await desired.repository.recorder.fetch(_HOLDERS, secret_hash(declared.secret))
+    if any(
+        (row["workspace"], row["name"]) != (desired.manifest.workspace, declared.name)
+        for row in holders
+    ):
+        raise KeyTaken(declared.name)
+
+
+def _revoke(desired: DesiredState, name: str, line: str) -> Step:
+    return Step(
+        line, RevokeKey(actor=desired.actor, workspace=desired.manifest.workspace, name=name)
+    )

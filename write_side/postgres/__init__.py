@@ -1,0 +1,1 @@
+"""What every room that talks to PostgreSQL shares."""

@@ -1,2 +1,0 @@
--- no parameters
-SELECT position FROM write_side.head FOR UPDATE

@@ -1,0 +1,262 @@
+-- Appends the events of one or more commands in one transaction: all events of a command or none.
+--
+--   check_streams  look first whether the events' places in their streams are free; needed where a
+--                  stream goes on, and to learn which command is at fault after a unique_violation
+--   commands       the commands; the other arrays refer to them by number, counted from 1
+--   claims         ids and slugs of new entries
+--   type_checks    content types that must still be at the version the command was decided on
+--   uses           what is added to the quotas of plans
+--   changes        rare changes of claims, see write_side.change_claims; for a lone command
+--   events         in the order in which they are to stand in the log
+--   staged         the batch of write_side.staged_event that has the states of a lone command's events
+--
+-- No two commands of a call have a key, a claim or a stream in common. A command that shares a call
+-- has at most one claim and one use, and no changes.
+--
+-- Returns a row ('first', position of the first event), and a row for each command that was not
+-- appended; the events of all others follow the first in order:
+--
+--   replayed    it was appended before: position, number of events and digest
+--   stale       a stream or a content type has moved on, or an import has priority over the command
+--   id_taken    an entry has, or had, this id: which of the command's claims, counted from 1
+--   slug_taken  an entry has this slug: which of the command's claims, counted from 1
+--   plan_limit  the quota and its bound
+--
+-- A lone command that is refused raises CL001 instead, with the outcome as message and detail.
+--
+-- Locks are taken in one order by every call, each kind sorted: command keys, content types, entry
+-- claims (by slug), usage, the head. So two calls cannot deadlock (unless they claim the same ids
+-- with different slugs), and the head, which all appends need, is held for the shortest time.
+
+CREATE OR REPLACE FUNCTION write_side.append(
+    check_streams boolean,
+    commands      write_side.append_command[],
+    claims        write_side.append_claim[],
+    type_checks   write_side.append_type_check[],
+    uses          write_side.append_use[],
+    changes       jsonb,
+    events        write_side.append_event[],
+    staged        uuid DEFAULT NULL
+) RETURNS TABLE (n int, outcome text, detail text) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    alone    boolean := cardinality(commands) = 1;
+    replayed int[] := '{}';  -- numbers of commands
+    refused  int[] := '{}';  -- numbers of commands, the replayed included
+    had      text[];         -- which rows a step could insert or lock
+    total    record;
+    part     record;
+    base     bigint;         -- the position before the first event
+    size     int := cardinality(events);
+BEGIN
+    -- 1. Command keys. The insert waits for a transaction that holds the same key: the lost one,
+    -- where this append is sent again. A key is remembered for 24 hours, then taken over; an
+    -- import's forever. A row that is not taken over is locked, so that retention cannot delete it
+    -- before it is read below.
+    WITH inserted AS (
+        INSERT INTO write_side.command AS c (key, digest, originator_id, originator_version, events)
+        SELECT key, digest, stream, version, events FROM unnest(commands)
+        ORDER BY key
+        ON CONFLICT (key) DO UPDATE
+            SET digest = excluded.digest, originator_id = excluded.originator_id,
+                originator_version = excluded.originator_version, events = excluded.events,
+                at = excluded.at
+            WHERE c.at < excluded.at - interval '24 hours' AND c.key NOT LIKE 'import/%'
+        RETURNING c.key
+    )
+    SELECT array_agg(key) INTO had FROM inserted;
+
+    IF cardinality(had) IS DISTINCT FROM cardinality(commands) THEN
+        FOR n, outcome, detail IN
+            SELECT c.n, 'replayed',
+                   concat_ws(':', e.notification_id, k.events, encode(k.digest, 'hex'))
+            FROM unnest(commands) WITH ORDINALITY AS c(key, digest, stream, version, events, n)
+            LEFT JOIN write_side.command k USING (key)
+            LEFT JOIN write_side.event e USING (originator_id, originator_version)
+            WHERE c.key <> ALL (coalesce(had, '{}'))
+        LOOP
+            RETURN NEXT;
+            replayed := replayed || n;
+        END LOOP;
+        IF alone THEN RETURN; END IF;
+        refused := replayed;
+    END IF;
+
+    -- 2. Streams. The first event of an entry that exists, or was deleted, means that its id is
+    -- taken.
+    IF check_streams THEN
+        FOR n, outcome, detail IN
+            SELECT e.command, CASE WHEN min(c.n) IS NULL THEN 'stale' ELSE 'id_taken' END,
+                   coalesce(min(c.n)::text, '')
+            FROM unnest(events) AS e
+            JOIN write_side.event v
+                ON v.originator_id = e.stream AND v.originator_version = e.version
+            LEFT JOIN (
+                SELECT command, 'entry/' || id AS stream,
+                       row_number() OVER (PARTITION BY command ORDER BY ordinality) AS n
+                FROM unnest(claims) WITH ORDINALITY
+            ) AS c ON c.command = e.command AND c.stream = e.stream
+            WHERE e.command <> ALL (refused)
+            GROUP BY e.command
+        LOOP
+            IF alone THEN
+                RAISE EXCEPTION '%', outcome USING ERRCODE = 'CL001', DETAIL = detail;
+            END IF;
+            RETURN NEXT;
+            refused := refused || n;
+        END LOOP;
+    END IF;
+
+    -- 3. Content types. The share locks keep their versions, and the types themselves, until the
+    -- commit. What counts is the version that was locked, not that of the statement's snapshot.
+    IF cardinality(type_checks) > 0 THEN
+        SELECT array_agg(t.id || ':' || t.version) INTO had FROM (
+            SELECT id, version FROM write_side.content_type_claim
+            WHERE id = ANY (ARRAY(SELECT content_type_id FROM unnest(type_checks)))
+            ORDER BY id FOR SHARE
+        ) AS t;
+        FOR n, outcome, detail IN
+            SELECT DISTINCT t.command, 'stale', '' FROM unnest(type_checks) AS t
+            WHERE t.command <> ALL (refused)
+              AND (t.content_type_id || ':' || t.version <> ALL (coalesce(had, '{}'))
+                   -- An import has priority over changes of entries of its type; its own append is
+                   -- staged.
+                   OR staged IS NULL AND (commands[t.command]).version > 1
+                      AND NOT pg_try_advisory_xact_lock_shared(
+                          hashtextextended(t.content_type_id::text, 0)))
+        LOOP
+            IF alone THEN
+                RAISE EXCEPTION '%', outcome USING ERRCODE = 'CL001', DETAIL = detail;
+            END IF;
+            RETURN NEXT;
+            refused := refused || n;
+        END LOOP;
+    END IF;
+
+    -- 4. Rare changes of claims.
+    IF changes IS NOT NULL THEN
+        PERFORM write_side.change_claims(changes);
+    END IF;
+
+    -- 5. Entry claims.
+    IF cardinality(claims) > 0 THEN
+        WITH inserted AS (
+            INSERT INTO write_side.entry_claim
+                (id, workspace, environment, content_type_id, language, slug_hash)
+            SELECT id, workspace, environment, content_type_id, language, slug_hash
+            FROM unnest(claims) WITH ORDINALITY
+            WHERE command <> ALL (refused)
+            ORDER BY workspace, environment, content_type_id, language, slug_hash, ordinality
+            ON CONFLICT DO NOTHING
+            RETURNING id, slug_hash
+        )
+        SELECT array_agg(id || ':' || encode(slug_hash, 'hex')) INTO had FROM inserted;
+
+        IF cardinality(had) IS DISTINCT FROM cardinality(claims) THEN
+            FOR n, outcome, detail IN
+                SELECT DISTINCT ON (c.command) c.command,
+                       CASE WHEN EXISTS (SELECT FROM write_side.entry_claim WHERE id = c.id)
+                            THEN 'id_taken' ELSE 'slug_taken' END,
+                       c.n
+                FROM (
+                    SELECT command, id, slug_hash,
+                           row_number() OVER (PARTITION BY command ORDER BY ordinality) AS n
+                    FROM unnest(claims) WITH ORDINALITY
+                ) AS c
+                WHERE c.id || ':' || encode(c.slug_hash, 'hex') <> ALL (coalesce(had, '{}'))
+                  AND c.command <> ALL (refused)
+                ORDER BY c.command, c.n
+            LOOP
+                IF alone THEN
+                    RAISE EXCEPTION '%', outcome USING ERRCODE = 'CL001', DETAIL = detail;
+                END IF;
+                RETURN NEXT;
+                refused := refused || n;
+            END LOOP;
+        END IF;
+    END IF;
+
+    -- 6. Usage: the sum of all commands if it fits, else each command that still fits, in the order
+    -- of the call. A quota without a row has room for nothing.
+    IF cardinality(uses) > 0 THEN
+        FOR total IN
+            SELECT u.workspace, u.environment, u.quota, sum(u.n) AS used
+            FROM unnest(uses) AS u
+            WHERE u.command <> ALL (refused)
+            GROUP BY u.workspace, u.environment, u.quota
+            ORDER BY u.workspace, u.environment, u.quota
+        LOOP
+            UPDATE write_side.usage SET used = used + total.used
+            WHERE (workspace, environment, quota) =
+                  (total.workspace, total.environment, total.quota)
+              AND (bound IS NULL OR total.used <= 0 OR used + total.used <= bound);
+            CONTINUE WHEN FOUND;
+
+            FOR part IN
+                SELECT u.command, u.n AS used FROM unnest(uses) AS u
+                WHERE (u.workspace, u.environment, u.quota) =
+                      (total.workspace, total.environment, total.quota)
+                  AND u.command <> ALL (refused)
+                ORDER BY u.command
+            LOOP
+                UPDATE write_side.usage SET used = used + part.used
+                WHERE (workspace, environment, quota) =
+                      (total.workspace, total.environment, total.quota)
+                  AND (bound IS NULL OR part.used <= 0 OR used + part.used <= bound);
+                CONTINUE WHEN FOUND;
+
+                n := part.command;
+                outcome := 'plan_limit';
+                detail := total.quota || ':' || coalesce((
+                    SELECT bound FROM write_side.usage
+                    WHERE (workspace, environment, quota) =
+                          (total.workspace, total.environment, total.quota)), 0);
+                IF alone THEN
+                    RAISE EXCEPTION '%', outcome USING ERRCODE = 'CL001', DETAIL = detail;
+                END IF;
+                RETURN NEXT;
+                refused := refused || n;
+                DELETE FROM write_side.entry_claim
+                WHERE id IN (SELECT c.id FROM unnest(claims) AS c WHERE c.command = part.command);
+            END LOOP;
+        END LOOP;
+    END IF;
+
+    -- 7. The keys of refused commands are given back.
+    IF cardinality(refused) > 0 THEN
+        DELETE FROM write_side.command
+        WHERE key IN (SELECT commands[r].key FROM unnest(refused) AS r WHERE r <> ALL (replayed));
+        SELECT count(*) INTO size FROM unnest(events) AS e WHERE e.command <> ALL (refused);
+        IF size = 0 THEN RETURN; END IF;
+    END IF;
+
+    -- 8. The head, last. From here to the commit all other appends wait.
+    IF staged IS NOT NULL
+       AND size <> (SELECT count(*) FROM write_side.staged_event WHERE batch = staged) THEN
+        RAISE EXCEPTION 'stale' USING ERRCODE = 'CL001';
+    END IF;
+    UPDATE write_side.head SET position = position + size RETURNING position - size INTO base;
+
+    IF staged IS NOT NULL THEN
+        INSERT INTO write_side.event
+            (notification_id, originator_id, originator_version, topic, state)
+        SELECT base + s.n, s.originator_id, s.originator_version, s.topic, s.state
+        FROM write_side.staged_event s WHERE s.batch = staged ORDER BY s.n;
+    ELSIF cardinality(refused) = 0 THEN
+        INSERT INTO write_side.event
+            (notification_id, originator_id, originator_version, topic, state)
+        SELECT base + ordinality, stream, version, topic, state
+        FROM unnest(events) WITH ORDINALITY;
+    ELSE
+        INSERT INTO write_side.event
+            (notification_id, originator_id, originator_version, topic, state)
+        SELECT base + row_number() OVER (ORDER BY ordinality), stream, version, topic, state
+        FROM unnest(events) WITH ORDINALITY
+        WHERE command <> ALL (refused);
+    END IF;
+    PERFORM pg_notify('contentlog_event', (base + size)::text);
+
+    n := NULL; outcome := 'first'; detail := base + 1;
+    RETURN NEXT;
+END
+$$;

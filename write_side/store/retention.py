@@ -1,0 +1,89 @@
+"""Deletes what has expired: command keys, uploads, and staged events.
+
+Every append leaves a row, so that sending it again is harmless. The row counts for 24 hours (the
+append checks that); when it is twice as old, any process may delete it. Imports keep theirs.
+Uploads expire after a day, staged events after an hour: their process died during the append.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+
+import structlog
+
+from write_side.store.recorder import Recorder
+
+INTERVAL = 3600.0
+BATCH = 5_000
+# SKIP LOCKED: rows that another process is deleting are left to it.
+_DELETE_COMMANDS = """
+WITH deleted AS (
+    DELETE FROM write_side.command WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM write_side.command
+        WHERE at < now() - interval '48 hours' AND key NOT LIKE 'import/%'
+        LIMIT $1 FOR UPDATE SKIP LOCKED))
+    RETURNING 1
+)
+SELECT count(*) FROM deleted"""
+_DELETE_UPLOADS = "DELETE FROM write_side.upload WHERE at < now() - interval '24 hours'"
+_DELETE_STAGED = "DELETE FROM write_side.staged_event WHERE at < now() - interval '1 hour'"
+_log = structlog.get_logger("write_side.retention")
+
+
+async def delete_commands(recorder: Recorder, batch: int = BATCH) -> int:
+    """Delete the expired commands, in small transactions that no append waits for. Returns how
+    many they were."""
+    deleted = 0
+    while True:
+        [row] = await recorder.fetch(_DELETE_COMMANDS, batch)
+        count = int(row["count"])
+        deleted += count
+        if count < batch:
+            return deleted
+
+
+async def delete_leftovers(recorder: Recorder) -> None:
+    """Delete the expired uploads and staged events."""
+    await recorder.fetch(_DELETE_UPLOADS)
+    await recorder.fetch(_DELETE_STAGED)
+
+
+@asynccontextmanager
+async def retention(recorder: Recorder) -> AsyncIterator[None]:
+    """Delete leftovers now, and everything expired once an hour.
+
+    The first time is at random within the first hour, so that processes started together do not
+    collide.
+    """
+    task = asyncio.create_task(_repeat(recorder), name="retention")
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def _repeat(recorder: Recorder) -> None:
+    # The previous process may have died of what it left, such as an upload too large for it.
+    await _logged(delete_leftovers(recorder))
+    await asyncio.sleep(random.uniform(0, INTERVAL))  # noqa: S311
+    while True:
+        await _logged(_delete_expired(recorder))
+        await asyncio.sleep(INTERVAL)
+
+
+async def _delete_expired(recorder: Recorder) -> None:
+    _log.info("expired commands deleted", commands=await delete_commands(recorder))
+    await delete_leftovers(recorder)
+
+
+async def _logged(work: Awaitable[None]) -> None:
+    try:
+        await work
+    except Exception as error:
+        _log.warning("expired rows could not be deleted", fault=repr(error))

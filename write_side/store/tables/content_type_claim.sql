@@ -1,0 +1,10 @@
+-- One row per content type: its slug is taken. A command is decided on one version of the type.
+
+CREATE TABLE write_side.content_type_claim (
+    id          uuid   NOT NULL PRIMARY KEY,
+    workspace   text   NOT NULL,
+    environment text   NOT NULL,
+    slug        text   NOT NULL,
+    version     bigint NOT NULL,
+    CONSTRAINT content_type_claim_slug UNIQUE (workspace, environment, slug)
+);

@@ -1,0 +1,1 @@
+"""Checks the claims against the log, and repairs them from it."""

@@ -1,0 +1,151 @@
+"""Compares the claims and the usage of the event store with the log.
+
+Entries are read in ranges, each in a short snapshot of its own: one snapshot of the whole log would
+keep vacuum from the row that every append changes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, Literal, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from write_side.domain.events import Event
+from write_side.postgres.connection import Connection
+from write_side.store.mapper import EventMapper
+from write_side.store.stream_ranges import ENTRIES, Range, pages, ranges_of_entries
+from write_side.verification.claims import (
+    Claims,
+    Place,
+    stored_entries,
+    stored_without_entries,
+)
+
+PAGE_BYTES = 4 * 1024 * 1024
+OTHERS = (
+    Range("workspace/", "workspace0"),
+    Range("content-type/", "content-type0"),
+    Range("key/", "key0"),
+)
+Kind = Literal["missing", "unknown", "different"]
+_HEAD = "SELECT position FROM write_side.head"
+_COUNTS = """
+SELECT workspace, environment, count(*) AS n FROM write_side.entry_claim GROUP BY 1, 2"""
+
+
+class Difference(Struct, frozen=True, order=True):
+    """A row derived from the log that differs from what the log says.
+
+    ``missing`` from the table, ``unknown`` to the log, or ``different``. ``key``: the primary key
+    as JSON.
+    """
+
+    relation: str
+    key: str
+    kind: Kind
+
+
+class Progress(Protocol):
+    def begin(self, phase: str, total: int) -> None: ...
+
+    def go_on(self, done: int) -> None: ...
+
+
+async def claims_that_differ(store: Connection, progress: Progress) -> list[Difference]:
+    """The rows of the claims tables that differ from the log. Appends may go on meanwhile.
+
+    Raises UnknownTopic or UndecodableEvent.
+    """
+    check = _Check(store, progress)
+    async with _snapshot(store) as head:
+        ranges = await ranges_of_entries(store, head)
+    progress.begin("claims", head)
+    found: list[Difference] = []
+    for streams in ranges:
+        found += await check.entries(streams)
+    found += await check.others()
+    return sorted(found)
+
+
+def kind_of(stored: object | None, expected: object | None) -> Kind:
+    if stored is None:
+        return "missing"
+    return "unknown" if expected is None else "different"
+
+
+class _Check:
+    def __init__(self, store: Connection, progress: Progress) -> None:
+        self._store = store
+        self._progress = progress
+        self._mapper = EventMapper()
+        # How many claims of entries each place lacks, less those it has in excess.
+        self._lacking: Counter[Place] = Counter()
+
+    async def entries(self, streams: Range) -> list[Difference]:
+        expected = Claims()
+        async with _snapshot(self._store) as head:
+            async for page in self._pages(streams, head):
+                self._progress.go_on(len(page))
+                expected.take(page)
+            ids = _entry_id(streams.first), _entry_id(streams.end)
+            stored = await stored_entries(self._store, *ids)
+        found = _compared("entry_claim", stored, expected.entry_claim)
+        for one in found:
+            [entry_id] = msgspec.json.decode(one.key)
+            for rows, n in ((expected.entry_claim, 1), (stored, -1)):
+                if row := rows.get(entry_id):
+                    self._lacking[row.workspace, row.environment] += n
+        return found
+
+    async def others(self) -> list[Difference]:
+        """All claims but those of entries. The entries used are the claims there are, each of them
+        compared with the log before, and those they lack."""
+        expected = Claims()
+        async with _snapshot(self._store) as head:
+            for streams in OTHERS:
+                async for page in self._pages(streams, head):
+                    expected.take(page)
+            rows = await self._store.fetch(_COUNTS)
+            stored = await stored_without_entries(self._store)
+        entries = Counter({(row["workspace"], row["environment"]): row["n"] for row in rows})
+        entries.update(self._lacking)
+        expected.count(entries)
+        return [
+            difference
+            for table in ("content_type_claim", "key_claim", "usage")
+            for difference in _compared(table, getattr(stored, table), getattr(expected, table))
+        ]
+
+    async def _pages(self, streams: Range, head: int) -> AsyncIterator[list[Event]]:
+        async for rows in pages(self._store, streams, head, PAGE_BYTES):
+            yield [self._mapper.decode(row["topic"], row["state"]) for row in rows]
+
+
+@asynccontextmanager
+async def _snapshot(store: Connection) -> AsyncIterator[int]:
+    """The head of the log, and the claims of the same moment."""
+    async with store.transaction(isolation="repeatable_read", readonly=True):
+        yield int(await store.fetchval(_HEAD))
+
+
+def _entry_id(stream: str) -> str | None:
+    """The entry id at an end of a range; None at the first and the last of all."""
+    return None if stream in (ENTRIES.first, ENTRIES.end) else stream.removeprefix(ENTRIES.first)
+
+
+def _compared(
+    table: str, stored: Mapping[Any, Any], expected: Mapping[Any, Any]
+) -> list[Difference]:
+    return [
+        Difference(table, _json(key), kind_of(stored.get(key), expected.get(key)))
+        for key in stored.keys() | expected.keys()
+        if stored.get(key) != expected.get(key)
+    ]
+
+
+def _json(key: str | tuple[str, ...]) -> str:
+    return msgspec.json.encode([key] if isinstance(key, str) else key).decode()
