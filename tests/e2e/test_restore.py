@@ -1,5 +1,4 @@
-"""The log lost and restored, with PostgreSQL's own programs as deploy/runbook.md has them; the read
-models come of the log."""
+"""The log is lost and restored with the programs that deploy/docs/operations.md names."""
 
 from __future__ import annotations
 
