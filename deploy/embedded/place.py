@@ -52,7 +52,7 @@ class Place:
 
     @property
     def log(self) -> Path:
-        return self.data / "write_side.postgres.log"
+        return self.data / "postgres.log"
 
 
 def made(data: Path) -> Path:

@@ -213,12 +213,12 @@ def test_nothing_is_opened_through_a_link_that_another_user_laid(
     data.mkdir()
     target = tmp_path / "target"
     target.write_text("untouched")
-    for name in ("write_side.postgres.log", "pg_hba.conf"):
+    for name in ("postgres.log", "pg_hba.conf"):
         (data / name).symlink_to(target)
     with pytest.raises(EmbeddedPostgresError, match=r"postgres\.log"), use(data, durable=False):
         pass
     assert target.read_text() == "untouched"
-    (data / "write_side.postgres.log").unlink()
+    (data / "postgres.log").unlink()
     with use(data, durable=False):
         pass
     assert target.read_text() == "untouched"
