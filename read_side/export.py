@@ -124,7 +124,7 @@ class Export:
 async def export(pool: Pool, workspace: str, environment: str, filters: Filters) -> Export:
     """The export of what the filters match, of one content type; without a language, of the base
     language. Raises TypeNotFound, ReadModelUnavailable."""
-    found = await content_type(pool, workspace, environment, filters.type_slug)
+    found = await content_type(pool, workspace, environment, filters.type_slug or "")
     started = Export(pool, (workspace, environment), filters, found)
     await started.count()
     return started

@@ -99,7 +99,7 @@ class Query:
             context.service.read_model,
             scope.workspace,
             scope.environment,
-            paging.Filters(**{name: value or "" for name, value in wanted.items()}),
+            paging.Filters(wanted["type_slug"], wanted["status"], wanted["language"]),
             limit=size,
             offset=start,
         )

@@ -73,7 +73,7 @@ def command(
     from read_side.paging import Filters
     from write_side.domain.identity import Scope
 
-    scope, filters = Scope(workspace, environment), Filters(kind, status or "", language)
+    scope, filters = Scope(workspace, environment), Filters(kind, status, language)
 
     async def work(found: Databases) -> Export:
         await _check(found, scope)

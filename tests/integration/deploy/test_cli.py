@@ -1,4 +1,4 @@
-"""The command line as real processes on a real database."""
+"""The command line on a real database; what is started and stopped is a real process."""
 
 from __future__ import annotations
 
@@ -10,18 +10,21 @@ import socket
 import subprocess
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
 import pytest
+from click.testing import CliRunner, Result
 
+from deploy.cli import cli
 from deploy.databases import connected
 from deploy.program import contentlog
 from tests.integration.deploy.processes import until
 from tests.integration.write_side.given import UNRELEASED
 from tests.processes import free_port
 
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
+Run = Callable[..., Result]
 
 MANIFEST = """
 workspace: acme
@@ -47,20 +50,20 @@ def environment(url: str) -> dict[str, str]:
 
 
 @pytest.fixture
-def run(database_url: str, tmp_path: Path) -> Run:
-    """Runs `contentlog ARGUMENTS` on this test's database, in a folder of its own."""
+def run(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+    """Runs `contentlog ARGUMENTS` on this test's database, in a folder of its own.
 
-    def _run(*arguments: str, url: str = database_url) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            contentlog(*arguments),
-            env=environment(url),
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
+    In this process, but in a thread, because a command runs an event loop.
+    """
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("deploy.work.UNATTENDED", 0.01)
+    with ThreadPoolExecutor(1) as thread:
 
-    return _run
+        def _run(*arguments: str, url: str = database_url) -> Result:
+            runner = CliRunner()
+            return thread.submit(runner.invoke, cli, arguments, env=environment(url)).result(60)
+
+        yield _run
 
 
 @pytest.fixture
@@ -68,10 +71,10 @@ def start(database_url: str, tmp_path: Path) -> Iterator[Callable[..., subproces
     """Starts `contentlog ARGUMENTS`; killed if it is left over."""
     started: list[subprocess.Popen[str]] = []
 
-    def _start(*arguments: str) -> subprocess.Popen[str]:
+    def _start(*arguments: str, url: str = database_url) -> subprocess.Popen[str]:
         process = subprocess.Popen(
             contentlog(*arguments),
-            env=environment(database_url),
+            env=environment(url),
             cwd=tmp_path,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -100,15 +103,15 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def said(done: subprocess.CompletedProcess[str]) -> list[str]:
+def said(done: Result) -> list[str]:
     """The lines of a command that went well and had nothing to remark."""
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.exit_code, done.stderr) == (0, "")
     return done.stdout.splitlines()
 
 
-def refused(done: subprocess.CompletedProcess[str]) -> str:
+def refused(done: Result) -> str:
     """The one line of a command that was refused."""
-    assert done.returncode == 1
+    assert done.exit_code == 1
     assert done.stderr.startswith("contentlog: ")
     assert done.stderr.count("\n") == 1
     return done.stderr.removeprefix("contentlog: ").strip()
@@ -150,7 +153,7 @@ async def test_a_read_model_of_another_shape_is_to_be_rebuilt(run: Run, database
 
 def test_rebuild_rollback_and_verify_tell_how_they_go(run: Run, files: Path) -> None:
     """As JSON lines where nobody looks on; the last one is the result."""
-    assert run("apply", "acme.yaml").returncode == 0
+    assert run("apply", "acme.yaml").exit_code == 0
     assert "only a rebuild leaves one" in refused(run("rollback"))
     phases, result = told(run("rebuild"))
     assert phases[:2] == ["replay", "index"]
@@ -177,7 +180,7 @@ async def test_an_older_installation_is_rebuilt_though_it_knows_nothing_of_rebui
         await connection.execute("UPDATE read_model.checkpoint SET shape = 'older', position = 1")
     assert "rebuild --accept-differences" in refused(run("migrate"))
     assert told(run("rebuild", "--accept-differences"))[1]["position"] == 3
-    assert run("status").returncode == 0
+    assert run("status").exit_code == 0
 
 
 async def test_status_tells_of_an_event_that_cannot_be_read(run: Run, database_url: str) -> None:
@@ -218,7 +221,7 @@ async def test_what_differs_is_printed_and_ends_with_status_1(
     assert told(run("verify"))[1]["claims"] == 0
 
 
-def told(done: subprocess.CompletedProcess[str]) -> tuple[list[str], dict[str, Any]]:
+def told(done: Result) -> tuple[list[str], dict[str, Any]]:
     """The phases that were told of, and the result."""
     lines = [json.loads(line) for line in said(done)]
     phases = [line["phase"] for line in lines if "phase" in line]
@@ -235,9 +238,15 @@ def test_a_server_that_is_not_there_is_one_line_without_its_password(run: Run) -
             assert "secret" not in line
 
 
-def test_a_database_that_is_not_there_is_one_line(run: Run, database_url: str) -> None:
-    url = re.sub(r"/[^/?]+(\?|$)", r"/nowhere\1", database_url, count=1)
-    assert 'database "nowhere" does not exist' in refused(run("status", url=url))
+def test_a_database_that_is_not_there_is_one_line(
+    start: Callable[..., subprocess.Popen[str]], database_url: str
+) -> None:
+    process = start("status", url=re.sub(r"/[^/?]+(\?|$)", r"/nowhere\1", database_url, count=1))
+    said, complained = process.communicate(timeout=60)
+    assert (process.returncode, said) == (1, "")
+    assert complained.startswith("contentlog: ")
+    assert complained.count("\n") == 1
+    assert 'database "nowhere" does not exist' in complained
 
 
 @pytest.mark.usefixtures("projecting")
@@ -272,7 +281,7 @@ def test_keys_are_issued_listed_and_revoked(run: Run, files: Path) -> None:
     of = ("--workspace", "acme")
     both = ("--permission", "content.view", "--permission", "content.edit")
     issued = run("key", "issue", *of, "--name", "ci", *both)
-    assert issued.returncode == 0
+    assert issued.exit_code == 0
     assert re.fullmatch(r"cl_\S{43}\n", issued.stdout)
     keys = json.loads("".join(said(run("key", "list", *of, "--json"))))
     assert [(key["name"], key["permissions"]) for key in keys] == [
@@ -288,7 +297,7 @@ def test_keys_are_issued_listed_and_revoked(run: Run, files: Path) -> None:
 
 def test_without_a_projector_what_is_done_is_done_and_noted(run: Run, files: Path) -> None:
     done = run("apply", "acme.yaml")
-    assert done.returncode == 0
+    assert done.exit_code == 0
     assert done.stderr == (
         "note: done, but not yet to be read: no projector is running (see contentlog status)\n"
     )
