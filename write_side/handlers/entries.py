@@ -1,26 +1,22 @@
-"""Entries: create, update, translate, change status, move to a stage, delete."""
+"""Entries: create, update, delete."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from msgspec import UNSET, Raw, UnsetType
 
 from write_side.commands import (
-    ChangeStatus,
     CreateEntry,
     DeleteEntry,
-    EntryCommand,
-    MoveToStage,
-    TranslateEntry,
     UpdateEntry,
 )
 from write_side.decision import Decision, check_of, scoped_header
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry, changes, evolve, translates
-from write_side.domain.events import EntryCreated, EntryDeleted, EntryUpdated, Translation
+from write_side.domain.events import EntryCreated, EntryDeleted, EntryUpdated
 from write_side.domain.identity import Scope, entry_stream, is_id, new_id
 from write_side.domain.refusals import (
     EntryIdTaken,
@@ -162,31 +158,6 @@ def new_targets(updated: EntryUpdated, entry: Entry, content_type: ContentType) 
     held = {target.held_as for target in targets(content_type.value_fields, entry.fields)}
     found = targets(content_type.value_fields, updated.fields)
     return [target for target in found if target.held_as not in held]
-
-
-async def translate_entry(command: TranslateEntry, repository: Repository) -> Decision:
-    translation = Translation(command.title, command.fields)
-    return await update_entry(
-        _update(command, translations={command.locale: translation}), repository
-    )
-
-
-async def change_status(command: ChangeStatus, repository: Repository) -> Decision:
-    return await update_entry(_update(command, status=command.status), repository)
-
-
-async def move_to_stage(command: MoveToStage, repository: Repository) -> Decision:
-    return await update_entry(_update(command, stage_id=command.stage_id), repository)
-
-
-def _update(command: EntryCommand, **changes: Any) -> UpdateEntry:
-    return UpdateEntry(
-        actor=command.actor,
-        request_id=command.request_id,
-        scope=command.scope,
-        entry_id=command.entry_id,
-        **changes,
-    )
 
 
 async def delete_entry(command: DeleteEntry, repository: Repository) -> Decision:

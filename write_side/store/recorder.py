@@ -1,18 +1,18 @@
 """The recorder: appends events and reads them by stream and by position.
 
-The rows have the columns of the eventsourcing library; ``library.py`` wraps this recorder in the
-library's own interface.
+The rows have the columns of the eventsourcing library, whose own test cases for recorders pass here
+(``tests/integration/write_side/library_recorder.py``).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
 import asyncpg
-from eventsourcing.persistence import Notification, StoredEvent
+from eventsourcing.persistence import StoredEvent
 
 from write_side.store.append import Append, Appended
 from write_side.store.appender import Appender, Connect
@@ -30,8 +30,7 @@ SELECT originator_id, originator_version, topic, state FROM write_side.event
 WHERE originator_id = ANY ($1) ORDER BY originator_id, originator_version"""
 _LOG = """
 SELECT notification_id, originator_id, originator_version, topic, state FROM write_side.event
-WHERE notification_id > $1 AND notification_id <= $2 ORDER BY notification_id LIMIT $3"""
-_LOG_OF_TOPICS = _LOG.replace("ORDER", "AND topic = ANY ($4) ORDER")
+WHERE notification_id > $1 ORDER BY notification_id LIMIT $2"""
 _HEAD = "SELECT position FROM write_side.head"
 _COMMAND = """
 SELECT notification_id, events, digest
@@ -117,27 +116,10 @@ class Recorder:
             found.setdefault(row["originator_id"], []).append(_stored(row))
         return found
 
-    async def select_notifications(
-        self,
-        start: int | None,
-        limit: int,
-        stop: int | None = None,
-        topics: Sequence[str] = (),
-        *,
-        inclusive_of_start: bool = True,
-    ) -> list[Notification]:
-        """The log from ``start`` on, in the order of positions, which is that of commits."""
-        after = _or(start, 0) - (1 if inclusive_of_start else 0)
-        bounds = (after, _or(stop, _LARGEST), limit)
-        if topics:
-            rows = await self.fetch(_LOG_OF_TOPICS, *bounds, list(topics))
-        else:
-            rows = await self.fetch(_LOG, *bounds)
-        return [_notification(row) for row in rows]
-
     async def log(self, after: int, limit: int) -> list[asyncpg.Record]:
-        """Rows (notification_id, originator_id, originator_version, topic, state) of the log."""
-        return await self.fetch(_LOG, after, _LARGEST, limit)
+        """Rows (notification_id, originator_id, originator_version, topic, state) of the log, by
+        position, which is the order of their commits."""
+        return await self.fetch(_LOG, after, limit)
 
     async def head(self) -> int:
         """The position of the last event; 0 where there is none."""
@@ -180,16 +162,6 @@ def _stored(row: asyncpg.Record) -> StoredEvent:
         originator_version=row["originator_version"],
         topic=row["topic"],
         state=row["state"].encode(),
-    )
-
-
-def _notification(row: asyncpg.Record) -> Notification:
-    return Notification(
-        originator_id=row["originator_id"],
-        originator_version=row["originator_version"],
-        topic=row["topic"],
-        state=row["state"].encode(),
-        id=row["notification_id"],
     )
 
 

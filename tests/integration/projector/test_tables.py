@@ -127,7 +127,7 @@ async def test_an_entry_with_all_its_columns(given: Given, database_url: str) ->
     type_id = await given.content_type(BODY, LEAD, stages=STAGES)
     before = datetime.now(UTC)
     entry_id = await given.entry("héllo", fields=raws(lead="L"), status="published")
-    await given.does(c.MoveToStage, scope=SCOPE, entry_id=entry_id, stage_id="review")
+    await given.update(entry_id, stage_id="review")
     await project_all(database_url, database_url)
     async with connected(database_url) as connection:
         row = await row_of(connection, entry_id)
