@@ -9,10 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 import asyncpg
+import msgspec
 from eventsourcing.persistence import StoredEvent
+from msgspec import Struct
 
 from write_side.store.append import Append, Appended
 from write_side.store.appender import Appender, Connect
@@ -36,6 +39,11 @@ _COMMAND = """
 SELECT notification_id, events, digest
 FROM write_side.command JOIN write_side.event USING (originator_id, originator_version)
 WHERE key = $1 AND (at > now() - interval '24 hours' OR key LIKE 'import/%')"""
+_LAG = """
+SELECT position AS head, (
+    SELECT state FROM write_side.event
+    WHERE notification_id > $1 ORDER BY notification_id LIMIT 1
+) AS state FROM write_side.head"""
 _LARGEST = 2**63 - 1
 PATIENCE = 10.0
 """Seconds for a read. Far more than any takes: it is for a server that stops responding."""
@@ -43,6 +51,18 @@ LONG_READS = 2
 """Connections of the pool that may read long streams at once, so that updates need not wait."""
 CONNECTING = 5.0
 """Seconds to wait for a connection of the pool: for a free one, and for making it."""
+
+
+class Lag(Struct, frozen=True):
+    """The number of ``events`` not read yet, and the age in ``seconds`` of the oldest of them."""
+
+    head: int
+    events: int
+    seconds: float
+
+
+class _Dated(Struct):
+    at: datetime
 
 
 @asynccontextmanager
@@ -126,6 +146,11 @@ class Recorder:
         rows = await self.fetch(_HEAD)
         return int(rows[0]["position"])
 
+    async def lag(self, position: int) -> Lag:
+        """The lag of a reader that has read up to the position."""
+        [row] = await self.fetch(_LAG, position)
+        return Lag(row["head"], max(0, row["head"] - position), age(row["state"]))
+
     async def fetch(self, statement: str, *parameters: Any) -> list[asyncpg.Record]:
         """Read with the pool, and once more over a new connection if the first was dead.
 
@@ -154,6 +179,16 @@ class Recorder:
                 # long again.
                 connection.terminate()
                 raise
+
+
+def age(state: str | None) -> float:
+    """Seconds since the event with this state; 0 where there is no event, or a damaged one, which
+    halts the reader."""
+    try:
+        oldest = None if state is None else msgspec.json.decode(state, type=_Dated).at
+    except msgspec.DecodeError:
+        return 0.0
+    return 0.0 if oldest is None else max(0.0, (datetime.now(UTC) - oldest).total_seconds())
 
 
 def _stored(row: asyncpg.Record) -> StoredEvent:

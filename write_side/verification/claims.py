@@ -30,8 +30,7 @@ from write_side.domain.events import (
     PlanChanged,
     WorkspaceCreated,
 )
-from write_side.domain.identity import ENVIRONMENTS, PRODUCTION
-from write_side.domain.slugs import slug_hash
+from write_side.domain.identity import ENVIRONMENTS, PRODUCTION, slug_hash
 from write_side.postgres.connection import Connection
 from write_side.store.append import CONTENT_TYPES, ENTRIES
 

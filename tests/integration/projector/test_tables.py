@@ -24,8 +24,8 @@ from tests.integration.projector.given import (
 from tests.integration.projector.telling import Clock
 from write_side import commands as c
 from write_side import decision
+from write_side.domain.changes import actor_name
 from write_side.domain.events import Plan, Translation
-from write_side.domain.history import actor_name
 from write_side.domain.identity import Scope
 
 LOCALES = "SELECT locale, title, fields::text FROM entry_locale WHERE id = $1::uuid ORDER BY 1"
