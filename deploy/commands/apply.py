@@ -32,9 +32,9 @@ def command(file: Path, dry_run: bool, prune: bool) -> None:
 
 
 async def _apply(found: Databases, file: Path, *, dry_run: bool, prune: bool) -> None:
-    from write_side.manifest.apply import apply_steps
     from write_side.manifest.diff import diff
     from write_side.manifest.document import load_manifest
+    from write_side.manifest.steps import apply_steps
 
     manifest = load_manifest(file)
     position = 0

@@ -40,7 +40,7 @@ def issue(workspace: str, name: str, permissions: tuple[str, ...]) -> None:
     """Issue a key and print its secret, alone on standard output."""
     from write_side.commands import IssueKey
     from write_side.dispatch import execute
-    from write_side.manifest.apply import new_secret, secret_hash
+    from write_side.manifest.steps import new_secret, secret_hash
 
     secret = new_secret()
 

@@ -34,7 +34,7 @@ def command(as_json: bool) -> None:
 async def read(found: Databases) -> dict[str, Any]:
     """Lag is measured against the store: events, and the age of the oldest one not projected."""
     from read_side.status import read_size, read_status
-    from write_side.store.lag import age
+    from write_side.store.recorder import age
 
     async with connected("CONTENTLOG_READ_MODEL_URL", found.read_model_url) as connection:
         model, size = await read_status(connection), await read_size(connection)

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from write_side.commands import TranslateEntry
+from write_side.commands import UpdateEntry
 from write_side.dispatch import execute
 from write_side.domain.events import EntryDeleted, EntryUpdated, Translation, WorkspaceCreated
 from write_side.domain.identity import PRODUCTION, Actor, Scope, derived_id, entry_stream
@@ -21,9 +21,9 @@ from write_side.imports.columns import matched
 from write_side.imports.csv_reader import csv_table
 from write_side.imports.importer import run_import
 from write_side.imports.request import ImportRequest
-from write_side.manifest.apply import apply_steps, secret_hash
 from write_side.manifest.diff import diff
 from write_side.manifest.document import load_manifest
+from write_side.manifest.steps import apply_steps, secret_hash
 from write_side.repository import Repository
 
 FILES = Path(__file__).parent
@@ -119,12 +119,10 @@ async def _is_complete(repository: Repository) -> bool:
     )
 
 
-def _command(translated: Translated) -> TranslateEntry:
-    return TranslateEntry(
+def _command(translated: Translated) -> UpdateEntry:
+    return UpdateEntry(
         actor=ACTOR,
         scope=SCOPE,
         entry_id=translated.entry_id,
-        locale=translated.locale,
-        title=translated.texts.title,
-        fields=translated.texts.fields,
+        translations={translated.locale: translated.texts},
     )

@@ -14,6 +14,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, TypeVar
 from uuid import UUID
 
+import asyncpg
 from eventsourcing.persistence import (
     ApplicationRecorder,
     IntegrityError,
@@ -32,6 +33,10 @@ T = TypeVar("T")
 EVENTS = "contentlog_event"
 """The channel on which every append announces the position of its last event."""
 POLL_SECONDS = 1.0
+LOG = """
+SELECT notification_id, originator_id, originator_version, topic, state FROM write_side.event
+WHERE notification_id >= $1 AND notification_id <= $2 AND ($4::text[] = '{}' OR topic = ANY ($4))
+ORDER BY notification_id LIMIT $3"""
 
 
 class SynchronousRecorder(ApplicationRecorder):
@@ -94,11 +99,10 @@ class SynchronousRecorder(ApplicationRecorder):
         *,
         inclusive_of_start: bool = True,
     ) -> Sequence[Notification]:
-        return self._wait(
-            self._recorder.select_notifications(
-                start, limit, stop, topics, inclusive_of_start=inclusive_of_start
-            )
-        )
+        first = (start or 0) + (0 if inclusive_of_start else 1)
+        last = 2**63 - 1 if stop is None else stop
+        rows = self._wait(self._recorder.fetch(LOG, first, last, limit, list(topics)))
+        return [_notification(row) for row in rows]
 
     def max_notification_id(self) -> int | None:
         return self._wait(self._recorder.head()) or None
@@ -153,3 +157,13 @@ class _Subscription(ListenNotifySubscription[SynchronousRecorder]):
     def stop(self) -> None:
         self._listening.cancel()
         super().stop()
+
+
+def _notification(row: asyncpg.Record) -> Notification:
+    return Notification(
+        originator_id=row["originator_id"],
+        originator_version=row["originator_version"],
+        topic=row["topic"],
+        state=row["state"].encode(),
+        id=row["notification_id"],
+    )

@@ -9,9 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from tests.unit.samples import LATER, created, deleted, raws, updated
+from write_side.domain.changes import Change, actor_name, change
 from write_side.domain.entry import Entry, evolve
 from write_side.domain.events import EntryCreated, EntryEvent, Translation
-from write_side.domain.history import Change, actor_name, change
 from write_side.domain.identity import Actor
 
 
