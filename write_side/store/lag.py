@@ -1,4 +1,4 @@
-"""How far a reader is behind the log."""
+"""How far a reader is behind the log, and the size of the event store."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ from write_side.store.recorder import Recorder
 _LAG = """
 SELECT h.position AS head, e.state FROM write_side.head h
 LEFT JOIN write_side.event e ON e.notification_id = $1 + 1"""
+
+_SIZE = """
+SELECT sum(pg_total_relation_size(c.oid))::bigint AS bytes FROM pg_class c
+JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'write_side' AND c.relkind = 'r'"""
 
 
 class Lag(Struct, frozen=True):
@@ -29,10 +33,16 @@ class _Dated(Struct):
 async def lag(recorder: Recorder, position: int) -> Lag:
     """The lag of a reader that has read up to the position."""
     [row] = await recorder.fetch(_LAG, position)
-    return Lag(row["head"], max(0, row["head"] - position), age(row["state"]))
+    return Lag(row["head"], max(0, row["head"] - position), _age(row["state"]))
 
 
-def age(state: str | None) -> float:
+async def read_size(recorder: Recorder) -> int:
+    """Bytes of the event store, indexes included."""
+    [row] = await recorder.fetch(_SIZE)
+    return int(row["bytes"])
+
+
+def _age(state: str | None) -> float:
     """Seconds since the event with this state; 0 where there is no event, or a damaged one, which
     halts the reader."""
     try:
