@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from deploy.embedded import programs
-from deploy.embedded.account import for_server
-from deploy.embedded.shelter import SHELTERS
 from tests.processes import free_port
 
 FAST = ("fsync=off", "full_page_writes=off", "shared_buffers=32MB", "timezone=UTC")
@@ -23,7 +21,7 @@ class Postgres:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.port = free_port()
-        self._programs = programs.runnable(for_server(None, "nobody"), SHELTERS)
+        self._programs = programs.runnable(programs.for_server(None))
 
     def url(self, database: str = "postgres") -> str:
         return f"postgresql://contentlog@127.0.0.1:{self.port}/{database}"

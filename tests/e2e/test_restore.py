@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.program import contentlog
+from deploy.supervisor import contentlog
 from tests.databases import Databases
 from tests.e2e.commands import Commands
 from tests.e2e.postgres import Postgres, postgres

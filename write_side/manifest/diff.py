@@ -152,7 +152,7 @@ async def _issue(desired: DesiredState, declared: ManifestKey, line: str) -> Ste
         permissions=declared.permissions,
         secret_hash=secret_hash(secret),
     )
-    generated = f"secret of key {declared.name}, shown this once: {secret}"
+    generated = f"secret of key {declared.name}, shown only once: {secret}"
     return Step(line, issue, result="" if declared.secret else generated)
 
 

@@ -44,6 +44,9 @@ SELECT position AS head, (
     SELECT state FROM write_side.event
     WHERE notification_id > $1 ORDER BY notification_id LIMIT 1
 ) AS state FROM write_side.head"""
+_SIZE = """
+SELECT sum(pg_total_relation_size(c.oid))::bigint AS bytes FROM pg_class c
+JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'write_side' AND c.relkind = 'r'"""
 _LARGEST = 2**63 - 1
 PATIENCE = 10.0
 """Seconds for a read. Far more than any takes: it is for a server that stops responding."""
@@ -150,6 +153,11 @@ class Recorder:
         """The lag of a reader that has read up to the position."""
         [row] = await self.fetch(_LAG, position)
         return Lag(row["head"], max(0, row["head"] - position), age(row["state"]))
+
+    async def size(self) -> int:
+        """Bytes of the event store, indexes included."""
+        [row] = await self.fetch(_SIZE)
+        return int(row["bytes"])
 
     async def fetch(self, statement: str, *parameters: Any) -> list[asyncpg.Record]:
         """Read with the pool, and once more over a new connection if the first was dead.

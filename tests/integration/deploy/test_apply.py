@@ -108,7 +108,7 @@ async def test_a_content_type_with_entries_is_not_pruned(repository: Repository)
 async def test_a_secret_is_made_and_told_once(repository: Repository) -> None:
     text = f"{HEAD}, keys: [{{name: web, permissions: [content.view]}}]}}"
     (_, said) = await apply(repository, text)
-    found = re.fullmatch(r"secret of key web, shown this once: (cl_\S{43})", said)
+    found = re.fullmatch(r"secret of key web, shown only once: (cl_\S{43})", said)
     assert found
     key = await repository.find_key("acme", "web")
     assert key is not None

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from deploy import children
-from deploy.children import Child, supervise
+from deploy import supervisor
+from deploy.supervisor import Child, supervise
 from tests.integration.deploy.processes import eventually, start, until
 
 PARENT = """
 import asyncio, sys
-from deploy import children
-children.GRACE = 0.5
-scripts = [children.Child(text, ("/bin/sh", "-c", text)) for text in sys.argv[1:]]
-sys.exit(asyncio.run(children.supervise(scripts)))
+from deploy import supervisor
+supervisor.GRACE = 0.5
+scripts = [supervisor.Child(text, ("/bin/sh", "-c", text)) for text in sys.argv[1:]]
+sys.exit(asyncio.run(supervisor.supervise(scripts)))
 """
 # Each writes its process id into the file `notes` once it is ready.
 CALM = 'echo $$ >> "{notes}"; exec sleep 600'
@@ -149,12 +149,12 @@ async def pauses(
     child: Child, caplog: pytest.LogCaptureFixture, count: int
 ) -> list[tuple[str, str]]:
     """Supervises it until it has died that often; how it ended, and the pauses in seconds."""
-    caplog.set_level(logging.WARNING, logger="deploy.children")
-    supervisor = asyncio.create_task(supervise([child]))
+    caplog.set_level(logging.WARNING, logger="deploy.supervisor")
+    task = asyncio.create_task(supervise([child]))
     await eventually(lambda: len(caplog.messages) >= count)
-    supervisor.cancel()
+    task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await supervisor
+        await task
     said = [message.partition("; starting it again in ") for message in caplog.messages[:count]]
     return [(end, pause) for end, _, pause in said]
 
@@ -162,7 +162,7 @@ async def pauses(
 async def test_pauses_double_up_to_a_bound(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(children, "LONGEST_PAUSE", 0.3)
+    monkeypatch.setattr(supervisor, "LONGEST_PAUSE", 0.3)
     found = await pauses(Child("short", ("/bin/sh", "-c", "exit 3")), caplog, 4)
     assert [pause for _, pause in found] == ["0.1 s", "0.2 s", "0.3 s", "0.3 s"]
     assert all(end.endswith("ended with status 3") for end, _ in found)
@@ -179,7 +179,7 @@ async def test_a_pause_is_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture)
 async def test_a_long_life_makes_the_pause_short_again(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(children, "LONG_LIFE", 0.0)
+    monkeypatch.setattr(supervisor, "LONG_LIFE", 0.0)
     found = await pauses(Child("long", ("/bin/true",)), caplog, 3)
     assert [pause for _, pause in found] == ["0.1 s", "0.1 s", "0.1 s"]
 

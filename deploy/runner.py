@@ -1,4 +1,4 @@
-"""What the commands that do one thing and end have in common."""
+"""Runs the commands that do one thing and end."""
 
 from __future__ import annotations
 
@@ -20,30 +20,35 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-PATIENCE = 10.0  # seconds until a command no longer waits for the read model
-UNATTENDED = 1.0  # the same, where no projector has been heard of
+VISIBLE_TIMEOUT = 10.0  # seconds until a command stops waiting for the read model
+UNATTENDED_TIMEOUT = 1.0  # the same, where no projector is running
+
+workspace_option = click.option(
+    "--workspace", required=True, metavar="W", help="The workspace's slug."
+)
+environment_option = click.option(
+    "--environment",
+    default="production",
+    show_default=True,
+    type=click.Choice(["production", "staging"]),
+    help="The environment.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
-def run(work: Callable[[Databases], Coroutine[Any, Any, T]], *, make: bool = True) -> T:
+def run(work: Callable[[Databases, Settings], Coroutine[Any, Any, T]], *, create: bool = True) -> T:
     """Do the work on the databases that the settings name; only warnings are logged.
 
-    ``make=False`` refuses to make an embedded PostgreSQL where there is none.
+    ``create=False`` refuses to create an embedded PostgreSQL where there is none.
     """
-    return run_with(lambda found, _: work(found), make=make)
-
-
-def run_with(
-    work: Callable[[Databases, Settings], Coroutine[Any, Any, T]], *, make: bool = True
-) -> T:
-    """The same for work that has settings of its own."""
     settings = load_settings(os.environ)
     configure_logs(settings, level=logging.WARNING)
-    with databases(settings, make=make) as found:
+    with databases(settings, create=create) as found:
         return asyncio.run(work(found, settings))
 
 
 def login_name() -> str:
-    """Whatever bytes it is of, as text that can be stored."""
+    """The user's name as text that can be stored, whatever bytes it has."""
     try:
         return getpass.getuser().encode(errors="replace").decode()
     except (KeyError, OSError):  # a user id without a name, as in some containers
@@ -51,7 +56,7 @@ def login_name() -> str:
 
 
 def operator() -> Actor:
-    """Who acts at the command line."""
+    """The actor of what is done at the command line."""
     from write_side.domain.identity import Actor
 
     return Actor("operator", login_name())
@@ -66,9 +71,11 @@ async def until_visible(found: Databases, position: int) -> None:
         status = await read_status(connection)
     if status.position >= position:
         return
-    patience = PATIENCE if status.projectors else UNATTENDED
-    if not await wait_until_visible(found.read_model_url, position, patience):
+    timeout = VISIBLE_TIMEOUT if status.projectors else UNATTENDED_TIMEOUT
+    if not await wait_until_visible(found.read_model_url, position, timeout):
         reason = "it is behind" if status.projectors else "no projector is running"
         click.echo(
-            f"note: done, but not yet to be read: {reason} (see contentlog status)", err=True
+            f"note: done, but the read model does not show it yet: {reason} "
+            "(see contentlog status)",
+            err=True,
         )

@@ -1,8 +1,8 @@
 """Child processes kept alive by their parent, and ended with it.
 
-The children are in sessions of their own, so Ctrl-C in a terminal reaches the parent alone and
-the parent decides. On Linux they are killed when the parent is killed (see deploy.tether);
-elsewhere they outlive a parent that is killed.
+The children are in sessions of their own, so Ctrl-C in a terminal reaches the parent alone, which
+then stops them. On Linux they are killed when the parent is killed (see deploy.tether); elsewhere
+they outlive a parent that is killed.
 """
 
 import asyncio
@@ -16,9 +16,9 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-SHORTEST_PAUSE = 0.1  # seconds before a child is started again; doubles with every early death
+SHORTEST_PAUSE = 0.1  # seconds before a child is started again; doubles with every early end
 LONGEST_PAUSE = 5.0
-LONG_LIFE = 10.0  # seconds after which a death counts as the first
+LONG_LIFE = 10.0  # seconds after which the pause is short again
 GRACE = 10.0  # seconds between SIGTERM and SIGKILL
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 
@@ -33,6 +33,15 @@ class Child:
     command: tuple[str, ...]
 
 
+def contentlog(*arguments: str) -> tuple[str, ...]:
+    """The command for `contentlog ARGUMENTS`, of the same installation."""
+    script = Path(sys.executable).with_name("contentlog")
+    if script.exists():
+        return (str(script), *arguments)
+    # -P: a folder «deploy» in the working directory must not be imported instead of ours.
+    return (sys.executable, "-P", "-m", "deploy.cli", *arguments)
+
+
 async def supervise(
     children: Sequence[Child],
     started: Callable[[], Awaitable[None]] | None = None,
@@ -40,20 +49,20 @@ async def supervise(
 ) -> int:
     """Keeps the children running until SIGINT or SIGTERM, then ends them; returns 0.
 
-    A child that ends, with whatever status, is started again after a pause that grows. Ending
-    them takes GRACE at most. `started` is awaited beside them, to greet once they answer; it is
-    cancelled if we are to stop, and what it raises ends the children and is raised here. `ended`
-    is told each that has ended, before it is started again.
+    A child that ends, with any status, is started again after a pause that grows. Ending the
+    children takes GRACE at most. `started` runs while they do and is cancelled at a signal; what
+    it raises ends the children and is raised here. `ended` is called with each child that has
+    ended, before it is started again.
     Call it from the main thread: signals are caught there, and the children live with it.
     """
     stop = asyncio.Event()
-    with _caught(stop):
+    with _signals(stop):
         keepers = [asyncio.create_task(_keep(child, stop, ended)) for child in children]
         for keeper in keepers:
             keeper.add_done_callback(lambda _: stop.set())
         try:
             if started is not None:
-                await _unless(stop, started())
+                await _until(stop, started())
             await stop.wait()
         finally:
             stop.set()
@@ -62,7 +71,7 @@ async def supervise(
 
 
 @contextlib.contextmanager
-def _caught(stop: asyncio.Event) -> Iterator[None]:
+def _signals(stop: asyncio.Event) -> Iterator[None]:
     loop = asyncio.get_running_loop()
     for number in STOPPING:
         loop.add_signal_handler(number, stop.set)
@@ -77,17 +86,19 @@ async def _keep(child: Child, stop: asyncio.Event, ended: Callable[[Child], None
     clock, pause = asyncio.get_running_loop().time, SHORTEST_PAUSE
     while not stop.is_set():
         began = clock()
-        end = await _live(child, stop, ended)
+        end = await _run(child, stop)
+        if ended is not None:
+            ended(child)
         if clock() - began >= LONG_LIFE:
             pause = SHORTEST_PAUSE
         if not stop.is_set():
             log.warning("%s %s; starting it again in %.1f s", child.name, end, pause)
-            await _unless(stop, asyncio.sleep(pause))
+            await _until(stop, asyncio.sleep(pause))
         pause = min(pause * 2, LONGEST_PAUSE)
 
 
-async def _live(child: Child, stop: asyncio.Event, ended: Callable[[Child], None] | None) -> str:
-    """One life of the child. Returns how it ended."""
+async def _run(child: Child, stop: asyncio.Event) -> str:
+    """Runs the child until it ends or is to stop. Returns how it ended."""
     try:
         process = await asyncio.create_subprocess_exec(
             *_tethered(child.command), stdin=DEVNULL, start_new_session=True
@@ -95,11 +106,9 @@ async def _live(child: Child, stop: asyncio.Event, ended: Callable[[Child], None
     except OSError as error:
         return f"could not be started ({error.strerror})"
     try:
-        await _unless(stop, process.wait())
+        await _until(stop, process.wait())
     finally:
         await _end(process)
-    if ended is not None:
-        ended(child)
     return f"(process {process.pid}) ended with status {process.returncode}"
 
 
@@ -125,8 +134,8 @@ async def _end(process: Process) -> None:
         await process.wait()
 
 
-async def _unless(stop: asyncio.Event, work: Awaitable[object]) -> None:
-    """Awaits the work, and cancels it when we are to stop."""
+async def _until(stop: asyncio.Event, work: Awaitable[object]) -> None:
+    """Awaits the work, and cancels it at the stop."""
     working, stopping = asyncio.ensure_future(work), asyncio.create_task(stop.wait())
     try:
         await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
