@@ -13,9 +13,8 @@ from read_side.pool import Pool, fetch
 from read_side.refusals import EntryNotFound, TypeNotFound
 from write_side.domain.definition import Field, Stage
 from write_side.domain.events import Translation
-from write_side.domain.identity import Scope
+from write_side.domain.identity import Scope, slug_hash
 from write_side.domain.rendering import Renderer
-from write_side.domain.slugs import slug_hash
 from write_side.postgres.statements import statement
 
 _OF_SLUG = statement("read_side", "entry_of_slug")

@@ -136,7 +136,7 @@ class Export:
 async def export(pool: Pool, scope: Scope, filters: Filters) -> Export:
     """The export of what the filters match, of one content type; without a language, of the base
     language. Raises TypeNotFound, ReadModelUnavailable."""
-    found = await content_type(pool, scope, filters.type_slug)
+    found = await content_type(pool, scope, filters.type_slug or "")
     started = Export(pool, scope, filters, found)
     await started.count()
     return started

@@ -28,12 +28,13 @@ T = TypeVar("T")
 
 
 class Filters(Struct, frozen=True):
-    """Empty is any. ``locale``: of the titles that are shown, and searched beside the original
-    ones; ``search``: a part of the title, in upper or lower case."""
+    """None is any; an empty type or language matches nothing. ``locale``: of the titles that are
+    shown, and searched beside the original ones; ``search``: a part of the title, in upper or lower
+    case, empty for any."""
 
-    type_slug: str = ""
-    status: str = ""
-    language: str = ""
+    type_slug: str | None = None
+    status: str | None = None
+    language: str | None = None
     locale: str = ""
     search: str = ""
 
@@ -105,7 +106,7 @@ async def list_across_types(
 
     Raises TypeNotFound.
     """
-    filters = Filters(type_slug=type_slug or "")
+    filters = Filters(type_slug=type_slug)
     name, parameters = _filtered("list", filters)
     where = (scope.workspace, scope.environment, limit, offset, *parameters, locale)
     records = await fetch(pool, _STATEMENTS[name], *where)
@@ -149,22 +150,21 @@ def _filtered(columns: str, filters: Filters) -> tuple[str, Sequence[str | None]
 
     One statement for all would be one plan for all, and none of the indexes serves every filter.
     """
-    if filters.status or filters.language:
+    if filters.status is not None or filters.language is not None:
         return f"{columns}_selected", _any(filters)
-    if filters.type_slug:
+    if filters.type_slug is not None:
         return f"{columns}_newest_of_type", (filters.type_slug,)
     return f"{columns}_newest", ()
 
 
 def _any(filters: Filters) -> Sequence[str | None]:
-    """As statements have them: null is any."""
-    return [filters.type_slug or None, filters.status or None, filters.language or None]
+    return [filters.type_slug, filters.status, filters.language]
 
 
-def _page(records: Sequence[Any], row: Callable[[Any], T], type_slug: str = "") -> Page[T]:
+def _page(records: Sequence[Any], row: Callable[[Any], T], type_slug: str | None = None) -> Page[T]:
     """An empty page is one row of nulls beside the total, without a content type no row."""
     if not records:
-        if type_slug:
+        if type_slug is not None:
             raise TypeNotFound
         return Page([], 0)
     rows = [row(record) for record in records if record["id"] is not None]

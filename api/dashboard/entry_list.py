@@ -38,8 +38,8 @@ class FilterForm(Struct, frozen=True):
         """Query parameters for links that keep the filters."""
         return {
             "type": self.type.slug if self.type else "",
-            "status": self.filters.status,
-            "language": self.filters.language,
+            "status": self.filters.status or "",
+            "language": self.filters.language or "",
             "locale": self.filters.locale,
             "search": self.filters.search,
         }
@@ -113,9 +113,9 @@ async def _filter_form(request: DashboardRequest) -> FilterForm:
     used_locales = await locales(*request.read_model)
     of_type = next((one for one in types if one.slug == query.get("type", "")), None)
     filters = Filters(
-        type_slug=of_type.slug if of_type else "",
-        status=one_of(STATUSES, query.get("status", "")),
-        language=one_of(used_languages, query.get("language", "")),
+        type_slug=of_type.slug if of_type else None,
+        status=one_of(STATUSES, query.get("status", "")) or None,
+        language=one_of(used_languages, query.get("language", "")) or None,
         locale=one_of(used_locales, query.get("locale", "")),
         search=parameters.searchable(query.get("search", "").strip())[:MAX_SEARCH],
     )

@@ -26,8 +26,8 @@ from api.rest.request_checks import check_permission, resolve_environment, wait_
 from read_side import content_types, entries
 from read_side.entries import EntryRow
 from read_side.refusals import EntryNotFound
-from write_side import history
-from write_side.domain.history import Change
+from write_side import entry_history
+from write_side.domain.changes import Change
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import UnknownEntry
 from write_side.domain.workspace import EDIT, VIEW
@@ -102,7 +102,9 @@ class GraphQLContext:
         self.types: DataLoader[str, ContentType | None] = DataLoader(self._load_types)
         self.entries: DataLoader[tuple[str, str], EntryRow | None] = DataLoader(self._load_entries)
         """By id and locale."""
-        self.changes: DataLoader[history.Asked, tuple[Change, ...]] = DataLoader(self._load_changes)
+        self.changes: DataLoader[entry_history.HistoryRequest, tuple[Change, ...]] = DataLoader(
+            self._load_changes
+        )
         self.past: DataLoader[PastSlug, PastEntry | None] = DataLoader(self._load_past)
         self.written = 0
         """The last position that this request has written."""
@@ -171,9 +173,11 @@ class GraphQLContext:
             found |= {(row.id, locale): row for row in rows}
         return [found.get(key) for key in keys]
 
-    async def _load_changes(self, asked: list[history.Asked]) -> Sequence[tuple[Change, ...]]:
+    async def _load_changes(
+        self, asked: list[entry_history.HistoryRequest]
+    ) -> Sequence[tuple[Change, ...]]:
         scope = await self.readable()
-        return await history.histories(self.repository, scope, asked, self.budget)
+        return await entry_history.histories(self.repository, scope, asked, self.budget)
 
     async def _load_past(self, slugs: list[PastSlug]) -> Sequence[PastEntry | Exception | None]:
         # One after another, so that each is charged before the next begins.

@@ -95,7 +95,7 @@ class Query:
         page = await paging.list_ids(
             context.service.read_model,
             scope,
-            paging.Filters(**{name: value or "" for name, value in wanted.items()}),
+            paging.Filters(wanted["type_slug"], wanted["status"], wanted["language"]),
             limit=size,
             offset=start,
         )

@@ -16,7 +16,7 @@ from msgspec import Struct
 from api.context import SERVICE, Service
 from api.rest.wire import encode
 from read_side.status import ReadModelStatus, read_status
-from write_side.store.lag import Lag, lag
+from write_side.store.recorder import Lag
 
 PATIENCE = 3.0
 """Seconds that a database has to answer."""
@@ -75,7 +75,7 @@ async def service_status(service: Service) -> ServiceStatus:
     head, model = await asyncio.gather(attempt(recorder.head()), attempt(_model(service)))
     if head is None or model is None:
         return ServiceStatus(head, model, fault=faults[0])
-    behind = await attempt(lag(recorder, model.position))
+    behind = await attempt(recorder.lag(model.position))
     return ServiceStatus(behind.head if behind else head, model, behind, next(iter(faults), None))
 
 

@@ -60,10 +60,11 @@ def test_a_port_in_use_is_one_line_before_anything_is_started(
         assert dev.process.wait(30) == 1
     until(lambda: dev.complaints)
     (line,) = dev.complaints
-    assert line.startswith(f"contentlog: 127.0.0.1:{port} cannot be listened on")
+    assert line.startswith(f"contentlog: port {port} is already in use")
     assert not data.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["PG_VERSION", "demo"])
 def test_a_first_start_that_is_stopped_halfway_is_made_good(
     start: Any, data: Path, step: str
@@ -84,6 +85,7 @@ def test_a_first_start_that_is_stopped_halfway_is_made_good(
     again.stop(signal.SIGINT)
 
 
+@pytest.mark.slow
 def test_without_the_demo_the_log_is_empty(start: Any) -> None:
     dev = start("--no-demo")
     dev.ready()

@@ -43,7 +43,7 @@ async def exporting(call: Call) -> Any:
     REQUESTS.append(call.request)
     asked = call.request.match_info
     kind: Literal["csv", "xlsx"] = "xlsx" if asked["kind"] == "xlsx" else "csv"
-    filters = Filters(asked["type"], call.request.query.get("status", ""))
+    filters = Filters(asked["type"], call.request.query.get("status"))
     return await export_response(call.request, call.service.read_model, call.scope, filters, kind)
 
 

@@ -181,6 +181,7 @@ async def test_queries_are_refused_with_the_status_of_rest(
     for query, expected in {
         '{ contentEntry(type: "x", slug: "x") { id } }': (404, TYPE_NOT_FOUND),
         '{ contentEntries(type: "x") { data { id } } }': (404, TYPE_NOT_FOUND),
+        '{ contentEntries(type: "\\u0000") { data { id } } }': (404, TYPE_NOT_FOUND),
         '{ contentEntries(type: "x", status: draft) { data { id } } }': (404, TYPE_NOT_FOUND),
         '{ contentEntries(locale: "xx") { data { id } } }': (400, LOCALE),
         '{ contentEntryById(id: "x", locale: "xx") { id } }': (400, LOCALE),
@@ -199,6 +200,9 @@ async def test_what_is_not_there_is_null(client: Client, acme: Given) -> None:
       type: contentType(slug: "nothing") { id }
     }"""
     assert set((await data(client, query)).values()) == {None}
+    await acme.entry("taken")
+    found = await data(client, '{ contentEntries(language: "\\u0000") { data { id } } }')
+    assert found == {"contentEntries": {"data": []}}
 
 
 async def test_what_an_edit_key_may_not_read_is_no_refusal_of_its_mutation(

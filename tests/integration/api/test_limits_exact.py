@@ -24,6 +24,7 @@ from write_side.repository import Repository
 __all__ = ["patient"]  # a fixture
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [(1, 1), (2,)])
 async def test_processes_together_let_50_of_200_pass(
     workers: tuple[int, ...], database_url: str, repository: Repository, tmp_path: Path
@@ -33,7 +34,9 @@ async def test_processes_together_let_50_of_200_pass(
         await check_processes(processes, repository)
 
 
-@pytest.mark.parametrize(("limit", "n"), [(50, 200), (150, 400)])
+@pytest.mark.parametrize(
+    ("limit", "n"), [(50, 200), pytest.param(150, 400, marks=pytest.mark.slow)]
+)
 async def test_two_services_let_exactly_the_limit_pass(
     limit: int, n: int, database_url: str, repository: Repository
 ) -> None:

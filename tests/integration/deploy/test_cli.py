@@ -1,4 +1,4 @@
-"""The command line as real processes on a real database."""
+"""The command line on a real database; what is started and stopped is a real process."""
 
 from __future__ import annotations
 
@@ -10,18 +10,21 @@ import socket
 import subprocess
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
 import pytest
+from click.testing import CliRunner, Result
 
+from deploy.cli import cli
 from deploy.databases import connected
-from deploy.program import contentlog
+from deploy.supervisor import contentlog
 from tests.integration.deploy.processes import until
 from tests.integration.write_side.given import UNRELEASED
 from tests.processes import free_port
 
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
+Run = Callable[..., Result]
 
 MANIFEST = """
 workspace: acme
@@ -47,20 +50,20 @@ def environment(url: str) -> dict[str, str]:
 
 
 @pytest.fixture
-def run(database_url: str, tmp_path: Path) -> Run:
-    """Runs `contentlog ARGUMENTS` on this test's database, in a folder of its own."""
+def run(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+    """Runs `contentlog ARGUMENTS` on this test's database, in a folder of its own.
 
-    def _run(*arguments: str, url: str = database_url) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            contentlog(*arguments),
-            env=environment(url),
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
+    In this process, but in a thread, because a command runs an event loop.
+    """
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("deploy.work.UNATTENDED", 0.01)
+    with ThreadPoolExecutor(1) as thread:
 
-    return _run
+        def _run(*arguments: str, url: str = database_url) -> Result:
+            runner = CliRunner()
+            return thread.submit(runner.invoke, cli, arguments, env=environment(url)).result(60)
+
+        yield _run
 
 
 @pytest.fixture
@@ -68,10 +71,10 @@ def start(database_url: str, tmp_path: Path) -> Iterator[Callable[..., subproces
     """Starts `contentlog ARGUMENTS`; killed if it is left over."""
     started: list[subprocess.Popen[str]] = []
 
-    def _start(*arguments: str) -> subprocess.Popen[str]:
+    def _start(*arguments: str, url: str = database_url) -> subprocess.Popen[str]:
         process = subprocess.Popen(
             contentlog(*arguments),
-            env=environment(database_url),
+            env=environment(url),
             cwd=tmp_path,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -88,7 +91,7 @@ def start(database_url: str, tmp_path: Path) -> Iterator[Callable[..., subproces
 
 @pytest.fixture
 def projecting(start: Callable[..., subprocess.Popen[str]], run: Run) -> None:
-    """A projector, waited for until it has been heard of."""
+    """A projector, waited for until it has a heartbeat."""
     start("projector")
     until(lambda: json.loads(run("status", "--json").stdout)["projectors"])
 
@@ -100,15 +103,15 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def said(done: subprocess.CompletedProcess[str]) -> list[str]:
+def said(done: Result) -> list[str]:
     """The lines of a command that went well and had nothing to remark."""
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.exit_code, done.stderr) == (0, "")
     return done.stdout.splitlines()
 
 
-def refused(done: subprocess.CompletedProcess[str]) -> str:
+def refused(done: Result) -> str:
     """The one line of a command that was refused."""
-    assert done.returncode == 1
+    assert done.exit_code == 1
     assert done.stderr.startswith("contentlog: ")
     assert done.stderr.count("\n") == 1
     return done.stderr.removeprefix("contentlog: ").strip()
@@ -121,7 +124,7 @@ def test_migrate_makes_both_databases_once(run: Run, empty_database_url: str) ->
     assert first[0] == "event store: version 1 installed"
     assert first[-1] == "read model: created"
     again = said(run("migrate", url=empty_database_url))
-    assert again == ["event store: up to date", "read model: there already"]
+    assert again == ["event store: up to date", "read model: already exists"]
     assert json.loads(run("status", "--json", url=empty_database_url).stdout)["head"] == 0
 
 
@@ -150,7 +153,7 @@ async def test_a_read_model_of_another_shape_is_to_be_rebuilt(run: Run, database
 
 def test_rebuild_rollback_and_verify_tell_how_they_go(run: Run, files: Path) -> None:
     """As JSON lines where nobody looks on; the last one is the result."""
-    assert run("apply", "acme.yaml").returncode == 0
+    assert run("apply", "acme.yaml").exit_code == 0
     assert "only a rebuild leaves one" in refused(run("rollback"))
     phases, result = told(run("rebuild"))
     assert phases[:2] == ["replay", "index"]
@@ -177,7 +180,7 @@ async def test_an_older_installation_is_rebuilt_though_it_knows_nothing_of_rebui
         await connection.execute("UPDATE read_model.checkpoint SET shape = 'older', position = 1")
     assert "rebuild --accept-differences" in refused(run("migrate"))
     assert told(run("rebuild", "--accept-differences"))[1]["position"] == 3
-    assert run("status").returncode == 0
+    assert run("status").exit_code == 0
 
 
 async def test_status_tells_of_an_event_that_cannot_be_read(run: Run, database_url: str) -> None:
@@ -210,15 +213,15 @@ async def test_what_differs_is_printed_and_ends_with_status_1(
     )
     done = run("rebuild")
     assert done.stdout.splitlines()[-1] == model
-    assert "nothing was switched: 1 rows are not as they are served" in refused(done)
+    assert "the live read model stays: 1 rows are not as they are served" in refused(done)
     done = run("verify", "--repair")
     assert done.stdout.splitlines()[-3:-1] == [model, usage]
-    assert "contentlog rebuild --accept-differences makes them so" in refused(done)
+    assert "run `contentlog rebuild --accept-differences`" in refused(done)
     assert told(run("rebuild", "--accept-differences"))[1]["differences"] == 1
     assert told(run("verify"))[1]["claims"] == 0
 
 
-def told(done: subprocess.CompletedProcess[str]) -> tuple[list[str], dict[str, Any]]:
+def told(done: Result) -> tuple[list[str], dict[str, Any]]:
     """The phases that were told of, and the result."""
     lines = [json.loads(line) for line in said(done)]
     phases = [line["phase"] for line in lines if "phase" in line]
@@ -231,13 +234,21 @@ def test_a_server_that_is_not_there_is_one_line_without_its_password(run: Run) -
         url = f"postgresql://ann:secret@127.0.0.1:{unheard.getsockname()[1]}/content"
         for command in (("status",), ("events",), ("migrate",)):
             line = refused(run(*command, url=url))
-            assert re.search(r"cannot be used \(.+\): see CONTENTLOG_\w+_URL$", line)
+            assert re.search(
+                r"cannot connect to PostgreSQL at .+ \(.+\): check CONTENTLOG_\w+_URL$", line
+            )
             assert "secret" not in line
 
 
-def test_a_database_that_is_not_there_is_one_line(run: Run, database_url: str) -> None:
-    url = re.sub(r"/[^/?]+(\?|$)", r"/nowhere\1", database_url, count=1)
-    assert 'database "nowhere" does not exist' in refused(run("status", url=url))
+def test_a_database_that_is_not_there_is_one_line(
+    start: Callable[..., subprocess.Popen[str]], database_url: str
+) -> None:
+    process = start("status", url=re.sub(r"/[^/?]+(\?|$)", r"/nowhere\1", database_url, count=1))
+    said, complained = process.communicate(timeout=60)
+    assert (process.returncode, said) == (1, "")
+    assert complained.startswith("contentlog: ")
+    assert complained.count("\n") == 1
+    assert 'database "nowhere" does not exist' in complained
 
 
 @pytest.mark.usefixtures("projecting")
@@ -248,16 +259,16 @@ def test_a_workspace_is_applied_filled_and_listed(run: Run, files: Path) -> None
         "content type posts in production created",
         "key web issued",
     ]
-    assert re.fullmatch(r"secret of key web, shown this once: cl_\S{43}", applied[3])
-    assert said(run("apply", "acme.yaml")) == ["nothing to change"]
+    assert re.fullmatch(r"secret of key web, shown only once: cl_\S{43}", applied[3])
+    assert said(run("apply", "acme.yaml")) == ["no changes"]
     place = ("--workspace", "acme", "--type", "posts")
     imported = said(run("import", "posts.csv", *place, "--import-id", "first"))
-    assert imported == ["2 entries imported; the import's id is first"]
+    assert imported == ["2 entries imported; import id 'first'"]
     assert said(run("import", "posts.csv", *place, "--import-id", "first")) == [
-        "the import first was carried out before: nothing was done"
+        "import 'first' has already run: no changes"
     ]
     assert said(run("import", "posts.csv", *place)) == [
-        "nothing to import: 2 skipped because their slug exists"
+        "nothing imported: 2 skipped because their slug exists"
     ]
     status = json.loads("".join(said(run("status", "--json"))))
     assert (status["head"], status["checkpoint"]) == (6, 6)
@@ -272,7 +283,7 @@ def test_keys_are_issued_listed_and_revoked(run: Run, files: Path) -> None:
     of = ("--workspace", "acme")
     both = ("--permission", "content.view", "--permission", "content.edit")
     issued = run("key", "issue", *of, "--name", "ci", *both)
-    assert issued.returncode == 0
+    assert issued.exit_code == 0
     assert re.fullmatch(r"cl_\S{43}\n", issued.stdout)
     keys = json.loads("".join(said(run("key", "list", *of, "--json"))))
     assert [(key["name"], key["permissions"]) for key in keys] == [
@@ -280,7 +291,7 @@ def test_keys_are_issued_listed_and_revoked(run: Run, files: Path) -> None:
         ("web", ["content.view"]),
     ]
     assert "'ci' cannot be issued" in refused(run("key", "issue", *of, "--name", "ci", *both))
-    assert said(run("key", "revoke", *of, "--name", "ci")) == ["key ci of acme revoked"]
+    assert said(run("key", "revoke", *of, "--name", "ci")) == ["key 'ci' of 'acme' revoked"]
     assert "no API key 'ci'" in refused(run("key", "revoke", *of, "--name", "ci"))
     assert said(run("key", "list", *of))[0].startswith("web  content.view  issued 2")
     assert "no workspace 'nowhere'" in refused(run("key", "list", "--workspace", "nowhere"))
@@ -288,9 +299,10 @@ def test_keys_are_issued_listed_and_revoked(run: Run, files: Path) -> None:
 
 def test_without_a_projector_what_is_done_is_done_and_noted(run: Run, files: Path) -> None:
     done = run("apply", "acme.yaml")
-    assert done.returncode == 0
+    assert done.exit_code == 0
     assert done.stderr == (
-        "note: done, but not yet to be read: no projector is running (see contentlog status)\n"
+        "note: done, but the read model does not show it yet: no projector is running "
+        "(see contentlog status)\n"
     )
     assert "projector   none is running" in run("status").stdout
     assert json.loads(run("status", "--json").stdout)["lag"]["events"] == 3
@@ -298,7 +310,7 @@ def test_without_a_projector_what_is_done_is_done_and_noted(run: Run, files: Pat
 
 def test_a_dry_run_tells_the_same_and_changes_nothing(run: Run, files: Path) -> None:
     told = run("apply", "acme.yaml", "--dry-run")
-    assert told.stderr == "note: a dry run, nothing was changed\n"
+    assert told.stderr == "note: this was a dry run; nothing has changed\n"
     assert said(run("events")) == []
     assert run("apply", "acme.yaml").stdout.splitlines()[:3] == told.stdout.splitlines()
 
@@ -365,7 +377,7 @@ def test_several_workers_answer_on_one_port_and_end_with_their_parent(
             return False
 
     until(answers)
-    assert f"127.0.0.1:{port} cannot be listened on" in refused(run("api", "--port", str(port)))
+    assert f"port {port} is already in use" in refused(run("api", "--port", str(port)))
     api.send_signal(signal.SIGTERM)
     assert api.wait(30) == 0
     assert not answers()

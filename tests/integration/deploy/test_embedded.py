@@ -13,9 +13,9 @@ import asyncpg
 import pytest
 
 from deploy.embedded import postmaster
-from deploy.embedded.account import for_server
 from deploy.embedded.errors import failed
 from deploy.embedded.files import take
+from deploy.embedded.programs import by_name
 from deploy.embedded.server import EmbeddedPostgresError, use
 from tests.cluster import use_cluster
 from tests.integration.deploy.processes import (
@@ -35,8 +35,8 @@ from tests.integration.deploy.processes import (
 )
 
 # As root a user who is not root must do as well as root.
-USERS = [(), ("nobody",)] if IS_ROOT else [()]
-as_each_user = pytest.mark.parametrize("name", USERS, ids=lambda name: name[0] if name else "self")
+OTHER_USERS = [pytest.param(("nobody",), id="nobody", marks=pytest.mark.slow)] if IS_ROOT else []
+as_each_user = pytest.mark.parametrize("name", [pytest.param((), id="self"), *OTHER_USERS])
 
 pytestmark = has_proc
 
@@ -45,7 +45,7 @@ def home_for(data: Path, name: tuple[str, ...]) -> None:
     """Makes the data folder, as the property of this user."""
     data.mkdir()
     if name:
-        os.chown(data, for_server(None, *name).uid, -1)
+        os.chown(data, by_name(*name).uid, -1)
 
 
 async def ask_with_asyncpg(url: str, question: str) -> object:
@@ -63,6 +63,7 @@ def test_first_use_makes_a_database_that_both_drivers_reach(data: Path) -> None:
         assert asyncio.run(ask_with_asyncpg(url, who)) == "contentlog contentlog"
 
 
+@pytest.mark.slow
 def test_cluster_is_utf8_and_sorts_alike_on_every_machine(data: Path) -> None:
     question = """SELECT concat_ws(' ', pg_encoding_to_char(encoding), datlocprovider, datlocale)
         FROM pg_database WHERE datname = 'contentlog'"""
@@ -70,6 +71,7 @@ def test_cluster_is_utf8_and_sorts_alike_on_every_machine(data: Path) -> None:
         assert ask(url, question) == "UTF8 b C.UTF-8"
 
 
+@pytest.mark.slow
 def test_a_server_is_durable_unless_told_otherwise(data: Path) -> None:
     settings = "SELECT concat_ws(' ', {}, {}, {})".format(
         *(f"current_setting('{name}')" for name in ("fsync", "full_page_writes", "max_connections"))
@@ -92,6 +94,7 @@ def test_the_last_user_stops_the_server(data: Path, name: tuple[str, ...]) -> No
         assert running_in(data) == []
 
 
+@pytest.mark.slow
 def test_what_was_written_is_there_at_the_next_start(data: Path) -> None:
     with use(data, durable=False) as url:
         ask(url, "CREATE TABLE kept AS SELECT 7 AS number")
@@ -99,6 +102,7 @@ def test_what_was_written_is_there_at_the_next_start(data: Path) -> None:
         assert ask(url, "SELECT number FROM kept") == "7"
 
 
+@pytest.mark.slow
 @as_each_user
 def test_two_at_once_on_one_new_folder_share_one_server(data: Path, name: tuple[str, ...]) -> None:
     home_for(data, name)
@@ -114,6 +118,7 @@ def arguments(pid: int) -> str:
     return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
 
 
+@pytest.mark.slow
 def test_many_users_may_come_and_go(data: Path) -> None:
     with use(data, durable=False):
         pass
@@ -140,6 +145,7 @@ def test_a_killed_users_server_serves_the_next_one(data: Path, name: tuple[str, 
         leave(following)
 
 
+@pytest.mark.slow
 def test_interrupt_lets_a_user_leave_in_good_order(data: Path) -> None:
     with user(data) as interrupted:
         url_of(interrupted)
@@ -148,6 +154,7 @@ def test_interrupt_lets_a_user_leave_in_good_order(data: Path) -> None:
     assert running_in(data) == []
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_a_terminal_leaves_the_server_to_its_other_users(data: Path) -> None:
     with user(data) as starter:
         before = started_at(url_of(starter))
@@ -187,10 +194,11 @@ def test_a_stale_pid_file_does_not_hurt_an_innocent_process(data: Path) -> None:
         assert ask(url, "SELECT number FROM kept") == "7"
 
 
+@pytest.mark.slow
 def test_stopping_signals_nobody_when_the_server_has_died(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postmaster, "STUBBORN", 0.1)
+    monkeypatch.setattr(postmaster, "STOP_TIMEOUT", 0.1)
     using = use(data, durable=False)
     using.__enter__()
     kill_all_in(data)
@@ -202,10 +210,11 @@ def test_stopping_signals_nobody_when_the_server_has_died(
         os.close(left_over)
 
 
+@pytest.mark.slow
 def test_a_server_that_lost_its_socket_is_started_again(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postmaster, "DEAF", 0.1)
+    monkeypatch.setattr(postmaster, "SOCKET_TIMEOUT", 0.1)
     with user(data) as other:
         before = started_at(url_of(other))
         for socket in (data / "sockets").iterdir():
@@ -215,6 +224,7 @@ def test_a_server_that_lost_its_socket_is_started_again(
         leave(other)
 
 
+@pytest.mark.slow
 def test_a_killed_initdb_leaves_nothing_that_matters(data: Path) -> None:
     with user(data) as killed:
         until(lambda: list(data.glob("initdb-*/PG_VERSION")))
@@ -227,6 +237,7 @@ def test_a_killed_initdb_leaves_nothing_that_matters(data: Path) -> None:
         assert list(data.glob("initdb-*")) == []
 
 
+@pytest.mark.slow
 def test_an_initdb_whose_user_was_killed_is_waited_for(data: Path) -> None:
     with user(data) as killed:
         until(lambda: list(data.glob("initdb-*/PG_VERSION")))
@@ -257,7 +268,7 @@ def test_a_postgresql_folder_itself_is_refused(data: Path) -> None:
     data.mkdir()
     (data / "PG_VERSION").write_text("18\n")
     with (
-        pytest.raises(EmbeddedPostgresError, match="is a PostgreSQL data folder itself"),
+        pytest.raises(EmbeddedPostgresError, match="is itself a PostgreSQL data folder"),
         use(data),
     ):
         pass
@@ -305,6 +316,7 @@ def test_a_disk_too_small_for_the_cluster_is_named(small_disk: Path) -> None:
     assert list(small_disk.glob("initdb-*")) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("small_disk", [120], indirect=True)
 def test_a_disk_that_is_full_at_the_start_is_named(small_disk: Path) -> None:
     with use(small_disk, durable=False):
@@ -326,8 +338,11 @@ def test_a_full_disk_is_known_by_what_postgresql_says() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["it's, a $HOME «folder» %41", "deep/" + "far/" * 30, "x" * 120],
-    ids=["odd", "deep", "long"],
+    [
+        pytest.param("it's, a $HOME «folder» %41", id="odd"),
+        pytest.param("deep/" + "far/" * 30, id="deep", marks=pytest.mark.slow),
+        pytest.param("x" * 120, id="long", marks=pytest.mark.slow),
+    ],
 )
 def test_any_path_will_do(data: Path, name: str) -> None:
     with use(data / name, durable=False) as url:
@@ -340,6 +355,7 @@ def test_any_path_will_do(data: Path, name: str) -> None:
     assert not note.exists()
 
 
+@pytest.mark.slow
 def test_one_cluster_serves_a_whole_run_and_is_removed_at_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
