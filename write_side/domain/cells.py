@@ -146,9 +146,14 @@ def read_boolean(_field: Field, cell: str) -> Raw:
     raise BadCell("takes true or false, yes or no, 1 or 0, on or off")
 
 
+def read_stripped(_field: Field, cell: str) -> Raw:
+    """A text with a notation of its own: spaces around it are not part of it."""
+    return json_of(cell.strip())
+
+
 def read_date(field: Field, cell: str) -> Raw:
     if not field.range:
-        return json_of(cell.strip())
+        return read_stripped(field, cell)
     start, slash, end = cell.partition("/")
     if not slash:
         raise BadCell("takes a range of ISO 8601 dates: from / to")

@@ -1,7 +1,7 @@
 """The field types: one row for each, with everything that sets it apart from the others.
 
 No other module decides by the name of a type: they ask the row (``Field.spec``). To add a type, add
-its name to ``FieldType`` and its row to ``FIELD_TYPES``; ``tests/unit/domain/test_field_types.py``
+its name to ``FieldType`` and its row to ``FIELD_TYPES``; ``tests/unit/test_field_types.py``
 names what is still missing.
 """
 
