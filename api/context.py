@@ -7,6 +7,7 @@ from msgspec import Struct, field
 
 from api.auth.access import Access
 from api.auth.keys import Caller
+from api.rate_limits.bucket import LimitStatus
 from api.rate_limits.limits import Limits
 from api.rest.idempotency import InFlight
 from api.rest.positions import Positions
@@ -35,7 +36,6 @@ class Call(Struct):
 
     request: web.Request
     service: Service
-    permission: str
     caller: Caller | None = None
     environment: str = ""
     locale: str = ""
@@ -52,3 +52,5 @@ class Call(Struct):
 
 SERVICE = web.AppKey("service", Service)
 REQUEST_ID = web.RequestKey("request_id", str)
+LIMIT_STATUS = web.RequestKey("rate_limit", LimitStatus)
+"""The rate limit that the response describes."""

@@ -18,17 +18,20 @@ from api.http.cors import add_preflights
 from api.http.default_headers import add_default_headers
 from api.http.representation import add_representation
 from api.http.request_log import answer_errors
-from api.openapi import documentation
-from api.operations import health
-from api.operations.status import STATUS, StatusCache
-from api.rate_limits.limits import open_limits
+from api.openapi import document
+from api.operations import health, metrics
+from api.operations.health import STATUS, StatusCache
+from api.rate_limits.leases import Leases
+from api.rate_limits.limits import Limits
 from api.rest import content
-from api.rest.positions import load_positions
+from api.rest.positions import Positions
 from api.settings import ApiSettings
 from read_side.checkpoint import CheckpointWatch
 from read_side.pool import open_pool
 from write_side.repository import Repository
+from write_side.store.access import token_key
 from write_side.store.mapper import EventMapper
+from write_side.store.rate_limits import Counter
 from write_side.store.recorder import open_recorder
 from write_side.store.retention import retention
 
@@ -46,11 +49,12 @@ async def open_service(settings: ApiSettings) -> AsyncIterator[Service]:
         retention(recorder),
     ):
         repository = Repository(recorder, EventMapper())
-        positions = await load_positions(repository)
+        positions = Positions(await token_key(recorder.fetch))
         async with (
             Access(settings.event_store_url, repository) as access,
-            open_limits(settings) as limits,
+            Leases(Counter(settings.event_store_url)) as leases,
         ):
+            limits = Limits(leases, settings)
             yield Service(settings, repository, read_model, access, checkpoint, limits, positions)
 
 
@@ -64,7 +68,8 @@ def application(service: Service) -> web.Application:
     app.on_response_prepare.append(add_default_headers)
     app.add_routes(content.routes())
     app.add_routes(health.routes())
-    app.add_routes(documentation.routes())
+    app.add_routes(metrics.routes())
+    app.add_routes(document.routes())
     app.add_routes(graphql.routes())
     add_dashboard(app, service.repository.recorder)
     add_preflights(app)

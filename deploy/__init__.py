@@ -1,1 +1,1 @@
-"""What makes processes of the packages: settings, the command line, embedded PostgreSQL."""
+"""The processes: settings, the command line, the embedded PostgreSQL, the demo."""

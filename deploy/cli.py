@@ -1,7 +1,7 @@
 """The command line: `contentlog COMMAND`.
 
-Commands are loaded when they are called, and import what is heavy when they work, so that
-`contentlog --help` is quick.
+Commands are loaded when they are called, and import heavy modules when they run, so that
+`contentlog --help` is fast.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ import click
 from deploy.failures import Failed, explained
 
 COMMANDS = {
-    "dev": "deploy.commands.dev",
-    "migrate": "deploy.commands.migrate",
-    "api": "deploy.commands.api",
-    "projector": "deploy.commands.projector",
-    "status": "deploy.commands.status",
-    "rebuild": "deploy.commands.rebuild",
-    "rollback": "deploy.commands.rollback",
-    "verify": "deploy.commands.verify",
-    "events": "deploy.commands.events",
-    "apply": "deploy.commands.apply",
-    "key": "deploy.commands.key",
-    "import": "deploy.commands.importing",
-    "export": "deploy.commands.exporting",
-    "settings": "deploy.commands.settings",
+    "dev": "dev",
+    "migrate": "installation",
+    "api": "servers",
+    "projector": "servers",
+    "status": "installation",
+    "rebuild": "read_model",
+    "rollback": "read_model",
+    "verify": "read_model",
+    "events": "events",
+    "apply": "apply",
+    "key": "key",
+    "import": "imports",
+    "export": "export",
+    "settings": "installation",
 }
-"""Name → module, each with a `command`."""
+"""Name → module of deploy.commands, which has the command as NAME_command."""
 
 
 class Commands(click.Group):
@@ -43,14 +43,12 @@ class Commands(click.Group):
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        command: click.Command = import_module(COMMANDS[name]).command
+        module = import_module(f"deploy.commands.{COMMANDS[name]}")
+        command: click.Command = getattr(module, f"{name}_command")
         return command
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; what could be foreseen ends in one line (interface, exit status 1).
-
-        Being told to stop is no failure to speak of.
-        """
+        """Run the command; an expected failure ends in one line and exit status 1."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -67,7 +65,7 @@ class Commands(click.Group):
 @click.command(cls=Commands, epilog="Settings come from the environment: contentlog settings")
 @click.version_option(package_name="contentlog")
 def cli() -> None:
-    """A headless CMS whose truth is an event log.
+    """A headless CMS with an event log as its source of truth.
 
     \b
     Example:
@@ -76,7 +74,7 @@ def cli() -> None:
 
 
 def main() -> None:
-    """The entry point. SIGTERM is taken like Ctrl-C, so that what was started is stopped."""
+    """The entry point. SIGTERM acts like Ctrl-C, so that what was started is stopped."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with contextlib.suppress(AttributeError):
         signal.signal(signal.SIGHUP, _as_sigterm)

@@ -1,14 +1,14 @@
-"""The two databases of an installation: by their URLs, or the embedded PostgreSQL."""
+"""The two databases of an installation: at their URLs, or the embedded PostgreSQL."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -20,13 +20,12 @@ if TYPE_CHECKING:
     from read_side.pool import Pool
     from write_side.repository import Repository
 
-    Connection: TypeAlias = asyncpg.Connection[asyncpg.Record]
-
-CHECKING = 5.0  # seconds
+CHECK_TIMEOUT = 5.0  # seconds
+STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
 class Unreachable(Exception):
-    """A database cannot be connected to; the text is one line that names the setting."""
+    """A database cannot be reached; the text is one line that names the setting."""
 
 
 class Databases(Struct, frozen=True):
@@ -34,7 +33,7 @@ class Databases(Struct, frozen=True):
     read_model_url: str
 
     def environment(self) -> dict[str, str]:
-        """What tells a child process to use the same ones."""
+        """The variables by which a child process uses the same databases."""
         return {
             "CONTENTLOG_EVENT_STORE_URL": self.event_store_url,
             "CONTENTLOG_READ_MODEL_URL": self.read_model_url,
@@ -42,47 +41,56 @@ class Databases(Struct, frozen=True):
 
 
 @contextmanager
-def databases(settings: Settings, *, make: bool = True) -> Iterator[Databases]:
-    """Both URLs. Where one is not set, the embedded PostgreSQL is in use meanwhile.
+def databases(settings: Settings, *, create: bool = True) -> Iterator[Databases]:
+    """Both URLs. Where one is not set, the embedded PostgreSQL runs meanwhile.
 
-    ``make=False`` is for who only looks: raises EmbeddedPostgresError where there is nothing yet.
+    With ``create=False`` raises EmbeddedPostgresError where there is no database yet.
     Raises MigrationError where the event store is of an unreleased version.
     """
-    with _located(settings, make=make) as found:
+    with _located(settings, create=create) as found:
         asyncio.run(_check_event_store(found.event_store_url))
         yield found
 
 
 async def _check_event_store(url: str) -> None:
-    """A database that cannot be reached is for the command to report, or to wait for."""
+    """Ignores a database that cannot be reached: the command reports that, or waits."""
     import asyncpg
 
     from write_side.store.migrations import check_released
 
     with suppress(OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError):
-        connection = await asyncpg.connect(url, timeout=CHECKING, command_timeout=CHECKING)
+        connection = await asyncpg.connect(
+            url, timeout=CHECK_TIMEOUT, command_timeout=CHECK_TIMEOUT
+        )
         try:
             await check_released(connection)
         finally:
-            await connection.close(timeout=CHECKING)
+            await connection.close(timeout=CHECK_TIMEOUT)
 
 
 @contextmanager
-def _located(settings: Settings, *, make: bool) -> Iterator[Databases]:
+def _located(settings: Settings, *, create: bool) -> Iterator[Databases]:
     if settings.event_store_url and settings.read_model_url:
         yield Databases(settings.event_store_url, settings.read_model_url)
         return
     from deploy.embedded.place import check_made
     from deploy.embedded.server import use
 
-    if not make:
+    if not create:
         check_made(Path(settings.data))
-    with ExitStack() as leaving:
-        leaving.enter_context(_hearing_again())
-        embedded = leaving.enter_context(use(Path(settings.data)))
-        # From here on signals are ignored: a server half stopped would stay behind.
-        leaving.callback(_grow_deaf)
+    handlers = {number: signal.getsignal(number) for number in STOPPING}
+    with ExitStack() as stack:
+        stack.callback(_set_handlers, handlers)
+        embedded = stack.enter_context(use(Path(settings.data)))
+        # Called before the server is stopped: interrupted, that would leave it running.
+        stack.callback(_set_handlers, dict.fromkeys(STOPPING, signal.SIG_IGN))
         yield Databases(settings.event_store_url or embedded, settings.read_model_url or embedded)
+
+
+def _set_handlers(handlers: Mapping[signal.Signals, Any]) -> None:
+    if threading.current_thread() is threading.main_thread():
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 @asynccontextmanager
@@ -94,14 +102,15 @@ async def open_repository(found: Databases) -> AsyncIterator[Repository]:
 
     async with AsyncExitStack() as stack:
         with _named("CONTENTLOG_EVENT_STORE_URL", found.event_store_url):
-            opening = open_recorder(found.event_store_url, connections=4)
-            recorder = await stack.enter_async_context(opening)
+            recorder = await stack.enter_async_context(
+                open_recorder(found.event_store_url, connections=4)
+            )
         yield Repository(recorder, EventMapper())
 
 
 @asynccontextmanager
 async def open_read_model(found: Databases) -> AsyncIterator[Pool]:
-    """Connections that read the read model. Raises Unreachable."""
+    """A pool of connections to the read model. Raises Unreachable."""
     from read_side.pool import open_pool
 
     async with AsyncExitStack() as stack:
@@ -111,7 +120,7 @@ async def open_read_model(found: Databases) -> AsyncIterator[Pool]:
 
 
 @asynccontextmanager
-async def connected(setting: str, url: str) -> AsyncIterator[Connection]:
+async def connected(setting: str, url: str) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
     """One connection to the database that a setting names. Raises Unreachable."""
     import asyncpg
 
@@ -125,7 +134,7 @@ async def connected(setting: str, url: str) -> AsyncIterator[Connection]:
 
 @contextmanager
 def _named(setting: str, url: str) -> Iterator[None]:
-    """What keeps a connection from being made, with the setting that it comes from."""
+    """Turns a failure to connect into Unreachable, which names the setting."""
     import asyncpg
 
     try:
@@ -133,25 +142,5 @@ def _named(setting: str, url: str) -> Iterator[None]:
     except (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         reason = str(error) or type(error).__name__
         raise Unreachable(
-            f"PostgreSQL at {without_password(url)} cannot be used ({reason}): see {setting}"
+            f"cannot connect to PostgreSQL at {without_password(url)} ({reason}): check {setting}"
         ) from error
-
-
-STOPPING = (signal.SIGINT, signal.SIGTERM)
-
-
-def _grow_deaf() -> None:
-    if threading.current_thread() is threading.main_thread():
-        for number in STOPPING:
-            signal.signal(number, signal.SIG_IGN)
-
-
-@contextmanager
-def _hearing_again() -> Iterator[None]:
-    before = [signal.getsignal(number) for number in STOPPING]
-    try:
-        yield
-    finally:
-        if threading.current_thread() is threading.main_thread():
-            for number, handler in zip(STOPPING, before, strict=True):
-                signal.signal(number, handler)

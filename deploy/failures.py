@@ -1,4 +1,4 @@
-"""Failures that can be foreseen, in one line; anything else is a fault of ours and stays loud."""
+"""Expected failures end a command with one line; anything else is a bug and shows its traceback."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Failed(click.ClickException):
 
 
 def explained(error: Exception) -> str | None:
-    """What to tell a person about the error; None where it should never have happened."""
+    """The error in one line; None for an unexpected one."""
     import asyncpg
 
-    if isinstance(error, _speaking()):
+    if isinstance(error, _expected()):
         return str(error)
     if isinstance(
         error,
@@ -32,12 +32,12 @@ def explained(error: Exception) -> str | None:
     ):
         return MIGRATE
     if isinstance(error, asyncpg.PostgresError | asyncpg.InterfaceError | OSError):
-        return f"PostgreSQL or the system refuses: {str(error) or type(error).__name__}"
+        return f"PostgreSQL or the operating system refused: {str(error) or type(error).__name__}"
     return None
 
 
-def _speaking() -> tuple[type[Exception], ...]:
-    """Exceptions whose text is for people."""
+def _expected() -> tuple[type[Exception], ...]:
+    """Exceptions whose text is written for people."""
     from api.errors import TooLongForSpreadsheet
     from deploy.databases import Unreachable
     from deploy.embedded.errors import EmbeddedPostgresError

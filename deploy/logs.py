@@ -1,4 +1,4 @@
-"""Logs: to standard error, for people on a terminal and as JSON lines elsewhere."""
+"""Logs on standard error: text on a terminal, JSON lines elsewhere."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from deploy.settings import Settings
 
 
 def configure_logs(settings: Settings, *, level: int = logging.INFO) -> None:
-    """Send what structlog and the standard library log from ``level`` on to standard error.
+    """Send what structlog and the standard library log, from ``level`` on, to standard error.
 
-    Our own lines go straight to the stream: there is one for every request. The standard
-    library's, which are few, are formatted alike.
+    Our own lines, one for each request, go straight to the stream. The standard library's, which
+    are few, get the same format.
     """
     import structlog
 
@@ -51,7 +51,7 @@ def _rendering(*, as_text: bool) -> list[Any]:
     import structlog
 
     if as_text:
-        # Plain: a traceback with the values of local variables would show secrets.
+        # A traceback with the values of local variables, structlog's default, would show secrets.
         return [
             structlog.dev.ConsoleRenderer(
                 colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback

@@ -1,8 +1,8 @@
 """The settings of an installation: what each means, its default, and what it takes.
 
-This is the one place where they are documented: `contentlog settings` prints them, and the table
-in README.md is held to them by a test. Only `deploy` reads the environment; every process is
-handed what it needs as a frozen Struct of its own.
+They are documented here alone: `contentlog settings` prints them, and a test compares the table in
+README.md with them. Only `deploy` reads the environment; every process gets what it needs as a
+frozen Struct of its own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ Url = Annotated[
     str,
     Meta(
         pattern=r"^postgres(ql)?://",
-        extra={"takes": "a PostgreSQL URL, such as postgresql://user:password@host:5432/database"},
+        extra={
+            "takes": "a PostgreSQL URL, such as postgresql://user:password@host:5432/database",
+            "default": "the embedded PostgreSQL",
+        },
     ),
 ]
 Text = Annotated[str, Meta(min_length=1, extra={"takes": "text"})]
@@ -36,43 +39,32 @@ Milliseconds = Annotated[
 RateLimit = Annotated[
     int, Meta(ge=0, le=10**12, extra={"takes": "a whole number of requests; 0 is no limit"})
 ]
-Proxies = Annotated[
-    str,
-    Meta(
-        extra={"takes": "addresses and CIDR networks, separated by commas", "default": "none"},
-    ),
+PROXIES = "addresses and CIDR networks, separated by commas"
+Proxies = Annotated[str, Meta(extra={"takes": PROXIES, "default": "none"})]
+LogFormat = Annotated[
+    Literal["json", "text"],
+    Meta(extra={"takes": "json or text", "default": "text on a terminal, json elsewhere"}),
 ]
-LogFormat = Annotated[Literal["json", "text"], Meta(extra={"takes": "json or text"})]
 
 
 class SettingsError(Exception):
-    """A setting cannot be used; the text is one line that names it and says what it takes."""
+    """A setting is not valid; the text is one line that names it and says what it takes."""
 
 
 class Settings(
     Struct, frozen=True, kw_only=True, rename=lambda attribute: PREFIX + attribute.upper()
 ):
-    """What the environment says; None is «not set» where a setting has no plain default."""
+    """The settings of an environment; None where one is not set and has no plain default."""
 
-    event_store_url: Annotated[
-        Url | None,
-        Meta(
-            description="The database of the event log",
-            extra={"default": "the embedded PostgreSQL"},
-        ),
-    ] = None
+    event_store_url: Annotated[Url | None, Meta(description="The database of the event log")] = None
     read_model_url: Annotated[
-        Url | None,
-        Meta(
-            description="The database of the read model; may be the same one",
-            extra={"default": "the embedded PostgreSQL"},
-        ),
+        Url | None, Meta(description="The database of the read model; may be the same one")
     ] = None
     data: Annotated[
         Text,
         Meta(
-            description="The folder of the embedded PostgreSQL, which is started when a URL is not "
-            "set and shared by all commands that name the same folder"
+            description="The folder of the embedded PostgreSQL, which runs while a URL is not set; "
+            "commands with the same folder share it"
         ),
     ] = ".contentlog"
     host: Annotated[Text, Meta(description="The address that the API listens on")] = "127.0.0.1"
@@ -84,49 +76,45 @@ class Settings(
     client_timeout_ms: Annotated[
         Milliseconds,
         Meta(
-            description="How long a client may take for the head of a request, for its body beside "
-            "a second for each 8 KiB, and for taking an answer; 0 waits for ever"
+            description="How long a client may take to send the head of a request, to send its "
+            "body (plus one second per 8 KiB), and to read the response; 0 is no limit"
         ),
     ] = 30_000
     read_your_writes_ms: Annotated[
         Milliseconds,
-        Meta(description="How long a write waits until it can be read; 0 does not wait"),
+        Meta(description="How long a write waits until it can be read; 0 is not at all"),
     ] = 2000
     key_rate_limit: Annotated[
         RateLimit,
-        Meta(description="Requests a minute with one key, where its workspace's plan sets none"),
+        Meta(
+            description="Requests per minute with one key, unless its workspace's plan sets a limit"
+        ),
     ] = 600
     ip_rate_limit: Annotated[
-        RateLimit, Meta(description="Requests a minute from one address (IPv6: from one /64)")
+        RateLimit, Meta(description="Requests per minute from one address (IPv6: from one /64)")
     ] = 1200
     trusted_proxies: Annotated[
-        Proxies, Meta(description="The proxies whose X-Forwarded-For is believed")
+        Proxies, Meta(description="The proxies whose X-Forwarded-For header is trusted")
     ] = ""
     rebuild_workers: Annotated[
         Workers | None,
         Meta(
             description="The number of processes that replay the log in a rebuild or a verify",
-            extra={"default": "one for each core"},
+            extra={"default": "one per core"},
         ),
     ] = None
     rebuild_memory: Annotated[
         Bytes,
         Meta(
-            description="The bytes of memory of a rebuild or a verify: half for its processes "
-            "together, half for PostgreSQL to sort in"
+            description="The memory of a rebuild or a verify in bytes: half for all of its "
+            "processes, half for PostgreSQL to sort in"
         ),
     ] = 512 * 1024 * 1024
-    log_format: Annotated[
-        LogFormat | None,
-        Meta(
-            description="How logs are written",
-            extra={"default": "text on a terminal, json elsewhere"},
-        ),
-    ] = None
+    log_format: Annotated[LogFormat | None, Meta(description="The format of the logs")] = None
 
 
 class Setting(Struct, frozen=True):
-    """One setting as people read about it. ``value`` is the one in force, without passwords."""
+    """The description of a setting. ``value`` is the one in use, without passwords."""
 
     name: str
     takes: str
@@ -136,9 +124,9 @@ class Setting(Struct, frozen=True):
 
 
 def load_settings(environment: Mapping[str, str]) -> Settings:
-    """The settings of an environment; an empty variable counts as one that is not set.
+    """The settings of an environment; an empty variable counts as not set.
 
-    Raises SettingsError naming the first variable that cannot be used.
+    Raises SettingsError naming the first variable that is not valid.
     """
     given = {name: value for name, value in environment.items() if value}
     try:
@@ -148,13 +136,12 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
     try:
         networks(settings.trusted_proxies)
     except ValueError as error:
-        takes = "takes addresses and CIDR networks, separated by commas"
-        raise SettingsError(f"{PREFIX}TRUSTED_PROXIES {takes}: {error}") from None
+        raise SettingsError(f"{PREFIX}TRUSTED_PROXIES takes {PROXIES}: {error}") from None
     return settings
 
 
 def describe(settings: Settings) -> list[Setting]:
-    """Every setting there is, in the order of the documentation."""
+    """All settings, in the order of the documentation."""
     hints = get_type_hints(Settings, include_extras=True)
     return [
         _described(field, hints[field.name], getattr(settings, field.name))
@@ -172,7 +159,7 @@ def table() -> list[str]:
 
 
 def unknown_names(environment: Mapping[str, str]) -> list[str]:
-    """Variables that look like settings and are none, in the order of the alphabet."""
+    """Variables that look like settings but are not, sorted."""
     known = {field.encode_name for field in msgspec.structs.fields(Settings)}
     return sorted(
         name
@@ -185,7 +172,7 @@ def _refusal(error: str, given: Mapping[str, str]) -> SettingsError:
     found = re.search(rf"\$\.({PREFIX}\w+)", error)
     assert found is not None, error
     takes = {setting.name: setting.takes for setting in describe(Settings())}[found[1]]
-    # A URL that is mistyped may still hold a password.
+    # A mistyped URL may still contain a password.
     shown = "" if found[1].endswith("_URL") else f", not {given[found[1]]!r}"
     return SettingsError(f"{found[1]} takes {takes}{shown}")
 
@@ -204,13 +191,13 @@ def _described(field: Any, hint: Any, value: object) -> Setting:
 
 
 def _metadata(hint: Any) -> list[object]:
-    """What an annotation carries, that of the members of a union included."""
+    """The metadata of an annotation, including that of the members of a union."""
     inner = [meta for part in getattr(hint, "__args__", ()) for meta in _metadata(part)]
     return [*inner, *getattr(hint, "__metadata__", ())]
 
 
 def without_password(text: str) -> str:
-    """A URL fit to be shown; any other text as it is."""
+    """A URL without its password; any other text as it is."""
     if "://" not in text:
         return text
     try:

@@ -1,8 +1,8 @@
 """Starts a command that is killed with its parent: `python tether.py PARENT COMMAND...`.
 
 A process can only ask this of the kernel for itself, and code between fork and exec is not safe
-in a parent with threads. So the parent starts this, which asks and then becomes the command,
-with the same process id. Linux only. It imports as little as it can, to be quick.
+in a parent with threads. So the parent starts this script, which asks and then becomes the
+command, with the same process id. Linux only. It imports as little as it can, to start fast.
 """
 
 import ctypes

@@ -9,8 +9,8 @@ import msgspec
 
 from projector.rows import EntryState, PastSlug, TypeRow
 from write_side.domain.entry import Entry
+from write_side.domain.identity import slug_hash
 from write_side.domain.rendering import Renderer
-from write_side.domain.slugs import slug_hash
 
 _json = msgspec.json.Encoder()
 

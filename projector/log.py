@@ -8,9 +8,8 @@ from typing import Any
 from projector.checkpoint import Checkpoint
 from projector.projection import Recorded
 from write_side.postgres.connection import Connection
-from write_side.store import stream_ranges
 from write_side.store.mapper import EventMapper, UndecodableEvent, UnknownTopic
-from write_side.store.stream_ranges import Range
+from write_side.store.streams import Range, range_pages
 
 BATCH = 2_000
 BATCH_BYTES = 16 * 1024 * 1024
@@ -138,5 +137,5 @@ async def pages(
 ) -> AsyncIterator[list[Recorded]]:
     """The events of a range of streams up to a position, stream by stream, in pages of about so
     many bytes. Raises Halted at an event that cannot be read."""
-    async for rows in stream_ranges.pages(store, streams, through, page_bytes):
+    async for rows in range_pages(store, streams, through, page_bytes):
         yield [decoded(mapper, row) for row in rows]

@@ -20,7 +20,7 @@ from projector.rows import (
     given_up,
 )
 from write_side.domain import events as e
-from write_side.domain.history import actor_name
+from write_side.domain.changes import actor_name
 from write_side.domain.identity import PRODUCTION
 
 

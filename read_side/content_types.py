@@ -12,6 +12,7 @@ from msgspec import Struct
 from read_side.pool import Pool, fetch
 from read_side.refusals import TypeNotFound
 from write_side.domain.definition import Field, Stage
+from write_side.domain.identity import Scope
 from write_side.postgres.statements import statement
 
 _ALL = statement("read_side", "content_types")
@@ -35,24 +36,22 @@ _FIELDS = msgspec.json.Decoder(tuple[Field, ...])
 _STAGES = msgspec.json.Decoder(tuple[Stage, ...])
 
 
-async def content_types(pool: Pool, workspace: str, environment: str) -> list[ContentTypeRow]:
+async def content_types(pool: Pool, scope: Scope) -> list[ContentTypeRow]:
     """All of them, by slug: unlike a name it is unique and never changes."""
-    return [_row(record) for record in await fetch(pool, _ALL, workspace, environment)]
+    return [_row(record) for record in await fetch(pool, _ALL, scope.workspace, scope.environment)]
 
 
-async def content_type(pool: Pool, workspace: str, environment: str, slug: str) -> ContentTypeRow:
+async def content_type(pool: Pool, scope: Scope, slug: str) -> ContentTypeRow:
     """Raises TypeNotFound."""
-    records = await fetch(pool, _ONE, workspace, environment, slug)
+    records = await fetch(pool, _ONE, scope.workspace, scope.environment, slug)
     if not records:
         raise TypeNotFound
     return _row(records[0])
 
 
-async def by_ids(
-    pool: Pool, workspace: str, environment: str, ids: Sequence[str]
-) -> dict[str, ContentTypeRow]:
+async def by_ids(pool: Pool, scope: Scope, ids: Sequence[str]) -> dict[str, ContentTypeRow]:
     """Those of the ids, UUIDs, that are content types, by their ids."""
-    records = await fetch(pool, _BY_ID, workspace, environment, ids)
+    records = await fetch(pool, _BY_ID, scope.workspace, scope.environment, ids)
     return {record["id"]: _row(record) for record in records}
 
 

@@ -13,8 +13,8 @@ from read_side.pool import Pool, fetch
 from read_side.refusals import EntryNotFound, TypeNotFound
 from write_side.domain.definition import Field, Stage
 from write_side.domain.events import Translation
+from write_side.domain.identity import Scope, slug_hash
 from write_side.domain.rendering import Renderer
-from write_side.domain.slugs import slug_hash
 from write_side.postgres.statements import statement
 
 _OF_SLUG = statement("read_side", "entry_of_slug")
@@ -56,8 +56,7 @@ class SlugOwner(Struct, frozen=True):
 
 async def entry_of_slug(
     pool: Pool,
-    workspace: str,
-    environment: str,
+    scope: Scope,
     *,
     type_slug: str,
     slug: str,
@@ -65,7 +64,7 @@ async def entry_of_slug(
     locale: str,
 ) -> EntryRow:
     """The entry of a slug, in any status (§4.2). Raises TypeNotFound, EntryNotFound."""
-    where = (workspace, environment, type_slug, language, slug_hash(slug))
+    where = (scope.workspace, scope.environment, type_slug, language, slug_hash(slug))
     # A text is never translated into the language it was written in.
     if locale == language:
         records = await fetch(pool, _OF_SLUG, *where)
@@ -74,19 +73,16 @@ async def entry_of_slug(
     return typed_entry_row(_found(records), locale)
 
 
-async def id_of_slug(
-    pool: Pool, workspace: str, environment: str, *, type_slug: str, slug: str, language: str
-) -> str:
+async def id_of_slug(pool: Pool, scope: Scope, *, type_slug: str, slug: str, language: str) -> str:
     """Raises TypeNotFound, EntryNotFound."""
-    where = (workspace, environment, type_slug, language, slug_hash(slug))
+    where = (scope.workspace, scope.environment, type_slug, language, slug_hash(slug))
     found: str = _found(await fetch(pool, _ID_OF_SLUG, *where))["id"]
     return found
 
 
 async def slug_owner(
     pool: Pool,
-    workspace: str,
-    environment: str,
+    scope: Scope,
     *,
     type_slug: str,
     slug: str,
@@ -98,16 +94,16 @@ async def slug_owner(
 
     Raises TypeNotFound, EntryNotFound.
     """
-    where = (workspace, environment, type_slug, language, slug_hash(slug), at)
+    where = (scope.workspace, scope.environment, type_slug, language, slug_hash(slug), at)
     record = _found(await fetch(pool, _SLUG_OWNER, *where))
     return SlugOwner(record["type_id"], record["id"])
 
 
 async def entries_by_id(
-    pool: Pool, workspace: str, environment: str, *, ids: Sequence[str], locale: str
+    pool: Pool, scope: Scope, *, ids: Sequence[str], locale: str
 ) -> list[EntryRow]:
     """Those of the ids, UUIDs in lower case, that are entries; in no order."""
-    records = await fetch(pool, _BY_ID, workspace, environment, ids, locale)
+    records = await fetch(pool, _BY_ID, scope.workspace, scope.environment, ids, locale)
     return [typed_entry_row(record, locale) for record in records]
 
 

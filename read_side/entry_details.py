@@ -13,6 +13,7 @@ from read_side.pool import Pool, fetch
 from read_side.refusals import EntryNotFound
 from write_side.domain.definition import Field
 from write_side.domain.events import Translation
+from write_side.domain.identity import Scope
 from write_side.domain.rendering import Renderer, stored_values
 from write_side.postgres.statements import statement
 
@@ -41,15 +42,13 @@ class EntryTitle(Struct, frozen=True):
     status: str
 
 
-async def entry_details(
-    pool: Pool, workspace: str, environment: str, *, entry_id: str, locale: str
-) -> EntryDetails:
+async def entry_details(pool: Pool, scope: Scope, *, entry_id: str, locale: str) -> EntryDetails:
     """An entry of any status and language. Raises EntryNotFound, also for a malformed id."""
     try:
         wanted = UUID(entry_id)
     except ValueError:
         raise EntryNotFound from None
-    records = await fetch(pool, _BY_ID, workspace, environment, wanted, locale)
+    records = await fetch(pool, _BY_ID, scope.workspace, scope.environment, wanted, locale)
     if not records:
         raise EntryNotFound
     record = records[0]
@@ -71,9 +70,13 @@ async def entry_details(
 
 
 async def titles(
-    pool: Pool, workspace: str, environment: str, ids: Collection[str], locale: str
+    pool: Pool, scope: Scope, ids: Collection[str], locale: str
 ) -> dict[str, EntryTitle]:
     """By id; a deleted entry is left out."""
     wanted = [UUID(entry_id) for entry_id in ids]
-    records = await fetch(pool, _TITLES, workspace, environment, wanted, locale) if wanted else []
+    records = (
+        await fetch(pool, _TITLES, scope.workspace, scope.environment, wanted, locale)
+        if wanted
+        else []
+    )
     return {record["id"]: EntryTitle(**record) for record in records}

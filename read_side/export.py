@@ -18,7 +18,7 @@ from read_side.content_types import ContentTypeRow, content_type
 from read_side.paging import Filters
 from read_side.pool import Pool, fetch
 from write_side.domain.events import STATUSES
-from write_side.domain.identity import BASE_LANGUAGE
+from write_side.domain.identity import BASE_LANGUAGE, Scope
 from write_side.domain.rendering import Renderer, stored_values
 from write_side.postgres.statements import statement
 
@@ -66,13 +66,19 @@ class Export:
     """
 
     def __init__(
-        self, pool: Pool, place: tuple[str, str], filters: Filters, content_type: ContentTypeRow
+        self, pool: Pool, scope: Scope, filters: Filters, content_type: ContentTypeRow
     ) -> None:
         self._pool = pool
-        self._place = place
+        self._scope = scope
         self._language = filters.language or BASE_LANGUAGE
         statuses: Sequence[str] = (filters.status,) if filters.status else STATUSES
-        self._selected = (*place, content_type.id, statuses, self._language)
+        self._selected = (
+            scope.workspace,
+            scope.environment,
+            content_type.id,
+            statuses,
+            self._language,
+        )
         self._searched = (_pattern(filters.search), filters.locale or BASE_LANGUAGE)
         self.content_type = content_type
         self.total = 0
@@ -111,7 +117,13 @@ class Export:
         """
         if not ids:
             return {}
-        where = (*self._place, list(ids), self._language, list(types))
+        where = (
+            self._scope.workspace,
+            self._scope.environment,
+            list(ids),
+            self._language,
+            list(types),
+        )
         records = await fetch(self._pool, _TARGETS, *where)
         return {
             record["id"]: TargetRow(
@@ -121,18 +133,18 @@ class Export:
         }
 
 
-async def export(pool: Pool, workspace: str, environment: str, filters: Filters) -> Export:
+async def export(pool: Pool, scope: Scope, filters: Filters) -> Export:
     """The export of what the filters match, of one content type; without a language, of the base
     language. Raises TypeNotFound, ReadModelUnavailable."""
-    found = await content_type(pool, workspace, environment, filters.type_slug or "")
-    started = Export(pool, (workspace, environment), filters, found)
+    found = await content_type(pool, scope, filters.type_slug or "")
+    started = Export(pool, scope, filters, found)
     await started.count()
     return started
 
 
-async def total(pool: Pool, workspace: str, environment: str, filters: Filters) -> int:
+async def total(pool: Pool, scope: Scope, filters: Filters) -> int:
     """How many entries match, beyond an export's limit too. Raises TypeNotFound."""
-    return (await export(pool, workspace, environment, filters)).total
+    return (await export(pool, scope, filters)).total
 
 
 def _pattern(search: str) -> str:

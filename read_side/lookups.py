@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from read_side.pool import Pool, fetch
+from write_side.domain.identity import Scope
 from write_side.postgres.statements import statement
 
 _MEDIA = statement("read_side", "media_files")
@@ -50,23 +51,21 @@ async def media_files(pool: Pool, workspace: str, ids: Collection[str]) -> dict[
     return {record["id"]: MediaFile(**record) for record in records}
 
 
-async def import_runs(
-    pool: Pool, workspace: str, environment: str, *, limit: int, offset: int
-) -> list[ImportRun]:
+async def import_runs(pool: Pool, scope: Scope, *, limit: int, offset: int) -> list[ImportRun]:
     """Past imports, the latest first."""
-    records = await fetch(pool, _IMPORTS, workspace, environment, limit, offset)
+    records = await fetch(pool, _IMPORTS, scope.workspace, scope.environment, limit, offset)
     return [ImportRun(**record) for record in records]
 
 
-async def languages(pool: Pool, workspace: str, environment: str) -> list[str]:
+async def languages(pool: Pool, scope: Scope) -> list[str]:
     """The languages that entries are written in."""
-    records = await fetch(pool, _LANGUAGES, workspace, environment)
+    records = await fetch(pool, _LANGUAGES, scope.workspace, scope.environment)
     return [record["language"] for record in records]
 
 
-async def locales(pool: Pool, workspace: str, environment: str) -> list[str]:
+async def locales(pool: Pool, scope: Scope) -> list[str]:
     """The locales that entries are translated into."""
-    records = await fetch(pool, _LOCALES, workspace, environment)
+    records = await fetch(pool, _LOCALES, scope.workspace, scope.environment)
     return [record["locale"] for record in records]
 
 

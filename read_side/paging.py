@@ -15,6 +15,7 @@ from msgspec import Struct
 from read_side.entries import EntryRow, entry_row, typed_entry_row
 from read_side.pool import Pool, fetch
 from read_side.refusals import TypeNotFound
+from write_side.domain.identity import Scope
 from write_side.postgres.statements import statements
 
 DEEP = 200
@@ -64,8 +65,7 @@ class EntrySummary(Struct, frozen=True):
 
 async def list_of_type(
     pool: Pool,
-    workspace: str,
-    environment: str,
+    scope: Scope,
     *,
     type_slug: str,
     status: str,
@@ -75,7 +75,15 @@ async def list_of_type(
     offset: int,
 ) -> Page[EntryRow]:
     """Entries of one type, status and language (§4.1). Raises TypeNotFound."""
-    where: list[Any] = [workspace, environment, limit, offset, type_slug, status, language]
+    where: list[Any] = [
+        scope.workspace,
+        scope.environment,
+        limit,
+        offset,
+        type_slug,
+        status,
+        language,
+    ]
     name = "list_of_type" if offset < DEEP else "list_of_type_deep"
     # A text is never translated into the language it was written in.
     if locale != language:
@@ -87,8 +95,7 @@ async def list_of_type(
 
 async def list_across_types(
     pool: Pool,
-    workspace: str,
-    environment: str,
+    scope: Scope,
     *,
     type_slug: str | None,
     locale: str,
@@ -101,27 +108,27 @@ async def list_across_types(
     """
     filters = Filters(type_slug=type_slug)
     name, parameters = _filtered("list", filters)
-    where = (workspace, environment, limit, offset, *parameters, locale)
+    where = (scope.workspace, scope.environment, limit, offset, *parameters, locale)
     records = await fetch(pool, _STATEMENTS[name], *where)
     return _page(records, lambda record: typed_entry_row(record, locale), filters.type_slug)
 
 
 async def list_ids(
-    pool: Pool, workspace: str, environment: str, filters: Filters, *, limit: int, offset: int
+    pool: Pool, scope: Scope, filters: Filters, *, limit: int, offset: int
 ) -> Page[str]:
     """The ids alone, for entries that are read together with others; ``locale`` and ``search``
     are ignored. Raises TypeNotFound."""
     name, parameters = _filtered("ids", filters)
-    where = (workspace, environment, limit, offset, *parameters)
+    where = (scope.workspace, scope.environment, limit, offset, *parameters)
     records = await fetch(pool, _STATEMENTS[name], *where)
     return _page(records, lambda record: str(record["id"]), filters.type_slug)
 
 
 async def list_summaries(
-    pool: Pool, workspace: str, environment: str, filters: Filters, *, limit: int, offset: int
+    pool: Pool, scope: Scope, filters: Filters, *, limit: int, offset: int
 ) -> Page[EntrySummary]:
     """Without an entry for a content type that does not exist."""
-    where: list[Any] = [workspace, environment, limit, offset]
+    where: list[Any] = [scope.workspace, scope.environment, limit, offset]
     if filters.search:
         name = "summaries_found"
         where += [*_any(filters), filters.locale, filters.search, SEARCHED]

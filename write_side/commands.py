@@ -134,7 +134,10 @@ class CreateEntry(ScopedCommand, frozen=True, kw_only=True):
 
 
 class UpdateEntry(EntryCommand, frozen=True, kw_only=True):
-    """Changes only the given values. Any status may follow any other."""
+    """Changes only the given values. Any status may follow any other.
+
+    In a translation, None keeps the title and "" removes a text.
+    """
 
     title: str | UnsetType = UNSET
     slug: str | UnsetType = UNSET
@@ -143,22 +146,6 @@ class UpdateEntry(EntryCommand, frozen=True, kw_only=True):
     fields: dict[str, Raw] = {}
     translations: dict[str, Translation] = {}
     expected_version: int | None = None
-
-
-class TranslateEntry(EntryCommand, frozen=True, kw_only=True):
-    """Texts of an entry in one locale. None keeps the title, "" removes a text."""
-
-    locale: str
-    title: str | None = None
-    fields: dict[str, Raw] = {}
-
-
-class ChangeStatus(EntryCommand, frozen=True, kw_only=True):
-    status: Status
-
-
-class MoveToStage(EntryCommand, frozen=True, kw_only=True):
-    stage_id: str
 
 
 class DeleteEntry(EntryCommand, frozen=True, kw_only=True):

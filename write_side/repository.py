@@ -34,10 +34,10 @@ from write_side.domain.identity import (
     is_slug,
     key_stream,
     media_stream,
+    slug_hash,
     workspace_stream,
 )
 from write_side.domain.refusals import UnknownContentType, UnknownEntry, UnknownWorkspace
-from write_side.domain.slugs import slug_hash
 from write_side.domain.workspace import (
     Key,
     Media,
@@ -51,7 +51,7 @@ from write_side.slices import in_slices
 from write_side.store.append import Appended
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import Recorder
-from write_side.store.streams import StreamSlice, pages
+from write_side.store.streams import StreamSlice, slice_pages
 
 CACHED_TYPES = 10_000
 _TYPES_OF_ENTRIES = statement("write_side", "types_of_entries")
@@ -141,7 +141,7 @@ class Repository:
         return {
             entry_id: entry
             for entry_id, entry in found.items()
-            if not entry.deleted and _place(entry) == scope
+            if not entry.deleted and entry.scope == scope
         }
 
     async def entry_states(
@@ -154,7 +154,9 @@ class Repository:
         ids = list(dict.fromkeys(entry_ids))
         entry: Entry | None = None
         of = -1
-        async for page in pages(self.recorder, [StreamSlice(entry_stream(each)) for each in ids]):
+        async for page in slice_pages(
+            self.recorder, [StreamSlice(entry_stream(each)) for each in ids]
+        ):
             async for index, row in in_slices(page):
                 event: Any = self.mapper.decode(row["topic"], row["state"])
                 entry = entries.evolve(entry if index == of else None, event)
@@ -271,10 +273,6 @@ class Repository:
 
     def _decoded(self, event: StoredEvent) -> Any:
         return self.mapper.decode(event.topic, event.state)
-
-
-def _place(entry: Entry) -> Scope:
-    return Scope(entry.workspace, entry.environment)
 
 
 def _folded(evolve: Callable[[T | None, Any], T], events: Iterable[Any]) -> T | None:

@@ -18,8 +18,7 @@ from typing import Any
 import asyncpg
 import structlog
 
-from api.auth.key_loader import PATIENCE, KeyLoader
-from api.auth.keys import Caller
+from api.auth.keys import PATIENCE, Caller, KeyLoader
 from write_side.postgres.connection import Connection
 from write_side.repository import Repository
 from write_side.store.conflicts import StoreUnavailable, passes
@@ -75,26 +74,25 @@ class Access:
             caller = self._loader.keys.caller(digest)
             return caller if secret else None
 
-        found = await self._up_to_date(known)
-        if secret and found is None and self._away:
-            # It may be a new key.
-            raise StoreUnavailable("keys cannot be looked for")
-        return found
+        return await self._up_to_date(known, may_be_new=secret != "")
 
     async def caller_of_key(self, key_id: str) -> Caller | None:
         """The same for the key of a dashboard session."""
-        found = await self._up_to_date(lambda: self._loader.keys.caller_of_key(key_id))
-        if found is None and self._away:
-            raise StoreUnavailable("keys cannot be looked for")
-        return found
+        return await self._up_to_date(
+            lambda: self._loader.keys.caller_of_key(key_id), may_be_new=True
+        )
 
-    async def _up_to_date(self, known: Callable[[], Caller | None]) -> Caller | None:
+    async def _up_to_date(
+        self, known: Callable[[], Caller | None], *, may_be_new: bool
+    ) -> Caller | None:
         arrived = time.monotonic()
         await self._looked_since(max(arrived - VALID, self._notified))
         found = known()
         if found is None:
             await self._looked_since(arrived)
             found = known()
+        if found is None and may_be_new and self._away:
+            raise StoreUnavailable("keys cannot be looked for")
         return found
 
     def cached_caller(self, secret: str) -> Caller | None:

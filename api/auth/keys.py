@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from msgspec import Struct
 
 from write_side.domain.events import Plan
 from write_side.domain.workspace import Workspace
+from write_side.repository import Repository
+from write_side.store import access
+from write_side.store.access import KeyClaim
+
+AT_ONCE = 1_000
+"""Keys read at once, so that other tasks are not delayed."""
+FAR = 100_000
+"""With more events than this since the last look, all keys are read instead."""
+PATIENCE = 2.0
+"""Seconds until the store counts as unreachable."""
 
 
 class Caller(Struct, frozen=True):
@@ -32,28 +43,15 @@ def secret_of(headers: Mapping[str, str]) -> str:
     return secret.strip() if scheme.lower() == "bearer" else ""
 
 
-class HeldKey(Struct, frozen=True, gc=False):
-    """``digest``: the hexadecimal SHA-256 of its secret."""
-
-    id: str
-    name: str
-    workspace: str
-    digest: str
-    permissions: frozenset[str]
-
-
 # Unknown keys are compared with this one, so that they take as long as known ones.
-NO_KEY = HeldKey("", "", "", "0" * 64, frozenset())
+NO_KEY = KeyClaim("", "", "", "0" * 64, frozenset())
 
 
 class Keys:
     def __init__(self) -> None:
-        self._by_digest: dict[str, HeldKey] = {}
+        self._by_digest: dict[str, KeyClaim] = {}
         self._digests: dict[str, str] = {}
         self._workspaces: dict[str, Workspace] = {}
-
-    def __len__(self) -> int:
-        return len(self._by_digest)
 
     def caller(self, digest: str) -> Caller | None:
         """The caller whose key has the digest, compared in constant time."""
@@ -80,7 +78,7 @@ class Keys:
         """Call it before the first of its keys."""
         self._workspaces[workspace.slug] = workspace
 
-    def put(self, key: HeldKey) -> None:
+    def put(self, key: KeyClaim) -> None:
         self._by_digest[key.digest] = key
         self._digests[key.id] = key.digest
 
@@ -91,11 +89,72 @@ class Keys:
             del self._by_digest[digest]
 
 
-@cache
-def _permissions(names: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(names)
+class KeyLoader:
+    """Keeps ``keys`` up to date: loads all of them once, then the changed ones.
+
+    Every change increments the store's access version and is in the log, so changes are found among
+    the events since the last version.
+    """
+
+    def __init__(self, fetch: access.Fetch, repository: Repository) -> None:
+        self._fetch = fetch
+        self._repository = repository
+        self._mark: access.Mark | None = None
+        self.keys = Keys()
+
+    async def refresh(self) -> None:
+        """Brings ``keys`` up to date with every change before. Raises what ``fetch`` raises."""
+        mark, known = await access.mark(self._fetch), self._mark
+        if known is None or not await self._apply_changes(known, mark):
+            self.keys = await self._all()
+        self._mark = mark
+
+    async def _apply_changes(self, known: access.Mark, mark: access.Mark) -> bool:
+        """Applies the changes since ``known``. False where the log may not have all of them: after
+        a restore or a failover, or a repair that changed claims without events."""
+        events = mark.position - known.position
+        if mark.since != known.since or mark.version < known.version or not 0 <= events <= FAR:
+            return False
+        if mark.version == known.version:
+            return True
+        changed = await access.changed_streams(self._fetch, known.position, mark.position)
+        await self._reload(changed)
+        return sum(changed.values()) == mark.version - known.version
+
+    async def _all(self) -> Keys:
+        keys, last = Keys(), ""
+        while claims := await access.live_keys(self._fetch, last, AT_ONCE):
+            await self._put(keys, claims)
+            last = claims[-1].id
+        return keys
+
+    async def _reload(self, streams: Iterable[str]) -> None:
+        names: dict[str, list[str]] = {"workspace": [], "key": []}
+        for stream in streams:
+            kind, _, name = stream.partition("/")
+            names[kind].append(name)
+        await self._load_workspaces(self.keys, names["workspace"])
+        for ids in _chunks(names["key"]):
+            await self._put(self.keys, await access.keys_by_id(self._fetch, ids))
+
+    async def _put(self, keys: Keys, claims: Sequence[KeyClaim]) -> None:
+        new = {claim.workspace for claim in claims if not keys.has_workspace(claim.workspace)}
+        await self._load_workspaces(keys, new)
+        for claim in claims:
+            if claim.revoked:
+                keys.remove(claim.id)
+            else:
+                keys.put(claim)
+
+    async def _load_workspaces(self, keys: Keys, slugs: Iterable[str]) -> None:
+        for some in _chunks(slugs):
+            async with asyncio.timeout(PATIENCE):
+                workspaces = await self._repository.workspaces(some)
+            for workspace in workspaces:
+                keys.put_workspace(workspace)
 
 
-def permissions(names: Sequence[str]) -> frozenset[str]:
-    """Keys with the same permissions share one set, to save memory."""
-    return _permissions(tuple(names))
+def _chunks(names: Iterable[str]) -> Iterator[list[str]]:
+    rest = iter(names)
+    while some := list(islice(rest, AT_ONCE)):
+        yield some

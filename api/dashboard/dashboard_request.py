@@ -12,10 +12,9 @@ from urllib.parse import quote, urlencode
 from api.context import REQUEST_ID, Call
 from api.dashboard.security import ROOT, check_origin, new_csrf_token
 from api.dashboard.session import SESSIONS, cookie_token
-from api.rate_limits.enforcement import check_address_limit
-from api.rest.request_checks import check_permission, resolve_environment
+from api.rest.request_checks import check_address_limit, check_permission, resolve_environment
 from read_side.pool import Pool
-from write_side.domain.identity import PRODUCTION, Actor
+from write_side.domain.identity import PRODUCTION, Actor, Scope
 from write_side.repository import Repository
 
 
@@ -27,6 +26,7 @@ class DashboardRequest(Call):
     """``session`` is the token; it is never shown or logged. ``active`` is False for a page that
     refreshes itself, which does not keep the session alive."""
 
+    permission: str = ""
     session: str = ""
     active: bool = True
 
@@ -43,9 +43,9 @@ class DashboardRequest(Call):
         return self.service.repository
 
     @property
-    def read_model(self) -> tuple[Pool, str, str]:
-        """The first arguments of queries: connection pool, workspace, environment."""
-        return self.service.read_model, self.scope.workspace, self.scope.environment
+    def read_model(self) -> tuple[Pool, Scope]:
+        """The first arguments of queries: connection pool and scope."""
+        return self.service.read_model, self.scope
 
     @property
     def actor(self) -> Actor:
@@ -93,5 +93,5 @@ async def check(request: DashboardRequest) -> None:
     check_origin(request.request)
     await check_session(request)
     if request.permission:
-        await check_permission(request)
-    await resolve_environment(request)
+        check_permission(request, request.permission)
+    resolve_environment(request)

@@ -8,8 +8,8 @@ import msgspec
 from msgspec import Raw, Struct
 
 from api.dashboard.reference_names import with_names
+from write_side.domain.changes import Change, FieldChange
 from write_side.domain.definition import Field, Stage
-from write_side.domain.history import Change, FieldChange
 
 MAX_LENGTH = 400
 _NAMES = {"title": "Title", "slug": "Slug", "status": "Status", "stage": "Stage"}

@@ -8,7 +8,7 @@ from aiohttp import web
 from msgspec import Struct
 
 from api.dashboard.dashboard_request import DashboardRequest
-from api.dashboard.page_handlers import EDIT, show
+from api.dashboard.page_handlers import show
 from api.dashboard.table_pages import ROWS, Paging, one_of, page_number
 from api.export.response import export_response
 from api.rest import parameters
@@ -19,6 +19,7 @@ from read_side.paging import SEARCHED, EntrySummary, Filters, list_summaries
 from write_side.domain.definition import Stage
 from write_side.domain.events import STATUSES
 from write_side.domain.identity import BASE_LANGUAGE
+from write_side.domain.workspace import EDIT
 
 MAX_SEARCH = 200
 

@@ -21,11 +21,11 @@ from read_side.entry_details import EntryDetails, entry_details, titles
 from read_side.lookups import media_files
 from read_side.paging import EntrySummary
 from read_side.refusals import TypeNotFound
+from write_side.domain.changes import Change
 from write_side.domain.definition import Field, Stage
-from write_side.domain.history import Change
 from write_side.domain.identity import BASE_LANGUAGE
 from write_side.domain.values import NULL, targets
-from write_side.history import Asked, histories
+from write_side.entry_history import HistoryRequest, histories
 
 CHANGES = 20
 _FIELDS = msgspec.json.Decoder(dict[str, Raw])
@@ -129,7 +129,7 @@ async def _history(
     if request.query.get("asOf"):
         latest = looked.version + 1
         before = latest if before is None else min(before, latest)
-    asked = Asked(looked.entry.id, limit=CHANGES, before=before)
+    asked = HistoryRequest(looked.entry.id, limit=CHANGES, before=before)
     [changes] = await histories(request.repository, request.scope, [asked])
     names = await reference_names(request, values_of(changes, looked.definition), locale)
     return [

@@ -25,9 +25,6 @@ Page = Callable[[DashboardRequest], Awaitable[web.StreamResponse]]
 Action = Callable[[DashboardRequest, Form], Awaitable[web.StreamResponse]]
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-VIEW = "content.view"
-EDIT = "content.edit"
-OPERATE = "service.view"
 CSRF = "csrf"
 CSRF_HEADER = "X-CSRF-Token"
 MAX_FIELDS = 5_000
@@ -38,7 +35,7 @@ def public(handler: Page, permission: str = "", *, active: bool = True) -> Handl
 
     async def handle(http_request: web.Request) -> web.StreamResponse:
         service = http_request.app[SERVICE]
-        request = DashboardRequest(http_request, service, permission, active=active)
+        request = DashboardRequest(http_request, service, permission=permission, active=active)
         try:
             return await handler(request)
         except Exception as error:

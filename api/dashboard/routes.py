@@ -8,9 +8,6 @@ from api.dashboard import entry_list, entry_page, sign_in
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.layout import start_section
 from api.dashboard.page_handlers import (
-    EDIT,
-    OPERATE,
-    VIEW,
     action,
     page,
     public,
@@ -19,11 +16,13 @@ from api.dashboard.page_handlers import (
     stream,
 )
 from api.dashboard.security import ROOT
-from api.dashboard.session import SESSIONS, Sessions
+from api.dashboard.session import SESSIONS
 from api.dashboard.templates import static_file
 from api.dashboard.wizard import columns_step, preview_step, result_step, upload_step, wizard_steps
 from api.dashboard.wizard.wizard_steps import redirect_to, upload_form, upload_page
-from api.operations.status import STATUS
+from api.operations.health import STATUS
+from write_side.domain.workspace import EDIT, OPERATE, VIEW
+from write_side.store.dashboard_sessions import Sessions
 from write_side.store.recorder import Recorder
 
 _IMPORT = f"{ROOT}/imports/{{id:[^/]+}}"

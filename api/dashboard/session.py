@@ -1,14 +1,11 @@
-"""Dashboard sessions, stored in the event store's database: every API process knows all of them.
+"""The cookie of a dashboard session: a random token, which the event store maps to a key.
 
-The cookie holds a random token; the table holds its SHA-256 and the id of an API key. The key's
-permissions are looked up on every request, so a session never allows more than its key does now.
+The key's permissions are looked up on every request, so a session never allows more than its key
+does now.
 """
 
 from __future__ import annotations
 
-import hashlib
-import secrets
-from datetime import timedelta
 from functools import cache
 
 from aiohttp import web
@@ -16,56 +13,9 @@ from aiohttp import web
 from api.context import SERVICE
 from api.dashboard.security import ROOT
 from api.http import client_address
-from write_side.store.recorder import Recorder
+from write_side.store.dashboard_sessions import LIFETIME, Sessions
 
 COOKIE = "contentlog_session"
-LIFETIME = timedelta(hours=12)
-"""Counted from sign-in."""
-IDLE = timedelta(hours=2)
-"""Without a request that the user made."""
-_BEGIN = """
-INSERT INTO write_side.dashboard_session (token_hash, key_id) VALUES ($1, $2)
-RETURNING key_id"""
-# Written at most once a minute, so that viewing a page is mostly a read.
-_FIND = """
-WITH live AS (
-    SELECT token_hash, key_id, seen_at FROM write_side.dashboard_session
-    WHERE token_hash = $1 AND began_at > now() - $2::interval AND seen_at > now() - $3::interval
-), seen AS (
-    UPDATE write_side.dashboard_session s SET seen_at = now() FROM live
-    WHERE s.token_hash = live.token_hash AND $4 AND live.seen_at < now() - interval '1 minute'
-)
-SELECT key_id FROM live"""
-_END = "DELETE FROM write_side.dashboard_session WHERE token_hash = $1 RETURNING key_id"
-_DELETE_EXPIRED = """
-DELETE FROM write_side.dashboard_session
-WHERE began_at <= now() - $1::interval OR seen_at <= now() - $2::interval
-RETURNING key_id"""
-
-
-class Sessions:
-    """Raises StoreUnavailable if the database does not answer."""
-
-    def __init__(self, recorder: Recorder) -> None:
-        self._recorder = recorder
-
-    async def begin(self, key_id: str) -> str:
-        """A new session's token, which is stored nowhere. Deletes expired sessions."""
-        await self._recorder.fetch(_DELETE_EXPIRED, LIFETIME, IDLE)
-        token = secrets.token_urlsafe(32)
-        await self._recorder.fetch(_BEGIN, _hash(token), key_id)
-        return token
-
-    async def key_of(self, token: str, *, active: bool = True) -> str | None:
-        """The id of the session's key, None if it has ended. ``active``: the user made the
-        request, not a page that refreshes itself."""
-        rows = await self._recorder.fetch(_FIND, _hash(token), LIFETIME, IDLE, active)
-        return rows[0]["key_id"] if rows else None
-
-    async def end(self, token: str) -> None:
-        await self._recorder.fetch(_END, _hash(token))
-
-
 SESSIONS = web.AppKey("dashboard_sessions", Sessions)
 _networks = cache(client_address.networks)
 
@@ -104,7 +54,3 @@ def _is_https(request: web.Request) -> bool:
     # The last value is that of our own proxy; a client can have sent the others.
     protocol = ",".join(request.headers.getall("X-Forwarded-Proto", ())).rpartition(",")[2]
     return protocol.strip().lower() == "https"
-
-
-def _hash(token: str) -> bytes:
-    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()

@@ -10,7 +10,7 @@ from api.dashboard.page_handlers import Form, html, read_form, redirect
 from api.dashboard.security import check_origin, is_dashboard_address
 from api.dashboard.session import SESSIONS, cookie_token, delete_cookie, set_cookie
 from api.dashboard.templates import render
-from api.rate_limits.enforcement import check_address_limit, check_sign_in_limit
+from api.rest.request_checks import check_address_limit, check_sign_in_limit
 
 NO_KEY = "Enter an API key."
 UNKNOWN = "This key does not exist or was revoked. Check that you copied all of it."

@@ -37,7 +37,7 @@ async def export_response(
     Raises TypeNotFound, ReadModelUnavailable and TooLongForSpreadsheet before anything is sent.
     A later fault aborts the connection, so that the client sees that the file is incomplete.
     """
-    wanted = await export(pool, scope.workspace, scope.environment, filters)
+    wanted = await export(pool, scope, filters)
     response = web.StreamResponse(headers=_headers(wanted, scope, kind))
     if request.method == "HEAD":
         return response

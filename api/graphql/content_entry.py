@@ -14,15 +14,15 @@ from api.graphql.context import GraphQLContext, Info
 from api.graphql.cost import charged, charged_list
 from api.graphql.scalars import JSON
 from api.graphql.types import ContentType, EntryStatus, Field, Stage, content_type_of, described
-from api.rest.parameters import MAX_LIMIT
+from api.rest.parameters import clamped_limit
 from api.rest.point_in_time import PastEntry, rendered
 from read_side.entries import EntryRow
 from read_side.refusals import TypeNotFound
 from write_side.domain import content_type as domain
+from write_side.domain.changes import Change as HistoryChange
 from write_side.domain.definition import Stage as RenderedStage
 from write_side.domain.entry import Entry
-from write_side.domain.history import Change as HistoryChange
-from write_side.history import Asked
+from write_side.entry_history import HistoryRequest
 
 _STAGE = msgspec.json.Decoder(RenderedStage)
 _VALUES = msgspec.json.Decoder(dict[str, Raw])
@@ -117,8 +117,7 @@ class ContentEntry:
         bounds = [self.version + 1] if self.is_past else []
         if isinstance(before, int):
             bounds.append(before)
-        size = min(max(20 if limit is None else limit, 1), MAX_LIMIT)
-        asked = Asked(self.id, size, min(bounds, default=None))
+        asked = HistoryRequest(self.id, clamped_limit(limit, 20), min(bounds, default=None))
         return [_change_of(change) for change in await info.context.changes.load(asked)]
 
     async def _type(self, context: GraphQLContext) -> ContentType:

@@ -3,33 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
-from typing import TypeAlias
+from itertools import count
+from typing import Any, TypeAlias
 
 import strawberry
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict
 from strawberry.dataloader import DataLoader
 
 from api.context import Call
+from api.errors import StillInFlight
 from api.graphql.cost import Budget
-from api.graphql.idempotency import IdempotencyKeys
 from api.graphql.request import RequestBody
 from api.graphql.types import ContentType, content_type_of
 from api.rest import point_in_time
+from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.point_in_time import PastEntry
 from api.rest.request_checks import check_permission, resolve_environment, wait_for_position
 from read_side import content_types, entries
 from read_side.entries import EntryRow
 from read_side.refusals import EntryNotFound
-from write_side import history
-from write_side.domain.history import Change
+from write_side import entry_history
+from write_side.domain.changes import Change
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import UnknownEntry
-
-VIEW = "content.view"
-EDIT = "content.edit"
+from write_side.domain.workspace import EDIT, VIEW
 
 
 class PastSlug(Struct, frozen=True):
@@ -40,6 +41,51 @@ class PastSlug(Struct, frozen=True):
     language: str
     locale: str
     at: datetime
+
+
+class IdempotencyKeys:
+    """Gives the mutations of one request their keys, so that each is carried out once.
+
+    The first mutation of a document has the same key as a POST over REST, so that a key names one
+    request through either API. The others add their place in the document to it.
+    """
+
+    def __init__(self, call: Call, body: bytes) -> None:
+        self._call = call
+        self._header = call.request.headers.get(HEADER)
+        self._digest = digest(body)
+        self._places = count()
+        self._in_flight = False
+
+    def next_place(self) -> int:
+        """Each mutation takes one, also if it is refused: a retry must count the same."""
+        return next(self._places)
+
+    def arguments(self, place: int, scope: Scope) -> dict[str, Any]:
+        """What makes a command safe to send again. Raises BadRequest, StillInFlight."""
+        if self._header is None:
+            return {}
+        key = command_key(self._header, self._call.known_caller.key_id, scope)
+        if self._in_flight:
+            raise StillInFlight
+        return {"command_key": f"{key}/{place}" if place else key, "digest": self._digest}
+
+    @contextmanager
+    def reserved(self) -> Iterator[None]:
+        """Holds the key while the request is answered. If another request holds it, the mutations
+        of this one are refused."""
+        if self._header is None:
+            yield
+            return
+        request, key_id = self._call.request, self._call.known_caller.key_id
+        environment = request.query.get("environment") or request.headers.get("X-Environment")
+        name = f"graphql\n{key_id}\n{environment}\n{self._header}"
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(self._call.service.in_flight.reserve(name))
+            except StillInFlight:
+                self._in_flight = True
+            yield
 
 
 class GraphQLContext:
@@ -56,7 +102,9 @@ class GraphQLContext:
         self.types: DataLoader[str, ContentType | None] = DataLoader(self._load_types)
         self.entries: DataLoader[tuple[str, str], EntryRow | None] = DataLoader(self._load_entries)
         """By id and locale."""
-        self.changes: DataLoader[history.Asked, tuple[Change, ...]] = DataLoader(self._load_changes)
+        self.changes: DataLoader[entry_history.HistoryRequest, tuple[Change, ...]] = DataLoader(
+            self._load_changes
+        )
         self.past: DataLoader[PastSlug, PastEntry | None] = DataLoader(self._load_past)
         self.written = 0
         """The last position that this request has written."""
@@ -69,23 +117,27 @@ class GraphQLContext:
 
         Raises Forbidden, BadRequest, NotVisibleYet and the refusals of an environment.
         """
-        call = replace(self.call, permission=VIEW)
-        scope = await _checked_scope(call)
+        scope = self._scope(VIEW)
         if self.written:
             await self.visible()
         elif self._waiting is None:
-            self._waiting = asyncio.create_task(wait_for_position(call))
+            self._waiting = asyncio.create_task(wait_for_position(self.call))
         if self._waiting is not None:
             await asyncio.shield(self._waiting)
         return scope
 
-    async def check_view(self) -> None:
+    def check_view(self) -> None:
         """Raises Forbidden."""
-        await check_permission(replace(self.call, permission=VIEW))
+        check_permission(self.call, VIEW)
 
-    async def writable(self) -> Scope:
+    def writable(self) -> Scope:
         """The scope to write. Raises Forbidden and the refusals of an environment."""
-        return await _checked_scope(replace(self.call, permission=EDIT))
+        return self._scope(EDIT)
+
+    def _scope(self, permission: str) -> Scope:
+        check_permission(self.call, permission)
+        resolve_environment(self.call)
+        return self.call.scope
 
     def record_write(self, position: int) -> None:
         """Drops what was read before the write."""
@@ -103,7 +155,7 @@ class GraphQLContext:
     async def _load_types(self, ids: list[str]) -> Sequence[ContentType | None]:
         scope = await self.readable()
         pool = self.service.read_model
-        rows = await content_types.by_ids(pool, scope.workspace, scope.environment, ids)
+        rows = await content_types.by_ids(pool, scope, ids)
         found = {type_id: content_type_of(row) for type_id, row in rows.items()}
         return [found.get(type_id) for type_id in ids]
 
@@ -113,8 +165,7 @@ class GraphQLContext:
         for locale in {locale for _, locale in keys}:
             rows = await entries.entries_by_id(
                 self.service.read_model,
-                scope.workspace,
-                scope.environment,
+                scope,
                 ids=[entry_id for entry_id, wanted in keys if wanted == locale],
                 locale=locale,
             )
@@ -122,9 +173,11 @@ class GraphQLContext:
             found |= {(row.id, locale): row for row in rows}
         return [found.get(key) for key in keys]
 
-    async def _load_changes(self, asked: list[history.Asked]) -> Sequence[tuple[Change, ...]]:
+    async def _load_changes(
+        self, asked: list[entry_history.HistoryRequest]
+    ) -> Sequence[tuple[Change, ...]]:
         scope = await self.readable()
-        return await history.histories(self.repository, scope, asked, self.budget)
+        return await entry_history.histories(self.repository, scope, asked, self.budget)
 
     async def _load_past(self, slugs: list[PastSlug]) -> Sequence[PastEntry | Exception | None]:
         # One after another, so that each is charged before the next begins.
@@ -139,12 +192,6 @@ class GraphQLContext:
             return None
         except Exception as error:  # a loader raises it for this key alone
             return error
-
-
-async def _checked_scope(call: Call) -> Scope:
-    await check_permission(call)
-    await resolve_environment(call)
-    return call.scope
 
 
 Info: TypeAlias = strawberry.Info[GraphQLContext, None]

@@ -26,8 +26,9 @@ from graphql import (
 )
 
 from api.errors import BadRequest
-from api.rest.parameters import MAX_LIMIT
-from write_side.history import Allowance
+from api.rest.parameters import clamped_limit
+from api.rest.wire import MAX_LIMIT
+from write_side.entry_history import ReadBudget
 
 COST = 100_000
 EVENTS = 20_000
@@ -118,7 +119,7 @@ class CostEstimate:
         limit = self._argument(node, "limit")
         if not isinstance(limit, int):
             return _DEFAULT_LIMITS[node.name.value] if limit is None else MAX_LIMIT
-        return min(max(limit, 1), MAX_LIMIT)
+        return clamped_limit(limit, MAX_LIMIT)
 
     def _argument(self, node: FieldNode, name: str) -> Any:
         """None if it is absent or null."""
@@ -131,7 +132,7 @@ class CostEstimate:
         return None
 
 
-class Budget(Allowance):
+class Budget(ReadBudget):
     """What one request may still cost. Every charge raises BadRequest if too little is left."""
 
     def __init__(self) -> None:
@@ -160,14 +161,14 @@ class Budget(Allowance):
                 "ask for fewer entries at once"
             )
 
-    def begins(self) -> None:
+    def begin_stream(self) -> None:
         if self._events >= EVENTS:
             raise BadRequest(
                 f"The query looks back over more than {EVENTS:,} changes: "
                 "ask for the history of fewer entries at once"
             )
 
-    def folded(self) -> None:
+    def count_event(self) -> None:
         self._events += 1
 
     def _charge(self, cost: int) -> None:

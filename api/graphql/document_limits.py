@@ -87,7 +87,7 @@ class _Expansion:
     def __init__(self, fragments: Mapping[str, Sequence[SelectionNode]]) -> None:
         self._fragments = fragments
         self._sizes: dict[str, int | None] = {}
-        """None while the fragment is being limited_by_address."""
+        """None while the fragment is being counted."""
 
     def size(self, selections: Sequence[SelectionNode]) -> int:
         spreads = [node.name.value for node in selections if isinstance(node, FragmentSpreadNode)]

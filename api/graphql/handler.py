@@ -1,49 +1,56 @@
 """``POST /graphql``, and GraphiQL at ``GET /graphql``.
 
-A bad key is 401 and a rate limit 429, as over REST; everything else is answered in the body (§7).
+A bad key is 401 and a rate limit 429, as over REST; everything else is answered in the body (§7),
+with the status that REST would give.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from aiohttp import web
+from graphql import GraphQLError
+from msgspec import Struct
 
 from api.context import SERVICE, Call
-from api.errors import RateLimited, Unauthorized
-from api.graphql.context import GraphQLContext
-from api.graphql.idempotency import IdempotencyKeys
+from api.errors import BadRequest, RateLimited, Unauthorized, message_of, status_of
+from api.graphql.context import GraphQLContext, IdempotencyKeys
 from api.graphql.request import read_body
-from api.graphql.response import refuse, respond
 from api.graphql.schema import schema
+from api.http.request_log import log_fault
 from api.http.static_files import StaticFiles, limited_by_address
 from api.rest.positions import HEADER as POSITION
 from api.rest.request_body import receive_body
-from api.rest.request_checks import AUTHENTICATION
+from api.rest.request_checks import authenticate
+from api.rest.wire import encode
 
 PATH = "/graphql"
-_GRAPHIQL = StaticFiles(
-    "graphql",
-    "graphiql",
-    types={
-        "graphiql.min.css": "text/css",
-        "graphiql.min.js": "text/javascript",
-        "react.production.min.js": "text/javascript",
-        "react-dom.production.min.js": "text/javascript",
-        "start.css": "text/css",
-        "start.js": "text/javascript",
-    },
-    policy=(
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        # The stylesheet has its fonts in data: URLs.
-        "font-src data:",
-        "img-src 'self' data:",
-        "connect-src 'self'",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-    ),
-)
+TOO_DEEP = "The query is nested too deep to be read"
+# The stylesheet has its fonts in data: URLs.
+_GRAPHIQL = StaticFiles("graphql", "graphiql", policy=("font-src data:",))
+
+
+class Location(Struct, frozen=True):
+    line: int
+    column: int
+
+
+class Extensions(Struct, frozen=True):
+    """``status``: what REST would have answered with."""
+
+    status: int
+
+
+class GraphQLFault(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    message: str
+    locations: list[Location] = []
+    path: list[str | int] = []
+    extensions: Extensions
+
+
+class GraphQLAnswer(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    errors: list[GraphQLFault] = []
+    data: dict[str, Any] | None
 
 
 def routes() -> list[web.RouteDef]:
@@ -66,16 +73,15 @@ async def graphiql(request: web.Request) -> web.Response:
 
 async def post(request: web.Request) -> web.Response:
     try:
-        return await _execute(Call(request, request.app[SERVICE], permission=""))
+        return await _execute(Call(request, request.app[SERVICE]))
     except (Unauthorized, RateLimited):
         raise
     except Exception as error:
-        return refuse(request, error)
+        return respond(request, None, [GraphQLError(str(error), original_error=error)])
 
 
 async def _execute(call: Call) -> web.Response:
-    for check in AUTHENTICATION:
-        await check(call)
+    await authenticate(call)
     sent = await receive_body(call)
     body = read_body(sent)
     context = GraphQLContext(call, body, IdempotencyKeys(call, sent))
@@ -89,3 +95,37 @@ async def _execute(call: Call) -> web.Response:
         response.headers[POSITION] = token
         response.headers["X-Content-Visible"] = "true" if await context.visible() else "false"
     return response
+
+
+def respond(request: web.Request, data: Any, errors: list[GraphQLError]) -> web.Response:
+    """Always HTTP 200. JSON values keep their numbers and the order of their keys."""
+    body = GraphQLAnswer(errors=[_fault(request, error) for error in errors], data=data)
+    return web.Response(body=encode(body), content_type="application/json")
+
+
+def _fault(request: web.Request, error: GraphQLError) -> GraphQLFault:
+    cause = _cause(error)
+    status = 400 if cause is None else _status(cause)
+    if cause is not None and status >= 500:
+        log_fault(request, cause)
+    message = error.message if cause is None else message_of(cause)
+    return GraphQLFault(
+        message=message.encode("utf-8", "replace").decode(),
+        locations=[Location(at.line, at.column) for at in error.locations or ()],
+        path=list(error.path or ()),
+        extensions=Extensions(status),
+    )
+
+
+def _cause(error: GraphQLError) -> Exception | None:
+    """The exception behind an error; None if the query itself is wrong."""
+    cause: BaseException | None = error
+    while isinstance(cause, GraphQLError):
+        cause = cause.original_error
+    if isinstance(cause, RecursionError):
+        return BadRequest(TOO_DEEP)
+    return cause if isinstance(cause, Exception) else None
+
+
+def _status(cause: Exception) -> int:
+    return cause.status if isinstance(cause, web.HTTPException) else status_of(cause)

@@ -16,7 +16,7 @@ from msgspec import UNSET, Raw
 from api.errors import BadRequest
 from api.graphql.scalars import JSON
 from api.graphql.types import EntryStatus
-from api.rest.request_body import MISSING
+from api.rest.content import MISSING
 from write_side.commands import CreateEntry, UpdateEntry
 from write_side.domain.events import Translation
 from write_side.domain.identity import BASE_LANGUAGE

@@ -54,7 +54,7 @@ class ContentEntryPayload:
         if self.write is None:
             return None
         if self.write.entry_id is not None:
-            await info.context.check_view()
+            info.context.check_view()
         entry, content_type = await _entry_after(self.write, info.context.repository)
         return entry_of_log(entry, content_type, BASE_LANGUAGE)
 
@@ -117,7 +117,7 @@ async def _payload(
 
 async def _write(context: GraphQLContext, command: Callable[..., Command]) -> Write:
     place = context.keys.next_place()
-    scope = await context.writable()
+    scope = context.writable()
     caller = context.call.known_caller
     given: dict[str, Any] = {
         "actor": Actor("key", caller.key_id, caller.key_name),

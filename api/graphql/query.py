@@ -10,7 +10,7 @@ from api.graphql.content_entry import ContentEntry, entry_of_past, entry_of_row
 from api.graphql.context import Info, PastSlug
 from api.graphql.cost import charged_list
 from api.graphql.types import ContentType, EntryStatus, Pagination, content_type_of, described
-from api.rest.parameters import MAX_LIMIT, MAX_OFFSET, searchable, supported_locale
+from api.rest.parameters import clamped_limit, clamped_offset, searchable, supported_locale
 from read_side import content_types, paging
 from read_side.entries import EntryRow, id_of_slug
 from read_side.refusals import EntryNotFound, TypeNotFound
@@ -49,9 +49,7 @@ class Query:
             past = await context.past.load(PastSlug(**named, locale=text_locale, at=as_of))
             return None if past is None else entry_of_past(past, text_locale)
         try:
-            found = await id_of_slug(
-                context.service.read_model, scope.workspace, scope.environment, **named
-            )
+            found = await id_of_slug(context.service.read_model, scope, **named)
         except EntryNotFound:
             return None
         row = await context.entries.load((found, text_locale))
@@ -88,8 +86,7 @@ class Query:
     ) -> ContentEntryPage:
         context, scope = info.context, await info.context.readable()
         text_locale = supported_locale(locale or BASE_LANGUAGE)
-        size = min(max(10 if limit is None else limit, 1), MAX_LIMIT)
-        start = min(max(offset or 0, 0), MAX_OFFSET)
+        size, start = clamped_limit(limit, 10), clamped_offset(offset)
         wanted = {
             "type_slug": searchable(type) if type else None,
             "status": status.value if status else None,
@@ -97,8 +94,7 @@ class Query:
         }
         page = await paging.list_ids(
             context.service.read_model,
-            scope.workspace,
-            scope.environment,
+            scope,
             paging.Filters(wanted["type_slug"], wanted["status"], wanted["language"]),
             limit=size,
             offset=start,
@@ -116,7 +112,7 @@ class Query:
     async def content_types(self, info: Info) -> list[ContentType]:
         scope = await info.context.readable()
         pool = info.context.service.read_model
-        rows = await content_types.content_types(pool, scope.workspace, scope.environment)
+        rows = await content_types.content_types(pool, scope)
         return [content_type_of(row) for row in charged_list(info, rows)]
 
     @described("The content type with a slug; null if there is none.")
@@ -124,9 +120,7 @@ class Query:
         scope = await info.context.readable()
         pool = info.context.service.read_model
         try:
-            row = await content_types.content_type(
-                pool, scope.workspace, scope.environment, searchable(slug)
-            )
+            row = await content_types.content_type(pool, scope, searchable(slug))
         except TypeNotFound:
             return None
         return content_type_of(row)

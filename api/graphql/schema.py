@@ -59,7 +59,7 @@ class Schema(strawberry.Schema):
     def process_errors(
         self, errors: list[GraphQLError], execution_context: ExecutionContext | None = None
     ) -> None:
-        """Logs nothing: ``response.py`` logs faults with the id of their request."""
+        """Logs nothing: ``handler.py`` logs faults with the id of their request."""
 
 
 schema = Schema(

@@ -19,10 +19,9 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import StreamReader
 
-from api.context import SERVICE
+from api.context import LIMIT_STATUS, SERVICE
 from api.errors import envelope, error_response, router_response
 from api.http.request_log import ROUTE, log_fault, log_request, request_id, route_of
-from api.rate_limits.enforcement import LIMIT_STATUS
 
 # Longer than the usual proxy in front keeps a connection, so that the proxy closes it.
 KEEP_ALIVE = 75.0
@@ -243,7 +242,7 @@ async def open_runner(
         access_log=None,
         keepalive_timeout=KEEP_ALIVE,
         lingering_time=LINGERING,
-        auto_decompress=False,  # see api/http/compression.py
+        auto_decompress=False,  # see api/rest/request_body.py
     )
     runner = web.ServerRunner(server, shutdown_timeout=grace)
     try:

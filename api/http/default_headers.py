@@ -6,13 +6,45 @@ from collections.abc import Awaitable, Callable
 
 from aiohttp import web
 
+from api.auth.keys import secret_of
+from api.context import LIMIT_STATUS, SERVICE
 from api.dashboard.security import add_security_headers
 from api.http.cors import add_cors
 from api.http.representation import add_cache_control
 from api.http.request_log import add_request_id
-from api.rate_limits.enforcement import add_rate_limits
+from api.rate_limits.bucket import LimitStatus
 
 AddHeaders = Callable[[web.Request, web.StreamResponse], Awaitable[None]]
+
+
+async def add_rate_limits(request: web.Request, response: web.StreamResponse) -> None:
+    """``on_response_prepare``: for requests that were not counted too."""
+    status = request.get(LIMIT_STATUS) or await _uncounted(request)
+    headers = response.headers
+    headers["X-RateLimit-Limit"] = str(status.limit)
+    headers["X-RateLimit-Remaining"] = str(status.remaining)
+    headers["X-RateLimit-Reset"] = str(status.reset)
+
+
+async def _uncounted(request: web.Request) -> LimitStatus:
+    """The bucket of a request that reached no check. A router's response or a preflight describes
+    the key's, where the key is valid (readings.md, «Rate limits»); health and documentation take
+    no key.
+
+    An invalid key counts against the address, and is not looked up where the address has nothing
+    left: guessing keys here reveals no more than a 401 does.
+    """
+    service = request.app[SERVICE]
+    address = service.limits.peek_address(request)
+    secret = secret_of(request.headers)
+    takes_a_key = request.match_info.http_exception is not None or request.method == "OPTIONS"
+    if not takes_a_key or not secret or address.remaining == 0:
+        return address
+    caller = service.access.cached_caller(secret)
+    if caller is None:
+        return await service.limits.count_address(request)
+    return service.limits.peek_key(caller)
+
 
 ADDED: tuple[AddHeaders, ...] = (
     add_request_id,

@@ -10,12 +10,10 @@ import asyncio
 import hashlib
 import re
 import zlib
-from collections.abc import Awaitable, Callable
 from functools import lru_cache
 
 from aiohttp import web
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+from aiohttp.typedefs import Handler
 
 GZIP_ABOVE = 1024  # bytes; below, the headers outweigh the gain
 THREAD_ABOVE = 64 * 1024  # bytes; in the event loop this would delay other requests

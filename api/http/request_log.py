@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Awaitable, Callable
 from functools import cache
 
 import structlog
 from aiohttp import web
 from aiohttp.hdrs import METH_ALL
+from aiohttp.typedefs import Handler
 from prometheus_client import Counter, Histogram
 
 from api.context import REQUEST_ID
 from api.errors import error_response, router_response, status_of
 from write_side.domain.identity import new_id
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
 ROUTE = web.RequestKey("route", str)

@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from functools import cache
 from importlib import resources
+from pathlib import PurePath
 
 from aiohttp import web
 
 from api.context import SERVICE, Call
-from api.rate_limits.enforcement import check_address_limit
+from api.rest.request_checks import check_address_limit
 
 Handler = Callable[[web.Request], Awaitable[web.Response]]
 
 
-class StaticFiles:
-    """A folder of this package: ``index.html`` and its files, with their content types.
+_TYPES = {".css": "text/css", ".js": "text/javascript"}
 
-    ``policy``: the page's Content-Security-Policy.
+
+class StaticFiles:
+    """A folder of this package: ``index.html`` with its scripts and stylesheets.
+
+    ``policy``: what the page's Content-Security-Policy allows besides.
     """
 
-    def __init__(self, *folder: str, types: Mapping[str, str], policy: tuple[str, ...]) -> None:
+    def __init__(self, *folder: str, policy: tuple[str, ...] = ()) -> None:
         self._folder = resources.files("api").joinpath(*folder)
-        self._types = types
-        self._policy = "; ".join(policy)
+        self._names = {file.name for file in self._folder.iterdir()}
+        self._policy = "; ".join(
+            (
+                "default-src 'none'",
+                "script-src 'self'",
+                "style-src 'self'",
+                *policy,
+                # Stylesheets contain images in data: URLs.
+                "img-src 'self' data:",
+                "connect-src 'self'",
+                "base-uri 'none'",
+                "form-action 'none'",
+                "frame-ancestors 'none'",
+            )
+        )
         self._read = cache(self._bytes_of)
 
     async def page(self, _request: web.Request) -> web.Response:
@@ -33,9 +50,10 @@ class StaticFiles:
 
     async def file(self, request: web.Request) -> web.Response:
         name = request.match_info["file"]
-        if name not in self._types:
+        content_type = _TYPES.get(PurePath(name).suffix)
+        if content_type is None or name not in self._names:
             raise web.HTTPNotFound
-        return self._response(name, self._types[name])
+        return self._response(name, content_type)
 
     def _response(self, name: str, content_type: str) -> web.Response:
         response = web.Response(body=self._read(name), content_type=content_type, charset="utf-8")
@@ -51,7 +69,7 @@ def limited_by_address(handler: Handler) -> Handler:
     """The handler behind the address's rate limit (§8), without a key."""
 
     async def handle(request: web.Request) -> web.Response:
-        await check_address_limit(Call(request, request.app[SERVICE], permission=""))
+        await check_address_limit(Call(request, request.app[SERVICE]))
         return await handler(request)
 
     return handle

@@ -1,95 +1,153 @@
-"""The document as a whole, with what every path has besides its operations: HEAD and preflights."""
+"""The OpenAPI document, and Swagger UI at ``/docs``. No key needed.
+
+``document.json`` is the document as people write it. It names parameters, headers, refusals and
+schemas, and ``...name`` stands for one of its groups. The rest is made from the code: the schemas,
+the responses of refusals, HEAD, and preflights.
+"""
 
 from __future__ import annotations
 
+from copy import deepcopy
+from functools import cache
+from importlib import resources
 from importlib.metadata import version
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
+from aiohttp import web
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from api.graphql.handler import GraphQLAnswer
+from api.graphql.request import GraphQLRequest
 from api.http.cors import crosses_origins
-from api.openapi.examples import SECRET
-from api.openapi.headers import ALWAYS, CORS, HEADERS, PREFLIGHT, referred
-from api.openapi.operations import Operation, operations
-from api.openapi.parameters import PARAMETERS
-from api.openapi.responses import of_the_router, refused
-from api.openapi.schemas import schemas
+from api.http.static_files import StaticFiles, limited_by_address
+from api.openapi.responses import described, json_content, referred, refused, source, spread
+from api.operations.health import Readiness
+from api.rest import wire
 
-_BODILESS = "Without a body"
-_ABOUT = """\
-Content entries of a workspace, over an event log.
+Operation = dict[str, Any]
 
-- The workspace comes from the **API key**: `Authorization: Bearer <key>`, or `X-API-Key`.
-- Every error is `{"error": "<message>"}`. Use the status in code, never the text.
-- **Rate limits** count requests of a key and of an address in windows of 60 seconds (behind a
-  proxy that the service trusts, of the address in `X-Forwarded-For`). Every response carries
-  `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`; a 429 says in `Retry-After`
-  how many seconds to wait. Retry 5xx with exponential backoff.
-- Checks come in this order: address limit, key (401), key limit, permission (403), environment
-  (400, 402, 404), parameters (400), body (400), content (404, 400, 409, 402).
-- Every GET path has **HEAD** too. Reads carry an `ETag`; `If-None-Match` saves the body.
-- **Scripts of any origin** may read responses with `Access-Control-Allow-Origin`, and `OPTIONS`
-  answers a preflight there. `/v1/content` is for servers and never sends that header.
-- **Requests outside of this document** get the same envelope and headers: an unknown path (404), an
-  unknown method (405 with `Allow`), malformed HTTP (400) and an unknown `Expect` (417). See the
-  `responses` in this document's `components`.
-- Unknown query parameters are ignored, the first of duplicates counts, and an empty value counts
-  as absent. A trailing slash makes another path.
-"""
-_BEARER = {
-    "type": "http",
-    "scheme": "bearer",
-    "description": f"Takes precedence over X-API-Key. Example: `Authorization: Bearer {SECRET}`",
-}
-_API_KEY = {
-    "type": "apiKey",
-    "in": "header",
-    "name": "X-API-Key",
-    "description": f"Used if there is no Authorization header. Example: `X-API-Key: {SECRET}`",
-}
-_TAGS = {
-    "Content": "List, get and create entries.",
-    "Content types": "The fields and workflow of entries.",
-    "GraphQL": "The same content, and every change of an entry.",
-    "Operations": "For operators and monitoring; not counted against rate limits.",
-    "Documentation": "This document.",
-    _BODILESS: "HEAD for every GET, and preflights of browsers.",
-}
+
+class NewEntry(Struct, frozen=True, rename="camel"):
+    """The body of a create (§4.4), as far as it is read; other properties are ignored."""
+
+    content_type_slug: Annotated[str, Meta(min_length=1)]
+    title: Annotated[str, Meta(min_length=1)]
+    slug: Annotated[
+        str | UnsetType,
+        Meta(
+            description="Empty or absent: the title in lower case, with a hyphen for each "
+            "character that is not a letter or digit."
+        ),
+    ] = UNSET
+    fields: Annotated[
+        dict[str, Any] | UnsetType,
+        Meta(
+            description="Values by field slug; unknown slugs are ignored, null empties a field. "
+            "Text must not contain NUL; the nesting limit is 256."
+        ),
+    ] = UNSET
+
+
+_BODIES: tuple[type[Struct], ...] = (
+    wire.TypeListBody,
+    wire.SingleBody,
+    wire.ListBody,
+    wire.CreatedBody,
+    wire.ErrorBody,
+    wire.ContentTypesBody,
+    wire.ContentTypeBody,
+    Readiness,
+    NewEntry,
+    GraphQLRequest,
+    GraphQLAnswer,
+)
+_SWAGGER_UI = StaticFiles("docs")
+
+
+def routes() -> list[web.RouteDef]:
+    return [
+        web.get("/v1/openapi.json", limited_by_address(openapi)),
+        web.get("/docs", limited_by_address(_SWAGGER_UI.page)),
+        web.get("/docs/{file:[^/]+}", limited_by_address(_SWAGGER_UI.file)),
+    ]
+
+
+async def openapi(_request: web.Request) -> web.Response:
+    return web.Response(body=_encoded(), content_type="application/json")
+
+
+@cache
+def _encoded() -> bytes:
+    return wire.encode(document())
 
 
 def document() -> dict[str, Any]:
+    written = deepcopy(source())
+    del written["groups"], written["statuses"]
+    about = resources.files("api.openapi").joinpath("about.md").read_text("utf-8")
+    written["info"] |= {"version": version("contentlog"), "description": about}
+    for path, operations in written["paths"].items():
+        for method, operation in operations.items():
+            operations[method] = _completed(operation)
+        _add_bodiless(path, operations)
+    components = written["components"]
+    _, components["schemas"] = msgspec.json.schema_components(
+        _BODIES, ref_template="#/components/schemas/{name}"
+    )
+    for name, refusal in components["responses"].items():
+        # Outside of all described operations: only some paths cross origins.
+        [components["responses"][name]] = refused(refusal).values()
+        components["responses"][name]["headers"] |= _optional("...cors")
+    return written
+
+
+def _completed(written: Operation) -> Operation:
+    parameters = list(spread(written["parameters"]))
+    responses = {status: _response(response) for status, response in written["responses"].items()}
+    if "ifNoneMatch" in parameters:
+        responses["304"] = described("Unchanged since the ETag in If-None-Match", "ETag")
+    responses |= refused(*spread(written.pop("refusals")))
+    if body := written.get("requestBody"):
+        written["requestBody"] = {"required": True, "content": json_content(**body)}
     return {
-        "openapi": "3.1.0",
-        "info": {"title": "contentlog", "version": version("contentlog"), "description": _ABOUT},
-        "tags": [{"name": name, "description": text} for name, text in _TAGS.items()],
-        "paths": {path: _completed(path, named) for path, named in operations().items()},
-        "security": [{"bearer": []}, {"apiKey": []}],
-        "components": {
-            "schemas": schemas(),
-            "parameters": PARAMETERS,
-            "headers": HEADERS,
-            "responses": of_the_router(),
-            "securitySchemes": {"bearer": _BEARER, "apiKey": _API_KEY},
-        },
+        **written,
+        "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in parameters],
+        "responses": dict(sorted(responses.items())),
     }
 
 
-def _completed(path: str, named: dict[str, Operation]) -> dict[str, Operation]:
+def _response(written: dict[str, Any]) -> dict[str, Any]:
+    content = written.get("content") or json_content(written["schema"], example=written["example"])
+    always = ("Content-Encoding", *written.get("headers", ()))
+    response = described(written["description"], *always, content=content)
+    response["headers"] |= _optional(*written.get("optionalHeaders", ()))
+    return response
+
+
+def _optional(*names: str) -> dict[str, Any]:
+    """Headers that a response has only sometimes."""
+    headers = source()["components"]["headers"]
+    return {name: {**headers[name], "required": False} for name in spread(names)}
+
+
+def _add_bodiless(path: str, operations: dict[str, Operation]) -> None:
     """Adds HEAD to GET, and a preflight and CORS headers where the path crosses origins."""
-    whole = dict(named)
-    if "get" in named:
-        whole["head"] = _head(named["get"])
+    first = next(iter(operations.values()))
+    if "get" in operations:
+        operations["head"] = _head(operations["get"])
     if crosses_origins(path):
-        whole["options"] = _preflight(next(iter(named.values())))
-        for operation in whole.values():
+        operations["options"] = _preflight(first)
+        for operation in operations.values():
             for response in operation["responses"].values():
-                response["headers"] |= referred(*CORS)
-    return whole
+                response["headers"] |= referred("...cors")
 
 
 def _head(get: Operation) -> Operation:
     return {
         **get,
         "operationId": f"{get['operationId']}Head",
-        "tags": [_BODILESS],
+        "tags": ["Without a body"],
         "summary": f"{get['summary']} (headers alone)",
         "responses": {
             status: {
@@ -101,22 +159,19 @@ def _head(get: Operation) -> Operation:
     }
 
 
-def _preflight(asked: Operation) -> Operation:
+def _preflight(operation: Operation) -> Operation:
     """Browsers send it, without a key."""
-    own = [
+    parameters = [
         parameter
-        for parameter in asked["parameters"]
+        for parameter in operation["parameters"]
         if parameter["$ref"].rpartition("/")[2] in ("type", "slug", "typeSlug", "requestId")
     ]
-    allowed = {
-        "description": "The requests that pages of any origin may send",
-        "headers": referred(*ALWAYS, *PREFLIGHT),
-    }
+    allowed = described("The requests that pages of any origin may send", "...preflight")
     return {
-        "operationId": f"{asked['operationId']}Preflight",
-        "tags": [_BODILESS],
-        "summary": f"{asked['summary']} (preflight)",
-        "parameters": own,
+        "operationId": f"{operation['operationId']}Preflight",
+        "tags": ["Without a body"],
+        "summary": f"{operation['summary']} (preflight)",
+        "parameters": parameters,
         "security": [],
         "responses": {"204": allowed, **refused("fault")},
     }

@@ -1,4 +1,4 @@
-"""Responses: successes with their bodies, and every refusal with the code's own message.
+"""The responses of refusals, each with the message that the code gives.
 
 A refusal is an exception as the service raises it, under the name of its example in the document;
 ``api.errors`` makes its status, message and headers.
@@ -6,7 +6,9 @@ A refusal is an exception as the service raises it, under the name of its exampl
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from importlib import resources
 from typing import Any
 
 import msgspec
@@ -14,17 +16,18 @@ from aiohttp import web
 
 from api import errors
 from api.http.connections import NO_HTTP
-from api.openapi.headers import ALWAYS, CORS, optional, referred
+from api.http.cors import ALLOWED_HEADERS, EXPOSED_HEADERS, MAX_AGE
+from api.http.representation import READ, VARY
 from api.rest import parameters
+from api.rest.content import MISSING
 from api.rest.idempotency import command_key
 from api.rest.positions import HEADER as POSITION
-from api.rest.request_body import DAMAGED, MISSING, NOT_OURS
+from api.rest.request_body import DAMAGED, NOT_OURS
 from read_side.refusals import EntryNotFound, ReadModelUnavailable, TypeNotFound
 from write_side.domain import refusals as r
-from write_side.domain.identity import PRODUCTION, STAGING, Scope
+from write_side.domain.events import STATUSES
+from write_side.domain.identity import ENVIRONMENTS, PRODUCTION, STAGING, Scope
 from write_side.domain.text import NotJSON, check_text
-
-Responses = dict[str, Any]
 
 
 def _raised(refuses: Callable[[], object]) -> Exception:
@@ -74,74 +77,40 @@ REFUSALS: dict[str, Exception] = {
     "fault": RuntimeError(),
     "unavailable": ReadModelUnavailable(),
 }
-ANYBODY = ("rateLimit", "fault")
-"""Where no key is needed, but the address is counted."""
-_CALLER = (
-    *ANYBODY,
-    "key",
-    "unknownEnvironment",
-    "stagingNotInPlan",
-    "stagingNotSetUp",
-    "unsupportedLocale",
-    "unavailable",
-)
-READ = (*_CALLER, "viewPermission", "unknownPosition", "positionBeyondTheLog")
-CREATE = (
-    *_CALLER,
-    "editPermission",
-    "idempotencyKey",
-    "notJSON",
-    "damaged",
-    "encoding",
-    "missing",
-    "slug",
-    "fields",
-    "text",
-    "value",
-    "reference",
-    "contentType",
-    "slowBody",
-    "tooLarge",
-    "slugTaken",
-    "inFlight",
-    "keyReused",
-    "planLimit",
-)
-_OF_THE_ROUTER = {
-    "NotFound": "nothing",
-    "MethodNotAllowed": "method",
-    "NotHTTP": "notHTTP",
-    "UnknownExpectation": "expectation",
-}
-_DESCRIPTIONS = {
-    400: "The request itself is wrong",
-    401: "No key, or an invalid one",
-    402: "Not in the team's plan",
-    403: "The key lacks a permission",
-    404: "The request names something that does not exist",
-    405: "The path has no such method; Allow lists those it has",
-    408: "The body did not arrive in time",
-    409: "The slug is taken, or the same request is in flight",
-    413: "The body is too large",
-    417: "Unknown expectation in Expect",
-    422: "The idempotency key was used for another body",
-    429: "Over the key's or the address's limit",
-    500: "Internal error: safe to retry",
-    503: "A database is unavailable, or X-Content-Position is not visible yet: retry",
-}
 
 
-def response(description: str, content: dict[str, Any], *headers: str) -> dict[str, Any]:
-    """``content`` by media type; large responses are compressed."""
-    return {
-        "description": description,
-        "headers": referred(*ALWAYS, "Content-Encoding", *headers),
-        "content": content,
-    }
+@cache
+def source() -> dict[str, Any]:
+    """``document.json``, with the values that the code decides."""
+    text = resources.files("api.openapi").joinpath("document.json").read_bytes()
+    written = msgspec.json.decode(text, type=dict[str, Any])
+    parameters, headers = written["components"]["parameters"], written["components"]["headers"]
+    parameters["status"]["schema"]["enum"] = ["", *STATUSES]
+    for name in ("environment", "environmentHeader"):
+        parameters[name]["schema"]["enum"] = ["", *ENVIRONMENTS]
+    headers["Cache-Control"]["example"] = READ
+    headers["Vary"]["example"] = VARY
+    headers["Access-Control-Expose-Headers"]["example"] = EXPOSED_HEADERS
+    headers["Access-Control-Allow-Headers"]["example"] = ALLOWED_HEADERS
+    headers["Access-Control-Max-Age"]["example"] = int(MAX_AGE)
+    return written
 
 
-def success(description: str, schema: str, example: Any, *headers: str) -> dict[str, Any]:
-    return response(description, json_content(schema, example=example), *headers)
+def spread(names: Iterable[str]) -> Iterator[str]:
+    """The names, with those of a group in place of ``...group``."""
+    for name in names:
+        if name.startswith("..."):
+            yield from spread(source()["groups"][name[3:]])
+        else:
+            yield name
+
+
+def described(description: str, *headers: str, **more: Any) -> dict[str, Any]:
+    return {"description": description, "headers": referred("...always", *headers), **more}
+
+
+def referred(*headers: str) -> dict[str, Any]:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in spread(headers)}
 
 
 def json_content(schema: str, **more: Any) -> dict[str, Any]:
@@ -149,33 +118,19 @@ def json_content(schema: str, **more: Any) -> dict[str, Any]:
     return {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}, **more}}
 
 
-def unchanged() -> Responses:
-    return {
-        "304": {
-            "description": "Unchanged since the ETag in If-None-Match",
-            "headers": referred(*ALWAYS, "ETag"),
-        }
-    }
-
-
-def refused(*names: str) -> Responses:
-    """By status, with an example by name for each message."""
+def refused(*names: str) -> dict[str, Any]:
+    """The responses by status, with an example by name for each message."""
     answers: dict[int, dict[str, web.Response]] = {}
     for name in names:
-        answer = _answer(name)
+        answer = _answer(REFUSALS[name])
         answers.setdefault(answer.status, {})[name] = answer
     return {str(status): _refusal(status, named) for status, named in answers.items()}
 
 
-def of_the_router() -> Responses:
-    """Responses outside of all described operations, by the names of their components."""
-    components = {}
-    for component, name in _OF_THE_ROUTER.items():
-        [answer] = refused(name).values()
-        for header in CORS:
-            answer["headers"].update(optional(header))
-        components[component] = answer
-    return components
+def _answer(refusal: Exception) -> web.Response:
+    if isinstance(refusal, web.HTTPException):
+        return errors.router_response(refusal)
+    return errors.error_response(refusal)
 
 
 def _refusal(status: int, answers: dict[str, web.Response]) -> dict[str, Any]:
@@ -183,16 +138,11 @@ def _refusal(status: int, answers: dict[str, web.Response]) -> dict[str, Any]:
     headers = dict.fromkeys(str(header) for answer in answers.values() for header in answer.headers)
     headers.pop("Content-Type")
     content = json_content("ErrorBody", examples=examples)
-    return response(_DESCRIPTIONS[status], content, *headers)
+    return described(
+        source()["statuses"][str(status)], "Content-Encoding", *headers, content=content
+    )
 
 
 def _body(answer: web.Response) -> Any:
     assert isinstance(answer.body, bytes)
     return msgspec.json.decode(answer.body)
-
-
-def _answer(name: str) -> web.Response:
-    refusal = REFUSALS[name]
-    if isinstance(refusal, web.HTTPException):
-        return errors.router_response(refusal)
-    return errors.error_response(refusal)

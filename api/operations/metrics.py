@@ -12,8 +12,12 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from api.context import SERVICE
-from api.operations.status import STATUS, ServiceStatus
+from api.operations.health import STATUS, ServiceStatus
 from read_side.status import ReadModelStatus, WorkStatus
+
+
+def routes() -> list[web.RouteDef]:
+    return [web.get("/metrics", metrics)]
 
 
 async def metrics(request: web.Request) -> web.Response:

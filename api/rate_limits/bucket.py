@@ -7,7 +7,7 @@ import math
 
 from msgspec import Struct
 
-from api.rate_limits.counter import WINDOW, Demand, Grant
+from write_side.store.rate_limits import WINDOW, Demand, Grant
 
 
 class LimitStatus(Struct, frozen=True):

@@ -21,7 +21,7 @@ from prometheus_client import Counter as Metric
 from prometheus_client import Gauge
 
 from api.rate_limits.bucket import Bucket, LimitStatus
-from api.rate_limits.counter import WINDOW, Counter, Demand, Grant
+from write_side.store.rate_limits import WINDOW, Counter, Demand, Grant
 
 CALL_TIMEOUT = 2.0
 """Seconds until the counter counts as unreachable."""

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-
 from aiohttp import web
 from prometheus_client import Counter as Metric
 
 from api.auth.keys import Caller
 from api.http import client_address
 from api.rate_limits.bucket import LimitStatus
-from api.rate_limits.counter import Counter
 from api.rate_limits.leases import Leases
 from api.settings import ApiSettings
 
@@ -71,10 +67,3 @@ class Limits:
 
     def _unlimited(self) -> LimitStatus:
         return LimitStatus(True, UNLIMITED, UNLIMITED, self._leases.reset())
-
-
-@asynccontextmanager
-async def open_limits(settings: ApiSettings) -> AsyncIterator[Limits]:
-    """Counts in the event store's database."""
-    async with Leases(Counter(settings.event_store_url)) as leases:
-        yield Limits(leases, settings)

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import msgspec
 from aiohttp import web
+from msgspec import Raw
 from msgspec.structs import replace
 
-from api.context import Call
-from api.rest import content_type_wire, parameters, point_in_time, wire
+from api.context import REQUEST_ID, Call
+from api.errors import BadRequest
+from api.rest import parameters, point_in_time, wire
 from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.positions import HEADER as POSITION
-from api.rest.request_body import create_command, receive_body
+from api.rest.request_body import receive_body
 from api.rest.request_checks import checked
 from read_side import content_types, entries, paging
 from write_side.commands import CreateEntry
 from write_side.dispatch import execute
+from write_side.domain.identity import Actor
+from write_side.domain.text import minified
+from write_side.domain.workspace import EDIT, VIEW
 
-VIEW = "content.view"
-EDIT = "content.edit"
+MISSING = "Missing required fields: contentTypeSlug and title"
+_OBJECT = msgspec.json.Decoder(dict[str, Raw])
+_STRING = msgspec.json.Decoder(str)
 # aiohttp's default pattern excludes braces, which slugs may contain.
 _TYPE = "{type:[^/]+}"
 _SLUG = "{slug:[^/]+}"
@@ -36,23 +43,22 @@ def routes() -> list[web.RouteDef]:
 async def list_of_type(call: Call) -> web.Response:
     """§4.1: by default the published entries, 10 a page."""
     query = call.request.query
-    asked = parameters.paging(query, 10)
+    limit, offset = parameters.paging(query, 10)
     page = await paging.list_of_type(
         call.service.read_model,
-        call.scope.workspace,
-        call.scope.environment,
+        call.scope,
         type_slug=parameters.searchable(call.request.match_info["type"]),
         status=parameters.status(query),
         language=parameters.language(query),
         locale=call.locale,
-        limit=asked.limit,
-        offset=asked.offset,
+        limit=limit,
+        offset=offset,
     )
     return _json(
         wire.TypeListBody(
             True,
             [wire.listed(row, call.locale) for row in page.rows],
-            wire.Pagination(asked.limit, asked.offset, page.total),
+            wire.Pagination(limit, offset, page.total),
         )
     )
 
@@ -68,9 +74,7 @@ async def one(call: Call) -> web.Response:
         "locale": call.locale,
     }
     if at is None:
-        row = await entries.entry_of_slug(
-            service.read_model, scope.workspace, scope.environment, **named
-        )
+        row = await entries.entry_of_slug(service.read_model, scope, **named)
     else:
         row = (await point_in_time.entry_of_slug(service, scope, at=at, **named)).row
     return _json(wire.SingleBody(True, wire.single(row, call.locale)))
@@ -79,20 +83,19 @@ async def one(call: Call) -> web.Response:
 async def list_across_types(call: Call) -> web.Response:
     """§4.3: of every status, 50 a page."""
     query = call.request.query
-    asked = parameters.paging(query, 50)
+    limit, offset = parameters.paging(query, 50)
     page = await paging.list_across_types(
         call.service.read_model,
-        call.scope.workspace,
-        call.scope.environment,
+        call.scope,
         type_slug=parameters.type_slug(query),
         locale=call.locale,
-        limit=asked.limit,
-        offset=asked.offset,
+        limit=limit,
+        offset=offset,
     )
     return _json(
         wire.ListBody(
             [wire.of_any_type(row, call.locale) for row in page.rows],
-            wire.Pagination(asked.limit, asked.offset, page.total),
+            wire.Pagination(limit, offset, page.total),
         )
     )
 
@@ -127,23 +130,61 @@ async def _created(call: Call, command: CreateEntry) -> web.Response:
 async def list_content_types(call: Call) -> web.Response:
     """All of the environment's, by slug."""
     scope = call.scope
-    rows = await content_types.content_types(
-        call.service.read_model, scope.workspace, scope.environment
-    )
-    return _json(
-        content_type_wire.ContentTypesBody(True, [content_type_wire.shown(row) for row in rows])
-    )
+    rows = await content_types.content_types(call.service.read_model, scope)
+    return _json(wire.ContentTypesBody(True, [wire.content_type(row) for row in rows]))
 
 
 async def one_content_type(call: Call) -> web.Response:
     row = await content_types.content_type(
         call.service.read_model,
-        call.scope.workspace,
-        call.scope.environment,
+        call.scope,
         parameters.searchable(call.request.match_info["slug"]),
     )
-    return _json(content_type_wire.ContentTypeBody(True, content_type_wire.shown(row)))
+    return _json(wire.ContentTypeBody(True, wire.content_type(row)))
 
 
 def _json(body: wire.Wire) -> web.Response:
     return web.Response(body=wire.encode(body), content_type="application/json")
+
+
+def create_command(call: Call, body: bytes) -> CreateEntry:
+    """Raises NotJSON, InvalidText or BadRequest."""
+    entry = _object(minified(body), MISSING)
+    type_slug, title = (_string(entry.get(name)) for name in ("contentTypeSlug", "title"))
+    if not type_slug or not title:
+        raise BadRequest(MISSING)
+    caller = call.known_caller
+    return CreateEntry(
+        actor=Actor("key", caller.key_id, caller.key_name),
+        request_id=call.request[REQUEST_ID],
+        scope=call.scope,
+        content_type_slug=type_slug,
+        title=title,
+        slug=_slug(entry),
+        fields=_object(entry.get("fields", Raw(b"{}")), "fields must be an object"),
+    )
+
+
+def _slug(entry: dict[str, Raw]) -> str | None:
+    """An empty slug counts as absent; null is not a string."""
+    if "slug" not in entry:
+        return None
+    slug = _string(entry["slug"])
+    if slug is None:
+        raise BadRequest("slug must be a string")
+    return slug or None
+
+
+def _string(value: Raw | None) -> str | None:
+    """None where the value is absent or not a string."""
+    try:
+        return None if value is None else _STRING.decode(value)
+    except msgspec.ValidationError:
+        return None
+
+
+def _object(value: bytes | Raw, refusal: str) -> dict[str, Raw]:
+    try:
+        return _OBJECT.decode(value)
+    except msgspec.ValidationError:
+        raise BadRequest(refusal) from None

@@ -6,17 +6,13 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
-from msgspec import Struct
-
 from api.errors import BadRequest
+from api.rest.wire import MAX_LIMIT, MAX_OFFSET
 from write_side.domain.events import STATUSES
 from write_side.domain.identity import BASE_LANGUAGE, ENVIRONMENTS, PRODUCTION
 from write_side.domain.locales import supported_locales
 from write_side.domain.values import is_iso_datetime
 
-MAX_LIMIT = 100
-# The largest whole number that every JSON reader holds exactly.
-MAX_OFFSET = 2**53 - 1
 _NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.[0-9]*)?", re.ASCII)
 _OFFSET = re.compile(r"(:\d\d\S*) (\d\d:?\d\d)\Z", re.ASCII)
 _SKEW = timedelta(seconds=1)
@@ -26,19 +22,18 @@ _TIME = "use an ISO 8601 time of the past, like 2026-01-31T09:30:00Z or 2026-01-
 Query = Mapping[str, str]
 
 
-class Paging(Struct, frozen=True):
-    limit: int
-    offset: int
+def paging(query: Query, default_limit: int) -> tuple[int, int]:
+    """The limit and the offset, clamped; text that is not a number counts as absent."""
+    limit, offset = _number(query.get("limit", "")), _number(query.get("offset", ""))
+    return clamped_limit(limit, default_limit), clamped_offset(offset)
 
 
-def paging(query: Query, default_limit: int) -> Paging:
-    """Clamps the limit to 1..100 and the offset to 0 or more; other text counts as absent."""
-    limit = _number(query.get("limit", ""))
-    offset = _number(query.get("offset", ""))
-    return Paging(
-        limit=default_limit if limit is None else min(max(limit, 1), MAX_LIMIT),
-        offset=0 if offset is None else min(max(offset, 0), MAX_OFFSET),
-    )
+def clamped_limit(limit: int | None, default: int) -> int:
+    return default if limit is None else min(max(limit, 1), MAX_LIMIT)
+
+
+def clamped_offset(offset: int | None) -> int:
+    return min(max(offset or 0, 0), MAX_OFFSET)
 
 
 def _number(text: str) -> int | None:

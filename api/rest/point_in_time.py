@@ -14,7 +14,7 @@ from write_side.domain.events import Translation
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import UnknownEntry
 from write_side.domain.rendering import Renderer
-from write_side.history import UNBOUNDED, Allowance, content_type_at, entry_at
+from write_side.entry_history import UNBOUNDED, ReadBudget, content_type_at, entry_at
 
 
 class PastEntry(Struct, frozen=True):
@@ -28,7 +28,7 @@ class PastEntry(Struct, frozen=True):
 async def entry_of_slug(
     service: Service,
     scope: Scope,
-    allowance: Allowance = UNBOUNDED,
+    budget: ReadBudget = UNBOUNDED,
     /,
     *,
     type_slug: str,
@@ -38,22 +38,21 @@ async def entry_of_slug(
     at: datetime,
 ) -> PastEntry:
     """The entry that had the slug at that time. Raises NotFound, UnknownContentType or UnknownEntry
-    where there was none, ReadModelUnavailable, StoreUnavailable, and what the allowance raises.
+    where there was none, ReadModelUnavailable, StoreUnavailable, and what the budget raises.
 
     The read model knows which entry it was, the log its content. If the log says that the entry had
     another slug at that time, the read model is behind, and the entry is not found.
     """
     owner = await slug_owner(
         service.read_model,
-        scope.workspace,
-        scope.environment,
+        scope,
         type_slug=type_slug,
         slug=slug,
         language=language,
         at=at,
     )
-    content_type = await content_type_at(service.repository, scope, owner.type_id, at, allowance)
-    entry = await entry_at(service.repository, scope, owner.entry_id, at, allowance)
+    content_type = await content_type_at(service.repository, scope, owner.type_id, at, budget)
+    entry = await entry_at(service.repository, scope, owner.entry_id, at, budget)
     if entry.slug != slug:
         raise UnknownEntry
     return PastEntry(rendered(entry, content_type, locale), entry, content_type)

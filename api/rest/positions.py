@@ -11,10 +11,7 @@ import binascii
 import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 
-from write_side.repository import Repository
-
 HEADER = "X-Content-Position"
-_KEY = "SELECT key FROM write_side.token_key"
 _TAG = 16
 _POSITION = 8
 
@@ -50,8 +47,3 @@ class Positions:
         """Its own inverse."""
         mask = hmac.digest(self._mask_key, tag, "sha256")
         return bytes(a ^ b for a, b in zip(text, mask, strict=False))
-
-
-async def load_positions(repository: Repository) -> Positions:
-    [row] = await repository.recorder.fetch(_KEY)
-    return Positions(row["key"])

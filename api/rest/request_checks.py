@@ -10,15 +10,31 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 
 from api.auth.keys import secret_of
-from api.context import SERVICE, Call
-from api.errors import BadRequest, Forbidden, NotVisibleYet, Unauthorized
-from api.rate_limits.enforcement import check_address_limit, check_key_limit
+from api.context import LIMIT_STATUS, SERVICE, Call
+from api.errors import BadRequest, Forbidden, NotVisibleYet, RateLimited, Unauthorized
+from api.rate_limits.bucket import LimitStatus
 from api.rest import parameters
 from api.rest.positions import HEADER
 from write_side.domain.workspace import check_environment
 
-Check = Callable[[Call], Awaitable[None]]
 Handler = Callable[[Call], Awaitable[web.Response]]
+
+
+async def check_address_limit(call: Call) -> None:
+    """429. A request with an invalid key is counted here only."""
+    _enforce(call, await call.service.limits.count_address(call.request))
+
+
+async def check_key_limit(call: Call) -> None:
+    """429. From here on the response describes the key's bucket."""
+    _enforce(call, await call.service.limits.count_key(call.known_caller))
+
+
+async def check_sign_in_limit(call: Call) -> None:
+    """429. The response describes this bucket only where it refuses."""
+    status = await call.service.limits.count_sign_in(call.request)
+    if not status.passed:
+        _enforce(call, status)
 
 
 async def check_key(call: Call) -> None:
@@ -28,29 +44,24 @@ async def check_key(call: Call) -> None:
         raise Unauthorized
 
 
-async def check_permission(call: Call) -> None:
+def _enforce(call: Call, status: LimitStatus) -> None:
+    call.request[LIMIT_STATUS] = status
+    if not status.passed:
+        raise RateLimited(status.wait)
+
+
+def check_permission(call: Call, permission: str) -> None:
     """403, naming the permission."""
-    if call.permission not in call.known_caller.permissions:
-        raise Forbidden(call.permission)
+    if permission not in call.known_caller.permissions:
+        raise Forbidden(permission)
 
 
-async def resolve_environment(call: Call) -> None:
+def resolve_environment(call: Call) -> None:
     """400 if unknown, 402 if the plan lacks it, 404 if it is not set up."""
     request = call.request
     call.environment = parameters.environment(request.query, request.headers.get("X-Environment"))
     caller = call.known_caller
     check_environment(caller.plan, caller.environments, call.scope)
-
-
-async def check_locale(call: Call) -> None:
-    """400 if unsupported."""
-    call.locale = parameters.locale(call.request.query)
-
-
-async def check_position(call: Call) -> None:
-    """Reads alone wait: see ``wait_for_position``."""
-    if call.request.method in ("GET", "HEAD"):
-        await wait_for_position(call)
 
 
 async def wait_for_position(call: Call) -> None:
@@ -71,24 +82,24 @@ async def wait_for_position(call: Call) -> None:
         raise NotVisibleYet
 
 
-AUTHENTICATION: tuple[Check, ...] = (check_address_limit, check_key, check_key_limit)
-"""For every request with a key, REST or not."""
-CHECKS: tuple[Check, ...] = (
-    *AUTHENTICATION,
-    check_permission,
-    resolve_environment,
-    check_locale,
-    check_position,
-)
+async def authenticate(call: Call) -> None:
+    """The checks of every request with a key, REST or not."""
+    await check_address_limit(call)
+    await check_key(call)
+    await check_key_limit(call)
 
 
 def checked(permission: str, handler: Handler) -> Callable[[web.Request], Awaitable[web.Response]]:
-    """The handler behind all checks."""
+    """The handler behind all checks. Reads wait for the position that they name."""
 
     async def handle(request: web.Request) -> web.Response:
-        call = Call(request, request.app[SERVICE], permission)
-        for check in CHECKS:
-            await check(call)
+        call = Call(request, request.app[SERVICE])
+        await authenticate(call)
+        check_permission(call, permission)
+        resolve_environment(call)
+        call.locale = parameters.locale(request.query)
+        if request.method in ("GET", "HEAD"):
+            await wait_for_position(call)
         return await handler(call)
 
     return handle

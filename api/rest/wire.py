@@ -3,17 +3,62 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Annotated
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Meta, Raw, Struct
 
+from read_side.content_types import ContentTypeRow
 from read_side.entries import EntryRow
 from write_side.dispatch import Executed
-from write_side.domain.events import EntryCreated
+from write_side.domain.events import STATUSES, EntryCreated
+from write_side.domain.field_types import FIELD_TYPES
 from write_side.domain.rendering import Renderer
 
 encode = msgspec.json.Encoder().encode
 _WITH_FRACTION = len('"2026-01-31T09:30:00.123000Z"')
+
+
+MAX_LIMIT = 100
+# The largest whole number that every JSON reader holds exactly.
+MAX_OFFSET = 2**53 - 1
+
+# OpenAPI's schemas are generated from these types.
+Id = Annotated[str, Meta(description="A UUIDv7.", extra_json_schema={"format": "uuid"})]
+Time = Annotated[
+    str,
+    Meta(
+        description="ISO 8601 in UTC, with milliseconds.",
+        pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$",
+        extra_json_schema={"format": "date-time"},
+    ),
+]
+Published = Annotated[Time | None, Meta(description="Null before the first publication.")]
+EntrySlug = Annotated[str, Meta(description="Never translated.")]
+Status = Annotated[str, Meta(extra_json_schema={"enum": list(STATUSES)})]
+_Stage = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/components/schemas/WorkflowStage"})]
+Stage = Annotated[
+    _Stage | None,
+    Meta(description="The stage in the type's workflow; null without one or in the archive."),
+]
+Language = Annotated[str, Meta(description="The language the entry was written in.")]
+Locale = Annotated[str, Meta(description="The requested locale.")]
+Fields = Annotated[
+    Raw,
+    Meta(
+        description="Every field of the type by slug, in the type's order, without sections. "
+        "An empty field is null, or [] for a repeater or a reference to many.",
+        extra_json_schema={"type": "object"},
+    ),
+]
+FieldType = Annotated[
+    str,
+    Meta(
+        description="What a value is: "
+        + "; ".join(f"{name}: {spec.description}" for name, spec in FIELD_TYPES.items()),
+        extra_json_schema={"enum": list(FIELD_TYPES)},
+    ),
+]
 
 
 class Wire(Struct, frozen=True, rename="camel"):
@@ -25,73 +70,66 @@ class ErrorBody(Wire, frozen=True):
 
 
 class TypeReference(Wire, frozen=True):
-    id: str
+    id: Id
     name: str
     slug: str
 
 
-class ListedEntry(Wire, frozen=True):
+class Entry(Wire, frozen=True):
+    id: Id
+    title: str
+    slug: EntrySlug
+    status: Status
+    stage: Stage
+
+
+class ListedEntry(Entry, frozen=True):
     """In the list of one type (§4.1)."""
 
-    id: str
-    title: str
-    slug: str
-    status: str
-    stage: Raw | None
-    language: str
-    locale: str
-    published_at: str | None
-    created_at: str
-    updated_at: str
-    fields: Raw
+    language: Language
+    locale: Locale
+    published_at: Published
+    created_at: Time
+    updated_at: Time
+    fields: Fields
 
 
-class SingleEntry(Wire, frozen=True):
-    id: str
-    title: str
-    slug: str
-    status: str
-    stage: Raw | None
-    language: str
-    locale: str
-    published_at: str | None
-    created_at: str
-    updated_at: str
+class SingleEntry(Entry, frozen=True):
+    language: Language
+    locale: Locale
+    published_at: Published
+    created_at: Time
+    updated_at: Time
     content_type: TypeReference
-    fields: Raw
+    fields: Fields
 
 
-class AnyEntry(Wire, frozen=True):
+class AnyEntry(Entry, frozen=True):
     """In the list across types (§4.3): without the language."""
 
-    id: str
-    title: str
-    slug: str
-    status: str
-    stage: Raw | None
-    locale: str
-    published_at: str | None
-    created_at: str
-    updated_at: str
+    locale: Locale
+    published_at: Published
+    created_at: Time
+    updated_at: Time
     content_type: TypeReference
-    fields: Raw
+    fields: Fields
 
 
 class CreatedEntry(Wire, frozen=True):
-    id: str
+    id: Id
     title: str
-    slug: str
-    status: str
+    slug: EntrySlug
+    status: Status
     content_type: TypeReference
-    fields: Raw
-    created_at: str
-    updated_at: str
+    fields: Fields
+    created_at: Time
+    updated_at: Time
 
 
 class Pagination(Wire, frozen=True):
-    limit: int
-    offset: int
-    total: int
+    limit: Annotated[int, Meta(ge=1, le=MAX_LIMIT)]
+    offset: Annotated[int, Meta(ge=0, le=MAX_OFFSET)]
+    total: Annotated[int, Meta(ge=0)]
 
 
 class TypeListBody(Wire, frozen=True):
@@ -115,6 +153,57 @@ class CreatedBody(Wire, frozen=True):
     message: str
 
 
+# The domain's Structs omit defaults and refuse unknown keys: in OpenAPI, most properties would be
+# optional, and none could be added later.
+class Option(Wire, frozen=True):
+    value: str
+    label: str
+
+
+class TypeField(Wire, frozen=True):
+    """A field, with every property for every type. A section only lays out the editor: it is
+    listed here and never holds a value."""
+
+    slug: str
+    name: str
+    type: FieldType
+    required: bool
+    multiple: bool
+    range: bool
+    options: list[Option]
+    to: list[str]
+    fields: list[TypeField]
+
+
+class WorkflowStage(Wire, frozen=True):
+    id: str
+    name: str
+
+
+class Workflow(Wire, frozen=True):
+    stages: list[WorkflowStage]
+
+
+class ContentType(Wire, frozen=True):
+    id: Id
+    name: str
+    slug: str
+    workflow: Workflow | None
+    fields: list[TypeField]
+    created_at: Time
+    updated_at: Time
+
+
+class ContentTypesBody(Wire, frozen=True):
+    success: bool
+    data: list[ContentType]
+
+
+class ContentTypeBody(Wire, frozen=True):
+    success: bool
+    data: ContentType
+
+
 def timestamp(time: datetime) -> str:
     """ISO 8601 with milliseconds. The time must be in UTC; smaller fractions are cut off."""
     # msgspec is four times as fast as isoformat, and every entry has three timestamps. It returns
@@ -123,56 +212,27 @@ def timestamp(time: datetime) -> str:
     return text[1:24] + "Z" if len(text) == _WITH_FRACTION else text[1:20] + ".000Z"
 
 
-def optional_timestamp(time: datetime | None) -> str | None:
-    return None if time is None else timestamp(time)
-
-
 def listed(row: EntryRow, locale: str) -> ListedEntry:
-    return ListedEntry(
-        row.id,
-        row.title,
-        row.slug,
-        row.status,
-        row.stage,
-        row.language,
-        locale,
-        optional_timestamp(row.published_at),
-        timestamp(row.created_at),
-        timestamp(row.updated_at),
-        row.fields,
-    )
+    return ListedEntry(*_head(row), row.language, locale, *_times(row), row.fields)
 
 
 def single(row: EntryRow, locale: str) -> SingleEntry:
-    return SingleEntry(
-        row.id,
-        row.title,
-        row.slug,
-        row.status,
-        row.stage,
-        row.language,
-        locale,
-        optional_timestamp(row.published_at),
-        timestamp(row.created_at),
-        timestamp(row.updated_at),
-        _type_of(row),
-        row.fields,
-    )
+    return SingleEntry(*_head(row), row.language, locale, *_times(row), _type_of(row), row.fields)
 
 
 def of_any_type(row: EntryRow, locale: str) -> AnyEntry:
-    return AnyEntry(
-        row.id,
-        row.title,
-        row.slug,
-        row.status,
-        row.stage,
-        locale,
-        optional_timestamp(row.published_at),
+    return AnyEntry(*_head(row), locale, *_times(row), _type_of(row), row.fields)
+
+
+def _head(row: EntryRow) -> tuple[str, str, str, str, Raw | None]:
+    return row.id, row.title, row.slug, row.status, row.stage
+
+
+def _times(row: EntryRow) -> tuple[str | None, str, str]:
+    return (
+        None if row.published_at is None else timestamp(row.published_at),
         timestamp(row.created_at),
         timestamp(row.updated_at),
-        _type_of(row),
-        row.fields,
     )
 
 
@@ -198,3 +258,16 @@ def _type_of(row: EntryRow) -> TypeReference:
     assert row.type_name is not None
     assert row.type_slug is not None
     return TypeReference(row.type_id, row.type_name, row.type_slug)
+
+
+def content_type(row: ContentTypeRow) -> ContentType:
+    stages = [WorkflowStage(stage.id, stage.name) for stage in row.stages]
+    return ContentType(
+        id=row.id,
+        name=row.name,
+        slug=row.slug,
+        workflow=Workflow(stages) if stages else None,
+        fields=msgspec.convert(row.fields, list[TypeField], from_attributes=True),
+        created_at=timestamp(row.created_at),
+        updated_at=timestamp(row.updated_at),
+    )

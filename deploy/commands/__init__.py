@@ -1,1 +1,1 @@
-"""One module a command of the command line; each has a `command`."""
+"""The commands of the command line."""

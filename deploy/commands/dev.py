@@ -1,45 +1,44 @@
-"""`contentlog dev`: everything in one go."""
+"""`contentlog dev`: all processes at once, and what it prints when they are up."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import sys
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 import click
-from msgspec.structs import replace
 
+from deploy.commands.installation import migrated
+from deploy.commands.servers import check_port, host_option, listening, port_option
 from deploy.databases import Databases, connected, databases, open_repository
 from deploy.failures import Failed
 from deploy.logs import configure_logs
-from deploy.ports import base_url, check_port
 from deploy.settings import Settings, load_settings
+from deploy.supervisor import Child, contentlog, supervise
 
-if TYPE_CHECKING:
-    from deploy.children import Child
-
-PATIENCE = 60.0  # seconds until the API and the demo must be there
+START_TIMEOUT = 60.0  # seconds until the API answers and the demo can be read
+POLL = 0.05
 _LOCK = 0x636C_6F67_0005
 
 
-@click.command(
-    short_help="Everything in one go, on the embedded PostgreSQL, with a demo.",
-    epilog="\b\nExample:\n  contentlog dev --port 9000",
-)
-@click.option("--host", help="The address to listen on (CONTENTLOG_HOST).")
-@click.option("--port", type=click.IntRange(1, 65535), help="The port (CONTENTLOG_PORT).")
-@click.option("--no-demo", is_flag=True, help="Begin without the demo magazine.")
-def command(host: str | None, port: int | None, no_demo: bool) -> None:
-    """Start PostgreSQL, the projector and the API; Ctrl-C stops them all.
+@click.command("dev", epilog="\b\nExample:\n  contentlog dev --port 9000")
+@host_option
+@port_option
+@click.option("--no-demo", is_flag=True, help="Start without the demo magazine.")
+def dev_command(host: str | None, port: int | None, no_demo: bool) -> None:
+    """Run everything at once: PostgreSQL, projector, API and a demo.
 
-    The first start brings a demo magazine, and prints how to read and write it.
+    The first start creates a demo magazine, and prints how to read and write it. Ctrl-C stops
+    everything.
     """
-    settings = load_settings(os.environ)
-    settings = replace(settings, host=host or settings.host, port=port or settings.port)
+    settings = listening(load_settings(os.environ), host, port)
     configure_logs(settings, level=logging.WARNING)
-    check_port(settings.host, settings.port)
+    check_port(settings)
     try:
         with databases(settings) as found:
             _run(settings, found, with_demo=not no_demo)
@@ -48,17 +47,16 @@ def command(host: str | None, port: int | None, no_demo: bool) -> None:
 
 
 def _run(settings: Settings, found: Databases, *, with_demo: bool) -> None:
-    from deploy.children import Child, supervise
-    from deploy.commands.migrate import migrated
-    from deploy.program import contentlog
-
     asyncio.run(migrated(found))
-    where = ("--host", settings.host, "--port", str(settings.port))
+    address = ("--host", settings.host, "--port", str(settings.port))
     children = [
         Child("projector", contentlog("projector")),
-        Child("api", contentlog("api", *where)),
-        *_watch(settings),
+        Child("api", contentlog("api", *address)),
     ]
+    if not (settings.event_store_url and settings.read_model_url):
+        # The embedded PostgreSQL is not our child: this one starts it again where it ends.
+        watch = (sys.executable, "-P", "-m", "deploy.embedded.watch", settings.data)
+        children.append(Child("postgres", watch))
     os.environ.update(found.environment())
 
     async def started() -> None:
@@ -67,44 +65,86 @@ def _run(settings: Settings, found: Databases, *, with_demo: bool) -> None:
     asyncio.run(supervise(children, started))
 
 
-def _watch(settings: Settings) -> list[Child]:
-    """The embedded PostgreSQL is no child of ours: one that is looks after it."""
-    from deploy.children import Child
-
-    if settings.event_store_url and settings.read_model_url:
-        return []
-    watch = (sys.executable, "-P", "-m", "deploy.embedded.watch", settings.data)
-    return [Child("postgres", watch)]
-
-
 async def _greet(settings: Settings, found: Databases, *, with_demo: bool) -> None:
-    """Bring the demo where it is due, wait until the API answers, then say where things are."""
-    from deploy import greeting
+    """Create the demo where it is due, wait until the API answers, then print where things are."""
     from deploy.demo import magazine
     from read_side.checkpoint import wait_until_visible
 
-    base = base_url(settings.host, settings.port)
-    position = await brought(found) if with_demo else None
+    url = base_url(settings.host, settings.port)
+    position = await create_demo(found) if with_demo else None
     if position is not None:
-        await wait_until_visible(found.read_model_url, position, PATIENCE)
+        await wait_until_visible(found.read_model_url, position, START_TIMEOUT)
     async with open_repository(found) as repository:
         has_demo = await magazine.has_key(repository)
-    if not await greeting.answers(base, PATIENCE):
-        raise Failed(f"the API does not answer at {base}: see the messages above")
-    click.echo("\n".join(greeting.lines(base, magazine.secret() if has_demo else None)))
+    limit = time.monotonic() + START_TIMEOUT
+    while not await _is_ready(url):
+        if time.monotonic() > limit:
+            raise Failed(f"the API does not answer at {url}: see the messages above")
+        await asyncio.sleep(POLL)
+    click.echo("\n".join(greeting(url, magazine.secret() if has_demo else None)))
 
 
-async def brought(found: Databases) -> int | None:
-    """Bring the demo where it is due; returns the position that the log is at then.
+async def create_demo(found: Databases) -> int | None:
+    """Create the demo where it is due; returns the position of the log then.
 
-    Two first starts at once would both find it due: the second waits for the first.
+    Of two first starts at once, the second waits for the first.
     """
     from deploy.demo import magazine
 
     async with connected("CONTENTLOG_EVENT_STORE_URL", found.event_store_url) as connection:
-        # The lock is the session's: it is given up with the connection, whatever happens.
+        # The session's lock: it ends with the connection, whatever happens.
         await connection.execute("SELECT pg_advisory_lock($1)", _LOCK)
         async with open_repository(found) as repository:
             if await magazine.is_due(repository):
                 return await magazine.set_up(repository)
     return None
+
+
+async def _is_ready(url: str) -> bool:
+    address = urlsplit(url)
+    try:
+        reader, writer = await asyncio.open_connection(address.hostname, address.port)
+    except OSError:
+        return False
+    try:
+        request = f"GET /readyz HTTP/1.1\r\nHost: {address.netloc}\r\nConnection: close\r\n\r\n"
+        writer.write(request.encode())
+        async with asyncio.timeout(5):
+            status = await reader.readline()
+    except (OSError, TimeoutError):
+        return False
+    finally:
+        writer.close()
+    return status.startswith(b"HTTP/1.1 200")
+
+
+def base_url(host: str, port: int) -> str:
+    """The URL of a process that listens there, from this machine."""
+    reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - read, not bound
+    return f"http://[{reached}]:{port}" if ":" in reached else f"http://{reached}:{port}"
+
+
+def greeting(url: str, key: str | None) -> Iterator[str]:
+    """Where things are, and with a demo key three lines to copy."""
+    yield f"contentlog is ready at {url}   (Ctrl-C stops everything)"
+    yield f"  dashboard {url}/dashboard"
+    yield f"  content   {url}/v1/content"
+    yield f"  health    {url}/readyz   {url}/metrics"
+    if key is None:
+        yield "  keys      contentlog key issue --help"
+        return
+    # A title that no earlier start has used.
+    entry = {
+        "contentTypeSlug": "articles",
+        "title": f"A letter from the terminal, {time.strftime('%d %B %Y at %H:%M:%S')}",
+        "fields": {"form": "letter", "standfirst": "Written at the prompt, posted at once."},
+    }
+    curl = f"  curl -H 'Authorization: Bearer {key}'"
+    yield f"  demo key  {key}"
+    yield ""
+    yield "The latest articles, one of them in French, and one of your own:"
+    yield f"{curl} '{url}/v1/content/articles?limit=3'"
+    yield f"{curl} '{url}/v1/content/articles/fog-by-ear?locale=fr-FR'"
+    yield (
+        f"{curl} -H 'Content-Type: application/json' -d '{json.dumps(entry)}' '{url}/v1/content'"
+    )

@@ -11,63 +11,43 @@ import click
 import msgspec
 
 from deploy.databases import Databases, connected
-from deploy.work import run
+from deploy.runner import run
+from deploy.settings import Settings
 
 PAGE = 1000
 PAGE_BYTES = 16 * 1024 * 1024
-POLL = 1.0
-# The first of a page is read whatever its size: before it, there is nothing.
-_EVENTS = """
-SELECT notification_id, originator_id, originator_version, topic, state FROM (
-    SELECT *, sum(octet_length(state)) OVER (ORDER BY notification_id ROWS UNBOUNDED PRECEDING)
-              - octet_length(state) AS bytes_before
-    FROM (
-        SELECT notification_id, originator_id, originator_version, topic, state
-        FROM write_side.event WHERE notification_id > $1 ORDER BY notification_id LIMIT $2
-    ) AS coming
-) AS sized WHERE bytes_before < $3 ORDER BY notification_id"""
-_OF_STREAM = """
-SELECT notification_id, originator_id, originator_version, topic, state FROM (
-    SELECT *, sum(octet_length(state)) OVER (ORDER BY notification_id ROWS UNBOUNDED PRECEDING)
-              - octet_length(state) AS bytes_before
-    FROM (
-        SELECT notification_id, originator_id, originator_version, topic, state
-        FROM write_side.event WHERE notification_id > $1 AND originator_id = $4
-        ORDER BY notification_id LIMIT $2
-    ) AS coming
-) AS sized WHERE bytes_before < $3 ORDER BY notification_id"""
+POLL = 1.0  # seconds
 
 
 @click.command(
-    short_help="The log as JSON lines.",
-    epilog="\b\nExample:\n  contentlog events --after 100 --follow | jq .topic",
+    "events", epilog="\b\nExample:\n  contentlog events --after 100 --follow | jq .topic"
 )
-@click.option("--after", type=click.IntRange(0), default=0, help="Begin after this position.")
+@click.option("--after", type=click.IntRange(0), default=0, help="Start after this position.")
 @click.option("--stream", metavar="ID", help="Only one stream, such as workspace/acme.")
-@click.option("--follow", is_flag=True, help="Go on with what is appended, until Ctrl-C.")
-def command(after: int, stream: str | None, follow: bool) -> None:
-    """Print the log, one event a line, in the order of positions."""
+@click.option("--follow", is_flag=True, help="Go on with new events, until Ctrl-C.")
+def events_command(after: int, stream: str | None, follow: bool) -> None:
+    """Print the log as JSON lines, ordered by position."""
 
-    async def work(found: Databases) -> None:
+    async def work(found: Databases, _: Settings) -> None:
         async for line in _lines(found, after, stream, follow=follow):
             click.echo(line)
 
     with contextlib.suppress(KeyboardInterrupt):
-        run(work, make=False)
+        run(work, create=False)
 
 
 async def _lines(
     found: Databases, after: int, stream: str | None, *, follow: bool
 ) -> AsyncIterator[bytes]:
+    from write_side.store.log_pages import log_page
+
     appended = asyncio.Event()
     async with connected("CONTENTLOG_EVENT_STORE_URL", found.event_store_url) as connection:
         if follow:
             await connection.add_listener("contentlog_event", lambda *_: appended.set())
         while True:
             appended.clear()
-            page = (after, PAGE, PAGE_BYTES)
-            given = (_EVENTS, *page) if stream is None else (_OF_STREAM, *page, stream)
-            rows = await connection.fetch(*given)
+            rows = await log_page(connection, after, PAGE, PAGE_BYTES, stream)
             for row in rows:
                 yield _line(row)
                 after = row["notification_id"]
@@ -76,7 +56,7 @@ async def _lines(
             if not follow:
                 return
             with contextlib.suppress(TimeoutError):
-                # Never wait_for: in Python 3.11 it may swallow being told to stop.
+                # Never wait_for: in Python 3.11 it may swallow a cancellation.
                 async with asyncio.timeout(POLL):
                     await appended.wait()
 

@@ -1,1 +1,1 @@
-"""The demo: a small magazine about the sea's edge, and how it comes into a new installation."""
+"""The demo: a small magazine about the sea, created in a new installation."""

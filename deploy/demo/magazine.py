@@ -1,8 +1,8 @@
-"""Brings the demo magazine into an empty log: a manifest, three imports, French translations.
+"""Creates the demo magazine in an empty log: a manifest, three imports, French translations.
 
-Every step can be taken again without effect, so a start that was killed in the middle of it is
-made good by the next one. Its last step being in the log is what makes it complete: from then on
-it is content like any other, to be changed and deleted, and never touched again.
+Every step can be repeated without effect, so the next start completes one that was killed. The
+demo is complete once its last step is in the log. From then on it is content like any other, which
+may be changed and deleted, and is not created again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from write_side.commands import TranslateEntry
+from write_side.commands import UpdateEntry
 from write_side.dispatch import execute
 from write_side.domain.events import EntryDeleted, EntryUpdated, Translation, WorkspaceCreated
 from write_side.domain.identity import PRODUCTION, Actor, Scope, derived_id, entry_stream
@@ -21,9 +21,9 @@ from write_side.imports.columns import matched
 from write_side.imports.csv_reader import csv_table
 from write_side.imports.importer import run_import
 from write_side.imports.request import ImportRequest
-from write_side.manifest.apply import apply_steps, secret_hash
 from write_side.manifest.diff import diff
 from write_side.manifest.document import load_manifest
+from write_side.manifest.steps import apply_steps, secret_hash
 from write_side.repository import Repository
 
 FILES = Path(__file__).parent
@@ -31,7 +31,7 @@ MANIFEST = load_manifest(FILES / "manifest.yaml")
 KEY = MANIFEST.keys[0]
 SCOPE = Scope(MANIFEST.workspace, PRODUCTION)
 TYPES = ("authors", "topics", "articles")
-# Fixed, so that an import is made once; UUIDv7, so that the entries' ids carry a time.
+# Fixed, so that each import happens once; UUIDv7, so that the entries' ids carry a time.
 IMPORTS = {
     "authors": "019a0000-0000-7000-8000-000000000001",
     "topics": "019a0000-0000-7000-8000-000000000002",
@@ -40,7 +40,7 @@ IMPORTS = {
 ACTOR = Actor("operator", "demo")
 
 
-class Translated(Struct, frozen=True):
+class EntryTranslation(Struct, frozen=True):
     """The texts of one entry in one locale."""
 
     content_type: str
@@ -54,7 +54,7 @@ class Translated(Struct, frozen=True):
 
 
 async def is_due(repository: Repository) -> bool:
-    """Whether the log is empty, or begins with a demo that was never completed."""
+    """Whether the log is empty, or begins with an incomplete demo."""
     rows = await repository.recorder.log(0, 1)
     if not rows:
         return True
@@ -65,18 +65,26 @@ async def is_due(repository: Repository) -> bool:
 
 
 async def set_up(repository: Repository) -> int:
-    """Take every step that is left; returns the position that the log is at then."""
+    """Take the remaining steps; returns the position of the log then."""
     async for _ in apply_steps(await diff(MANIFEST, repository, ACTOR), repository):
         pass
     for content_type in TYPES:
         await _import(content_type, repository)
-    for translated in translations():
-        await execute(_command(translated), repository)
+    for translation in translations():
+        await execute(
+            UpdateEntry(
+                actor=ACTOR,
+                scope=SCOPE,
+                entry_id=translation.entry_id,
+                translations={translation.locale: translation.texts},
+            ),
+            repository,
+        )
     return await repository.recorder.head()
 
 
 async def has_key(repository: Repository) -> bool:
-    """Whether the demo's key still opens the demo."""
+    """Whether the demo's key is still valid."""
     key = await repository.find_key(MANIFEST.workspace, KEY.name)
     return key is not None and key.secret_hash == secret_hash(secret())
 
@@ -96,16 +104,16 @@ async def _import(content_type: str, repository: Repository) -> None:
     )
 
 
-def translations() -> Iterator[Translated]:
-    """Those of the file, in its order."""
-    written = msgspec.json.decode(
+def translations() -> Iterator[EntryTranslation]:
+    """The translations of the file, in its order."""
+    decoded = msgspec.json.decode(
         (FILES / "translations.json").read_bytes(),
         type=dict[str, dict[str, dict[str, Translation]]],
     )
-    for content_type, entries in written.items():
+    for content_type, entries in decoded.items():
         for slug, locales in entries.items():
             for locale, texts in locales.items():
-                yield Translated(content_type, slug, locale, texts)
+                yield EntryTranslation(content_type, slug, locale, texts)
 
 
 async def _is_complete(repository: Repository) -> bool:
@@ -116,15 +124,4 @@ async def _is_complete(repository: Repository) -> bool:
         isinstance(event, EntryDeleted)
         or (isinstance(event, EntryUpdated) and last.locale in event.translations)
         for event in events
-    )
-
-
-def _command(translated: Translated) -> TranslateEntry:
-    return TranslateEntry(
-        actor=ACTOR,
-        scope=SCOPE,
-        entry_id=translated.entry_id,
-        locale=translated.locale,
-        title=translated.texts.title,
-        fields=translated.texts.fields,
     )

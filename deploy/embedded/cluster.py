@@ -1,4 +1,4 @@
-"""A new cluster, whole or not at all, and the check that an old one is ours to open."""
+"""Makes a cluster, whole or not at all, and checks the version of an existing one."""
 
 import secrets
 import shutil
@@ -23,13 +23,15 @@ def make(place: Place, programs: Programs, lock: int, *, durable: bool) -> None:
 
     A start that is killed here leaves a draft, which the next start clears.
     """
-    for left in place.home.glob(f"{DRAFT}*"):
-        shutil.rmtree(left, ignore_errors=True)
+    for leftover in place.home.glob(f"{DRAFT}*"):
+        shutil.rmtree(leftover, ignore_errors=True)
     draft = place.home / f"{DRAFT}{secrets.token_hex(4)}"
     programs.account.make_private(draft)
+    no_sync, no_fsync = ((), ()) if durable else (("--no-sync",), ("-F",))
+    single = ("--single", "-D", str(draft), "-c", "exit_on_error=on", *no_fsync, "template1")
     try:
-        _initdb(draft, programs, lock, durable=durable)
-        _create_database(draft, programs, lock, durable=durable)
+        _run(programs, lock, draft, "initdb", "-D", str(draft), *INITDB, *no_sync)
+        _run(programs, lock, draft, "postgres", *single, stdin=f"CREATE DATABASE {NAME}\n")
         draft.rename(place.cluster)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
@@ -38,22 +40,10 @@ def make(place: Place, programs: Programs, lock: int, *, durable: bool) -> None:
     files.sync_folder(place.home)
 
 
-def _initdb(draft: Path, programs: Programs, lock: int, *, durable: bool) -> None:
-    hurried = () if durable else ("--no-sync",)
-    command = programs.command("initdb", "-D", str(draft), *INITDB, *hurried)
-    _run(command, programs, lock, draft)
-
-
-def _create_database(draft: Path, programs: Programs, lock: int, *, durable: bool) -> None:
-    hurried = () if durable else ("-F",)
-    single = ("--single", "-D", str(draft), "-c", "exit_on_error=on", *hurried, "template1")
-    _run(programs.command("postgres", *single), programs, lock, draft, f"CREATE DATABASE {NAME}\n")
-
-
-def _run(command: list[str], programs: Programs, lock: int, draft: Path, said: str = "") -> None:
-    done = programs.account.run(command, keep=(lock,), said=said)
+def _run(programs: Programs, lock: int, draft: Path, *command: str, stdin: str = "") -> None:
+    done = programs.account.run(programs.command(*command), keep=(lock,), stdin=stdin)
     if done.returncode != 0:
-        what = f"PostgreSQL could not make its cluster in {draft.parent}"
+        what = f"PostgreSQL could not create its cluster in {draft.parent}"
         raise failed(what, done.stdout, draft.parent)
 
 
@@ -64,6 +54,6 @@ def check_version(place: Place) -> None:
     if found != ours:
         raise EmbeddedPostgresError(
             f"{place.cluster} was made by PostgreSQL {found} and this is PostgreSQL {ours}: dump "
-            f"it with PostgreSQL {found} and move {place.data} away to start anew, or set "
-            "CONTENTLOG_EVENT_STORE_URL and CONTENTLOG_READ_MODEL_URL to a server of your own"
+            f"it with PostgreSQL {found} and move {place.data} away to start with an empty one, "
+            "or set CONTENTLOG_EVENT_STORE_URL and CONTENTLOG_READ_MODEL_URL to another server"
         )

@@ -1,4 +1,4 @@
-"""What keeps the embedded PostgreSQL from running, in one line that says what to do."""
+"""Errors of the embedded PostgreSQL: one line that says what is wrong and what to do."""
 
 import errno
 import os
@@ -37,14 +37,14 @@ def failed(what: str, output: str, folder: Path, log: Path | None = None) -> Emb
     """The error for a program of PostgreSQL that failed with this output or log text."""
     if any(text in output for text in _FULL_TEXT):
         return disk_full(folder)
-    whole = f"; the whole story is in {log}" if log else ""
-    return EmbeddedPostgresError(f"{what}: {_telling_line(output)}{whole}")
+    more = f"; see {log}" if log else ""
+    return EmbeddedPostgresError(f"{what}: {_worst_line(output)}{more}")
 
 
-def _telling_line(output: str) -> str:
+def _worst_line(output: str) -> str:
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     severe = [line for line in lines if any(word in line for word in _SEVERE)]
-    return (severe or lines or ["it said nothing"])[-1]
+    return (severe or lines or ["no output"])[-1]
 
 
 @contextmanager

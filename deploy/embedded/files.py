@@ -1,7 +1,7 @@
-"""Locks and small files in a folder which another user may own.
+"""Locks, small files and private folders, where other users may own the folder.
 
 Root works in folders of other users here, so nothing is opened through a link that they may
-have laid, and what root leaves in such a folder belongs to the folder's owner.
+have made, and what root leaves in such a folder belongs to the folder's owner.
 """
 
 import fcntl
@@ -10,6 +10,12 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from deploy.embedded.errors import EmbeddedPostgresError
+
+SHELTERS = (Path("/var/lib/contentlog"), Path("/var/tmp/contentlog"))  # noqa: S108 - checked below
+"""Where root keeps what the server's user must reach: a clone or a virtual environment below
+/root is closed to every other user, and opening it would open it for all of them."""
 
 
 def open_own(path: Path, flags: int) -> int:
@@ -22,7 +28,7 @@ def open_own(path: Path, flags: int) -> int:
 
 
 def write(path: Path, text: str, mode: int = 0o600) -> None:
-    """Puts the text there in one step, in place of whatever had that name."""
+    """Writes the file in one step, replacing what had that name."""
     draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     opened = open_own(draft, os.O_WRONLY | os.O_EXCL)
     with os.fdopen(opened, "w", encoding="utf-8") as file:
@@ -60,26 +66,52 @@ def share(path: Path) -> int:
     return opened
 
 
-def is_last(opened: int) -> bool:
-    """Gives up a shared lock and says whether nobody else held it; if so it is ours alone."""
-    return _taken(opened)
-
-
 def take(path: Path) -> int | None:
-    """The lock as a descriptor, or None where somebody has it.
+    """The lock as a descriptor, or None where another process has it.
 
     It is held by every process that inherits the descriptor, until the last of them is gone.
     """
     opened = open_own(path, os.O_RDWR)
-    if _taken(opened):
+    if is_last(opened):
         return opened
     os.close(opened)
     return None
 
 
-def _taken(opened: int) -> bool:
+def is_last(opened: int) -> bool:
+    """Takes the lock of a descriptor alone if no other holds it; else gives a shared one up."""
     try:
         fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True
+
+
+def shelter(candidates: tuple[Path, ...]) -> Path:
+    """The first of these folders that can be made, or that only we can write."""
+    for folder in candidates:
+        if _make(folder) and _is_ours(folder):
+            return folder
+    names = " or ".join(str(folder) for folder in candidates)
+    raise EmbeddedPostgresError(
+        f"root cannot write in {names}, where PostgreSQL's own user could reach its files: "
+        "make one of them a folder of root's, or run contentlog as a user who is not root"
+    )
+
+
+def _make(folder: Path) -> bool:
+    try:
+        folder.mkdir()
+        folder.chmod(0o711)
+    except FileExistsError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def _is_ours(folder: Path) -> bool:
+    """A link or another user's folder might hold programs that are not PostgreSQL's."""
+    found = folder.lstat()
+    ours = folder.is_dir() and not folder.is_symlink() and found.st_uid == os.geteuid()
+    return ours and not found.st_mode & 0o022 and os.access(folder, os.W_OK)

@@ -1,11 +1,11 @@
 """Where the files of one embedded PostgreSQL are.
 
-In the data folder, whoever runs the server:
+In the data folder:
 
     start.lock      held while the server is started or stopped
-    users.lock      shared by everyone who uses the server
+    users.lock      shared by every process that uses the server
     server.lock     inherited by every process of the server: free means that none is left
-    postgres.log    what the server says
+    postgres.log    the server's log
     postgres-is-at  only where the cluster lies elsewhere: the path of that folder
     sockets-are-in  only where the socket's path would be too long: the path of its folder
 
@@ -15,11 +15,11 @@ In the home, which is the data folder itself wherever the server's user can ente
     sockets/        the Unix socket, closed to all other users
     pg_hba.conf, pg_ident.conf   who may connect, written at each start
 
-Root lends the server another user, who cannot enter a data folder below /root or another private
-folder. The home is then a folder of its own in /var/lib/contentlog (or /var/tmp/contentlog),
-named after a hash of the data folder's path; the note in the data folder says which. The note is
-what counts: a data folder that is moved keeps its cluster, and one that is removed and made again
-starts with a new cluster, since its name also has a random part.
+Root runs the server as another user, who cannot enter a data folder below /root or in another
+private folder. The home is then a folder of its own in /var/lib/contentlog (or
+/var/tmp/contentlog), named after a hash of the data folder's path and a random part;
+`postgres-is-at` in the data folder says which. So a data folder that is moved keeps its cluster,
+and one that is removed and made again starts with a new one.
 """
 
 import hashlib
@@ -28,9 +28,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from deploy.embedded import files
-from deploy.embedded.account import Account
 from deploy.embedded.errors import EmbeddedPostgresError, explained, unusable
-from deploy.embedded.shelter import shelter
+from deploy.embedded.programs import Account
 
 ELSEWHERE = "postgres-is-at"
 
@@ -52,26 +51,26 @@ class Place:
 
     @property
     def log(self) -> Path:
-        return self.data / "write_side.postgres.log"
+        return self.data / "postgres.log"
 
 
 def made(data: Path) -> Path:
-    """The data folder, made if need be, without links in its path."""
+    """The data folder, created if needed, with links in its path resolved."""
     data.mkdir(mode=0o755, parents=True, exist_ok=True)
     folder = data.resolve()
     if (folder / "PG_VERSION").exists():
-        raise unusable(folder, "it is a PostgreSQL data folder itself")
+        raise unusable(folder, "it is itself a PostgreSQL data folder")
     return folder
 
 
 def check_made(data: Path) -> None:
-    """Raises EmbeddedPostgresError where the folder is none, or has no cluster yet."""
+    """Raises EmbeddedPostgresError where the folder does not exist or has no cluster yet."""
     with explained(data):
         folder = data.resolve()
         if noted(folder) is None:
             raise EmbeddedPostgresError(
-                f"there is no database in {folder}: make one with `contentlog dev` or "
-                "`contentlog migrate`, or set CONTENTLOG_DATA to the folder of yours"
+                f"there is no database in {folder}: create one with `contentlog dev` or "
+                "`contentlog migrate`, or set CONTENTLOG_DATA to your data folder"
             )
 
 
@@ -82,7 +81,7 @@ def noted(data: Path) -> Place | None:
         home = Path(note.read_text(encoding="utf-8").strip())
         if not home.is_dir():
             raise EmbeddedPostgresError(
-                f"the database of {data} was in {home}, which is gone: bring that folder back, "
+                f"the database of {data} was in {home}, which is gone: restore that folder, "
                 f"or remove {note} to start with an empty one"
             )
         return Place(data, home)
@@ -91,10 +90,10 @@ def noted(data: Path) -> Place | None:
 
 def chosen(data: Path, account: Account, shelters: tuple[Path, ...]) -> Place:
     """The place of a new data folder: the folder itself, if the server's user can enter it."""
-    if not account.is_lent or account.can_enter(data):
+    if not account.is_other or account.can_enter(data):
         return Place(data, data)
     digest = hashlib.sha256(str(data).encode()).hexdigest()[:16]
-    home = shelter(shelters) / f"{digest}-{secrets.token_hex(4)}"
+    home = files.shelter(shelters) / f"{digest}-{secrets.token_hex(4)}"
     home.mkdir()
     home.chmod(0o711)
     files.write(data / ELSEWHERE, f"{home}\n", mode=0o644)

@@ -1,20 +1,38 @@
-"""The running server: whether it answers, its start and its stop."""
+"""The running server: whether it answers, its settings, its start and its stop."""
 
 import os
+import shlex
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from subprocess import CompletedProcess
 
-from deploy.embedded import cluster, files, options, pidfile, sockets
+from deploy.embedded import cluster, files, sockets
 from deploy.embedded.errors import EmbeddedPostgresError, failed
 from deploy.embedded.place import Place
 from deploy.embedded.programs import Programs
 
-PATIENCE = 600  # seconds for crash recovery, and for the last checkpoint of a stop
-DEAF = 5  # seconds after which a ready server that does not answer has lost its socket
-STUBBORN = 30  # seconds for processes that nobody may be asked to stop
+START_TIMEOUT = 600  # seconds for crash recovery, and for the last checkpoint of a stop
+SOCKET_TIMEOUT = 5  # seconds after which a ready server that does not answer has lost its socket
+STOP_TIMEOUT = 30  # seconds for processes that cannot be asked to stop
 LARGEST_LOG = 8_000_000  # bytes
+SETTINGS = {
+    "listen_addresses": "",
+    "port": str(sockets.PORT),
+    "unix_socket_permissions": "0700",
+    "max_connections": "200",
+    "shared_buffers": "256MB",
+    "max_wal_size": "2GB",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    "lc_messages": "C",
+    "log_statement": "none",
+    "log_min_error_statement": "panic",  # statements carry the content of entries
+    "log_checkpoints": "off",
+    "jit": "off",
+}
+NOT_DURABLE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 
 @dataclass(frozen=True)
@@ -25,65 +43,72 @@ class Options:
     settings: Mapping[str, str]
 
 
-def answers(place: Place, own: Programs) -> bool:
+def answers(place: Place, programs: Programs) -> bool:
     """Whether the server accepts connections: pg_isready says so."""
     folder = sockets.folder_of(place)
     if folder is None:
         return False
     where = ("-h", str(folder), "-p", str(sockets.PORT), "-d", sockets.NAME, "-U", sockets.NAME)
-    return own.account.run(own.command("pg_isready", "-q", *where)).returncode == 0
+    return programs.account.run(programs.command("pg_isready", "-q", *where)).returncode == 0
 
 
-def start(place: Place, own: Programs, lent: Programs, how: Options) -> None:
+def start(place: Place, own: Programs, programs: Programs, options: Options) -> None:
     """Returns when the server answers, started here or found running.
 
-    A server that does not answer although processes of it are left is starting, stopping or
-    recovering on behalf of somebody who was killed: it is waited for.
+    `own` are the programs run as our user, `programs` those run as the server's. A server that
+    does not answer although processes of it are left is starting, stopping or recovering on
+    behalf of a process that was killed: it is waited for.
     """
     began = time.monotonic()
     while not answers(place, own):
         if (lock := files.take(place.server_lock)) is not None:
             try:
-                return _start(place, lent, lock, how)
+                return _start(place, programs, lock, options)
             finally:
                 os.close(lock)
         waited = time.monotonic() - began
-        if waited > DEAF and pidfile.status(place.cluster) == "ready":
-            stop(place, lent)
-        if waited > PATIENCE:
+        if waited > SOCKET_TIMEOUT and _status(place.cluster) == "ready":
+            stop(place, programs)
+        if waited > START_TIMEOUT:
             raise EmbeddedPostgresError(
-                f"PostgreSQL has not answered for {PATIENCE} s: see {place.log}, "
+                f"PostgreSQL has not answered for {START_TIMEOUT} s: see {place.log}, "
                 f"and end the processes that have {place.server_lock} open"
             )
         time.sleep(0.05)
     return None
 
 
-def _start(place: Place, lent: Programs, lock: int, how: Options) -> None:
+def _start(place: Place, programs: Programs, lock: int, options: Options) -> None:
     if not place.cluster.is_dir():
-        cluster.make(place, lent, lock, durable=how.durable)
+        cluster.make(place, programs, lock, durable=options.durable)
     cluster.check_version(place)
-    pidfile.clear_stale(place.cluster)
-    folder = sockets.make_folder(place, lent.account)
-    access = sockets.access_rules(place)
-    line = options.command_line(folder, access, how.settings, durable=how.durable)
+    _clear_stale_pid(place.cluster)
+    settings = {
+        **SETTINGS,
+        **({} if options.durable else NOT_DURABLE),
+        **options.settings,
+        **sockets.access_rules(place),
+        "unix_socket_directories": str(sockets.make_folder(place, programs.account)),
+    }
+    # pg_ctl hands the line to a shell.
+    line = " ".join(f"-c {shlex.quote(f'{name}={value}')}" for name, value in settings.items())
     log = _open_log(place)
     try:
-        said_before = os.fstat(log).st_size
-        done = _pg_ctl(place, lent, "start", "-o", line, keep=(lock,), log=log)
+        log_size = os.fstat(log).st_size
+        done = _pg_ctl(place, programs, "start", "-o", line, keep=(lock,), log=log)
     finally:
         os.close(log)
     if done.returncode != 0:
-        said = _log_since(place, said_before)
-        raise failed("PostgreSQL did not start", said, place.home, place.log)
+        output = place.log.read_bytes()[log_size:].decode(errors="replace")
+        raise failed("PostgreSQL did not start", output, place.home, place.log)
 
 
-def stop(place: Place, lent: Programs) -> None:
+def stop(place: Place, programs: Programs) -> None:
     """Stops the server if there is one, and returns when all of its processes are gone."""
-    limit = time.monotonic() + STUBBORN
+    limit = time.monotonic() + STOP_TIMEOUT
     while (lock := files.take(place.server_lock)) is None:
-        if pidfile.names_server(place.cluster):
-            _pg_ctl(place, lent, "stop", "-m", "fast")
+        if _pid_is_server(place.cluster):
+            _pg_ctl(place, programs, "stop", "-m", "fast")
         if time.monotonic() > limit:
             raise EmbeddedPostgresError(
                 f"PostgreSQL did not stop: see {place.log}, "
@@ -96,15 +121,15 @@ def stop(place: Place, lent: Programs) -> None:
 
 def _pg_ctl(
     place: Place,
-    lent: Programs,
+    programs: Programs,
     *arguments: str,
     keep: tuple[int, ...] = (),
     log: int | None = None,
 ) -> CompletedProcess[str]:
-    command = lent.command("pg_ctl", *arguments, "-s", "-w", "-t", str(PATIENCE))
-    # Not as -D, which pg_ctl puts before a shell with its dollar signs and quotes as they are.
-    where = {"PGDATA": str(place.cluster)}
-    return lent.account.run(command, keep=keep, log=log, environment=where)
+    command = programs.command("pg_ctl", *arguments, "-s", "-w", "-t", str(START_TIMEOUT))
+    # Not as -D, which pg_ctl hands to a shell with its dollar signs and quotes as they are.
+    folder = {"PGDATA": str(place.cluster)}
+    return programs.account.run(command, keep=keep, log=log, environment=folder)
 
 
 def _open_log(place: Place) -> int:
@@ -116,7 +141,55 @@ def _open_log(place: Place) -> int:
     return files.open_own(place.log, os.O_WRONLY | os.O_APPEND)
 
 
-def _log_since(place: Place, offset: int) -> str:
-    with place.log.open("rb") as log:
-        log.seek(offset)
-        return log.read().decode(errors="replace")
+def _clear_stale_pid(cluster: Path) -> None:
+    """Removes the pid file of a server that is gone.
+
+    Its process id may by now be that of an unrelated process, which PostgreSQL would take for a
+    server and which pg_ctl would signal. The caller holds the server's lock, so no server of ours
+    is left; one that a person started by hand is known by its working directory.
+    """
+    if running := _servers_in(cluster):
+        raise EmbeddedPostgresError(
+            f"PostgreSQL (process {running[0]}) runs in {cluster} but was not started by "
+            "contentlog: stop it first"
+        )
+    (cluster / "postmaster.pid").unlink(missing_ok=True)
+
+
+def _pid_is_server(cluster: Path) -> bool:
+    """Whether the pid file names a server of this cluster, which may be signalled."""
+    try:
+        pid = int(_pid_file(cluster)[0])
+    except (OSError, ValueError, IndexError):
+        return False
+    # Without /proc (macOS) the server's lock, which some process holds, has to be proof enough.
+    return pid in _servers_in(cluster) or not Path("/proc/self").exists()
+
+
+def _status(cluster: Path) -> str:
+    """What the server last wrote into its pid file: starting, stopping, ready, or nothing."""
+    try:
+        return _pid_file(cluster)[7].strip()
+    except (OSError, IndexError):
+        return ""
+
+
+def _pid_file(cluster: Path) -> list[str]:
+    path = cluster / "postmaster.pid"
+    return path.read_text(encoding="utf-8", errors="replace").splitlines()
+
+
+def _servers_in(cluster: Path) -> list[int]:
+    """The postgres processes that work in this folder, as far as /proc shows them to us."""
+    here = cluster.stat()
+    processes = Path("/proc").glob("[0-9]*")
+    return [int(process.name) for process in processes if _is_postgres_in(process, here)]
+
+
+def _is_postgres_in(process: Path, here: os.stat_result) -> bool:
+    try:
+        there = (process / "cwd").stat()
+        name = (process / "comm").read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return False
+    return os.path.samestat(there, here) and name == "postgres"

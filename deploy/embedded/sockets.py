@@ -1,9 +1,9 @@
 """The folder of the server's Unix socket, and the URL that leads there.
 
-There is no TCP port. The folder can be entered by the server's user alone (and root), and the
-server asks the kernel who is at the other end (peer): root, the user who starts the server, and
-the owner of the data folder are let in, each as `contentlog`; other users of this machine are not,
-nor are other processes of the user whom root lends to the server.
+There is no TCP port. Only the server's user (and root) can enter the folder, and the server asks
+the kernel who is at the other end (peer): it admits root, the user who starts the server, and the
+owner of the data folder, each as `contentlog`; no other user of this machine, not even the one
+that runs the server for root.
 """
 
 import os
@@ -14,8 +14,8 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from deploy.embedded import files
-from deploy.embedded.account import Account, our_own
 from deploy.embedded.place import Place
+from deploy.embedded.programs import Account, our_own
 
 NAME = "contentlog"  # of the database, and of the database's user
 PORT = 5432
@@ -31,8 +31,8 @@ def folder_of(place: Place) -> Path | None:
     note = place.data / NOTE
     if note.exists():
         return Path(note.read_text(encoding="utf-8").strip())
-    beside = place.home / "sockets"
-    return beside if beside.is_dir() else None
+    default = place.home / "sockets"
+    return default if default.is_dir() else None
 
 
 def url(place: Place) -> str:
@@ -52,10 +52,10 @@ def make_folder(place: Place, account: Account) -> Path:
 
 
 def _new_folder(place: Place, account: Account) -> Path:
-    beside = place.home / "sockets"
-    if len(os.fsencode(beside)) <= LONGEST and PLAIN.fullmatch(str(beside)):
-        account.make_private(beside)
-        return beside
+    default = place.home / "sockets"
+    if len(os.fsencode(default)) <= LONGEST and PLAIN.fullmatch(str(default)):
+        account.make_private(default)
+        return default
     short = Path(tempfile.mkdtemp(prefix="contentlog-", dir="/tmp"))
     os.chown(short, account.uid, account.gid)
     files.write(place.data / NOTE, f"{short}\n")

@@ -1,7 +1,7 @@
 """Ends when the embedded PostgreSQL does, so that its supervisor starts it again.
 
-``python -m deploy.embedded.watch FOLDER`` uses the server of a data folder, which starts it where
-it does not run, and looks after it. ``contentlog dev`` runs it as a child beside the others.
+`contentlog dev` runs ``python -m deploy.embedded.watch FOLDER``, which uses the server of the data
+folder and so starts it where it does not run.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from urllib.parse import parse_qs, urlsplit
 
 from deploy.embedded.server import EmbeddedPostgresError, use
 
-EVERY = 0.25  # seconds between two looks
+INTERVAL = 0.25  # seconds between two checks
 
 
 def answers(url: str) -> bool:
-    """Whether somebody accepts connections on the URL's Unix socket."""
+    """Whether a server accepts connections on the URL's Unix socket."""
     [folder], [port] = (parse_qs(urlsplit(url).query)[name] for name in ("host", "port"))
     with socket.socket(socket.AF_UNIX) as probe:
         try:
@@ -32,7 +32,7 @@ def main(data: Path) -> str:
     try:
         with use(data) as url:
             while answers(url):
-                time.sleep(EVERY)
+                time.sleep(INTERVAL)
     except EmbeddedPostgresError as error:
         return str(error)
     return "the embedded PostgreSQL has ended"

@@ -17,7 +17,7 @@ from projector.writer import Writer
 from read_side import schema
 from write_side.postgres.connection import Connection
 from write_side.store.mapper import EventMapper
-from write_side.store.stream_ranges import OTHERS, Range, ranges_of_entries
+from write_side.store.streams import OTHERS, Range, ranges_of_entries
 
 MEMORY = 512 * 1024 * 1024
 # Of a worker's share of the memory: its events are held decoded, folded, rendered and encoded.

@@ -11,7 +11,7 @@ from projector.log import Halted
 from projector.rebuild import messages
 from projector.rebuild.messages import Failed, Job, Read
 from projector.rebuild.replay import Replayed
-from write_side.store.stream_ranges import Range
+from write_side.store.streams import Range
 
 LONGEST_LINE = 256 * 1024 * 1024
 _COMMAND = (sys.executable, "-P", "-m", "projector.rebuild.worker")

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from projector.rebuild.replay import Replayed
-from write_side.store.stream_ranges import Range
+from write_side.store.streams import Range
 
 
 class Job(Struct, frozen=True):

@@ -25,7 +25,7 @@ from projector.rows import CountKey, EntryState, PastSlug, TypeRow, count_key, e
 from write_side.domain.events import EntryCreated
 from write_side.postgres.connection import Connection
 from write_side.store.mapper import EventMapper
-from write_side.store.stream_ranges import Range
+from write_side.store.streams import Range
 
 TYPES_KEPT = 5_000
 

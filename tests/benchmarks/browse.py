@@ -11,6 +11,7 @@ from tests.benchmarks.report import Row, median, ratio_of_rounds, table
 from tests.integration.filling import fill
 from tests.integration.projecting import connected, project_all
 from tests.integration.projector.given import Given
+from write_side.domain.identity import Scope
 from write_side.postgres.connection import Connection
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
@@ -75,7 +76,7 @@ async def _search(pool: Pool, connection: Connection, name: str, searched: str) 
 
 async def _taken(pool: Pool, filters: Filters, offset: int) -> float:
     started = time.perf_counter()
-    await list_summaries(pool, "acme", "production", filters, limit=ROWS, offset=offset)
+    await list_summaries(pool, Scope("acme", "production"), filters, limit=ROWS, offset=offset)
     return time.perf_counter() - started
 
 

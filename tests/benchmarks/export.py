@@ -26,6 +26,7 @@ from tests.integration.filling import fill
 from tests.integration.projecting import project_all
 from tests.integration.projector.given import Given
 from write_side.domain.definition import Field, Option
+from write_side.domain.identity import Scope
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
@@ -169,7 +170,7 @@ async def longest_pause() -> float:
 
 
 async def of(pool: Pool, type_slug: str = "posts") -> Export:
-    return await export(pool, "acme", "production", Filters(type_slug))
+    return await export(pool, Scope("acme", "production"), Filters(type_slug))
 
 
 async def export_csv(pool: Pool, path: Path, type_slug: str = "posts") -> None:

@@ -32,9 +32,9 @@ from write_side.imports.importer import Changed, run_import
 from write_side.imports.report import revert_import
 from write_side.imports.request import ImportRequest, Options
 from write_side.imports.uploads import Upload, find_upload, keep_preview, keep_upload
-from write_side.manifest.apply import apply_steps
 from write_side.manifest.diff import diff
 from write_side.manifest.document import read_manifest
+from write_side.manifest.steps import apply_steps
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from deploy.program import contentlog
+from deploy.supervisor import contentlog
 
 # Seconds; for a machine that has much else to do.
 PATIENCE = 120.0

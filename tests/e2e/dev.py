@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from deploy.program import contentlog
+from deploy.supervisor import contentlog
 from tests.integration.deploy.processes import until
 
 

@@ -1,6 +1,6 @@
 """A PostgreSQL of a test's own, to be stopped, backed up and restored: the wheel's programs.
 
-What is run is what an operator would run, so that the runbook can say it.
+What is run is what an operator would run, so that operations.md can say it.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from deploy.embedded import programs
-from deploy.embedded.account import for_server
-from deploy.embedded.shelter import SHELTERS
 from tests.processes import free_port
 
 FAST = ("fsync=off", "full_page_writes=off", "shared_buffers=32MB", "timezone=UTC")
@@ -23,7 +21,7 @@ class Postgres:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.port = free_port()
-        self._programs = programs.runnable(for_server(None, "nobody"), SHELTERS)
+        self._programs = programs.runnable(programs.for_server(None))
 
     def url(self, database: str = "postgres") -> str:
         return f"postgresql://contentlog@127.0.0.1:{self.port}/{database}"

@@ -60,7 +60,7 @@ def test_a_port_in_use_is_one_line_before_anything_is_started(
         assert dev.process.wait(30) == 1
     until(lambda: dev.complaints)
     (line,) = dev.complaints
-    assert line.startswith(f"contentlog: 127.0.0.1:{port} cannot be listened on")
+    assert line.startswith(f"contentlog: port {port} is already in use")
     assert not data.exists()
 
 

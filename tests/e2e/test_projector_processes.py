@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.program import contentlog
+from deploy.supervisor import contentlog
 from read_side.status import ProjectorStatus
 from tests.databases import Databases
 from tests.integration.projecting import caught_up, dump, project_all, status_of, until

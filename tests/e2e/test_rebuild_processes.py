@@ -16,7 +16,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from deploy.program import contentlog
+from deploy.supervisor import contentlog
 from read_side.schema import LIVE, PREVIOUS
 from tests.benchmarks.workload import SECRET, append_entries, prepare
 from tests.integration.deploy.processes import until

@@ -1,5 +1,4 @@
-"""The log lost and restored, with PostgreSQL's own programs as deploy/runbook.md has them; the read
-models come of the log."""
+"""The log is lost and restored with the programs that deploy/docs/operations.md names."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.program import contentlog
+from deploy.supervisor import contentlog
 from tests.databases import Databases
 from tests.e2e.commands import Commands
 from tests.e2e.postgres import Postgres, postgres

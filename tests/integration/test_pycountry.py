@@ -30,7 +30,6 @@ from write_side.commands import (
     CreateContentType,
     CreateWorkspace,
     IssueKey,
-    TranslateEntry,
     UpdateEntry,
 )
 from write_side.dispatch import execute
@@ -409,15 +408,13 @@ async def check_one_locale(
     }
 
 
-def translation_of(entry: Entry, locale: str, texts: Translation | None) -> TranslateEntry:
+def translation_of(entry: Entry, locale: str, texts: Translation | None) -> UpdateEntry:
     assert texts is not None
-    return TranslateEntry(
+    return UpdateEntry(
         actor=OPERATOR,
         scope=WORLD,
         entry_id=entry["id"],
-        locale=locale,
-        title=texts.title,
-        fields=texts.fields,
+        translations={locale: texts},
     )
 
 

@@ -242,7 +242,7 @@ class Magazine:
         """Our own reading of our own file."""
         async with open_pool(self.url) as pool:
             filters = Filters("posts", language=self.language)
-            wanted = await export(pool, self.scope.workspace, self.scope.environment, filters)
+            wanted = await export(pool, self.scope, filters)
             if kind == "csv":
                 document = b"".join([chunk async for chunk in csv_chunks(wanted)])
             else:

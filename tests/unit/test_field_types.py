@@ -15,8 +15,8 @@ from msgspec import Raw
 from api.dashboard import templates, values
 from api.dashboard.values import Known
 from api.graphql.types import EntryStatus, content_type_of
-from api.openapi.schemas import schemas
-from api.rest import content_type_wire
+from api.openapi.document import document
+from api.rest import wire
 from read_side.content_types import ContentTypeRow
 from write_side.domain.cells import cell_of, same, value_of
 from write_side.domain.definition import Field, Option, check_definition
@@ -97,12 +97,12 @@ def test_a_manifest_and_the_bodies_of_content_types_have_every_type(field: Field
     manifest = {"workspace": "acme", "name": "Acme", "contentTypes": types}
     read = read_manifest(msgspec.json.encode(manifest), "acme.json", is_json=True)
     assert read.content_types[0].fields == (field,)
-    assert content_type_wire.shown(row_of(field)).fields[0].type == field.type
+    assert wire.content_type(row_of(field)).fields[0].type == field.type
     assert content_type_of(row_of(field)).all_fields[0].type == field.type
 
 
 def test_the_documentation_of_the_api_has_every_type_and_status() -> None:
-    documented = schemas()["TypeField"]["properties"]["type"]
+    documented = document()["components"]["schemas"]["TypeField"]["properties"]["type"]
     assert documented["enum"] == list(FIELD_TYPES)
     for name, spec in FIELD_TYPES.items():
         assert f"{name}: {spec.takes}" in documented["description"]

@@ -20,7 +20,6 @@ MADE_BY_PYTHON = {"_abc_impl", "_is_protocol", "_is_runtime_protocol"}
 OVERRIDDEN = {
     "api.export.xlsx_file._Sheet._escape_control_characters": "0023",
     "api.export.xlsx_file._Sheet._xml_rich_inline_string": "0023",
-    "write_side.store.library._Subscription._thread_error": "0023",
 }
 SWAPPED: dict[str, str] = {}
 

@@ -14,6 +14,7 @@ from write_side.domain.events import (
     ContentTypeEvent,
     ContentTypeRemoved,
 )
+from write_side.domain.identity import Scope
 
 
 class ContentType(Struct, frozen=True, kw_only=True):
@@ -31,6 +32,10 @@ class ContentType(Struct, frozen=True, kw_only=True):
     updated_at: datetime
     version: int
     removed: bool = False
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.workspace, self.environment)
 
     @property
     def first_stage(self) -> str | None:

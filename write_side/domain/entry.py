@@ -20,6 +20,7 @@ from write_side.domain.events import (
     Status,
     Translation,
 )
+from write_side.domain.identity import Scope
 from write_side.domain.refusals import InvalidEntry
 
 T = TypeVar("T")
@@ -44,6 +45,10 @@ class Entry(Struct, frozen=True, kw_only=True):
     updated_at: datetime
     version: int
     deleted: bool = False
+
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.workspace, self.environment)
 
 
 def evolve(entry: Entry | None, event: EntryEvent) -> Entry:

@@ -1,9 +1,10 @@
-"""Who acts, where, and how streams and ids are named."""
+"""Who acts, where, and how streams, ids and slugs are made."""
 
 from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 import uuid
 from typing import Literal
 
@@ -61,6 +62,24 @@ def is_id(text: str) -> bool:
 def is_slug(text: str) -> bool:
     """Whether the text may name a workspace, content type, field, environment or media file."""
     return _SLUG.fullmatch(text) is not None
+
+
+def slug_from(title: str) -> str:
+    """The slug of an entry without one (readings, «Slugs»): its title lowercased, each character
+    that is not a letter or digit replaced by a hyphen.
+
+    Nothing is collapsed, trimmed or transliterated: ``Hello, World!`` gives ``hello--world-``.
+    """
+    categories = ((character, unicodedata.category(character)) for character in title.lower())
+    return "".join(
+        character if category[0] == "L" or category == "Nd" else "-"
+        for character, category in categories
+    )
+
+
+def slug_hash(slug: str) -> bytes:
+    """Slugs are claimed and looked up by their sha256: a B-tree entry cannot hold a long one."""
+    return hashlib.sha256(slug.encode()).digest()
 
 
 ENTRY_STREAMS = ("entry/", "entry0")

@@ -24,7 +24,10 @@ from write_side.domain.events import (
 from write_side.domain.identity import PRODUCTION, STAGING, Scope
 from write_side.domain.refusals import EnvironmentNotSetUp, InvalidDefinition, StagingNotInPlan
 
-PERMISSIONS = ("content.view", "content.edit", "service.view")
+VIEW = "content.view"
+EDIT = "content.edit"
+OPERATE = "service.view"
+PERMISSIONS = (VIEW, EDIT, OPERATE)
 """``service.view`` is for operators: it shows the state of the whole service."""
 
 

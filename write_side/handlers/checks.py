@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterator, Mapping
 
+from msgspec import UnsetType
+
 from write_side.domain.content_type import ContentType
 from write_side.domain.definition import translatable
 from write_side.domain.entry import Entry, check_size
@@ -86,11 +88,11 @@ def checked_translations(
     }
 
 
-def checked_stage(content_type: ContentType, stage_id: str | None) -> str | None:
-    if stage_id is not None and stage_id not in {stage.id for stage in content_type.stages}:
-        known = ", ".join(stage.id for stage in content_type.stages) or "it has no workflow"
-        raise InvalidEntry(f"The content type has no stage {stage_id!r}: {known}")
-    return stage_id
+def check_stage(content_type: ContentType, stage_id: str | UnsetType | None) -> None:
+    known = [stage.id for stage in content_type.stages]
+    if isinstance(stage_id, str) and stage_id not in known:
+        stages = ", ".join(known) or "it has no workflow"
+        raise InvalidEntry(f"The content type has no stage {stage_id!r}: {stages}")
 
 
 def check_version(expected: int | None, entry: Entry) -> None:
@@ -129,12 +131,12 @@ def unmet(content_type: ContentType, after: Entry, before: Entry | None = None) 
 
 
 def _check_texts(entry: Entry) -> None:
-    check_text(entry.title, "The title")
-    check_text(entry.slug, "The slug")
-    if not entry.title:
-        raise InvalidText("The title is empty")
-    if not entry.slug:
-        raise InvalidText("The slug is empty")
+    texts = {"The title": entry.title, "The slug": entry.slug}
+    for what, text in texts.items():
+        check_text(text, what)
+    for what, text in texts.items():
+        if not text:
+            raise InvalidText(f"{what} is empty")
 
 
 def check_locale(code: str, what: str) -> None:

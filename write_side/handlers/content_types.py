@@ -6,7 +6,6 @@ from functools import partial
 
 from write_side.commands import CreateContentType, RemoveContentType, ReviseContentType
 from write_side.decision import Decision, scoped_header
-from write_side.domain.content_type import ContentType
 from write_side.domain.definition import check_definition, check_lifelong, check_slug
 from write_side.domain.events import ContentTypeCreated, ContentTypeRemoved, ContentTypeRevised
 from write_side.domain.identity import Scope, content_type_stream, new_id
@@ -42,17 +41,10 @@ async def create_content_type(command: CreateContentType, repository: Repository
         fields=command.fields,
         stages=command.stages,
     )
-    claim = {
-        "op": "claim",
-        "id": created.content_type_id,
-        "workspace": scope.workspace,
-        "environment": scope.environment,
-        "slug": created.slug,
-    }
     return Decision(
         events=[StreamEvent(content_type_stream(created.content_type_id), 1, created)],
         uses=[Use(scope, CONTENT_TYPES, 1)],
-        changes={"content_types": [claim]},
+        changes=_change("claim", scope, created.content_type_id, slug=created.slug),
         refusal=partial(_refusal, command.slug),
     )
 
@@ -62,11 +54,8 @@ async def revise_content_type(command: ReviseContentType, repository: Repository
     current = await repository.fresh_content_type(command.scope, command.slug)
     check_definition(command.name, command.fields, command.stages)
     check_lifelong(current.known, command.fields)
-    if (command.name, command.fields, command.stages) == (
-        current.name,
-        current.fields,
-        current.stages,
-    ):
+    wanted = (command.name, command.fields, command.stages)
+    if wanted == (current.name, current.fields, current.stages):
         return Decision()
     revised = ContentTypeRevised(
         **scoped_header(command, command.scope, current.updated_at),
@@ -77,7 +66,7 @@ async def revise_content_type(command: ReviseContentType, repository: Repository
     )
     return Decision(
         events=[StreamEvent(content_type_stream(current.id), current.version + 1, revised)],
-        changes={"content_types": [_change("revise", command.scope, current)]},
+        changes=_change("revise", command.scope, current.id, version=current.version),
     )
 
 
@@ -85,13 +74,12 @@ async def remove_content_type(command: RemoveContentType, repository: Repository
     """The append refuses it while the type has entries."""
     current = await repository.fresh_content_type(command.scope, command.slug)
     removed = ContentTypeRemoved(
-        **scoped_header(command, command.scope, current.updated_at),
-        content_type_id=current.id,
+        **scoped_header(command, command.scope, current.updated_at), content_type_id=current.id
     )
     return Decision(
         events=[StreamEvent(content_type_stream(current.id), current.version + 1, removed)],
         uses=[Use(command.scope, CONTENT_TYPES, -1)],
-        changes={"content_types": [_change("release", command.scope, current)]},
+        changes=_change("release", command.scope, current.id, version=current.version),
         refusal=partial(_refusal, command.slug),
     )
 
@@ -107,11 +95,6 @@ def _refusal(slug: str, conflict: Conflict) -> Refused:
     raise conflict
 
 
-def _change(op: str, scope: Scope, current: ContentType) -> dict[str, object]:
-    return {
-        "op": op,
-        "id": current.id,
-        "workspace": scope.workspace,
-        "environment": scope.environment,
-        "version": current.version,
-    }
+def _change(op: str, scope: Scope, type_id: str, **more: object) -> dict[str, object]:
+    place = {"workspace": scope.workspace, "environment": scope.environment}
+    return {"content_types": [{"op": op, "id": type_id, **place, **more}]}

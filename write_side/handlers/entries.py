@@ -1,27 +1,23 @@
-"""Entries: create, update, translate, change status, move to a stage, delete."""
+"""Entries: create, update, delete."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET, UnsetType
 
 from write_side.commands import (
-    ChangeStatus,
     CreateEntry,
     DeleteEntry,
-    EntryCommand,
-    MoveToStage,
-    TranslateEntry,
     UpdateEntry,
 )
 from write_side.decision import Decision, check_of, scoped_header
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry, changes, evolve, translates
-from write_side.domain.events import EntryCreated, EntryDeleted, EntryUpdated, Translation
-from write_side.domain.identity import Scope, entry_stream, is_id, new_id
+from write_side.domain.events import EntryCreated, EntryDeleted, EntryUpdated
+from write_side.domain.identity import Scope, entry_stream, is_id, new_id, slug_from, slug_hash
 from write_side.domain.refusals import (
     EntryIdTaken,
     InvalidEntry,
@@ -29,14 +25,13 @@ from write_side.domain.refusals import (
     Refused,
     SlugTaken,
 )
-from write_side.domain.slugs import slug_from, slug_hash
-from write_side.domain.values import Target, checked, targets
+from write_side.domain.values import NULL, Target, checked, targets
 from write_side.handlers.checks import (
     check_entry,
     check_locale,
+    check_stage,
     check_targets,
     check_version,
-    checked_stage,
     checked_translations,
 )
 from write_side.repository import Repository
@@ -78,6 +73,7 @@ def creation_event(command: CreateEntry, content_type: ContentType) -> EntryCrea
     if command.entry_id is not None and not is_id(command.entry_id):
         raise InvalidEntry(f"The id {command.entry_id!r} of an entry must be a UUID in lower case")
     fields = checked(content_type.value_fields, command.fields)
+    check_stage(content_type, command.stage_id)
     return EntryCreated(
         **scoped_header(command, command.scope),
         entry_id=command.entry_id or new_id(),
@@ -86,7 +82,7 @@ def creation_event(command: CreateEntry, content_type: ContentType) -> EntryCrea
         title=command.title,
         language=command.language,
         status=command.status,
-        stage_id=checked_stage(content_type, command.stage_id) or content_type.first_stage,
+        stage_id=command.stage_id or content_type.first_stage,
         fields=fields,
         translations=checked_translations(content_type, command.language, command.translations),
     )
@@ -119,10 +115,14 @@ async def update_entry(command: UpdateEntry, repository: Repository) -> Decision
     await check_targets(command.scope, new_targets(updated, entry, content_type), repository)
     if not changes(entry, updated):
         return Decision(content_type=content_type)
+    renames = []
+    if isinstance(updated.slug, str):
+        digest = slug_hash(updated.slug).hex()
+        renames = [{"op": "rename", "id": entry.id, "slug_hash": digest}]
     return Decision(
         events=[StreamEvent(entry_stream(entry.id), entry.version + 1, updated)],
         type_checks=[check_of(content_type)],
-        changes=_renaming(entry, updated),
+        changes={"entries": renames} if renames else None,
         refusal=partial(_rename_refused, updated),
         content_type=content_type,
     )
@@ -139,6 +139,7 @@ def update_event(command: UpdateEntry, entry: Entry, content_type: ContentType) 
     """The event of an update, with only its values checked."""
     fields = checked(content_type.value_fields, command.fields)
     translations = checked_translations(content_type, entry.language, command.translations)
+    check_stage(content_type, command.stage_id)
     return EntryUpdated(
         **scoped_header(command, command.scope, entry.updated_at),
         entry_id=entry.id,
@@ -146,8 +147,12 @@ def update_event(command: UpdateEntry, entry: Entry, content_type: ContentType) 
         title=_different(command.title, entry.title),
         slug=_different(command.slug, entry.slug),
         status=_different(command.status, entry.status),
-        stage_id=_different(_new_stage(content_type, command.stage_id), entry.stage_id),
-        fields={slug: value for slug, value in fields.items() if _differs(entry, slug, value)},
+        stage_id=_different(command.stage_id, entry.stage_id),
+        fields={
+            slug: value
+            for slug, value in fields.items()
+            if bytes(value) != bytes(entry.fields.get(slug, NULL))
+        },
         translations={
             locale: translation
             for locale, translation in translations.items()
@@ -162,31 +167,6 @@ def new_targets(updated: EntryUpdated, entry: Entry, content_type: ContentType) 
     held = {target.held_as for target in targets(content_type.value_fields, entry.fields)}
     found = targets(content_type.value_fields, updated.fields)
     return [target for target in found if target.held_as not in held]
-
-
-async def translate_entry(command: TranslateEntry, repository: Repository) -> Decision:
-    translation = Translation(command.title, command.fields)
-    return await update_entry(
-        _update(command, translations={command.locale: translation}), repository
-    )
-
-
-async def change_status(command: ChangeStatus, repository: Repository) -> Decision:
-    return await update_entry(_update(command, status=command.status), repository)
-
-
-async def move_to_stage(command: MoveToStage, repository: Repository) -> Decision:
-    return await update_entry(_update(command, stage_id=command.stage_id), repository)
-
-
-def _update(command: EntryCommand, **changes: Any) -> UpdateEntry:
-    return UpdateEntry(
-        actor=command.actor,
-        request_id=command.request_id,
-        scope=command.scope,
-        entry_id=command.entry_id,
-        **changes,
-    )
 
 
 async def delete_entry(command: DeleteEntry, repository: Repository) -> Decision:
@@ -205,14 +185,6 @@ async def delete_entry(command: DeleteEntry, repository: Repository) -> Decision
     )
 
 
-def _renaming(entry: Entry, updated: EntryUpdated) -> dict[str, object] | None:
-    if isinstance(updated.slug, UnsetType):
-        return None
-    return {
-        "entries": [{"op": "rename", "id": entry.id, "slug_hash": slug_hash(updated.slug).hex()}]
-    }
-
-
 def _rename_refused(updated: EntryUpdated, conflict: Conflict) -> Refused:
     if isinstance(conflict, SlugConflict) and isinstance(updated.slug, str):
         return SlugTaken(updated.slug)
@@ -221,11 +193,3 @@ def _rename_refused(updated: EntryUpdated, conflict: Conflict) -> Refused:
 
 def _different(given: T | UnsetType, current: T) -> T | UnsetType:
     return UNSET if given == current else given
-
-
-def _differs(entry: Entry, slug: str, value: Raw) -> bool:
-    return bytes(entry.fields.get(slug, Raw(b"null"))) != bytes(value)
-
-
-def _new_stage(content_type: ContentType, given: str | UnsetType | None) -> str | UnsetType | None:
-    return given if isinstance(given, UnsetType) else checked_stage(content_type, given)

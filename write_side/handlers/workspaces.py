@@ -1,17 +1,30 @@
-"""Workspaces, their plans and environments."""
+"""Workspaces and what belongs to them: plans, environments, API keys, media files."""
 
 from __future__ import annotations
+
+from functools import partial
 
 from write_side.commands import (
     AddEnvironment,
     ChangePlan,
     CreateWorkspace,
+    IssueKey,
+    PermitKey,
+    PutMedia,
+    RemoveMedia,
     RenameWorkspace,
+    RevokeKey,
 )
 from write_side.decision import Decision, header
 from write_side.domain.definition import check_name, check_slug
 from write_side.domain.events import (
     EnvironmentAdded,
+    KeyIssued,
+    KeyPermissionsChanged,
+    KeyRevoked,
+    MediaAdded,
+    MediaChanged,
+    MediaRemoved,
     Plan,
     PlanChanged,
     WorkspaceCreated,
@@ -21,13 +34,28 @@ from write_side.domain.identity import (
     ENVIRONMENTS,
     PRODUCTION,
     STAGING,
-    Scope,
+    key_stream,
+    media_stream,
+    new_id,
     workspace_stream,
 )
-from write_side.domain.refusals import InvalidDefinition, StagingNotInPlan, WorkspaceTaken
+from write_side.domain.refusals import (
+    InvalidDefinition,
+    KeyTaken,
+    Refused,
+    StagingNotInPlan,
+    UnknownKey,
+    WorkspaceTaken,
+)
+from write_side.domain.text import check_text
+from write_side.domain.workspace import Key, check_permissions
 from write_side.repository import Repository
 from write_side.store.append import CONTENT_TYPES, ENTRIES
+from write_side.store.conflicts import Conflict, KeyConflict
 from write_side.store.mapper import StreamEvent
+
+_RESERVED = {"import": "imports", "operator": "operators"}
+"""In the history, an actor is a key by its name, or one of these words and a name."""
 
 
 async def create_workspace(command: CreateWorkspace, repository: Repository) -> Decision:
@@ -37,14 +65,11 @@ async def create_workspace(command: CreateWorkspace, repository: Repository) -> 
     if await repository.find_workspace(command.workspace) is not None:
         raise WorkspaceTaken(command.workspace)
     created = WorkspaceCreated(
-        **header(command, command.workspace),
-        name=command.name,
-        plan=command.plan,
+        **header(command, command.workspace), name=command.name, plan=command.plan
     )
-    bounds = _bounds(Scope(command.workspace, PRODUCTION), command.plan)
     return Decision(
         events=[StreamEvent(workspace_stream(command.workspace), 1, created)],
-        changes={"bounds": bounds, "access": True},
+        changes={"bounds": _bounds(command.workspace, PRODUCTION, command.plan), "access": True},
     )
 
 
@@ -53,10 +78,7 @@ async def rename_workspace(command: RenameWorkspace, repository: Repository) -> 
     workspace = await repository.workspace(command.workspace)
     if workspace.name == command.name:
         return Decision()
-    renamed = WorkspaceRenamed(
-        **header(command, workspace.slug, workspace.at),
-        name=command.name,
-    )
+    renamed = WorkspaceRenamed(**header(command, workspace.slug, workspace.at), name=command.name)
     return Decision(
         events=[StreamEvent(workspace_stream(workspace.slug), workspace.version + 1, renamed)]
     )
@@ -68,14 +90,11 @@ async def change_plan(command: ChangePlan, repository: Repository) -> Decision:
     workspace = await repository.workspace(command.workspace)
     if workspace.plan == command.plan:
         return Decision()
-    changed = PlanChanged(
-        **header(command, workspace.slug, workspace.at),
-        plan=command.plan,
-    )
+    changed = PlanChanged(**header(command, workspace.slug, workspace.at), plan=command.plan)
     bounds = [
         bound
         for environment in workspace.environments
-        for bound in _bounds(Scope(workspace.slug, environment), command.plan)
+        for bound in _bounds(workspace.slug, environment, command.plan)
     ]
     return Decision(
         events=[StreamEvent(workspace_stream(workspace.slug), workspace.version + 1, changed)],
@@ -95,27 +114,20 @@ async def add_environment(command: AddEnvironment, repository: Repository) -> De
     if environment == STAGING and not workspace.plan.staging:
         raise StagingNotInPlan
     added = EnvironmentAdded(
-        **header(command, workspace.slug, workspace.at),
-        environment=environment,
+        **header(command, workspace.slug, workspace.at), environment=environment
     )
+    bounds = _bounds(workspace.slug, environment, workspace.plan)
     return Decision(
         events=[StreamEvent(workspace_stream(workspace.slug), workspace.version + 1, added)],
-        changes={"bounds": _bounds(command.scope, workspace.plan), "access": True},
+        changes={"bounds": bounds, "access": True},
     )
 
 
-def _bounds(scope: Scope, plan: Plan) -> list[dict[str, object]]:
+def _bounds(workspace: str, environment: str, plan: Plan) -> list[dict[str, object]]:
     """The plan's limits in one environment, where usage is counted."""
+    place = {"workspace": workspace, "environment": environment}
     limits = {ENTRIES: plan.entries, CONTENT_TYPES: plan.content_types}
-    return [
-        {
-            "workspace": scope.workspace,
-            "environment": scope.environment,
-            "quota": quota,
-            "bound": limit,
-        }
-        for quota, limit in limits.items()
-    ]
+    return [{**place, "quota": quota, "bound": limit} for quota, limit in limits.items()]
 
 
 def _check_plan(plan: Plan) -> None:
@@ -126,3 +138,106 @@ def _check_plan(plan: Plan) -> None:
     ):
         if limit is not None and not 0 <= limit < 2**53:
             raise InvalidDefinition(f"A plan's limit of {what} is a whole number from 0")
+
+
+async def issue_key(command: IssueKey, repository: Repository) -> Decision:
+    """A name is unique among the live keys of a workspace, a secret among all live keys."""
+    check_name(command.name, "The name of the key")
+    word, *others = command.name.casefold().split()
+    if word in _RESERVED and others:
+        raise InvalidDefinition(
+            f"The name of the key begins with '{word}', "
+            f"which the history uses for {_RESERVED[word]}: choose another"
+        )
+    check_permissions(command.permissions)
+    await repository.workspace(command.workspace)
+    issued = KeyIssued(
+        **header(command, command.workspace),
+        key_id=new_id(),
+        name=command.name,
+        permissions=command.permissions,
+        secret_hash=command.secret_hash,
+    )
+    claim = {
+        "op": "claim",
+        "id": issued.key_id,
+        "workspace": issued.workspace,
+        "name": issued.name,
+        "secret_hash": issued.secret_hash,
+        "permissions": issued.permissions,
+    }
+    return Decision(
+        events=[StreamEvent(key_stream(issued.key_id), 1, issued)],
+        changes={"keys": [claim], "access": True},
+        refusal=partial(_issue_refused, command.name),
+    )
+
+
+def _issue_refused(name: str, conflict: Conflict) -> Refused:
+    if isinstance(conflict, KeyConflict):
+        return KeyTaken(name)
+    raise conflict
+
+
+async def permit_key(command: PermitKey, repository: Repository) -> Decision:
+    check_permissions(command.permissions)
+    key = await _key(repository, command.workspace, command.name)
+    if set(key.permissions) == set(command.permissions):
+        return Decision()
+    changed = KeyPermissionsChanged(
+        **header(command, key.workspace, key.at), key_id=key.id, permissions=command.permissions
+    )
+    change = {"op": "permit", "id": key.id, "permissions": command.permissions}
+    return Decision(
+        events=[StreamEvent(key_stream(key.id), key.version + 1, changed)],
+        changes={"keys": [change], "access": True},
+    )
+
+
+async def revoke_key(command: RevokeKey, repository: Repository) -> Decision:
+    """The key is refused from now on, and its name can be used again."""
+    key = await _key(repository, command.workspace, command.name)
+    revoked = KeyRevoked(**header(command, key.workspace, key.at), key_id=key.id)
+    return Decision(
+        events=[StreamEvent(key_stream(key.id), key.version + 1, revoked)],
+        changes={"keys": [{"op": "revoke", "id": key.id}], "access": True},
+    )
+
+
+async def _key(repository: Repository, workspace: str, name: str) -> Key:
+    key = await repository.find_key(workspace, name)
+    if key is None:
+        raise UnknownKey(name)
+    return key
+
+
+async def put_media(command: PutMedia, repository: Repository) -> Decision:
+    """Changes nothing if the file already has this URL, name and type."""
+    check_slug(command.media_id, "The id of a media file,")
+    wanted = {"url": command.url, "name": command.name, "content_type": command.content_type}
+    for what, text in wanted.items():
+        check_text(text, f"The {what} of media file {command.media_id!r}")
+        if not text:
+            raise InvalidDefinition(f"The {what} of media file {command.media_id!r} is empty")
+    await repository.workspace(command.workspace)
+    media = await repository.find_media(command.workspace, command.media_id)
+    exists = media is not None and not media.removed
+    if exists and all(getattr(media, what) == text for what, text in wanted.items()):
+        return Decision()
+    event = (MediaChanged if exists else MediaAdded)(
+        **header(command, command.workspace, media.at if media else None),
+        media_id=command.media_id,
+        **wanted,
+    )
+    stream = media_stream(command.workspace, command.media_id)
+    return Decision(events=[StreamEvent(stream, media.version + 1 if media else 1, event)])
+
+
+async def remove_media(command: RemoveMedia, repository: Repository) -> Decision:
+    """Entries that refer to the file keep its id."""
+    media = await repository.find_media(command.workspace, command.media_id)
+    if media is None or media.removed:
+        return Decision()
+    removed = MediaRemoved(**header(command, command.workspace, media.at), media_id=media.id)
+    stream = media_stream(command.workspace, media.id)
+    return Decision(events=[StreamEvent(stream, media.version + 1, removed)])

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from write_side.commands import ImportEntries, RevertImport
 from write_side.decision import now
 from write_side.dispatch import execute
+from write_side.domain.changes import actor_name
 from write_side.domain.content_type import ContentType
 from write_side.domain.events import (
     ImportedRow,
@@ -17,7 +18,6 @@ from write_side.domain.events import (
     Outcome,
     RevertedEntry,
 )
-from write_side.domain.history import actor_name
 from write_side.domain.identity import Actor, Scope
 from write_side.domain.refusals import UnknownImport
 from write_side.handlers.imports import recorded_before

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from write_side.domain.cells import BadCell, check_storable, is_blank, names_in, value_of
 from write_side.domain.definition import Field
 from write_side.domain.events import STATUSES, Status
-from write_side.domain.slugs import slug_from
+from write_side.domain.identity import slug_from
 from write_side.domain.text import unstorable
 from write_side.imports.columns import Column, Own
 from write_side.imports.preview import Note, Severity, shown

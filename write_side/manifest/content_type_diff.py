@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
 from write_side.commands import CreateContentType, RemoveContentType, ReviseContentType
 from write_side.domain.content_type import ContentType
-from write_side.domain.definition import Field, Stage, check_lifelong
+from write_side.domain.definition import check_lifelong
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import ContentTypeInUse, PlanLimitReached, Refused
-from write_side.manifest.apply import Step
-from write_side.manifest.desired_state import DesiredState
 from write_side.manifest.document import (
     ManifestContentType,
     ManifestError,
     applies,
     targets,
 )
+from write_side.manifest.steps import DesiredState, Step
 from write_side.postgres.statements import statement
 
 _TYPES_IN_USE = statement("write_side", "content_types_in_use")
@@ -46,8 +45,9 @@ async def _diff_environment(desired: DesiredState, environment: str) -> ContentT
     await _check_unused(desired, scope, gone)
     after = (there.keys() - set(gone)) | mentioned
     _check_targets(declared, after, environment)
-    if len(after) > len(there):
-        _check_limit(desired, len(after))
+    limit = desired.plan.content_types
+    if limit is not None and len(after) > max(limit, len(there)):
+        raise PlanLimitReached("content types", limit)
     changes = [_change(desired, scope, one, there.get(one.slug)) for one in declared]
     return ContentTypeDiff(
         [_removal(desired, scope, slug) for slug in gone], [step for step in changes if step]
@@ -58,24 +58,8 @@ def _change(
     desired: DesiredState, scope: Scope, declared: ManifestContentType, current: ContentType | None
 ) -> Step | None:
     what = f"content type {declared.slug} in {scope.environment}"
-    if current is None:
-        create = CreateContentType(
-            actor=desired.actor,
-            scope=scope,
-            slug=declared.slug,
-            name=declared.name,
-            fields=declared.fields,
-            stages=declared.stages,
-        )
-        return Step(f"{what} created", create)
-    try:
-        check_lifelong(current.known, declared.fields)
-    except Refused as refusal:
-        raise ManifestError(f"contentTypes.{declared.slug}: {refusal}") from None
-    revisions = list(_revisions(current, declared))
-    if not revisions:
-        return None
-    revise = ReviseContentType(
+    command = ReviseContentType if current else CreateContentType
+    change = command(
         actor=desired.actor,
         scope=scope,
         slug=declared.slug,
@@ -83,7 +67,14 @@ def _change(
         fields=declared.fields,
         stages=declared.stages,
     )
-    return Step(f"{what} revised: {'; '.join(revisions)}", revise)
+    if current is None:
+        return Step(f"{what} created", change)
+    try:
+        check_lifelong(current.known, declared.fields)
+    except Refused as refusal:
+        raise ManifestError(f"contentTypes.{declared.slug}: {refusal}") from None
+    revisions = "; ".join(_revisions(current, declared))
+    return Step(f"{what} revised: {revisions}", change) if revisions else None
 
 
 def _removal(desired: DesiredState, scope: Scope, slug: str) -> Step:
@@ -97,20 +88,16 @@ def _revisions(current: ContentType, declared: ManifestContentType) -> Iterable[
     if current.name != declared.name:
         yield f"renamed to {declared.name!r}"
     if current.fields != declared.fields:
-        yield from _differences("field", _fields(current.fields), _fields(declared.fields))
+        before = {field.slug: field for field in current.fields}
+        yield from _differences("field", before, {field.slug: field for field in declared.fields})
     if current.stages != declared.stages:
-        yield from _differences("stage", _stages(current.stages), _stages(declared.stages))
+        stages = {stage.id: stage for stage in current.stages}
+        yield from _differences("stage", stages, {stage.id: stage for stage in declared.stages})
 
 
-def _fields(fields: Sequence[Field]) -> dict[str, object]:
-    return {field.slug: field for field in fields}
-
-
-def _stages(stages: Sequence[Stage]) -> dict[str, object]:
-    return {stage.id: stage for stage in stages}
-
-
-def _differences(what: str, before: dict[str, object], after: dict[str, object]) -> Iterable[str]:
+def _differences(
+    what: str, before: Mapping[str, object], after: Mapping[str, object]
+) -> Iterable[str]:
     both = [name for name in before if name in after]
     named = {
         "added": [name for name in after if name not in before],
@@ -125,12 +112,8 @@ def _differences(what: str, before: dict[str, object], after: dict[str, object])
 
 
 async def _check_unused(desired: DesiredState, scope: Scope, gone: Sequence[str]) -> None:
-    rows = await desired.repository.recorder.fetch(
-        statement("write_side", "content_types_in_use"),
-        scope.workspace,
-        scope.environment,
-        list(gone),
-    )
+    place = (scope.workspace, scope.environment)
+    rows = await desired.repository.recorder.fetch(_TYPES_IN_USE, *place, list(gone))
     if rows:
         raise ContentTypeInUse(rows[0]["slug"])
 
@@ -143,9 +126,3 @@ def _check_targets(
         for path, target in targets(one.fields, f"contentTypes.{one.slug}"):
             if target not in known:
                 raise ManifestError(f"{path}: {environment} has no content type {target!r}")
-
-
-def _check_limit(desired: DesiredState, number: int) -> None:
-    limit = desired.plan.content_types
-    if limit is not None and number > limit:
-        raise PlanLimitReached("content types", limit)

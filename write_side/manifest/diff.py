@@ -14,13 +14,12 @@ from write_side.commands import (
     RevokeKey,
 )
 from write_side.domain.events import Plan
-from write_side.domain.identity import PRODUCTION, STAGING, Actor, Scope, is_slug
+from write_side.domain.identity import PRODUCTION, STAGING, Actor, Scope
 from write_side.domain.refusals import KeyTaken
-from write_side.domain.workspace import Key, Media
-from write_side.manifest.apply import Step, new_secret, secret_hash
+from write_side.domain.workspace import Key
 from write_side.manifest.content_type_diff import diff_content_types
-from write_side.manifest.desired_state import DesiredState
-from write_side.manifest.document import Manifest, ManifestError, ManifestKey, ManifestMedia
+from write_side.manifest.document import Manifest, ManifestError, ManifestKey
+from write_side.manifest.steps import DesiredState, Step, new_secret, secret_hash
 from write_side.repository import Repository
 
 _HOLDERS = """
@@ -75,53 +74,36 @@ def _described(plan: Plan) -> str:
     limits = (("entries", plan.entries), ("content types", plan.content_types))
     words = [f"{'any number of' if n is None else n} {what}" for what, n in limits]
     rate = "600 (default)" if plan.requests_per_minute is None else plan.requests_per_minute
-    return ", ".join([*words, f"{rate} requests per minute", f"staging: {_yes(plan.staging)}"])
-
-
-def _yes(flag: bool) -> str:
-    return "yes" if flag else "no"
+    staging = "yes" if plan.staging else "no"
+    return ", ".join([*words, f"{rate} requests per minute", f"staging: {staging}"])
 
 
 async def _media(desired: DesiredState) -> list[Step]:
-    workspace = desired.manifest.workspace
+    actor, workspace = desired.actor, desired.manifest.workspace
     known = {file.id: file for file in await desired.repository.media(workspace)}
     mentioned = {file.id for file in desired.manifest.media}
-    removals = [
+    steps = [
         Step(
             f"media {media_id} removed: the manifest does not mention it",
-            RemoveMedia(actor=desired.actor, workspace=workspace, media_id=media_id),
+            RemoveMedia(actor=actor, workspace=workspace, media_id=media_id),
         )
         for media_id in known
         if desired.prune and media_id not in mentioned
     ]
-    puts = [
-        _put_media(desired, file, known.get(file.id))
-        for file in desired.manifest.media
-        if _media_differs(file, known.get(file.id))
-    ]
-    return [*removals, *puts]
-
-
-def _put_media(desired: DesiredState, file: ManifestMedia, known: Media | None) -> Step:
-    if not is_slug(file.id):
-        raise ManifestError(f"media: {file.id!r} cannot be an id")
-    put = PutMedia(
-        actor=desired.actor,
-        workspace=desired.manifest.workspace,
-        media_id=file.id,
-        url=file.url,
-        name=file.name,
-        content_type=file.content_type,
-    )
-    return Step(f"media {file.id} {'changed' if known else 'added'}", put)
-
-
-def _media_differs(file: ManifestMedia, known: Media | None) -> bool:
-    return known is None or (file.url, file.name, file.content_type) != (
-        known.url,
-        known.name,
-        known.content_type,
-    )
+    for file in desired.manifest.media:
+        there = known.get(file.id)
+        wanted = (file.url, file.name, file.content_type)
+        if there is None or wanted != (there.url, there.name, there.content_type):
+            put = PutMedia(
+                actor=actor,
+                workspace=workspace,
+                media_id=file.id,
+                url=file.url,
+                name=file.name,
+                content_type=file.content_type,
+            )
+            steps.append(Step(f"media {file.id} {'changed' if there else 'added'}", put))
+    return steps
 
 
 async def _keys(desired: DesiredState) -> list[Step]:
@@ -157,32 +139,23 @@ async def _key(desired: DesiredState, declared: ManifestKey, live: Key | None) -
 
 
 async def _issue(desired: DesiredState, declared: ManifestKey, line: str) -> Step:
+    workspace = desired.manifest.workspace
     secret = declared.secret or new_secret()
-    if declared.secret is not None:
-        await _check_free(desired, declared)
+    # Refuse a secret in use before a key is revoked for it.
+    holders = await desired.repository.recorder.fetch(_HOLDERS, secret_hash(secret))
+    if any((row["workspace"], row["name"]) != (workspace, declared.name) for row in holders):
+        raise KeyTaken(declared.name)
     issue = IssueKey(
         actor=desired.actor,
-        workspace=desired.manifest.workspace,
+        workspace=workspace,
         name=declared.name,
         permissions=declared.permissions,
         secret_hash=secret_hash(secret),
     )
-    generated = f"secret of key {declared.name}, shown this once: {secret}"
+    generated = f"secret of key {declared.name}, shown only once: {secret}"
     return Step(line, issue, result="" if declared.secret else generated)
 
 
-async def _check_free(desired: DesiredState, declared: ManifestKey) -> None:
-    """Refuse a secret in use before a key is revoked for it."""
-    assert declared.secret is not None
-    holders = await desired.repository.recorder.fetch(_HOLDERS, secret_hash(declared.secret))
-    if any(
-        (row["workspace"], row["name"]) != (desired.manifest.workspace, declared.name)
-        for row in holders
-    ):
-        raise KeyTaken(declared.name)
-
-
 def _revoke(desired: DesiredState, name: str, line: str) -> Step:
-    return Step(
-        line, RevokeKey(actor=desired.actor, workspace=desired.manifest.workspace, name=name)
-    )
+    workspace = desired.manifest.workspace
+    return Step(line, RevokeKey(actor=desired.actor, workspace=workspace, name=name))

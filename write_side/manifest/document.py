@@ -14,9 +14,9 @@ import msgspec
 import yaml
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from write_side.domain.definition import Field, Stage, check_definition, check_name
+from write_side.domain.definition import Field, Stage, check_definition, check_name, check_slug
 from write_side.domain.events import Plan
-from write_side.domain.identity import ENVIRONMENTS, PRODUCTION, STAGING, is_slug
+from write_side.domain.identity import ENVIRONMENTS, PRODUCTION, STAGING
 from write_side.domain.refusals import Refused
 from write_side.domain.workspace import check_permissions
 
@@ -159,15 +159,13 @@ def _place(mark: yaml.Mark | None) -> str:
 
 
 def _check(manifest: Manifest) -> None:
-    if not is_slug(manifest.workspace):
-        raise ManifestError(
-            f"workspace: {manifest.workspace!r} must be 1 to 63 of a-z, 0-9, '-' and '_', "
-            "beginning with a letter or digit"
-        )
+    check_slug(manifest.workspace, "workspace:")
     check_name(manifest.name, "name:")
     _check_environments(manifest.environments, "environments")
     _check_keys(manifest.keys)
     _check_unique((file.id for file in manifest.media), "media", "id")
+    for file in manifest.media:
+        check_slug(file.id, "media: the id")
     _check_types(manifest)
 
 
@@ -210,8 +208,7 @@ def _check_types(manifest: Manifest) -> None:
         _check_environments(content_type.environments, f"{path}.environments")
         if STAGING in content_type.environments and STAGING not in listed:
             raise ManifestError(f"{path}.environments: list staging under environments too")
-        if not is_slug(content_type.slug):
-            raise ManifestError(f"contentTypes: {content_type.slug!r} cannot be a slug")
+        check_slug(content_type.slug, "contentTypes: the slug")
         try:
             check_definition(content_type.name, content_type.fields, content_type.stages)
         except Refused as error:

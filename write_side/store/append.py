@@ -9,8 +9,7 @@ import msgspec
 from eventsourcing.persistence import StoredEvent
 from msgspec import Struct
 
-from write_side.domain.identity import Scope, new_id
-from write_side.domain.slugs import slug_hash
+from write_side.domain.identity import Scope, new_id, slug_hash
 from write_side.store.conflicts import Conflict, conflict
 
 Quota = Literal["entries", "content_types"]

@@ -1,18 +1,21 @@
 """The recorder: appends events and reads them by stream and by position.
 
-The rows have the columns of the eventsourcing library; ``library.py`` wraps this recorder in the
-library's own interface.
+The rows have the columns of the eventsourcing library, whose own test cases for recorders pass here
+(``tests/integration/write_side/library_recorder.py``).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 import asyncpg
-from eventsourcing.persistence import Notification, StoredEvent
+import msgspec
+from eventsourcing.persistence import StoredEvent
+from msgspec import Struct
 
 from write_side.store.append import Append, Appended
 from write_side.store.appender import Appender, Connect
@@ -30,13 +33,20 @@ SELECT originator_id, originator_version, topic, state FROM write_side.event
 WHERE originator_id = ANY ($1) ORDER BY originator_id, originator_version"""
 _LOG = """
 SELECT notification_id, originator_id, originator_version, topic, state FROM write_side.event
-WHERE notification_id > $1 AND notification_id <= $2 ORDER BY notification_id LIMIT $3"""
-_LOG_OF_TOPICS = _LOG.replace("ORDER", "AND topic = ANY ($4) ORDER")
+WHERE notification_id > $1 ORDER BY notification_id LIMIT $2"""
 _HEAD = "SELECT position FROM write_side.head"
 _COMMAND = """
 SELECT notification_id, events, digest
 FROM write_side.command JOIN write_side.event USING (originator_id, originator_version)
 WHERE key = $1 AND (at > now() - interval '24 hours' OR key LIKE 'import/%')"""
+_LAG = """
+SELECT position AS head, (
+    SELECT state FROM write_side.event
+    WHERE notification_id > $1 ORDER BY notification_id LIMIT 1
+) AS state FROM write_side.head"""
+_SIZE = """
+SELECT sum(pg_total_relation_size(c.oid))::bigint AS bytes FROM pg_class c
+JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'write_side' AND c.relkind = 'r'"""
 _LARGEST = 2**63 - 1
 PATIENCE = 10.0
 """Seconds for a read. Far more than any takes: it is for a server that stops responding."""
@@ -44,6 +54,18 @@ LONG_READS = 2
 """Connections of the pool that may read long streams at once, so that updates need not wait."""
 CONNECTING = 5.0
 """Seconds to wait for a connection of the pool: for a free one, and for making it."""
+
+
+class Lag(Struct, frozen=True):
+    """The number of ``events`` not read yet, and the age in ``seconds`` of the oldest of them."""
+
+    head: int
+    events: int
+    seconds: float
+
+
+class _Dated(Struct):
+    at: datetime
 
 
 @asynccontextmanager
@@ -117,32 +139,25 @@ class Recorder:
             found.setdefault(row["originator_id"], []).append(_stored(row))
         return found
 
-    async def select_notifications(
-        self,
-        start: int | None,
-        limit: int,
-        stop: int | None = None,
-        topics: Sequence[str] = (),
-        *,
-        inclusive_of_start: bool = True,
-    ) -> list[Notification]:
-        """The log from ``start`` on, in the order of positions, which is that of commits."""
-        after = _or(start, 0) - (1 if inclusive_of_start else 0)
-        bounds = (after, _or(stop, _LARGEST), limit)
-        if topics:
-            rows = await self.fetch(_LOG_OF_TOPICS, *bounds, list(topics))
-        else:
-            rows = await self.fetch(_LOG, *bounds)
-        return [_notification(row) for row in rows]
-
     async def log(self, after: int, limit: int) -> list[asyncpg.Record]:
-        """Rows (notification_id, originator_id, originator_version, topic, state) of the log."""
-        return await self.fetch(_LOG, after, _LARGEST, limit)
+        """Rows (notification_id, originator_id, originator_version, topic, state) of the log, by
+        position, which is the order of their commits."""
+        return await self.fetch(_LOG, after, limit)
 
     async def head(self) -> int:
         """The position of the last event; 0 where there is none."""
         rows = await self.fetch(_HEAD)
         return int(rows[0]["position"])
+
+    async def lag(self, position: int) -> Lag:
+        """The lag of a reader that has read up to the position."""
+        [row] = await self.fetch(_LAG, position)
+        return Lag(row["head"], max(0, row["head"] - position), age(row["state"]))
+
+    async def size(self) -> int:
+        """Bytes of the event store, indexes included."""
+        [row] = await self.fetch(_SIZE)
+        return int(row["bytes"])
 
     async def fetch(self, statement: str, *parameters: Any) -> list[asyncpg.Record]:
         """Read with the pool, and once more over a new connection if the first was dead.
@@ -174,22 +189,22 @@ class Recorder:
                 raise
 
 
+def age(state: str | None) -> float:
+    """Seconds since the event with this state; 0 where there is no event, or a damaged one, which
+    halts the reader."""
+    try:
+        oldest = None if state is None else msgspec.json.decode(state, type=_Dated).at
+    except msgspec.DecodeError:
+        return 0.0
+    return 0.0 if oldest is None else max(0.0, (datetime.now(UTC) - oldest).total_seconds())
+
+
 def _stored(row: asyncpg.Record) -> StoredEvent:
     return StoredEvent(
         originator_id=row["originator_id"],
         originator_version=row["originator_version"],
         topic=row["topic"],
         state=row["state"].encode(),
-    )
-
-
-def _notification(row: asyncpg.Record) -> Notification:
-    return Notification(
-        originator_id=row["originator_id"],
-        originator_version=row["originator_version"],
-        topic=row["topic"],
-        state=row["state"].encode(),
-        id=row["notification_id"],
     )
 
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 from write_side.domain.events import Event
 from write_side.postgres.connection import Connection
 from write_side.store.mapper import EventMapper
-from write_side.store.stream_ranges import ENTRIES, Range, pages, ranges_of_entries
+from write_side.store.streams import ENTRIES, Range, range_pages, ranges_of_entries
 from write_side.verification.claims import (
     Claims,
     Place,
@@ -121,7 +121,7 @@ class _Check:
         ]
 
     async def _pages(self, streams: Range, head: int) -> AsyncIterator[list[Event]]:
-        async for rows in pages(self._store, streams, head, PAGE_BYTES):
+        async for rows in range_pages(self._store, streams, head, PAGE_BYTES):
             yield [self._mapper.decode(row["topic"], row["state"]) for row in rows]
 
 

@@ -8,11 +8,11 @@ them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
 
 import msgspec
-from msgspec import Struct, UnsetType, field
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from write_side.domain.events import (
@@ -27,12 +27,10 @@ from write_side.domain.events import (
     KeyIssued,
     KeyPermissionsChanged,
     KeyRevoked,
-    Plan,
     PlanChanged,
     WorkspaceCreated,
 )
-from write_side.domain.identity import ENVIRONMENTS, PRODUCTION
-from write_side.domain.slugs import slug_hash
+from write_side.domain.identity import ENVIRONMENTS, PRODUCTION, slug_hash
 from write_side.postgres.connection import Connection
 from write_side.store.append import CONTENT_TYPES, ENTRIES
 
@@ -96,24 +94,58 @@ class Claims(Struct):
         """Fold further events of the log. Usage gets the plans' limits; ``count`` says what is
         used."""
         for event in events:
-            step = STEPS.get(type(event))
-            if step is not None:
-                step(self, event)
+            self._take(event)
+
+    def _take(self, event: Event) -> None:
+        place = (event.workspace, event.environment or PRODUCTION)
+        match event:
+            case EntryCreated(entry_id=key):
+                type_id, digest = event.content_type_id, slug_hash(event.slug)
+                self.entry_claim[key] = EntryRow(key, *place, type_id, event.language, digest)
+            case EntryUpdated(entry_id=key, slug=str(slug)):
+                row = self.entry_claim[key]
+                self.entry_claim[key] = replace(row, slug_hash=slug_hash(slug))
+            case EntryDeleted(entry_id=key):
+                del self.entry_claim[key]
+            case ContentTypeCreated(content_type_id=key):
+                self.content_type_claim[key] = ContentTypeRow(key, *place, event.slug, 1)
+            case ContentTypeRevised(content_type_id=key):
+                held = self.content_type_claim[key]
+                self.content_type_claim[key] = replace(held, version=held.version + 1)
+            case ContentTypeRemoved(content_type_id=key):
+                del self.content_type_claim[key]
+            case KeyIssued(key_id=key):
+                self.key_claim[key] = KeyRow(
+                    key, event.workspace, event.name, event.secret_hash, event.permissions, False
+                )
+            case KeyPermissionsChanged(key_id=key):
+                self.key_claim[key] = replace(self.key_claim[key], permissions=event.permissions)
+            case KeyRevoked(key_id=key):
+                self.key_claim[key] = replace(self.key_claim[key], revoked=True)
+            case WorkspaceCreated():
+                self._set_bounds(place, event.plan.entries, event.plan.content_types)
+            case PlanChanged():
+                for environment in ENVIRONMENTS:
+                    if (event.workspace, environment, ENTRIES) in self.usage:
+                        here = (event.workspace, environment)
+                        self._set_bounds(here, event.plan.entries, event.plan.content_types)
+            case EnvironmentAdded():
+                entries, types = (
+                    self.usage[event.workspace, PRODUCTION, quota].bound
+                    for quota in (ENTRIES, CONTENT_TYPES)
+                )
+                self._set_bounds(place, entries, types)
 
     def count(self, entries: Mapping[Place, int]) -> None:
         """Set what is used: as many entries as given, and the content types there are."""
-        types = Counter(
-            (row.workspace, row.environment) for row in self.content_type_claim.values()
-        )
+        types = _places(self.content_type_claim.values())
         for key, row in self.usage.items():
             used = entries if row.quota == ENTRIES else types
             self.usage[key] = replace(row, used=used.get((row.workspace, row.environment), 0))
 
-    def bind(self, workspace: str, environment: str, plan: Plan) -> None:
-        """Set the plan's limits for one environment."""
-        for quota, bound in ((ENTRIES, plan.entries), (CONTENT_TYPES, plan.content_types)):
-            row = UsageRow(workspace, environment, quota, 0, bound)
-            self.usage[(workspace, environment, quota)] = row
+    def _set_bounds(self, place: Place, entries: int | None, content_types: int | None) -> None:
+        for quota, bound in ((ENTRIES, entries), (CONTENT_TYPES, content_types)):
+            self.usage[*place, quota] = UsageRow(*place, quota, 0, bound)
 
 
 def fold(events: Iterable[Event]) -> Claims:
@@ -153,94 +185,3 @@ async def stored_without_entries(connection: Connection) -> Claims:
 
 def _places(rows: Iterable[EntryRow | ContentTypeRow]) -> Counter[Place]:
     return Counter((row.workspace, row.environment) for row in rows)
-
-
-def _workspace_created(claims: Claims, event: WorkspaceCreated) -> None:
-    claims.bind(event.workspace, PRODUCTION, event.plan)
-
-
-def _plan_changed(claims: Claims, event: PlanChanged) -> None:
-    for environment in ENVIRONMENTS:
-        if (event.workspace, environment, ENTRIES) in claims.usage:
-            claims.bind(event.workspace, environment, event.plan)
-
-
-def _environment_added(claims: Claims, event: EnvironmentAdded) -> None:
-    assert event.environment is not None
-    entries, types = (
-        claims.usage[(event.workspace, PRODUCTION, quota)].bound
-        for quota in (ENTRIES, CONTENT_TYPES)
-    )
-    plan = Plan(entries=entries, content_types=types)
-    claims.bind(event.workspace, event.environment, plan)
-
-
-def _content_type_created(claims: Claims, event: ContentTypeCreated) -> None:
-    assert event.environment is not None
-    claims.content_type_claim[event.content_type_id] = ContentTypeRow(
-        event.content_type_id, event.workspace, event.environment, event.slug, 1
-    )
-
-
-def _content_type_revised(claims: Claims, event: ContentTypeRevised) -> None:
-    row = claims.content_type_claim[event.content_type_id]
-    claims.content_type_claim[row.id] = replace(row, version=row.version + 1)
-
-
-def _content_type_removed(claims: Claims, event: ContentTypeRemoved) -> None:
-    del claims.content_type_claim[event.content_type_id]
-
-
-def _entry_created(claims: Claims, event: EntryCreated) -> None:
-    assert event.environment is not None
-    claims.entry_claim[event.entry_id] = EntryRow(
-        event.entry_id,
-        event.workspace,
-        event.environment,
-        event.content_type_id,
-        event.language,
-        slug_hash(event.slug),
-    )
-
-
-def _entry_updated(claims: Claims, event: EntryUpdated) -> None:
-    if not isinstance(event.slug, UnsetType):
-        row = claims.entry_claim[event.entry_id]
-        claims.entry_claim[row.id] = replace(row, slug_hash=slug_hash(event.slug))
-
-
-def _entry_deleted(claims: Claims, event: EntryDeleted) -> None:
-    del claims.entry_claim[event.entry_id]
-
-
-def _key_issued(claims: Claims, event: KeyIssued) -> None:
-    claims.key_claim[event.key_id] = KeyRow(
-        event.key_id, event.workspace, event.name, event.secret_hash, event.permissions, False
-    )
-
-
-def _key_permitted(claims: Claims, event: KeyPermissionsChanged) -> None:
-    row = claims.key_claim[event.key_id]
-    claims.key_claim[row.id] = replace(row, permissions=event.permissions)
-
-
-def _key_revoked(claims: Claims, event: KeyRevoked) -> None:
-    row = claims.key_claim[event.key_id]
-    claims.key_claim[row.id] = replace(row, revoked=True)
-
-
-STEPS: dict[type[Event], Callable[[Claims, Any], None]] = {
-    WorkspaceCreated: _workspace_created,
-    PlanChanged: _plan_changed,
-    EnvironmentAdded: _environment_added,
-    ContentTypeCreated: _content_type_created,
-    ContentTypeRevised: _content_type_revised,
-    ContentTypeRemoved: _content_type_removed,
-    EntryCreated: _entry_created,
-    EntryUpdated: _entry_updated,
-    EntryDeleted: _entry_deleted,
-    KeyIssued: _key_issued,
-    KeyPermissionsChanged: _key_permitted,
-    KeyRevoked: _key_revoked,
-}
-"""What each event does to the claims. Events that are not here claim nothing."""

@@ -6,12 +6,13 @@ import msgspec
 from aiohttp import web
 
 from api.dashboard.dashboard_request import DashboardRequest
-from api.dashboard.page_handlers import EDIT, Form, redirect, show
+from api.dashboard.page_handlers import Form, redirect, show
 from api.dashboard.table_pages import ROWS, Paging, one_of, page_number, tabs
 from api.dashboard.wizard import wizard_steps
 from api.dashboard.wizard.wizard_steps import requested_report, result_link
 from api.import_result import result_of_report
 from read_side.lookups import import_runs
+from write_side.domain.workspace import EDIT
 from write_side.imports.report import Report, revert_import
 
 RESULT_ROWS = 50

@@ -12,10 +12,11 @@ from weakref import WeakValueDictionary
 from aiohttp import web
 
 from api.dashboard.dashboard_request import DashboardRequest
-from api.dashboard.page_handlers import EDIT, Form, Handler, action, page, redirect, show
+from api.dashboard.page_handlers import Form, Handler, action, page, redirect, show
 from api.errors import Busy
 from write_side.domain.identity import is_id
 from write_side.domain.refusals import UnknownImport, UnknownUpload
+from write_side.domain.workspace import EDIT
 from write_side.imports.report import Report, import_report
 from write_side.imports.uploads import Upload, find_upload
 

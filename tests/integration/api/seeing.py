@@ -11,7 +11,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Raw, Struct
 
-from api.rest.wire import optional_timestamp, timestamp
+from api.rest.wire import timestamp
 from tests.integration.api.doors import Doors
 from tests.integration.api.serving import Answer
 from tests.integration.projector.drawing import LANGUAGES, STATUSES, TYPES
@@ -280,7 +280,7 @@ def as_shown(said: Said) -> Said:
     """Times and values in the words of the wire."""
     return {
         **said,
-        "published": optional_timestamp(said["published"]),
+        "published": said["published"] and timestamp(said["published"]),
         "created": timestamp(said["created"]),
         "updated": timestamp(said["updated"]),
         "fields": msgspec.json.encode(dict(said["fields"])).decode(),

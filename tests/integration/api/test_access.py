@@ -13,8 +13,7 @@ import pytest
 
 from api.auth import access
 from api.auth.access import Access
-from api.auth.key_loader import KeyLoader
-from api.auth.keys import Keys
+from api.auth.keys import KeyLoader, Keys
 from tests.integration.projecting import until
 from tests.integration.projector.given import Given
 from tests.proxy import proxy_to
@@ -115,7 +114,7 @@ async def test_a_revoked_key_is_refused_without_a_request_that_asks(
         await revoked(given)
 
         async def gone() -> bool:
-            return len(known._loader.keys) == 0
+            return len(known._loader.keys._by_digest) == 0
 
         await until(gone)
 

@@ -261,7 +261,7 @@ def value_of(page: str) -> str:
 async def test_positions_are_for_operators(
     may: tuple[str, ...], server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.operations.status.KEPT", -1.0)
+    monkeypatch.setattr("api.operations.health.KEPT", -1.0)
     acme = await server.workspace(permissions=("content.view", *may))
     await acme.content_type()
     await server.caught_up()

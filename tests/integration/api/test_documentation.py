@@ -84,5 +84,5 @@ async def test_a_route_that_is_not_described_is_noticed(
 ) -> None:
     before = routes(server.service)
     more = [web.get("/v1/secret", nothing)]
-    monkeypatch.setattr("api.openapi.documentation.routes", lambda: more)
+    monkeypatch.setattr("api.openapi.document.routes", lambda: more)
     assert ("GET", "/v1/secret") in routes(server.service) - before

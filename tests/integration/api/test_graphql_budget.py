@@ -15,7 +15,7 @@ from tests.integration.api.graphql import counting, data, refused
 from tests.integration.api.serving import Client, Server
 from tests.integration.projector.given import BODY, Given, raws
 from write_side.domain.definition import Field, Option
-from write_side.history import Asked, histories
+from write_side.entry_history import HistoryRequest, histories
 from write_side.repository import Repository
 
 RELATED = Field("related", "Related", "reference", multiple=True)
@@ -123,7 +123,7 @@ async def test_looking_back_leaves_connections_to_others(
 
     monkeypatch.setattr(repository.recorder, "fetch", counted)
     found: Sequence[Any] = await asyncio.gather(
-        *(histories(repository, acme.scope, [Asked(entry)]) for entry in entries)
+        *(histories(repository, acme.scope, [HistoryRequest(entry)]) for entry in entries)
     )
     assert [len(changes) for [changes] in found] == [1] * 8
     assert most == 2

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from api.auth import key_loader
-from api.auth.key_loader import KeyLoader
-from api.auth.keys import Keys
+from api.auth import keys as module
+from api.auth.keys import KeyLoader, Keys
 from tests.integration.projecting import connected
 from tests.integration.projector.given import Given
 from write_side import commands as c
@@ -21,6 +20,7 @@ from write_side.domain.identity import Scope
 from write_side.domain.refusals import Refused
 from write_side.postgres.connection import Connection
 from write_side.repository import Repository
+from write_side.store import access
 
 
 class Asked:
@@ -80,7 +80,7 @@ async def read_anew(repository: Repository) -> list[Any]:
 async def test_change_by_change_it_is_what_the_store_has(
     repository: Repository, asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(key_loader, "AT_ONCE", 3)
+    monkeypatch.setattr(module, "AT_ONCE", 3)
     dice = random.Random(20261121)
     claims = KeyLoader(asked, repository)
     await claims.refresh()
@@ -95,8 +95,8 @@ async def test_change_by_change_it_is_what_the_store_has(
                 await change(given, dice)
         await claims.refresh()
         assert held(claims.keys) == await read_anew(repository), n
-    assert len(claims.keys) > 5
-    assert key_loader._LIVE not in asked.statements, "it was never read from the start again"
+    assert len(claims.keys._by_digest) > 5
+    assert access._LIVE not in asked.statements, "it was never read from the start again"
 
 
 async def change(given: Given, dice: random.Random) -> None:
@@ -129,7 +129,7 @@ async def test_where_nothing_has_changed_one_small_question_is_asked(
     asked.statements.clear()
     await given.entry("one")
     await claims.refresh()
-    assert asked.statements == [key_loader._MARK]
+    assert asked.statements == [access._MARK]
 
 
 @pytest.mark.parametrize("how", ["restored", "failed over", "far behind", "repaired"])
@@ -144,7 +144,7 @@ async def test_where_the_log_cannot_tell_all_keys_are_read(
     await issued(given, "a")
     claims = KeyLoader(asked, repository)
     await claims.refresh()
-    assert len(claims.keys) == 1
+    assert len(claims.keys._by_digest) == 1
     # By hand, as if the log had lost what made the key.
     await connection.execute("UPDATE write_side.key_claim SET revoked = true")
     if how == "restored":
@@ -154,14 +154,14 @@ async def test_where_the_log_cannot_tell_all_keys_are_read(
         await connection.execute("UPDATE write_side.access SET version = version + 1")
     elif how == "failed over":
         since = "(pg_postmaster_start_time() - interval '1 hour')"
-        mark = key_loader._MARK.replace("pg_postmaster_start_time()", since)
-        monkeypatch.setattr(key_loader, "_MARK", mark)
+        mark = access._MARK.replace("pg_postmaster_start_time()", since)
+        monkeypatch.setattr(access, "_MARK", mark)
     else:
-        monkeypatch.setattr(key_loader, "FAR", 1)
+        monkeypatch.setattr(module, "FAR", 1)
         for n in range(2):
             await given.does(c.RenameWorkspace, workspace="acme", name=f"Acme {n}")
     await claims.refresh()
-    assert len(claims.keys) == 0
+    assert len(claims.keys._by_digest) == 0
 
 
 async def test_keys_are_there_while_they_are_read_anew(

@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from api.rate_limits.counter import EXPIRED_AT_ONCE, FEW, Counter, Demand, Grant
 from tests.integration.projecting import connected
 from tests.unit.api.limiting import ModelCounter
+from write_side.store.rate_limits import EXPIRED_AT_ONCE, FEW, Counter, Demand, Grant
 
 Make = Callable[[], Counter]
 

@@ -8,10 +8,10 @@ import time
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from api.rate_limits.counter import APPLICATION_NAME
 from tests.integration.api.serving import Answer, Server, serving
 from tests.integration.projecting import connected, until
 from write_side.repository import Repository
+from write_side.store.rate_limits import APPLICATION_NAME
 
 PATH = "/v1/content"
 HUGE = "1000000000"
@@ -36,7 +36,7 @@ async def room(seconds: float = 8.0) -> None:
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is merely slow, on a busy machine, is not away."""
     monkeypatch.setattr("api.rate_limits.leases.CALL_TIMEOUT", 30.0)
-    monkeypatch.setattr("api.rate_limits.counter.CONNECT_TIMEOUT", 30.0)
+    monkeypatch.setattr("write_side.store.rate_limits.CONNECT_TIMEOUT", 30.0)
 
 
 class TestBuckets:

@@ -246,8 +246,7 @@ async def test_what_the_read_model_does_not_know_yet_is_told_by_the_log(
     await server.caught_up()
     stale = await slug_owner(
         server.service.read_model,
-        "acme",
-        "production",
+        Scope("acme", "production"),
         type_slug="posts",
         slug="one",
         language="en-US",

@@ -12,8 +12,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from api.context import Service
-from api.operations import status
-from api.operations.status import ServiceStatus
+from api.operations import health
+from api.operations.health import ServiceStatus
 from tests.integration.api.serving import Client, Server, serving
 from tests.integration.projecting import connected, until
 from tests.integration.projector.given import Given
@@ -222,7 +222,7 @@ class TestMetrics:
     ) -> None:
         """Not repeated from when it last did."""
 
-        monkeypatch.setattr(status, "KEPT", 0)
+        monkeypatch.setattr(health, "KEPT", 0)
 
         def away(*_: object, **__: object) -> None:
             raise ConnectionRefusedError
@@ -311,15 +311,15 @@ class TestVisibility:
         self, server: Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         asked = 0
-        service_status = status.service_status
+        service_status = health.service_status
 
         async def counted(service: Service) -> ServiceStatus:
             nonlocal asked
             asked += 1
             return await service_status(service)
 
-        monkeypatch.setattr(status, "service_status", counted)
-        monkeypatch.setattr(status, "KEPT", 60)
+        monkeypatch.setattr(health, "service_status", counted)
+        monkeypatch.setattr(health, "KEPT", 60)
         client = server.client(None)
         answers = await asyncio.gather(*(client.get(path) for path in ("/readyz", "/metrics") * 20))
         assert {answer.status for answer in answers} == {200}

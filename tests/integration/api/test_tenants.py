@@ -15,7 +15,6 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from msgspec import Struct
 
-from api.auth.key_loader import _MARK
 from read_side.pool import Pool
 from tests.integration.api.serving import Answer, Client, Server
 from tests.integration.api.tenants import (
@@ -28,6 +27,7 @@ from tests.integration.api.tenants import (
     settle,
     tenants,
 )
+from write_side.store.access import _MARK
 from write_side.store.appender import Appender
 from write_side.store.recorder import Recorder
 

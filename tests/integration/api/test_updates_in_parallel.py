@@ -21,9 +21,9 @@ from tests.integration.projecting import until
 from tests.integration.projector.given import SCOPE, Given
 from tests.processes import Processes
 from write_side import commands as c
+from write_side.domain.changes import Change
 from write_side.domain.definition import Field
-from write_side.domain.history import Change
-from write_side.history import Asked, histories
+from write_side.entry_history import HistoryRequest, histories
 from write_side.repository import Repository
 
 pytestmark = pytest.mark.slow
@@ -115,7 +115,7 @@ async def check_events(
     changes: list[Change] = []
     while not changes or changes[-1].version > 1:
         before = changes[-1].version if changes else None
-        [more] = await histories(repository, SCOPE, [Asked(entry_id, 100, before)])
+        [more] = await histories(repository, SCOPE, [HistoryRequest(entry_id, 100, before)])
         changes += more
     assert [change.version for change in changes] == list(range(len(changes), 0, -1))
     made = {

@@ -10,9 +10,9 @@ from write_side.commands import CreateEntry
 from write_side.dispatch import execute
 from write_side.domain.identity import Actor, Scope
 from write_side.domain.refusals import ContentTypeInUse, KeyTaken, PlanLimitReached
-from write_side.manifest.apply import apply_steps, secret_hash
 from write_side.manifest.diff import diff
 from write_side.manifest.document import ManifestError, read_manifest
+from write_side.manifest.steps import apply_steps, secret_hash
 from write_side.repository import Repository
 
 OPERATOR = Actor("operator", "ann")
@@ -108,7 +108,7 @@ async def test_a_content_type_with_entries_is_not_pruned(repository: Repository)
 async def test_a_secret_is_made_and_told_once(repository: Repository) -> None:
     text = f"{HEAD}, keys: [{{name: web, permissions: [content.view]}}]}}"
     (_, said) = await apply(repository, text)
-    found = re.fullmatch(r"secret of key web, shown this once: (cl_\S{43})", said)
+    found = re.fullmatch(r"secret of key web, shown only once: (cl_\S{43})", said)
     assert found
     key = await repository.find_key("acme", "web")
     assert key is not None

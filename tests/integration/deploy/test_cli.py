@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 
 from deploy.cli import cli
 from deploy.databases import connected
-from deploy.program import contentlog
+from deploy.supervisor import contentlog
 from tests.integration.deploy.processes import until
 from tests.integration.write_side.given import UNRELEASED
 from tests.processes import free_port
@@ -91,7 +91,7 @@ def start(database_url: str, tmp_path: Path) -> Iterator[Callable[..., subproces
 
 @pytest.fixture
 def projecting(start: Callable[..., subprocess.Popen[str]], run: Run) -> None:
-    """A projector, waited for until it has been heard of."""
+    """A projector, waited for until it has a heartbeat."""
     start("projector")
     until(lambda: json.loads(run("status", "--json").stdout)["projectors"])
 
@@ -124,7 +124,7 @@ def test_migrate_makes_both_databases_once(run: Run, empty_database_url: str) ->
     assert first[0] == "event store: version 1 installed"
     assert first[-1] == "read model: created"
     again = said(run("migrate", url=empty_database_url))
-    assert again == ["event store: up to date", "read model: there already"]
+    assert again == ["event store: up to date", "read model: already exists"]
     assert json.loads(run("status", "--json", url=empty_database_url).stdout)["head"] == 0
 
 
@@ -213,10 +213,10 @@ async def test_what_differs_is_printed_and_ends_with_status_1(
     )
     done = run("rebuild")
     assert done.stdout.splitlines()[-1] == model
-    assert "nothing was switched: 1 rows are not as they are served" in refused(done)
+    assert "the live read model stays: 1 rows are not as they are served" in refused(done)
     done = run("verify", "--repair")
     assert done.stdout.splitlines()[-3:-1] == [model, usage]
-    assert "contentlog rebuild --accept-differences makes them so" in refused(done)
+    assert "run `contentlog rebuild --accept-differences`" in refused(done)
     assert told(run("rebuild", "--accept-differences"))[1]["differences"] == 1
     assert told(run("verify"))[1]["claims"] == 0
 
@@ -234,7 +234,9 @@ def test_a_server_that_is_not_there_is_one_line_without_its_password(run: Run) -
         url = f"postgresql://ann:secret@127.0.0.1:{unheard.getsockname()[1]}/content"
         for command in (("status",), ("events",), ("migrate",)):
             line = refused(run(*command, url=url))
-            assert re.search(r"cannot be used \(.+\): see CONTENTLOG_\w+_URL$", line)
+            assert re.search(
+                r"cannot connect to PostgreSQL at .+ \(.+\): check CONTENTLOG_\w+_URL$", line
+            )
             assert "secret" not in line
 
 
@@ -257,16 +259,16 @@ def test_a_workspace_is_applied_filled_and_listed(run: Run, files: Path) -> None
         "content type posts in production created",
         "key web issued",
     ]
-    assert re.fullmatch(r"secret of key web, shown this once: cl_\S{43}", applied[3])
-    assert said(run("apply", "acme.yaml")) == ["nothing to change"]
+    assert re.fullmatch(r"secret of key web, shown only once: cl_\S{43}", applied[3])
+    assert said(run("apply", "acme.yaml")) == ["no changes"]
     place = ("--workspace", "acme", "--type", "posts")
     imported = said(run("import", "posts.csv", *place, "--import-id", "first"))
-    assert imported == ["2 entries imported; the import's id is first"]
+    assert imported == ["2 entries imported; import id 'first'"]
     assert said(run("import", "posts.csv", *place, "--import-id", "first")) == [
-        "the import first was carried out before: nothing was done"
+        "import 'first' has already run: no changes"
     ]
     assert said(run("import", "posts.csv", *place)) == [
-        "nothing to import: 2 skipped because their slug exists"
+        "nothing imported: 2 skipped because their slug exists"
     ]
     status = json.loads("".join(said(run("status", "--json"))))
     assert (status["head"], status["checkpoint"]) == (6, 6)
@@ -289,7 +291,7 @@ def test_keys_are_issued_listed_and_revoked(run: Run, files: Path) -> None:
         ("web", ["content.view"]),
     ]
     assert "'ci' cannot be issued" in refused(run("key", "issue", *of, "--name", "ci", *both))
-    assert said(run("key", "revoke", *of, "--name", "ci")) == ["key ci of acme revoked"]
+    assert said(run("key", "revoke", *of, "--name", "ci")) == ["key 'ci' of 'acme' revoked"]
     assert "no API key 'ci'" in refused(run("key", "revoke", *of, "--name", "ci"))
     assert said(run("key", "list", *of))[0].startswith("web  content.view  issued 2")
     assert "no workspace 'nowhere'" in refused(run("key", "list", "--workspace", "nowhere"))
@@ -299,7 +301,8 @@ def test_without_a_projector_what_is_done_is_done_and_noted(run: Run, files: Pat
     done = run("apply", "acme.yaml")
     assert done.exit_code == 0
     assert done.stderr == (
-        "note: done, but not yet to be read: no projector is running (see contentlog status)\n"
+        "note: done, but the read model does not show it yet: no projector is running "
+        "(see contentlog status)\n"
     )
     assert "projector   none is running" in run("status").stdout
     assert json.loads(run("status", "--json").stdout)["lag"]["events"] == 3
@@ -307,7 +310,7 @@ def test_without_a_projector_what_is_done_is_done_and_noted(run: Run, files: Pat
 
 def test_a_dry_run_tells_the_same_and_changes_nothing(run: Run, files: Path) -> None:
     told = run("apply", "acme.yaml", "--dry-run")
-    assert told.stderr == "note: a dry run, nothing was changed\n"
+    assert told.stderr == "note: this was a dry run; nothing has changed\n"
     assert said(run("events")) == []
     assert run("apply", "acme.yaml").stdout.splitlines()[:3] == told.stdout.splitlines()
 
@@ -374,7 +377,7 @@ def test_several_workers_answer_on_one_port_and_end_with_their_parent(
             return False
 
     until(answers)
-    assert f"127.0.0.1:{port} cannot be listened on" in refused(run("api", "--port", str(port)))
+    assert f"port {port} is already in use" in refused(run("api", "--port", str(port)))
     api.send_signal(signal.SIGTERM)
     assert api.wait(30) == 0
     assert not answers()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from deploy.commands.dev import brought
+from deploy.commands.dev import create_demo
 from deploy.databases import Databases
 from deploy.demo import magazine
 from write_side.commands import CreateWorkspace, DeleteEntry, RevokeKey
@@ -38,11 +38,11 @@ async def test_the_demo_is_due_once(repository: Repository) -> None:
     assert await magazine.has_key(repository)
 
 
-async def test_of_two_first_starts_at_once_one_brings_it(
+async def test_of_two_first_starts_at_once_one_creates_it(
     database_url: str, repository: Repository
 ) -> None:
     found = Databases(database_url, database_url)
-    positions = await asyncio.gather(brought(found), brought(found))
+    positions = await asyncio.gather(create_demo(found), create_demo(found))
     head = await repository.recorder.head()
     assert set(positions) == {head, None}
     assert len(await log(repository)) == EVENTS

@@ -13,9 +13,9 @@ import asyncpg
 import pytest
 
 from deploy.embedded import postmaster
-from deploy.embedded.account import for_server
 from deploy.embedded.errors import failed
 from deploy.embedded.files import take
+from deploy.embedded.programs import by_name
 from deploy.embedded.server import EmbeddedPostgresError, use
 from tests.cluster import use_cluster
 from tests.integration.deploy.processes import (
@@ -45,7 +45,7 @@ def home_for(data: Path, name: tuple[str, ...]) -> None:
     """Makes the data folder, as the property of this user."""
     data.mkdir()
     if name:
-        os.chown(data, for_server(None, *name).uid, -1)
+        os.chown(data, by_name(*name).uid, -1)
 
 
 async def ask_with_asyncpg(url: str, question: str) -> object:
@@ -198,7 +198,7 @@ def test_a_stale_pid_file_does_not_hurt_an_innocent_process(data: Path) -> None:
 def test_stopping_signals_nobody_when_the_server_has_died(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postmaster, "STUBBORN", 0.1)
+    monkeypatch.setattr(postmaster, "STOP_TIMEOUT", 0.1)
     using = use(data, durable=False)
     using.__enter__()
     kill_all_in(data)
@@ -214,7 +214,7 @@ def test_stopping_signals_nobody_when_the_server_has_died(
 def test_a_server_that_lost_its_socket_is_started_again(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postmaster, "DEAF", 0.1)
+    monkeypatch.setattr(postmaster, "SOCKET_TIMEOUT", 0.1)
     with user(data) as other:
         before = started_at(url_of(other))
         for socket in (data / "sockets").iterdir():
@@ -268,7 +268,7 @@ def test_a_postgresql_folder_itself_is_refused(data: Path) -> None:
     data.mkdir()
     (data / "PG_VERSION").write_text("18\n")
     with (
-        pytest.raises(EmbeddedPostgresError, match="is a PostgreSQL data folder itself"),
+        pytest.raises(EmbeddedPostgresError, match="is itself a PostgreSQL data folder"),
         use(data),
     ):
         pass

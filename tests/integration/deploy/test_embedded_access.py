@@ -12,8 +12,8 @@ from threading import Barrier
 
 import pytest
 
-from deploy.embedded import programs, shelter
-from deploy.embedded.account import Account, for_server, our_own
+from deploy.embedded import files, programs
+from deploy.embedded.programs import Account, for_server, our_own
 from deploy.embedded.server import EmbeddedPostgresError, use
 from tests.integration.deploy.processes import (
     ask,
@@ -27,7 +27,7 @@ from tests.integration.deploy.processes import (
 
 pytestmark = [pytest.mark.slow, needs_root, has_proc]
 
-NOBODY = for_server(None, "nobody") if os.geteuid() == 0 else our_own()
+NOBODY = for_server(None) if os.geteuid() == 0 else our_own()
 STRANGER = next(other for other in pwd.getpwall() if other.pw_uid not in {0, NOBODY.uid})
 
 
@@ -62,24 +62,24 @@ def test_the_server_keeps_no_group_of_root(data: Path) -> None:
     assert re.search(r"^Groups:\s*$", status, re.MULTILINE)
 
 
-def test_root_may_name_another_user(data: Path) -> None:
-    with use(data, durable=False, run_as=STRANGER.pw_name):
-        pass
-    assert (data / "postgres").stat().st_uid == STRANGER.pw_uid
-
-
-def test_a_user_who_is_not_there_is_refused(data: Path) -> None:
-    with pytest.raises(EmbeddedPostgresError, match="no user martian"), use(data, run_as="martian"):
+def test_a_machine_without_the_servers_user_is_refused(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs, "SERVER_USER", "martian")
+    with pytest.raises(EmbeddedPostgresError, match="no user 'martian'"), use(data):
         pass
 
 
-def test_root_uses_the_cluster_of_another_user_as_that_user(data: Path) -> None:
+def test_root_uses_the_cluster_of_another_user_as_that_user(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs, "SERVER_USER", STRANGER.pw_name)
     data.mkdir()
     os.chown(data, NOBODY.uid, NOBODY.gid)
     with user(data, "nobody") as first:
         url_of(first)
         leave(first)
-    with use(data, durable=False, run_as=STRANGER.pw_name) as url, user(data, "nobody") as second:
+    with use(data, durable=False) as url, user(data, "nobody") as second:
         assert url_of(second) == url
         leave(second)
     with user(data, "nobody") as third:
@@ -202,9 +202,9 @@ def test_a_shelter_that_others_can_write_is_passed_over(open_folder: Path) -> No
     (open_folder / "ours").mkdir()
     linked.symlink_to(open_folder / "ours")
     unsafe = (strangers, writable, linked)
-    assert shelter.shelter((*unsafe, open_folder / "good")) == open_folder / "good"
+    assert files.shelter((*unsafe, open_folder / "good")) == open_folder / "good"
     with pytest.raises(EmbeddedPostgresError, match="make one of them a folder of root's"):
-        shelter.shelter(unsafe)
+        files.shelter(unsafe)
 
 
 def test_nothing_is_opened_through_a_link_that_another_user_laid(
@@ -213,12 +213,12 @@ def test_nothing_is_opened_through_a_link_that_another_user_laid(
     data.mkdir()
     target = tmp_path / "target"
     target.write_text("untouched")
-    for name in ("write_side.postgres.log", "pg_hba.conf"):
+    for name in ("postgres.log", "pg_hba.conf"):
         (data / name).symlink_to(target)
     with pytest.raises(EmbeddedPostgresError, match=r"postgres\.log"), use(data, durable=False):
         pass
     assert target.read_text() == "untouched"
-    (data / "write_side.postgres.log").unlink()
+    (data / "postgres.log").unlink()
     with use(data, durable=False):
         pass
     assert target.read_text() == "untouched"

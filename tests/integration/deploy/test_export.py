@@ -101,7 +101,7 @@ def test_what_cannot_be_is_refused_in_a_line_and_leaves_the_file(
     asyncio.run(fill(database_url, 1, stored=f'{{"body": "{"x" * 40_000}"}}'))
     refusals: list[tuple[dict[str, Any], list[str], str]] = [
         ({"workspace": "nobody"}, [], "There is no workspace 'nobody'"),
-        ({"kind": "nothing"}, [], "There is no content type 'nothing' in production of acme"),
+        ({"kind": "nothing"}, [], "there is no content type 'nothing' in production of 'acme'"),
         ({}, ["--environment", "staging"], "This team has no staging environment yet"),
         ({}, [], "The entry 'entry-1' has 40,000 characters in 'Body'"),
     ]
@@ -113,7 +113,7 @@ def test_what_cannot_be_is_refused_in_a_line_and_leaves_the_file(
     result = export("--output", "missing/posts.csv")
     assert (result.exit_code, result.stderr) == (
         1,
-        "contentlog: missing/posts.csv cannot be written: No such file or directory\n",
+        "contentlog: cannot write 'missing/posts.csv': No such file or directory\n",
     )
     for name in ("posts.txt", "posts", "."):
         assert export("--output", name).exit_code == 2
@@ -131,7 +131,7 @@ def test_it_says_what_is_not_exported(export: Export, database_url: str, tmp_pat
     asyncio.run(fill(database_url, LIMIT + 1))
     result = export("--output", "posts.csv")
     assert result.stdout == "5,000 entries exported to posts.csv\n"
-    assert result.stderr == "note: 5,003 entries match; the newest 5,000 were exported\n"
+    assert result.stderr == "note: 5,003 entries match; only the newest 5,000 were exported\n"
     assert len(column(tmp_path / "posts.csv", 2)) == LIMIT
     asyncio.run(one_more(database_url))
     result = export("--output", "posts.csv", "--status", "draft")

@@ -9,14 +9,13 @@ import os
 import sys
 from pathlib import Path
 
-from deploy.embedded import account, programs
+from deploy.embedded import programs
 from deploy.embedded.server import EmbeddedPostgresError, use
-from deploy.embedded.shelter import SHELTERS
 
 
 def become(name: str) -> None:
-    user = account.for_server(None, name)
-    readable = programs.runnable(user, SHELTERS).folder
+    user = programs.by_name(name)
+    readable = programs.runnable(user).folder
     programs.release()
     programs.installed = lambda: readable  # type: ignore[assignment]  # the cached one
     os.setgroups([])

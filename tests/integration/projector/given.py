@@ -11,7 +11,7 @@ from tests.integration.projecting import connected
 from write_side import commands as c
 from write_side.dispatch import execute
 from write_side.domain.definition import Field, Stage
-from write_side.domain.events import ContentTypeCreated, EntryCreated, Plan
+from write_side.domain.events import ContentTypeCreated, EntryCreated, Plan, Translation
 from write_side.domain.identity import Actor, Scope
 from write_side.postgres.connection import Connection
 from write_side.repository import Repository
@@ -77,9 +77,7 @@ class Given:
         await self.does(c.UpdateEntry, scope=self.scope, entry_id=entry_id, **changes)
 
     async def translate(self, entry_id: str, locale: str, **texts: Any) -> None:
-        await self.does(
-            c.TranslateEntry, scope=self.scope, entry_id=entry_id, locale=locale, **texts
-        )
+        await self.update(entry_id, translations={locale: Translation(**texts)})
 
     async def delete(self, entry_id: str) -> None:
         await self.does(c.DeleteEntry, scope=self.scope, entry_id=entry_id)

@@ -46,7 +46,7 @@ class Looking:
             await self.at_each(slug)
 
     async def at_types(self) -> None:
-        found = await content_types(self._pool, *self._place)
+        found = await content_types(self._pool, Scope(*self._place))
         said = self._naive.types.get(self._place, {})
         assert [(one.slug, one.name) for one in found] == [
             (slug, said[slug]["name"]) for slug in sorted(said)
@@ -75,7 +75,7 @@ class Looking:
             try:
                 page = await paged(
                     self._pool,
-                    *self._place,
+                    Scope(*self._place),
                     locale=self._locale,
                     limit=self._limit,
                     offset=offset,
@@ -103,7 +103,7 @@ class Looking:
         try:
             row = await entries.entry_of_slug(
                 self._pool,
-                *self._place,
+                Scope(*self._place),
                 type_slug=type_slug,
                 slug=slug,
                 language=language,

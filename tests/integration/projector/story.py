@@ -142,22 +142,20 @@ class Story:
         locale = self._random.choice(LOCALES)
         texts = self._texts()
         await self._do(
-            c.TranslateEntry(
+            c.UpdateEntry(
                 actor=ACTOR,
                 scope=scope,
                 entry_id=self._one(scope),
-                locale=locale,
-                title=texts.title,
-                fields=texts.fields,
+                translations={locale: texts},
             )
         )
 
     async def _publish(self, scope: Scope) -> None:
         status = self._random.choice(STATUSES)
         entry_id = self._one(scope)
-        await self._do(c.ChangeStatus(actor=ACTOR, scope=scope, entry_id=entry_id, status=status))
+        await self._do(c.UpdateEntry(actor=ACTOR, scope=scope, entry_id=entry_id, status=status))
         stage = self._random.choice(STAGES).id
-        await self._do(c.MoveToStage(actor=ACTOR, scope=scope, entry_id=entry_id, stage_id=stage))
+        await self._do(c.UpdateEntry(actor=ACTOR, scope=scope, entry_id=entry_id, stage_id=stage))
 
     async def _swap(self, scope: Scope) -> None:
         first, second = self._one(scope), self._one(scope)

@@ -55,7 +55,7 @@ from tests.integration.projector.stepping import Stepping
 from tests.integration.projector.telling import Clock, Twice
 from write_side import decision, repository
 from write_side.repository import Repository
-from write_side.store import stream_ranges
+from write_side.store import streams
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
 from write_side.verification.claim_check import claims_that_differ
@@ -100,8 +100,8 @@ def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
         (known, "KNOWN_BYTES", 300),
         (rendering, "CHUNK", 2),
         (paging, "DEEP", 3),
-        (stream_ranges, "EVENTS_IN_A_RANGE", 9),
-        (stream_ranges, "PAGE", 4),
+        (streams, "EVENTS_IN_A_RANGE", 9),
+        (streams, "RANGE_ROWS", 4),
         (replay, "TYPES_KEPT", 1),
         (rebuilding, "CLOSE", 2),
         (repository, "CACHED_TYPES", 2),

@@ -23,7 +23,7 @@ from tests.integration.projector.given import LEAD, Given, rows
 from tests.integration.projector.rebuilding import build_settings, rebuild, schemas, silent
 from tests.integration.projector.story import Story
 from write_side.repository import Repository
-from write_side.store import stream_ranges
+from write_side.store import streams
 
 APPEND = """
 WITH at AS (UPDATE write_side.head SET position = position + 1 RETURNING position)
@@ -36,7 +36,7 @@ DELETE FROM read_model.{table} WHERE ctid = (SELECT min(ctid) FROM read_model.{t
 @pytest.fixture
 def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ranges of which even a short log has several, so that there is work for several workers."""
-    monkeypatch.setattr(stream_ranges, "EVENTS_IN_A_RANGE", 60)
+    monkeypatch.setattr(streams, "EVENTS_IN_A_RANGE", 60)
 
 
 async def execute(url: str, sql: str, *parameters: object) -> None:

@@ -42,7 +42,7 @@ from tests.integration.projector.rebuilding import (
 )
 from write_side.postgres.connection import Connection
 from write_side.store.mapper import EventMapper
-from write_side.store.stream_ranges import ENTRIES
+from write_side.store.streams import ENTRIES
 
 ROUNDS = 3
 LOST = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)

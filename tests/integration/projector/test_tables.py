@@ -24,8 +24,8 @@ from tests.integration.projector.given import (
 from tests.integration.projector.telling import Clock
 from write_side import commands as c
 from write_side import decision
+from write_side.domain.changes import actor_name
 from write_side.domain.events import Plan, Translation
-from write_side.domain.history import actor_name
 from write_side.domain.identity import Scope
 
 LOCALES = "SELECT locale, title, fields::text FROM entry_locale WHERE id = $1::uuid ORDER BY 1"
@@ -127,7 +127,7 @@ async def test_an_entry_with_all_its_columns(given: Given, database_url: str) ->
     type_id = await given.content_type(BODY, LEAD, stages=STAGES)
     before = datetime.now(UTC)
     entry_id = await given.entry("héllo", fields=raws(lead="L"), status="published")
-    await given.does(c.MoveToStage, scope=SCOPE, entry_id=entry_id, stage_id="review")
+    await given.update(entry_id, stage_id="review")
     await project_all(database_url, database_url)
     async with connected(database_url) as connection:
         row = await row_of(connection, entry_id)

@@ -18,6 +18,7 @@ from tests.integration.projector.given import BODY, LEAD, Given, raws
 from tests.integration.projector.rebuilding import rebuild
 from write_side.domain.definition import Field
 from write_side.domain.events import Translation
+from write_side.domain.identity import Scope
 from write_side.repository import Repository
 
 POSTS = Filters("posts")
@@ -35,7 +36,7 @@ async def pool(database_url: str) -> AsyncIterator[Pool]:
 
 
 async def exported(pool: Pool, filters: Filters = POSTS) -> Export:
-    return await export(pool, "acme", "production", filters)
+    return await export(pool, Scope("acme", "production"), filters)
 
 
 async def rows_of(wanted: Export) -> list[ExportRow]:
@@ -80,14 +81,14 @@ async def test_what_the_filters_match_is_exported_newest_first(magazine: Given, 
         found = [row.slug for row in await rows_of(wanted)]
         assert found == expected, filters
         assert (wanted.total, wanted.written) == (len(found), len(found)), filters
-        assert await total(pool, "acme", "production", filters) == len(found)
+        assert await total(pool, Scope("acme", "production"), filters) == len(found)
     for workspace, environment, type_slug in [
         ("acme", "production", "nothing"),
         ("acme", "staging", "posts"),
         ("other", "production", "posts"),
     ]:
         with pytest.raises(TypeNotFound):
-            await export(pool, workspace, environment, Filters(type_slug))
+            await export(pool, Scope(workspace, environment), Filters(type_slug))
 
 
 async def test_texts_are_the_original_whatever_is_translated(

@@ -13,7 +13,7 @@ import pytest
 
 from read_side.schema import LIVE
 from tests.databases import Databases
-from write_side.domain.slugs import slug_hash
+from write_side.domain.identity import slug_hash
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statements
 

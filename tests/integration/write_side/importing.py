@@ -18,9 +18,9 @@ from write_side.imports.preview import Preview
 from write_side.imports.report import Report
 from write_side.imports.request import ImportRequest, Options
 from write_side.imports.table import Table
-from write_side.manifest.apply import apply_steps
 from write_side.manifest.diff import diff
 from write_side.manifest.document import read_manifest
+from write_side.manifest.steps import apply_steps
 from write_side.repository import Repository
 
 OPERATOR = Actor("operator", "ann")

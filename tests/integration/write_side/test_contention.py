@@ -21,7 +21,7 @@ from tests.integration.write_side.given import (
 )
 from tests.integration.write_side.holding import held
 from write_side import dispatch
-from write_side.commands import ChangeStatus, RemoveContentType, ReviseContentType, UpdateEntry
+from write_side.commands import RemoveContentType, ReviseContentType, UpdateEntry
 from write_side.dispatch import Executed, execute
 from write_side.domain.definition import Field
 from write_side.domain.events import EntryCreated
@@ -165,7 +165,7 @@ async def test_updates_of_one_entry_in_two_processes_are_both_there(
     await magazine(one)
     entry_id = await given.entry(one, "post")
     update = UpdateEntry(actor=ACTOR, scope=SCOPE, entry_id=entry_id, title="New title")
-    publish = ChangeStatus(actor=ACTOR, scope=SCOPE, entry_id=entry_id, status="published")
+    publish = UpdateEntry(actor=ACTOR, scope=SCOPE, entry_id=entry_id, status="published")
     async with held(database_url) as hold:
         both = [
             asyncio.create_task(execute(update, one)),

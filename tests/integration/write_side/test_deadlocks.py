@@ -14,8 +14,7 @@ from tests.integration.write_side import given
 from tests.integration.write_side.given import check_store, create, magazine, repository_on
 from tests.integration.write_side.holding import connected, deadlocks, held
 from write_side.dispatch import Executed, execute
-from write_side.domain.identity import Scope, new_id
-from write_side.domain.slugs import slug_hash
+from write_side.domain.identity import Scope, new_id, slug_hash
 from write_side.postgres.connection import Connection
 from write_side.store.append import Append, EntryClaim, Use, parameters
 from write_side.store.appender import _APPEND

@@ -236,26 +236,25 @@ async def test_an_entry_may_refer_to_itself_once_it_is(world: World) -> None:
 async def test_publishing_needs_the_required_fields(world: World) -> None:
     post = await world.entry("a")
     async with world.refuses(MissingFields, "required fields: body"):
-        await world.do(c.ChangeStatus, scope=SCOPE, entry_id=post, status="published")
+        await world.do(c.UpdateEntry, scope=SCOPE, entry_id=post, status="published")
     await world.update(post, status="published", fields=raws(body="b"))
     async with world.refuses(MissingFields, "required fields: body"):
         await world.update(post, fields=raws(body=""))
     await world.update(post, status="draft", fields=raws(body=None))
     async with world.refuses(MissingFields, "required fields: body"):
-        await world.do(c.ChangeStatus, scope=SCOPE, entry_id=post, status="published")
+        await world.do(c.UpdateEntry, scope=SCOPE, entry_id=post, status="published")
 
 
 async def test_an_entry_is_translated_moved_archived_and_deleted(world: World) -> None:
     post = await world.entry("a", fields=raws(body="b"))
     place = {"scope": SCOPE, "entry_id": post}
     async with world.appends(EntryUpdated, EntryUpdated, EntryUpdated, EntryDeleted):
-        await world.do(
-            c.TranslateEntry, **place, locale="zh-TW", title="甲", fields=raws(body="乙")
-        )
-        await world.do(c.MoveToStage, **place, stage_id="review")
-        await world.do(c.ChangeStatus, **place, status="archived")
+        chinese = {"zh-TW": Translation("甲", raws(body="乙"))}
+        await world.do(c.UpdateEntry, **place, translations=chinese)
+        await world.do(c.UpdateEntry, **place, stage_id="review")
+        await world.do(c.UpdateEntry, **place, status="archived")
         entry = await world.repository.entry(SCOPE, post)
-        assert entry.translations == {"zh-TW": Translation("甲", raws(body="乙"))}
+        assert entry.translations == chinese
         assert (entry.stage_id, entry.status, entry.version) == ("review", "archived", 4)
         await world.do(c.DeleteEntry, **place)
     assert await world.used(SCOPE, "entries") == 0
@@ -268,9 +267,9 @@ async def test_a_deleted_entry_frees_its_slug_and_is_no_more(world: World) -> No
     for kind, said in (
         (c.UpdateEntry, {"title": "b"}),
         (c.DeleteEntry, {}),
-        (c.ChangeStatus, {"status": "published"}),
-        (c.MoveToStage, {"stage_id": "review"}),
-        (c.TranslateEntry, {"locale": "fr-FR", "title": "b"}),
+        (c.UpdateEntry, {"status": "published"}),
+        (c.UpdateEntry, {"stage_id": "review"}),
+        (c.UpdateEntry, {"translations": {"fr-FR": Translation("b")}}),
     ):
         async with world.refuses(UnknownEntry, "Content entry not found"):
             await world.do(kind, scope=SCOPE, entry_id=post, **said)

@@ -9,12 +9,12 @@ import pytest
 
 from tests.integration.projector.given import BODY, SCOPE, Given, raws
 from write_side import commands as c
-from write_side import history
+from write_side import entry_history
 from write_side.dispatch import execute
+from write_side.domain.changes import Change
 from write_side.domain.events import Translation
-from write_side.domain.history import Change
 from write_side.domain.identity import Actor, Scope, new_id
-from write_side.history import Asked, histories
+from write_side.entry_history import HistoryRequest, histories
 from write_side.repository import Repository
 from write_side.store import streams
 
@@ -73,7 +73,7 @@ async def test_who_changed_what_newest_first(given: Given, repository: Repositor
         ),
         repository,
     )
-    [changes] = await histories(repository, SCOPE, [Asked(entry_id)])
+    [changes] = await histories(repository, SCOPE, [HistoryRequest(entry_id)])
     assert [(change.version, change.actor, change.action) for change in changes] == [
         (2, "website", "published"),
         (1, "operator test", "created"),
@@ -94,13 +94,13 @@ async def test_many_at_once_each_with_its_own_window_in_one_statement(
     ids = [await renamed(given, f"entry-{n}", times=n) for n in range(6)]
     statements.clear()
     asked = [
-        *(Asked(one) for one in ids),
-        Asked(ids[5], limit=2),
-        Asked(ids[5], limit=2, before=4),
-        Asked(ids[5], before=1),
-        Asked(ids[5], limit=0),
-        Asked(ids[5], limit=-7, before=-7),
-        Asked(ids[5], before=999),
+        *(HistoryRequest(one) for one in ids),
+        HistoryRequest(ids[5], limit=2),
+        HistoryRequest(ids[5], limit=2, before=4),
+        HistoryRequest(ids[5], before=1),
+        HistoryRequest(ids[5], limit=0),
+        HistoryRequest(ids[5], limit=-7, before=-7),
+        HistoryRequest(ids[5], before=999),
     ]
     found = await histories(repository, SCOPE, asked)
     assert len(statements) == 1
@@ -119,7 +119,7 @@ async def test_many_at_once_each_with_its_own_window_in_one_statement(
 async def test_a_limit_is_at_most_a_hundred(given: Given, repository: Repository) -> None:
     await given.magazine()
     entry_id = await renamed(given, "one", times=104)
-    [changes] = await histories(repository, SCOPE, [Asked(entry_id, limit=1_000_000)])
+    [changes] = await histories(repository, SCOPE, [HistoryRequest(entry_id, limit=1_000_000)])
     assert versions(changes) == list(range(105, 5, -1))
 
 
@@ -127,8 +127,8 @@ async def test_nobody_sees_the_history_of_others(given: Given, repository: Repos
     await given.magazine()
     entry_id = await given.entry("one")
     for scope in (Scope("other", "production"), Scope("acme", "staging")):
-        assert await histories(repository, scope, [Asked(entry_id)]) == [()]
-    asked = [Asked(new_id()), Asked("no \x00"), Asked(entry_id)]
+        assert await histories(repository, scope, [HistoryRequest(entry_id)]) == [()]
+    asked = [HistoryRequest(new_id()), HistoryRequest("no \x00"), HistoryRequest(entry_id)]
     assert [len(changes) for changes in await histories(repository, SCOPE, asked)] == [0, 0, 1]
     assert await histories(repository, SCOPE, []) == []
 
@@ -144,7 +144,7 @@ async def test_whatever_the_pages_they_are_read_in(
 ) -> None:
     await given.magazine()
     ids = [await renamed(given, f"entry-{n}", times=n) for n in (3, 0, 4)]
-    asked = [Asked(one, limit=3) for one in [ids[2], new_id(), *ids]]
+    asked = [HistoryRequest(one, limit=3) for one in [ids[2], new_id(), *ids]]
     expected = await histories(repository, SCOPE, asked)
     assert [versions(changes) for changes in expected] == [
         [5, 4, 3], [], [4, 3, 2], [1], [5, 4, 3],
@@ -159,17 +159,19 @@ async def test_whatever_the_pages_they_are_read_in(
 async def test_large_changes_are_fewer_than_asked_for_and_can_be_gone_on_from(
     given: Given, repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(history, "BYTES", 10_000)
+    monkeypatch.setattr(entry_history, "BYTES", 10_000)
     await given.workspace()
     await given.content_type(BODY)
     entry_id = await given.entry("one", fields=raws(body="0" * 3_000))
     for number in range(1, 7):
         await given.update(entry_id, fields=raws(body=str(number) * 3_000))
     await given.update(entry_id, fields=raws(body="7" * 11_000))
-    [first] = await histories(repository, SCOPE, [Asked(entry_id)])
+    [first] = await histories(repository, SCOPE, [HistoryRequest(entry_id)])
     assert versions(first) == [8]
-    [second] = await histories(repository, SCOPE, [Asked(entry_id, before=8)])
+    [second] = await histories(repository, SCOPE, [HistoryRequest(entry_id, before=8)])
     assert versions(second) == [7, 6, 5]
     assert bytes(second[-1].fields[0].before) == b'"' + b"3" * 3_000 + b'"'
-    two = await histories(repository, SCOPE, [Asked(entry_id, before=8), Asked(entry_id)])
+    two = await histories(
+        repository, SCOPE, [HistoryRequest(entry_id, before=8), HistoryRequest(entry_id)]
+    )
     assert [versions(changes) for changes in two] == [[7], [8]]

@@ -27,8 +27,7 @@ from write_side.commands import UpdateEntry
 from write_side.dispatch import execute
 from write_side.domain.entry import Entry
 from write_side.domain.events import EntryCreated, EntryUpdated, ImportRecorded
-from write_side.domain.identity import Actor
-from write_side.domain.slugs import slug_hash
+from write_side.domain.identity import Actor, slug_hash
 from write_side.imports.check import Checked, check
 from write_side.imports.importer import LONGEST_NOTE, Changed, run_import
 from write_side.repository import Repository

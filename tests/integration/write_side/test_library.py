@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from eventsourcing.persistence import EventStore, IntegrityError, Notification
 
+from tests.integration.write_side import library_recorder
 from tests.integration.write_side.given import plain
+from tests.integration.write_side.library_recorder import SynchronousRecorder
 from tests.unit.samples import created, deleted, updated
 from write_side.domain.identity import entry_stream
-from write_side.store import library
-from write_side.store.library import SynchronousRecorder
 from write_side.store.mapper import EventMapper, StreamEvent
 
 STREAM = entry_stream("018f0000-0000-7000-8000-000000000001")
@@ -78,7 +78,7 @@ def test_subscription_is_woken_by_the_append(
     synchronous: SynchronousRecorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without polling: the second event is announced while the reader waits."""
-    monkeypatch.setattr(library, "POLL_SECONDS", 3600.0)
+    monkeypatch.setattr(library_recorder, "POLL_SECONDS", 3600.0)
     with synchronous.subscribe() as subscription:
         _until_listening(synchronous)
         first = _next_in_thread(subscription)

@@ -11,7 +11,7 @@ from eventsourcing.tests.persistence import (
     NonInterleavingNotificationIDsBaseCase,
 )
 
-from write_side.store.library import SynchronousRecorder
+from tests.integration.write_side.library_recorder import SynchronousRecorder
 
 
 class OnOurStore:

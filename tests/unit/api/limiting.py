@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from api.rate_limits.counter import FEW, MOST, SHARE, WINDOW, Counter, Demand, Grant
+from write_side.store.rate_limits import FEW, MOST, SHARE, WINDOW, Counter, Demand, Grant
 
 NOON = 1_800_000_000
 """A window begins here."""

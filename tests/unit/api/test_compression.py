@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.http.compression import MAX_MEMBERS, PIECE, Damaged, Decompressor
+from api.rest.request_body import MAX_MEMBERS, PIECE, Damaged, Decompressor
 
 Pack = Callable[[bytes], bytes]
 

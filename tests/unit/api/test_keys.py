@@ -9,17 +9,18 @@ from typing import Any
 
 import pytest
 
-from api.auth.keys import HeldKey, Keys, permissions
+from api.auth.keys import Keys
 from write_side.domain.events import Plan
 from write_side.domain.workspace import Workspace
+from write_side.store.access import KeyClaim
 
 
 def digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def key(key_id: str, secret: str, *names: str) -> HeldKey:
-    return HeldKey(key_id, f"key {key_id}", "acme", digest(secret), permissions(names))
+def key(key_id: str, secret: str, *names: str) -> KeyClaim:
+    return KeyClaim(key_id, "acme", f"key {key_id}", digest(secret), frozenset(names))
 
 
 @pytest.fixture
@@ -59,7 +60,7 @@ def test_a_change_of_permissions_takes_the_place_of_what_was(keys: Keys) -> None
         caller = keys.caller(digest("a"))
         assert caller is not None
         assert caller.permissions == set(names)
-    assert len(keys) == 1
+    assert len(keys._by_digest) == 1
 
 
 @pytest.mark.parametrize("old_goes_first", [True, False])
@@ -80,7 +81,7 @@ def test_a_secret_may_be_given_again_once_its_key_is_revoked(
     keys.remove("new")
     keys.remove("old")
     assert keys.caller(digest("a")) is None
-    assert len(keys) == 0
+    assert len(keys._by_digest) == 0
 
 
 def test_an_unknown_key_is_compared_as_a_known_one_is(

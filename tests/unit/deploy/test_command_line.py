@@ -12,10 +12,11 @@ import pytest
 from click.testing import CliRunner
 
 from deploy.cli import COMMANDS, cli
+from deploy.commands.dev import base_url, greeting
+from deploy.commands.servers import check_port
 from deploy.failures import Failed, explained
-from deploy.greeting import lines
-from deploy.ports import base_url, check_port
-from deploy.work import login_name
+from deploy.runner import login_name
+from deploy.settings import Settings
 
 
 def _commands(group: click.Group, *path: str) -> Iterator[tuple[str, ...]]:
@@ -70,7 +71,7 @@ def test_settings_are_printed_with_their_values() -> None:
     said = CliRunner().invoke(cli, ["settings"], env=env)
     assert "CONTENTLOG_EVENT_STORE_URL=postgresql://ann:…@db/content\n" in said.stdout
     assert "secret" not in said.output
-    assert said.stderr == "note: CONTENTLOG_PROT is set, and there is no such setting\n"
+    assert said.stderr == "note: 'CONTENTLOG_PROT' is set, but there is no such setting\n"
 
 
 def test_a_login_name_of_any_bytes_is_text(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,28 +82,28 @@ def test_a_login_name_of_any_bytes_is_text(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize(
     "arguments", [["status"], ["events"], ["key", "list", "--workspace", "acme"]], ids=" ".join
 )
-def test_who_only_looks_makes_no_database(arguments: list[str], tmp_path: Path) -> None:
+def test_a_command_that_reads_creates_no_database(arguments: list[str], tmp_path: Path) -> None:
     data = tmp_path / "data"
     unset = {"CONTENTLOG_EVENT_STORE_URL": None, "CONTENTLOG_READ_MODEL_URL": None}
     said = CliRunner().invoke(cli, arguments, env={**unset, "CONTENTLOG_DATA": str(data)})
     assert said.exit_code == 1
     assert said.stderr == (
-        f"contentlog: there is no database in {data}: make one with `contentlog dev` or "
-        "`contentlog migrate`, or set CONTENTLOG_DATA to the folder of yours\n"
+        f"contentlog: there is no database in {data}: create one with `contentlog dev` or "
+        "`contentlog migrate`, or set CONTENTLOG_DATA to your data folder\n"
     )
     assert not data.exists()
 
 
-def test_whoever_is_told_to_stop_ends_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_command_prints_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(_environment: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("deploy.commands.projector.load_settings", interrupted)
+    monkeypatch.setattr("deploy.commands.servers.load_settings", interrupted)
     said = CliRunner().invoke(cli, ["projector"])
     assert (said.exit_code, said.output) == (1, "")
 
 
-def test_what_nobody_foresaw_stays_loud() -> None:
+def test_an_unexpected_error_keeps_its_traceback() -> None:
     assert explained(KeyError("x")) is None
 
 
@@ -111,8 +112,10 @@ def test_a_port_in_use_is_named() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(Failed, match=rf"127\.0\.0\.1:{port} cannot be listened on"):
-            check_port("127.0.0.1", port)
+        with pytest.raises(Failed, match=f"^port {port} is already in use: choose another"):
+            check_port(Settings(host="127.0.0.1", port=port))
+    with pytest.raises(Failed, match=r"^cannot listen on '192\.0\.2\.1:80' \("):
+        check_port(Settings(host="192.0.2.1", port=80))
 
 
 def test_a_listener_on_every_address_is_reached_on_this_machine() -> None:
@@ -122,5 +125,5 @@ def test_a_listener_on_every_address_is_reached_on_this_machine() -> None:
 
 
 def test_without_the_demos_key_no_line_is_offered_that_would_fail() -> None:
-    assert not [line for line in lines("http://x", None) if "curl" in line]
-    assert len([line for line in lines("http://x", "k") if line.startswith("  curl ")]) == 3
+    assert not [line for line in greeting("http://x", None) if "curl" in line]
+    assert len([line for line in greeting("http://x", "k") if line.startswith("  curl ")]) == 3

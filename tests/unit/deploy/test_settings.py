@@ -17,7 +17,7 @@ from deploy.settings import (
     without_password,
 )
 
-README = Path(__file__).parents[3] / "README.md"
+OPERATIONS = Path(__file__).parents[3] / "deploy/docs/operations.md"
 URL = "postgresql://ann:secret@db.example.com:5432/content"
 
 
@@ -77,8 +77,8 @@ def test_every_setting_is_documented() -> None:
     assert all(one.meaning and one.takes and one.default for one in described)
 
 
-def test_the_readme_lists_every_setting() -> None:
-    section = README.read_text("utf-8").partition("<!-- settings -->")[2]
+def test_the_documentation_lists_every_setting() -> None:
+    section = OPERATIONS.read_text("utf-8").partition("<!-- settings -->")[2]
     section = section.partition("<!-- /settings -->")[0]
     assert [line for line in section.splitlines() if line.startswith("|")] == table()
 

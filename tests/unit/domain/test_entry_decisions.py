@@ -28,11 +28,8 @@ from tests.unit.samples import (
 )
 from tests.unit.scenario import given
 from write_side.commands import (
-    ChangeStatus,
     CreateEntry,
     DeleteEntry,
-    MoveToStage,
-    TranslateEntry,
     UpdateEntry,
 )
 from write_side.domain.definition import Field
@@ -69,12 +66,12 @@ def update(**changes: Any) -> UpdateEntry:
     return UpdateEntry(actor=OPERATOR, scope=SCOPE, entry_id=ENTRY, **changes)
 
 
-def status(wanted: Any) -> ChangeStatus:
-    return ChangeStatus(actor=OPERATOR, scope=SCOPE, entry_id=ENTRY, status=wanted)
+def status(wanted: Any) -> UpdateEntry:
+    return update(status=wanted)
 
 
-def translate(locale: str, **texts: Any) -> TranslateEntry:
-    return TranslateEntry(actor=OPERATOR, scope=SCOPE, entry_id=ENTRY, locale=locale, **texts)
+def translate(locale: str, **texts: Any) -> UpdateEntry:
+    return update(translations={locale: Translation(**texts)})
 
 
 def test_a_create_makes_a_draft_in_the_first_stage_with_a_slug_from_its_title() -> None:
@@ -188,7 +185,7 @@ def test_a_deleted_entry_is_no_target() -> None:
         update(translations={"fr-FR": Translation("Bonjour", raws(body="corps"))}),
         translate("de-DE", title=""),
         status("draft"),
-        MoveToStage(actor=OPERATOR, scope=SCOPE, entry_id=ENTRY, stage_id="writing"),
+        update(stage_id="writing"),
     ],
 )
 def test_what_is_so_already_appends_nothing(command: UpdateEntry) -> None:
@@ -363,8 +360,7 @@ def test_a_translation_can_be_taken_back() -> None:
 
 
 def test_an_entry_moves_to_a_stage() -> None:
-    move = MoveToStage(actor=OPERATOR, scope=SCOPE, entry_id=ENTRY, stage_id="review")
-    given(*TYPES, created(**MADE)).when(move).then(updated(stage_id="review"))
+    given(*TYPES, created(**MADE)).when(update(stage_id="review")).then(updated(stage_id="review"))
 
 
 def test_a_deleted_entry_is_no_more() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from write_side.domain.slugs import slug_from
+from write_side.domain.identity import slug_from
 
 CASES = {
     "Hello, World!": "hello--world-",

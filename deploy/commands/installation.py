@@ -1,0 +1,114 @@
+"""`contentlog migrate`, `status` and `settings`: an installation's schemas, state and settings."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import click
+import msgspec
+
+from deploy.databases import Databases, connected, open_repository
+from deploy.runner import json_option, run
+from deploy.settings import describe, load_settings, unknown_names
+
+
+@click.command("migrate", epilog="\b\nExample:\n  contentlog migrate")
+def migrate_command() -> None:
+    """Update the event store's schema, and create the read model.
+
+    Safe to run at any time, and several times at once.
+    """
+    for line in run(lambda found, _: migrated(found)):
+        click.echo(line)
+
+
+async def migrated(found: Databases) -> list[str]:
+    """Migrate; returns what was done, in words."""
+    from read_side import schema
+    from write_side.store.migrations import migrate
+
+    async with connected("CONTENTLOG_EVENT_STORE_URL", found.event_store_url) as connection:
+        steps = await migrate(connection)
+    async with connected("CONTENTLOG_READ_MODEL_URL", found.read_model_url) as connection:
+        created = await schema.create(connection)
+    return [
+        *(f"event store: {step}" for step in steps or ["up to date"]),
+        f"read model: {'created' if created else 'already exists'}",
+    ]
+
+
+@click.command("status", epilog="\b\nExample:\n  contentlog status --json")
+@json_option
+def status_command(as_json: bool) -> None:
+    """Print the positions of log and read model, and the projectors."""
+    status = run(lambda found, _: _status(found), create=False)
+    click.echo(msgspec.json.encode(status) if as_json else _status_text(status))
+
+
+async def _status(found: Databases) -> dict[str, Any]:
+    from read_side.status import read_size, read_status
+
+    async with connected("CONTENTLOG_READ_MODEL_URL", found.read_model_url) as connection:
+        model, model_size = await read_status(connection), await read_size(connection)
+    async with open_repository(found) as repository:
+        behind = await repository.recorder.lag(model.position)
+        store_size = await repository.recorder.size()
+    return {
+        "head": behind.head,
+        "checkpoint": model.position,
+        "lag": {"events": behind.head - model.position, "seconds": behind.seconds},
+        "epoch": model.epoch,
+        "projectors": msgspec.to_builtins(model.projectors),
+        "rebuild": msgspec.to_builtins(model.work),
+        "bytes": {"event_store": store_size, "read_model": model_size},
+    }
+
+
+def _status_text(status: dict[str, Any]) -> str:
+    lag, sizes = status["lag"], status["bytes"]
+    lines = [
+        f"head        {status['head']}",
+        f"checkpoint  {status['checkpoint']}",
+        f"lag         {lag['events']} events, {lag['seconds']:.1f} s",
+        *([_projector(one) for one in status["projectors"]] or ["projector   none is running"]),
+        f"event store {sizes['event_store']:,} bytes",
+        f"read model  {sizes['read_model']:,} bytes, epoch {status['epoch']}",
+    ]
+    if work := status["rebuild"]:
+        lines.append(
+            f"{work['name']:11} {work['phase']}, {work['done']:,} of {work['total']:,}, "
+            f"for {work['seconds']:.0f} s"
+        )
+    return "\n".join(lines)
+
+
+def _projector(projector: dict[str, Any]) -> str:
+    halted = f", HALTED: {projector['halted']}" if projector["halted"] else ""
+    return (
+        f"projector   {projector['role']}, {projector['id']}, "
+        f"last heartbeat {projector['heartbeat_age']:.1f} s ago{halted}"
+    )
+
+
+@click.command("settings", epilog="\b\nExample:\n  CONTENTLOG_PORT=9000 contentlog settings")
+@json_option
+def settings_command(as_json: bool) -> None:
+    """Print every setting with its meaning, default and value.
+
+    Settings come from the environment. Passwords are not shown.
+    """
+    settings = describe(load_settings(os.environ))
+    if as_json:
+        click.echo(msgspec.json.encode(settings))
+    else:
+        click.echo(
+            "\n\n".join(
+                f"{setting.name}={setting.value}\n"
+                f"  {setting.meaning}.\n"
+                f"  Takes {setting.takes}; default: {setting.default}"
+                for setting in settings
+            )
+        )
+    for name in unknown_names(os.environ):
+        click.echo(f"note: {name!r} is set, but there is no such setting", err=True)

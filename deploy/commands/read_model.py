@@ -1,0 +1,143 @@
+"""`contentlog rebuild`, `rollback` and `verify`: the read model made from the log."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from deploy.databases import Databases
+from deploy.failures import Failed
+from deploy.progress import on_terminal, progress, show_differences, show_result
+from deploy.runner import run
+from deploy.settings import Settings
+
+if TYPE_CHECKING:
+    from projector.rebuild.build import BuildSettings
+    from projector.rebuild.verify import Verified
+
+
+@click.command("rebuild", epilog="\b\nExample:\n  contentlog rebuild")
+@click.option(
+    "--accept-differences",
+    is_flag=True,
+    help="Switch even if the new read model differs from the live one, as after a changed "
+    "projection.",
+)
+def rebuild_command(accept_differences: bool) -> None:
+    """Replay the log into a new read model, and switch to it.
+
+    The new one is compared with the live one first. Rows that differ are listed, and the live
+    read model stays. After a switch the previous one is kept: `contentlog rollback` goes back to
+    it. Readers and writers go on meanwhile. A rebuild that is interrupted leaves the live read
+    model untouched; run it again.
+    """
+    run(lambda found, settings: _rebuild(found, settings, accept_differences))
+
+
+async def _rebuild(found: Databases, settings: Settings, accept_differences: bool) -> None:
+    from projector.rebuild.rebuild import Differs, rebuild
+
+    build = _build_settings(found, settings)
+    try:
+        with progress() as tell:
+            done = await rebuild(build, accept_differences=accept_differences, tell=tell)
+    except Differs as error:
+        show_differences(error.found)
+        raise Failed(f"the live read model stays: {error}") from error
+    show_differences(done.found)
+    compared = "equal to the previous one"
+    if done.not_compared:
+        compared = f"not compared: {done.not_compared}"
+    elif done.found:
+        compared = f"{len(done.found)} differences accepted"
+    show_result(
+        f"the new read model is live, at position {done.position}; {compared}",
+        position=done.position,
+        differences=len(done.found),
+        notCompared=done.not_compared,
+    )
+
+
+@click.command("rollback", epilog="\b\nExample:\n  contentlog rollback")
+def rollback_command() -> None:
+    """Go back to the read model before the last rebuild.
+
+    It is brought up to date with the log first, so reads never go back in time. A second rollback
+    returns to the rebuilt read model.
+    """
+    run(_rollback)
+
+
+async def _rollback(found: Databases, settings: Settings) -> None:
+    from projector.rebuild.rollback import rollback
+
+    with progress() as tell:
+        position = await rollback(_build_settings(found, settings), tell)
+    show_result(f"the previous read model is live again, at position {position}", position=position)
+
+
+@click.command("verify", epilog="\b\nExample:\n  contentlog verify")
+@click.option(
+    "--repair", is_flag=True, help="Correct claims and usage, which are derived from the log."
+)
+def verify_command(repair: bool) -> None:
+    """Prove that log, claims and read model agree.
+
+    Replays the log separately, and compares the read model, the claims and the usage with it.
+    Prints every row that differs, and exits with status 1 if there are any. Readers and writers
+    go on. To repair the read model, run `contentlog rebuild --accept-differences`.
+    """
+    run(lambda found, settings: _verify(found, settings, repair))
+
+
+async def _verify(found: Databases, settings: Settings, repair: bool) -> None:
+    from projector.rebuild.verify import repair_claims, verify
+
+    build = _build_settings(found, settings)
+    with progress() as tell:
+        verified = await verify(build, tell)
+    show_differences([*verified.read_model, *verified.claims])
+    repaired = await repair_claims(build, verified.claims) if repair and verified.claims else 0
+    show_result(
+        f"{repaired} rows of claims and usage repaired" if repaired else None,
+        position=verified.position,
+        readModel=len(verified.read_model),
+        notCompared=verified.not_compared,
+        claims=len(verified.claims),
+        repaired=repaired,
+    )
+    _refuse(verified, repaired)
+    if on_terminal():
+        click.echo(f"log, claims and read model agree, at position {verified.position}")
+
+
+def _refuse(verified: Verified, repaired: int) -> None:
+    """Exit status 1 while anything differs from the log."""
+    wrong = []
+    if verified.not_compared:
+        wrong.append(f"the read model cannot be compared: {verified.not_compared}")
+    if verified.read_model:
+        wrong.append(
+            f"{len(verified.read_model)} rows of the read model differ from the log: "
+            "run `contentlog rebuild --accept-differences`"
+        )
+    if len(verified.claims) > repaired:
+        wrong.append(
+            f"{len(verified.claims)} rows of claims and usage differ from the log: "
+            "run `contentlog verify --repair`"
+        )
+    if wrong:
+        raise Failed("; ".join(wrong))
+
+
+def _build_settings(found: Databases, settings: Settings) -> BuildSettings:
+    from projector.rebuild.build import BuildSettings
+
+    return BuildSettings(
+        event_store_url=found.event_store_url,
+        read_model_url=found.read_model_url,
+        workers=settings.rebuild_workers or os.cpu_count() or 1,
+        memory=settings.rebuild_memory,
+    )

@@ -1,0 +1,142 @@
+"""`contentlog api` and `contentlog projector`: the processes that run until they are stopped.
+
+The workers of one `contentlog api` share a port and their metrics. prometheus_client keeps the
+counts of each in files of a folder, whose name it takes from the environment when it is imported.
+The files are named by the worker's number, not by its process id, so that its successor counts on
+where it ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import socket
+from tempfile import TemporaryDirectory
+
+import click
+from msgspec.structs import replace
+
+from deploy.databases import Databases, databases
+from deploy.failures import Failed
+from deploy.logs import configure_logs
+from deploy.settings import Settings, load_settings
+from deploy.supervisor import Child, contentlog, supervise
+
+METRICS = "PROMETHEUS_MULTIPROC_DIR"
+
+host_option = click.option("--host", help="The address to listen on (CONTENTLOG_HOST).")
+port_option = click.option(
+    "--port", type=click.IntRange(1, 65535), help="The port (CONTENTLOG_PORT)."
+)
+
+
+@click.command("api", epilog="\b\nExample:\n  contentlog api --host 0.0.0.0 --port 80 --workers 4")
+@host_option
+@port_option
+@click.option("--workers", type=click.IntRange(1, 256), help="Processes (CONTENTLOG_WORKERS).")
+@click.option("--worker", type=int, hidden=True, help="The number of a worker, for its parent.")
+def api_command(
+    host: str | None, port: int | None, workers: int | None, worker: int | None
+) -> None:
+    """Serve the API until SIGTERM or Ctrl-C.
+
+    With several workers, a parent process keeps them running on the same port.
+    """
+    settings = listening(load_settings(os.environ), host, port)
+    settings = replace(settings, workers=workers or settings.workers)
+    configure_logs(settings)
+    if worker is None:
+        check_port(settings)
+    with databases(settings) as found:
+        if settings.workers > 1 and worker is None:
+            _run_workers(settings, found)
+        else:
+            _serve(settings, found, worker)
+
+
+def listening(settings: Settings, host: str | None, port: int | None) -> Settings:
+    """The settings with the options of the command line."""
+    return replace(settings, host=host or settings.host, port=port or settings.port)
+
+
+def check_port(settings: Settings) -> None:
+    """Raise Failed where the address is in use or does not belong to this machine."""
+    host, port = settings.host, settings.port
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, kind, protocol, _, address in found:
+            with socket.socket(family, kind, protocol) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(address)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            reason = f"port {port} is already in use: choose another with --port or CONTENTLOG_PORT"
+        else:
+            reason = (
+                f"cannot listen on '{host}:{port}' ({error.strerror}): "
+                "check --host and --port, or CONTENTLOG_HOST and CONTENTLOG_PORT"
+            )
+        raise Failed(reason) from None
+
+
+def _run_workers(settings: Settings, found: Databases) -> None:
+    from prometheus_client.multiprocess import mark_process_dead
+
+    workers = {_worker(settings, number): number for number in range(1, settings.workers + 1)}
+
+    def ended(worker: Child) -> None:
+        mark_process_dead(workers[worker])  # type: ignore[no-untyped-call]
+
+    with TemporaryDirectory(prefix="contentlog-metrics-") as folder:
+        os.environ.update({**found.environment(), METRICS: folder})
+        asyncio.run(supervise(list(workers), ended=ended))
+
+
+def _worker(settings: Settings, number: int) -> Child:
+    address = ("--host", settings.host, "--port", str(settings.port))
+    return Child(f"api worker {number}", contentlog("api", *address, "--worker", str(number)))
+
+
+def _serve(settings: Settings, found: Databases, worker: int | None) -> None:
+    if worker is not None:
+        # Before anything is imported that counts.
+        from prometheus_client import values
+
+        values.ValueClass = values.MultiProcessValue(  # type: ignore[no-untyped-call]
+            lambda: worker
+        )
+    from api.server import serve
+    from api.settings import ApiSettings
+
+    api_settings = ApiSettings(
+        event_store_url=found.event_store_url,
+        read_model_url=found.read_model_url,
+        host=settings.host,
+        port=settings.port,
+        reuse_port=worker is not None,
+        max_body_bytes=settings.max_body_bytes,
+        client_timeout=settings.client_timeout_ms / 1000,
+        read_your_writes=settings.read_your_writes_ms / 1000,
+        key_rate_limit=settings.key_rate_limit,
+        ip_rate_limit=settings.ip_rate_limit,
+        trusted_proxies=settings.trusted_proxies,
+        metrics_folder=os.environ.get(METRICS),
+    )
+    asyncio.run(serve(api_settings))
+
+
+@click.command("projector", epilog="\b\nExample:\n  contentlog projector")
+def projector_command() -> None:
+    """Keep the read model up to date with the log.
+
+    Runs until SIGTERM or Ctrl-C. One projector is active for a read model; others are standbys
+    and take over.
+    """
+    from projector.process import ProjectorSettings
+    from projector.process import run as project
+
+    settings = load_settings(os.environ)
+    configure_logs(settings)
+    with databases(settings) as found:
+        asyncio.run(project(ProjectorSettings(found.event_store_url, found.read_model_url)))

@@ -1,0 +1,111 @@
+"""The progress and the result of long work: for people on a terminal, JSON lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from projector.rebuild.work import Progress, Tell
+    from write_side.verification.claim_check import Difference
+
+INTERVAL = 1.0  # seconds between two lines of a phase
+SHOWN = 100
+"""Differences of a table that a terminal is given; JSON has them all."""
+
+
+def on_terminal() -> bool:
+    return sys.stdout.isatty()
+
+
+def spinner(text: str) -> AbstractContextManager[object]:
+    """Shows the text on a terminal while the work lasts."""
+    if not sys.stderr.isatty():
+        return nullcontext()
+    from rich.console import Console
+
+    return Console(stderr=True).status(text)
+
+
+@contextmanager
+def progress() -> Iterator[Tell]:
+    """A function to call with the progress while the work lasts."""
+    if not on_terminal():
+        yield _lines()
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    with Bars(
+        TextColumn("{task.description:8}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+    ) as bars:
+        tasks: dict[str, Any] = {}
+
+        def tell(now: Progress) -> None:
+            """A bar for each phase."""
+            if now.phase not in tasks:
+                tasks[now.phase] = bars.add_task(now.phase, total=now.total, rate="")
+            rate = f"{now.rate:,.0f}/s" if now.total > 1 and now.done else ""
+            bars.update(tasks[now.phase], completed=now.done, rate=rate)
+
+        yield tell
+
+
+def show_result(text: str | None = None, /, **result: Any) -> None:
+    """The last line: the text on a terminal, the result as JSON elsewhere."""
+    if not on_terminal():
+        click.echo(msgspec.json.encode(result))
+    elif text:
+        click.echo(text)
+
+
+def show_differences(found: Sequence[Difference]) -> None:
+    """Every one of them as JSON; on a terminal the first of each table, and how many there are."""
+    if not on_terminal():
+        for difference in found:
+            click.echo(msgspec.json.encode(difference))
+        return
+    by_table: dict[str, list[Difference]] = {}
+    for difference in found:
+        by_table.setdefault(difference.relation, []).append(difference)
+    for table, differences in by_table.items():
+        for difference in differences[:SHOWN]:
+            click.echo(f"{table} {difference.key}: {difference.kind}")
+        if len(differences) > SHOWN:
+            click.echo(f"{table}: {len(differences) - SHOWN} more (pipe the output to see all)")
+
+
+def _lines() -> Tell:
+    """Prints a line at the beginning and the end of a phase, and each second between."""
+    last_phase, printed = "", 0.0
+
+    def tell(now: Progress) -> None:
+        nonlocal last_phase, printed
+        clock = time.monotonic()
+        is_due = clock - printed >= INTERVAL or now.done >= now.total
+        if now.phase == last_phase and not is_due:
+            return
+        last_phase, printed = now.phase, clock
+        left = now.seconds_left
+        line = {
+            "phase": now.phase,
+            "done": now.done,
+            "total": now.total,
+            "rate": round(now.rate),
+            "secondsLeft": None if left is None else round(left, 1),
+        }
+        click.echo(msgspec.json.encode(line))
+
+    return tell

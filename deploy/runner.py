@@ -1,0 +1,81 @@
+"""Runs the commands that do one thing and end."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import logging
+import os
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from deploy.databases import Databases, connected, databases
+from deploy.logs import configure_logs
+from deploy.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from write_side.domain.identity import Actor
+
+T = TypeVar("T")
+
+VISIBLE_TIMEOUT = 10.0  # seconds until a command stops waiting for the read model
+UNATTENDED_TIMEOUT = 1.0  # the same, where no projector is running
+
+workspace_option = click.option(
+    "--workspace", required=True, metavar="W", help="The workspace's slug."
+)
+environment_option = click.option(
+    "--environment",
+    default="production",
+    show_default=True,
+    type=click.Choice(["production", "staging"]),
+    help="The environment.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def run(work: Callable[[Databases, Settings], Coroutine[Any, Any, T]], *, create: bool = True) -> T:
+    """Do the work on the databases that the settings name; only warnings are logged.
+
+    ``create=False`` refuses to create an embedded PostgreSQL where there is none.
+    """
+    settings = load_settings(os.environ)
+    configure_logs(settings, level=logging.WARNING)
+    with databases(settings, create=create) as found:
+        return asyncio.run(work(found, settings))
+
+
+def login_name() -> str:
+    """The user's name as text that can be stored, whatever bytes it has."""
+    try:
+        return getpass.getuser().encode(errors="replace").decode()
+    except (KeyError, OSError):  # a user id without a name, as in some containers
+        return f"uid {os.getuid()}"
+
+
+def operator() -> Actor:
+    """The actor of what is done at the command line."""
+    from write_side.domain.identity import Actor
+
+    return Actor("operator", login_name())
+
+
+async def until_visible(found: Databases, position: int) -> None:
+    """Wait until the read model has passed the position, or note that it has not."""
+    from read_side.checkpoint import wait_until_visible
+    from read_side.status import read_status
+
+    async with connected("CONTENTLOG_READ_MODEL_URL", found.read_model_url) as connection:
+        status = await read_status(connection)
+    if status.position >= position:
+        return
+    timeout = VISIBLE_TIMEOUT if status.projectors else UNATTENDED_TIMEOUT
+    if not await wait_until_visible(found.read_model_url, position, timeout):
+        reason = "it is behind" if status.projectors else "no projector is running"
+        click.echo(
+            f"note: done, but the read model does not show it yet: {reason} "
+            "(see contentlog status)",
+            err=True,
+        )

@@ -1,0 +1,149 @@
+"""Child processes kept alive by their parent, and ended with it.
+
+The children are in sessions of their own, so Ctrl-C in a terminal reaches the parent alone, which
+then stops them. On Linux they are killed when the parent is killed (see deploy.tether); elsewhere
+they outlive a parent that is killed.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+from asyncio.subprocess import DEVNULL, Process
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+SHORTEST_PAUSE = 0.1  # seconds before a child is started again; doubles with every early end
+LONGEST_PAUSE = 5.0
+LONG_LIFE = 10.0  # seconds after which the pause is short again
+GRACE = 10.0  # seconds between SIGTERM and SIGKILL
+STOPPING = (signal.SIGINT, signal.SIGTERM)
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Child:
+    """A command to keep running. Its output goes where the parent's goes."""
+
+    name: str
+    command: tuple[str, ...]
+
+
+def contentlog(*arguments: str) -> tuple[str, ...]:
+    """The command for `contentlog ARGUMENTS`, of the same installation."""
+    script = Path(sys.executable).with_name("contentlog")
+    if script.exists():
+        return (str(script), *arguments)
+    # -P: a folder «deploy» in the working directory must not be imported instead of ours.
+    return (sys.executable, "-P", "-m", "deploy.cli", *arguments)
+
+
+async def supervise(
+    children: Sequence[Child],
+    started: Callable[[], Awaitable[None]] | None = None,
+    ended: Callable[[Child], None] | None = None,
+) -> int:
+    """Keeps the children running until SIGINT or SIGTERM, then ends them; returns 0.
+
+    A child that ends, with any status, is started again after a pause that grows. Ending the
+    children takes GRACE at most. `started` runs while they do and is cancelled at a signal; what
+    it raises ends the children and is raised here. `ended` is called with each child that has
+    ended, before it is started again.
+    Call it from the main thread: signals are caught there, and the children live with it.
+    """
+    stop = asyncio.Event()
+    with _signals(stop):
+        keepers = [asyncio.create_task(_keep(child, stop, ended)) for child in children]
+        for keeper in keepers:
+            keeper.add_done_callback(lambda _: stop.set())
+        try:
+            if started is not None:
+                await _until(stop, started())
+            await stop.wait()
+        finally:
+            stop.set()
+            await asyncio.gather(*keepers)
+    return 0
+
+
+@contextlib.contextmanager
+def _signals(stop: asyncio.Event) -> Iterator[None]:
+    loop = asyncio.get_running_loop()
+    for number in STOPPING:
+        loop.add_signal_handler(number, stop.set)
+    try:
+        yield
+    finally:
+        for number in STOPPING:
+            loop.remove_signal_handler(number)
+
+
+async def _keep(child: Child, stop: asyncio.Event, ended: Callable[[Child], None] | None) -> None:
+    clock, pause = asyncio.get_running_loop().time, SHORTEST_PAUSE
+    while not stop.is_set():
+        began = clock()
+        end = await _run(child, stop)
+        if ended is not None:
+            ended(child)
+        if clock() - began >= LONG_LIFE:
+            pause = SHORTEST_PAUSE
+        if not stop.is_set():
+            log.warning("%s %s; starting it again in %.1f s", child.name, end, pause)
+            await _until(stop, asyncio.sleep(pause))
+        pause = min(pause * 2, LONGEST_PAUSE)
+
+
+async def _run(child: Child, stop: asyncio.Event) -> str:
+    """Runs the child until it ends or is to stop. Returns how it ended."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *_tethered(child.command), stdin=DEVNULL, start_new_session=True
+        )
+    except OSError as error:
+        return f"could not be started ({error.strerror})"
+    try:
+        await _until(stop, process.wait())
+    finally:
+        await _end(process)
+    return f"(process {process.pid}) ended with status {process.returncode}"
+
+
+def _tethered(command: tuple[str, ...]) -> tuple[str, ...]:
+    if sys.platform != "linux":
+        return command
+    tether = str(Path(__file__).with_name("tether.py"))
+    return (sys.executable, "-I", "-S", tether, str(os.getpid()), *command)
+
+
+async def _end(process: Process) -> None:
+    if process.returncode is not None:
+        return
+    with contextlib.suppress(ProcessLookupError):
+        process.terminate()
+    try:
+        async with asyncio.timeout(GRACE):
+            await process.wait()
+    except TimeoutError:
+        log.warning("process %s did not end within %.0f s and is killed", process.pid, GRACE)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+
+
+async def _until(stop: asyncio.Event, work: Awaitable[object]) -> None:
+    """Awaits the work, and cancels it at the stop."""
+    working, stopping = asyncio.ensure_future(work), asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        stopping.cancel()
+        if not working.done():
+            working.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await working
+    if not working.cancelled():
+        working.result()

@@ -1,0 +1,210 @@
+"""Children of a real parent: kept alive, ended with it, never left behind."""
+
+import asyncio
+import logging
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from deploy import supervisor
+from deploy.supervisor import Child, supervise
+from tests.integration.deploy.processes import eventually, start, until
+
+PARENT = """
+import asyncio, sys
+from deploy import supervisor
+supervisor.GRACE = 0.5
+scripts = [supervisor.Child(text, ("/bin/sh", "-c", text)) for text in sys.argv[1:]]
+sys.exit(asyncio.run(supervisor.supervise(scripts)))
+"""
+# Each writes its process id into the file `notes` once it is ready.
+CALM = 'echo $$ >> "{notes}"; exec sleep 600'
+DEAF = 'trap "" TERM; echo $$ >> "{notes}"; while :; do sleep 0.1; done'
+
+Run = Callable[..., subprocess.Popen[str]]
+linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux kills them with the parent")
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    return tmp_path / "notes"
+
+
+def noted(notes: Path) -> list[int]:
+    """The process ids that children have written down."""
+    return [int(line) for line in notes.read_text().split()] if notes.exists() else []
+
+
+def seen(pid: int, what: str) -> str:
+    """What ps says of it; nothing once it is gone."""
+    asked = ["ps", "-o", f"{what}=", "-p", str(pid)]
+    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def alive(pid: int) -> bool:
+    """A zombie that nobody has buried yet is not."""
+    return seen(pid, "stat")[:1] not in {"", "Z"}
+
+
+@pytest.fixture
+def run(notes: Path) -> Iterator[Run]:
+    """Starts a parent of these shell scripts. Whatever is left is killed at the end."""
+    parents: list[subprocess.Popen[str]] = []
+
+    def run_parent(*scripts: str) -> subprocess.Popen[str]:
+        texts = [script.format(notes=notes) for script in scripts]
+        parents.append(start(sys.executable, "-c", PARENT, *texts))
+        return parents[-1]
+
+    yield run_parent
+    left = [pid for pid in noted(notes) if alive(pid)]
+    for parent in parents:
+        parent.kill()
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    for parent in parents:
+        parent.communicate()
+    assert left == []
+
+
+def end(parent: subprocess.Popen[str], number: signal.Signals = signal.SIGTERM) -> None:
+    parent.send_signal(number)
+    assert parent.wait(20) == 0
+
+
+def test_children_are_direct_and_in_groups_of_their_own(run: Run, notes: Path) -> None:
+    parent = run(CALM, CALM)
+    until(lambda: len(noted(notes)) == 2)
+    for pid in noted(notes):
+        assert seen(pid, "ppid") == str(parent.pid)
+        assert seen(pid, "pgid") == str(pid)
+    end(parent)
+
+
+def test_output_is_passed_on_as_it_is(run: Run, notes: Path) -> None:
+    parent = run(f"echo hello; {CALM}")
+    until(lambda: noted(notes))
+    end(parent)
+    assert parent.communicate() == ("hello\n", "")
+
+
+def test_children_may_end_in_good_order(run: Run, notes: Path) -> None:
+    parent = run('trap "echo bye; exit 0" TERM; ' + DEAF.partition("; ")[2])
+    until(lambda: noted(notes))
+    end(parent)
+    assert parent.communicate() == ("bye\n", "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_to_the_parent_alone_ends_all(
+    run: Run, notes: Path, number: signal.Signals
+) -> None:
+    parent = run(CALM, CALM)
+    until(lambda: len(noted(notes)) == 2)
+    end(parent, number)
+    assert not any(alive(pid) for pid in noted(notes))
+
+
+def test_ctrl_c_in_a_terminal_reaches_the_parent_alone(run: Run, notes: Path) -> None:
+    parent = run('trap "echo interrupted" INT; trap "exit 0" TERM; ' + DEAF.partition("; ")[2])
+    until(lambda: noted(notes))
+    os.killpg(parent.pid, signal.SIGINT)
+    assert parent.wait(20) == 0
+    assert parent.communicate() == ("", "")
+
+
+def test_a_child_that_does_not_end_is_killed_in_the_end(run: Run, notes: Path) -> None:
+    parent = run(DEAF, CALM)
+    until(lambda: len(noted(notes)) == 2)
+    end(parent)
+    assert "did not end within" in parent.communicate()[1]
+    assert not any(alive(pid) for pid in noted(notes))
+
+
+@linux
+def test_children_do_not_survive_a_killed_parent(run: Run, notes: Path) -> None:
+    parent = run(DEAF, CALM)
+    until(lambda: len(noted(notes)) == 2)
+    parent.kill()
+    until(lambda: not any(alive(pid) for pid in noted(notes)))
+
+
+def test_a_killed_child_is_started_again_and_the_others_stay(run: Run, notes: Path) -> None:
+    parent = run(CALM, CALM)
+    until(lambda: len(noted(notes)) == 2)
+    killed, stays = noted(notes)
+    os.kill(killed, signal.SIGKILL)
+    until(lambda: len(noted(notes)) == 3)
+    assert [alive(pid) for pid in noted(notes)] == [False, True, True]
+    assert noted(notes)[1] == stays
+    end(parent)
+
+
+async def pauses(
+    child: Child, caplog: pytest.LogCaptureFixture, count: int
+) -> list[tuple[str, str]]:
+    """Supervises it until it has died that often; how it ended, and the pauses in seconds."""
+    caplog.set_level(logging.WARNING, logger="deploy.supervisor")
+    task = asyncio.create_task(supervise([child]))
+    await eventually(lambda: len(caplog.messages) >= count)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    said = [message.partition("; starting it again in ") for message in caplog.messages[:count]]
+    return [(end, pause) for end, _, pause in said]
+
+
+async def test_pauses_double_up_to_a_bound(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "LONGEST_PAUSE", 0.3)
+    found = await pauses(Child("short", ("/bin/sh", "-c", "exit 3")), caplog, 4)
+    assert [pause for _, pause in found] == ["0.1 s", "0.2 s", "0.3 s", "0.3 s"]
+    assert all(end.endswith("ended with status 3") for end, _ in found)
+
+
+async def test_a_pause_is_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    times = tmp_path / "times"
+    write = "import sys, time; print(time.time(), file=open(sys.argv[1], 'a'))"
+    await pauses(Child("short", (sys.executable, "-c", write, str(times))), caplog, 4)
+    first, *_, last = map(float, times.read_text().split())
+    assert last - first >= 0.1 + 0.2 + 0.4
+
+
+async def test_a_long_life_makes_the_pause_short_again(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "LONG_LIFE", 0.0)
+    found = await pauses(Child("long", ("/bin/true",)), caplog, 3)
+    assert [pause for _, pause in found] == ["0.1 s", "0.1 s", "0.1 s"]
+
+
+async def test_a_command_that_is_not_there_is_tried_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    found = await pauses(Child("missing", ("/nowhere/at/all",)), caplog, 2)
+    assert [pause for _, pause in found] == ["0.1 s", "0.2 s"]
+
+
+async def test_what_the_greeting_raises_ends_the_children(notes: Path) -> None:
+    async def refuse() -> None:
+        await eventually(lambda: noted(notes))
+        raise ValueError("no")
+
+    calm = Child("calm", ("/bin/sh", "-c", CALM.format(notes=notes)))
+    with pytest.raises(ValueError, match="no"):
+        await supervise([calm], refuse)
+    assert not alive(noted(notes)[0])
+
+
+async def test_the_greeting_is_given_up_when_we_are_to_stop(notes: Path) -> None:
+    async def stop_and_wait() -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.sleep(600)
+
+    assert await supervise([], stop_and_wait) == 0

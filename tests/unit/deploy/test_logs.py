@@ -1,0 +1,53 @@
+"""The console log: its tracebacks never show the values of local variables."""
+
+from __future__ import annotations
+
+import io
+import logging
+import sys
+from collections.abc import Iterator
+from typing import Literal
+
+import pytest
+import structlog
+
+from deploy.logs import configure_logs
+from deploy.settings import Settings
+
+SECRET = "a-secret-of-a-local-variable"
+
+
+@pytest.fixture
+def _configuration() -> Iterator[None]:
+    """Puts the configuration of logs back at the end."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    structlog.reset_defaults()
+    root.handlers[:] = handlers
+    root.setLevel(level)
+
+
+def fail() -> None:
+    secret = "-".join(SECRET.split("-"))  # not a literal, which the source line would show
+    raise RuntimeError("a fault" if secret else "")
+
+
+@pytest.mark.usefixtures("_configuration")
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_a_traceback_shows_no_local_variables(
+    monkeypatch: pytest.MonkeyPatch, log_format: Literal["text", "json"]
+) -> None:
+    stderr = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
+    monkeypatch.setattr(sys, "stderr", stderr)
+    configure_logs(Settings(log_format=log_format))
+    structlog.configure(cache_logger_on_first_use=False)
+    try:
+        fail()
+    except RuntimeError:
+        structlog.get_logger().exception("ours")
+        logging.getLogger("library").exception("of the standard library")
+    stderr.seek(0)
+    text = stderr.read()
+    assert text.count("RuntimeError: a fault") == 2
+    assert SECRET not in text

@@ -1,0 +1,21 @@
+"""Long work shows what it does on a terminal, and nothing elsewhere."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from deploy.progress import spinner
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_the_spinner_is_shown_on_a_terminal_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *, is_terminal: bool
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    with spinner("importing 2,000 rows"):
+        pass
+    told = capsys.readouterr()
+    assert ("importing 2,000 rows" in told.err, told.out) == (is_terminal, "")

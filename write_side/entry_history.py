@@ -1,0 +1,164 @@
+"""The history of entries, and entries and content types at a past time, as folds of the log."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from write_side.domain import content_type as content_types
+from write_side.domain import entry as entries
+from write_side.domain.changes import Change, change
+from write_side.domain.content_type import ContentType
+from write_side.domain.entry import Entry
+from write_side.domain.events import EntryEvent
+from write_side.domain.identity import Scope, content_type_stream, entry_stream, is_id
+from write_side.domain.refusals import UnknownContentType, UnknownEntry
+from write_side.repository import Repository
+from write_side.store.streams import LAST, StreamSlice, slice_pages
+
+MAX_LIMIT = 100
+BYTES = 32 * 1024 * 1024
+"""The size of all changes that are read at once; each history has at least one."""
+
+T = TypeVar("T")
+
+
+class ReadBudget:
+    """Counts the events that are read, and may raise before a stream is read. A stream is always
+    read to its end, however long: the history of a single entry is never refused."""
+
+    def begin_stream(self) -> None:
+        pass
+
+    def count_event(self) -> None:
+        pass
+
+
+UNBOUNDED = ReadBudget()
+
+
+class HistoryRequest(Struct, frozen=True):
+    """The newest ``limit`` changes of an entry (1 to 100) before a version."""
+
+    entry_id: str
+    limit: int = 20
+    before: int | None = None
+
+    def stream_slice(self) -> StreamSlice:
+        # PostgreSQL cannot hold every text that is not an id; no entry has the empty one.
+        stream = entry_stream(self.entry_id if is_id(self.entry_id) else "")
+        return StreamSlice(stream, before=LAST if self.before is None else self.before)
+
+
+async def histories(
+    repository: Repository,
+    scope: Scope,
+    requests: Sequence[HistoryRequest],
+    budget: ReadBudget = UNBOUNDED,
+) -> list[tuple[Change, ...]]:
+    """In the order of the requests, each newest first; empty where the scope has no such entry.
+
+    Large changes may be fewer than requested: there are more as long as the last is not version 1.
+    All of an entry's events up to the newest requested are read, because any of them may have set
+    the value that a change replaced. Raises StoreUnavailable, and what the budget raises.
+    """
+    found = [_LatestChanges(one.limit, BYTES // len(requests)) for one in requests]
+    slices = [one.stream_slice() for one in requests]
+    async for index, event, size in _events(repository, slices, budget):
+        found[index].take(event, size)
+    return [latest.changes(scope) for latest in found]
+
+
+class _LatestChanges:
+    """An entry and its last changes, of a bounded number and size."""
+
+    def __init__(self, limit: int, max_size: int) -> None:
+        self._limit = min(max(limit, 1), MAX_LIMIT)
+        self._max_size = max_size
+        self._entry: Entry | None = None
+        self._held: deque[tuple[Entry | None, EntryEvent, Entry, int]] = deque()
+        self._size = 0
+
+    def take(self, event: EntryEvent, size: int) -> None:
+        before, self._entry = self._entry, entries.evolve(self._entry, event)
+        self._held.append((before, event, self._entry, size))
+        self._size += size
+        while len(self._held) > self._limit or (
+            self._size > self._max_size and len(self._held) > 1
+        ):
+            self._size -= self._held.popleft()[-1]
+
+    def changes(self, scope: Scope) -> tuple[Change, ...]:
+        if self._entry is None or self._entry.scope != scope:
+            return ()
+        return tuple(
+            change(before, event, after) for before, event, after, _ in reversed(self._held)
+        )
+
+
+async def entry_at(
+    repository: Repository,
+    scope: Scope,
+    entry_id: str,
+    at: datetime,
+    budget: ReadBudget = UNBOUNDED,
+) -> Entry:
+    """The entry of the scope at that time; raises UnknownEntry, StoreUnavailable, and what the
+    budget raises."""
+    if not is_id(entry_id):
+        raise UnknownEntry
+    entry = await _folded(repository, entry_stream(entry_id), entries.evolve, at, budget)
+    if entry is None or entry.deleted or entry.scope != scope:
+        raise UnknownEntry
+    return entry
+
+
+async def content_type_at(
+    repository: Repository,
+    scope: Scope,
+    content_type_id: str,
+    at: datetime,
+    budget: ReadBudget = UNBOUNDED,
+) -> ContentType:
+    """The content type of the scope at that time; raises UnknownContentType, StoreUnavailable,
+    and what the budget raises."""
+    stream = content_type_stream(content_type_id)
+    found = await _folded(repository, stream, content_types.evolve, at, budget)
+    if found is None or found.removed or found.scope != scope:
+        raise UnknownContentType
+    return found
+
+
+async def _folded(
+    repository: Repository,
+    stream: str,
+    evolve: Callable[[T | None, Any], T],
+    at: datetime,
+    budget: ReadBudget,
+) -> T | None:
+    """A stream up to a time; within one, time never goes back."""
+    budget.begin_stream()
+    state: T | None = None
+    async for _, event, _ in _events(repository, [StreamSlice(stream)], budget):
+        if event.at > at:
+            break
+        state = evolve(state, event)
+    return state
+
+
+async def _events(
+    repository: Repository, slices: Sequence[StreamSlice], budget: ReadBudget
+) -> AsyncIterator[tuple[int, Any, int]]:
+    """Each event, with the index of its slice and its size."""
+    current, recorder = None, repository.recorder
+    async for page in slice_pages(recorder, slices, recorder.long_reads):
+        for index, row in page:
+            if index != current:
+                budget.begin_stream()
+                current = index
+            budget.count_event()
+            yield index, repository.mapper.decode(row["topic"], row["state"]), len(row["state"])

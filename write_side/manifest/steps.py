@@ -1,0 +1,72 @@
+"""The steps that bring a workspace to its desired state, and their execution."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import AsyncIterator, Iterable
+
+from msgspec import Struct
+
+from write_side.commands import Command
+from write_side.dispatch import execute
+from write_side.domain.events import Plan
+from write_side.domain.identity import PRODUCTION, STAGING, Actor
+from write_side.domain.workspace import Workspace
+from write_side.manifest.document import Manifest
+from write_side.repository import Repository
+
+SECRET_PREFIX = "cl_"  # noqa: S105 - the prefix of generated secrets
+
+
+class DesiredState(Struct, frozen=True):
+    """``current``: the workspace as it is, None if it does not exist yet."""
+
+    manifest: Manifest
+    repository: Repository
+    actor: Actor
+    prune: bool
+    current: Workspace | None
+
+    @property
+    def plan(self) -> Plan:
+        """The plan after the manifest is applied."""
+        return self.manifest.desired_plan(self.current.plan if self.current else Plan())
+
+    @property
+    def environments(self) -> list[str]:
+        """The environments of content types: staging only if the plan includes it."""
+        there = self.current.environments if self.current else ()
+        has_staging = STAGING in (*there, *self.manifest.environments) and self.plan.staging
+        return [PRODUCTION, STAGING] if has_staging else [PRODUCTION]
+
+
+class Step(Struct, frozen=True):
+    """A command and its description; ``result`` is shown once the command is carried out."""
+
+    description: str
+    command: Command
+    result: str = ""
+
+
+class AppliedStep(Struct, frozen=True):
+    """``position``: of the last event of the step."""
+
+    step: Step
+    position: int
+
+
+async def apply_steps(steps: Iterable[Step], repository: Repository) -> AsyncIterator[AppliedStep]:
+    """Carry out the steps in order. If one is refused, the steps before it stay applied."""
+    for step in steps:
+        executed = await execute(step.command, repository)
+        yield AppliedStep(step, executed.position)
+
+
+def new_secret() -> str:
+    return SECRET_PREFIX + secrets.token_urlsafe(32)
+
+
+def secret_hash(secret: str) -> str:
+    """The hash of a secret, which is all that is stored of it."""
+    return hashlib.sha256(secret.encode()).hexdigest()

@@ -1,0 +1,97 @@
+"""What API processes read to authenticate callers: keys from their claims, and what changed.
+
+The claims are read, not the read model: no halted projector and no rollback keeps a revoked key
+alive. Every change of a key, a plan or an environment increments the access version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from functools import cache
+
+import asyncpg
+from msgspec import Struct
+
+Fetch = Callable[..., Awaitable[list[asyncpg.Record]]]
+"""Runs a statement with its parameters."""
+
+_MARK = """
+SELECT version, position, pg_postmaster_start_time() AS since
+FROM write_side.access, write_side.head"""
+_LIVE = """
+SELECT id, workspace, name, secret_hash, permissions, revoked FROM write_side.key_claim
+WHERE NOT revoked AND id > $1 ORDER BY id LIMIT $2"""
+_SOME = """
+SELECT id, workspace, name, secret_hash, permissions, revoked FROM write_side.key_claim
+WHERE id = ANY ($1)"""
+# By the names of streams, to include event types of newer versions. A workspace's name has no
+# effect on access, and renaming does not increment the version.
+_CHANGED = """
+SELECT originator_id AS stream, count(*) AS events FROM write_side.event
+WHERE notification_id > $1 AND notification_id <= $2
+  AND (originator_id LIKE 'key/%' OR originator_id LIKE 'workspace/%')
+  AND topic NOT LIKE 'workspace.renamed.%'
+GROUP BY originator_id"""
+_KEY_OF_TOKENS = "SELECT key FROM write_side.token_key"
+
+
+class Mark(Struct, frozen=True):
+    """The state of the store at one time; ``since``: the start of its server."""
+
+    version: int
+    position: int
+    since: datetime
+
+
+class KeyClaim(Struct, frozen=True, gc=False):
+    """``digest``: the hexadecimal SHA-256 of the key's secret."""
+
+    id: str
+    workspace: str
+    name: str
+    digest: str
+    permissions: frozenset[str]
+    revoked: bool = False
+
+
+async def mark(fetch: Fetch) -> Mark:
+    [row] = await fetch(_MARK)
+    return Mark(*row)
+
+
+async def live_keys(fetch: Fetch, after: str, limit: int) -> list[KeyClaim]:
+    """The next keys by id that are not revoked."""
+    return [_claim(row) for row in await fetch(_LIVE, after, limit)]
+
+
+async def keys_by_id(fetch: Fetch, ids: Sequence[str]) -> list[KeyClaim]:
+    return [_claim(row) for row in await fetch(_SOME, ids)]
+
+
+async def changed_streams(fetch: Fetch, after: int, until: int) -> dict[str, int]:
+    """The number of events between two positions that may change access, by stream."""
+    return {row["stream"]: row["events"] for row in await fetch(_CHANGED, after, until)}
+
+
+async def token_key(fetch: Fetch) -> bytes:
+    """The installation's secret for the tokens of ``X-Content-Position``."""
+    [row] = await fetch(_KEY_OF_TOKENS)
+    return bytes(row["key"])
+
+
+def _claim(row: asyncpg.Record) -> KeyClaim:
+    return KeyClaim(
+        row["id"],
+        row["workspace"],
+        row["name"],
+        row["secret_hash"],
+        _permissions(tuple(row["permissions"])),
+        row["revoked"],
+    )
+
+
+@cache
+def _permissions(names: tuple[str, ...]) -> frozenset[str]:
+    """Keys with the same permissions share one set, to save memory."""
+    return frozenset(names)
