@@ -11,12 +11,17 @@ from typing import Any
 
 import pytest
 import structlog
+from hypothesis import settings
 
 from tests.cluster import use_cluster
 from tests.databases import Databases
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import Recorder, open_recorder
+
+# How long an example takes says more about the machine's other work than about the example.
+settings.register_profile("contentlog", deadline=None)
+settings.load_profile("contentlog")
 
 # A suite that runs in a script's background ignores Ctrl-C, and so would the processes that tests
 # start in order to interrupt them.

@@ -94,7 +94,6 @@ AUTHORS = [number for number, target in enumerate(TARGETS) if target[0] == "auth
 PORTABLE = (0, 1, 2)
 IN_THE_SUITE = settings(
     max_examples=4,
-    deadline=None,
     database=None,
     derandomize=True,
     phases=[Phase.generate],

@@ -49,7 +49,6 @@ numbers = itertools.count(1)
 @pytest.mark.slow
 @settings(
     max_examples=5,
-    deadline=None,
     database=None,
     derandomize=True,
     phases=[Phase.generate],

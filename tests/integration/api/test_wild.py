@@ -44,7 +44,6 @@ PROMISED = {
 }
 BOUNDED = settings(
     max_examples=25,
-    deadline=None,
     database=None,
     derandomize=True,
     phases=[Phase.generate],

@@ -66,7 +66,6 @@ MANY = int(os.environ.get("CONTENTLOG_TEST_LAWS", "0"))
 IN_THE_SUITE = settings(
     max_examples=8,
     stateful_step_count=12,
-    deadline=None,
     database=None,
     derandomize=True,
     phases=[Phase.generate],

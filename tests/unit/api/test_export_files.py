@@ -104,7 +104,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("xlsx")
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(st.tuples(texts, texts), min_size=1, max_size=5))
 @example([(text, text) for text in NASTY])
 def test_csv_gives_every_text_back(pairs: list[tuple[str, str]]) -> None:
@@ -112,7 +112,7 @@ def test_csv_gives_every_text_back(pairs: list[tuple[str, str]]) -> None:
     assert cells(read(of_csv(rows), "e.csv")) == rows
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(pairs=st.lists(st.tuples(texts, texts), min_size=1, max_size=5))
 @example(pairs=[(text, text) for text in NASTY])
 def test_xlsx_gives_every_text_back(folder: Path, pairs: list[tuple[str, str]]) -> None:
@@ -120,7 +120,7 @@ def test_xlsx_gives_every_text_back(folder: Path, pairs: list[tuple[str, str]]) 
     assert cells(read(of_xlsx(folder, rows), "e.xlsx")) == rows
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(numbers=st.lists(st.floats(allow_nan=False, allow_infinity=False).map(repr)
                         | st.decimals(allow_nan=False, allow_infinity=False).map(str)
                         | st.integers().map(str), min_size=1, max_size=20))  # fmt: skip

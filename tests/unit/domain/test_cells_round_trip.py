@@ -33,7 +33,7 @@ def read(field: Field, text: str) -> Raw:
 
 
 @pytest.mark.parametrize("kind", [*SCALAR_FIELDS, "repeater"])
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_every_value_is_read_back(kind: str, data: st.DataObject) -> None:
     field, values = SCALAR_FIELDS.get(kind, (REPEATER, repeaters))
