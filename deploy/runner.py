@@ -48,7 +48,7 @@ def run(work: Callable[[Databases, Settings], Coroutine[Any, Any, T]], *, create
 
 
 def login_name() -> str:
-    """The user's name as text that can be stored, whatever bytes it has."""
+    """The user's name, with bytes that are not UTF-8 replaced."""
     try:
         return getpass.getuser().encode(errors="replace").decode()
     except (KeyError, OSError):  # a user id without a name, as in some containers

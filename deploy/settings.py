@@ -1,8 +1,8 @@
 """The settings of an installation: what each means, its default, and what it takes.
 
 They are documented here alone: `contentlog settings` prints them, and a test compares the table in
-README.md with them. Only `deploy` reads the environment; every process gets what it needs as a
-frozen Struct of its own.
+deploy/docs/operations.md with them. Only `deploy` reads the environment; every process gets what
+it needs as a frozen Struct of its own.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def describe(settings: Settings) -> list[Setting]:
 
 
 def table() -> list[str]:
-    """The lines of README.md's table."""
+    """The lines of the table in deploy/docs/operations.md."""
     rows = [
         f"| `{one.name}` | {one.default} | {one.meaning}. Takes {one.takes}. |"
         for one in describe(Settings())

@@ -92,7 +92,7 @@ async def create_demo(found: Databases) -> int | None:
     from deploy.demo import magazine
 
     async with connected("CONTENTLOG_EVENT_STORE_URL", found.event_store_url) as connection:
-        # The session's lock: it ends with the connection, whatever happens.
+        # The session's lock ends with the connection.
         await connection.execute("SELECT pg_advisory_lock($1)", _LOCK)
         async with open_repository(found) as repository:
             if await magazine.is_due(repository):
