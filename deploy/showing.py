@@ -14,7 +14,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from projector.rebuild.work import Progress, Tell
+    from projector.rebuild.progress import Progress, Report
     from write_side.verification.claim_check import Difference
 
 EVERY = 1.0
@@ -36,7 +36,7 @@ def working(what: str) -> AbstractContextManager[object]:
 
 
 @contextmanager
-def showing() -> Iterator[Tell]:
+def showing() -> Iterator[Report]:
     """What to tell of progress, as long as the work lasts."""
     if not on_terminal():
         yield _Lines().tell

@@ -37,12 +37,12 @@ def command(accept_differences: bool) -> None:
 
 
 async def _rebuild(found: Databases, settings: Settings, accept_differences: bool) -> None:
-    from projector.rebuild.rebuild import Differs, rebuild
+    from projector.rebuild.operations import Differs, rebuild
 
     try:
         with showing() as tell:
             done = await rebuild(
-                build_settings(found, settings), accept_differences=accept_differences, tell=tell
+                build_settings(found, settings), accept_differences=accept_differences, report=tell
             )
     except Differs as error:
         show_differences(error.found)

@@ -24,7 +24,7 @@ def command() -> None:
 
 
 async def _rollback(found: Databases, settings: Settings) -> None:
-    from projector.rebuild.rollback import rollback
+    from projector.rebuild.operations import rollback
 
     with showing() as tell:
         position = await rollback(build_settings(found, settings), tell)

@@ -14,7 +14,7 @@ from deploy.showing import on_terminal, show_differences, show_result, showing
 from deploy.work import run_with
 
 if TYPE_CHECKING:
-    from projector.rebuild.verify import Verified
+    from projector.rebuild.operations import Verified
 
 
 @click.command(
@@ -36,7 +36,7 @@ def command(repair: bool) -> None:
 
 
 async def _verify(found: Databases, settings: Settings, repair: bool) -> None:
-    from projector.rebuild.verify import repair_claims, verify
+    from projector.rebuild.operations import repair_claims, verify
 
     of_build = build_settings(found, settings)
     with showing() as tell:

@@ -210,7 +210,7 @@ async def test_what_differs_is_printed_and_ends_with_status_1(
     )
     done = run("rebuild")
     assert done.stdout.splitlines()[-1] == model
-    assert "nothing was switched: 1 rows are not as they are served" in refused(done)
+    assert "nothing was switched: 1 rows differ from the live read model" in refused(done)
     done = run("verify", "--repair")
     assert done.stdout.splitlines()[-3:-1] == [model, usage]
     assert "contentlog rebuild --accept-differences makes them so" in refused(done)

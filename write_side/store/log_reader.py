@@ -1,6 +1,7 @@
-"""Reads the log stream by stream: ranges of streams, and the pages of one.
+"""Reads the log over one connection: in the order of positions, or stream by stream.
 
-The index of streams gives each stream's events one after another, so a replay of a range holds one
+Rows have the columns notification_id, originator_id, originator_version, topic and state. The
+index of streams gives each stream's events one after another, so a replay of a range holds one
 entry at a time and spills nothing (deploy/adr/0011).
 """
 
@@ -14,26 +15,19 @@ from msgspec import Struct
 
 from write_side.domain.identity import ENTRY_STREAMS
 from write_side.postgres.connection import Connection
+from write_side.postgres.statements import statement
 
 PAGE = 2_000
 EVENTS_IN_A_RANGE = 25_000
 SAMPLES_FOR_A_RANGE = 32
 AFTER_ALL = "\U0010ffff"
 
-# The first event of a page has no bytes before it, so it is read whatever its size.
-_PAGE = """
-SELECT notification_id, originator_id, originator_version, topic, state FROM (
-    SELECT *, sum(octet_length(state)) OVER (
-                  ORDER BY originator_id, originator_version ROWS UNBOUNDED PRECEDING)
-              - octet_length(state) AS bytes_before
-    FROM (
-        SELECT notification_id, originator_id, originator_version, topic, state
-        FROM write_side.event
-        WHERE (originator_id, originator_version) > ($1, $2) AND originator_id < $3
-          AND notification_id <= $4
-        ORDER BY originator_id, originator_version LIMIT $5
-    ) AS coming
-) AS sized WHERE bytes_before < $6 ORDER BY originator_id, originator_version"""
+_BATCH = statement("write_side", "log_batch")
+_PAGE = statement("write_side", "stream_page")
+_HEAD = "SELECT position FROM write_side.head"
+_AT = """
+SELECT notification_id, originator_id, originator_version, topic, state
+FROM write_side.event WHERE notification_id = $1"""
 _SAMPLES = """
 SELECT originator_id FROM write_side.event
 WHERE notification_id = ANY ($1) AND originator_id > $2 AND originator_id < $3
@@ -51,6 +45,22 @@ ENTRIES = Range(*ENTRY_STREAMS)
 OTHERS = (Range("", ENTRIES.first), Range(ENTRIES.end, AFTER_ALL))
 
 
+async def head(store: Connection) -> int:
+    """The position of the last event; 0 where there is none."""
+    return int(await store.fetchval(_HEAD))
+
+
+async def event_at(store: Connection, position: int) -> asyncpg.Record | None:
+    return await store.fetchrow(_AT, position)
+
+
+async def batch(
+    store: Connection, after: int, limit: int, batch_bytes: int
+) -> list[asyncpg.Record]:
+    """The rows after a position: at most so many, of about so many bytes."""
+    return await store.fetch(_BATCH, after, limit, batch_bytes)
+
+
 async def ranges_of_entries(store: Connection, through: int) -> list[Range]:
     """All streams of entries, in ranges of about as many events each, estimated from a sample."""
     parts = max(1, through // EVENTS_IN_A_RANGE)
@@ -66,8 +76,7 @@ async def ranges_of_entries(store: Connection, through: int) -> list[Range]:
 async def pages(
     store: Connection, streams: Range, through: int, page_bytes: int
 ) -> AsyncIterator[list[asyncpg.Record]]:
-    """The rows (notification_id, originator_id, originator_version, topic, state) of the range up
-    to a position, stream by stream, in pages of about so many bytes."""
+    """The rows of the range up to a position, stream by stream, in pages of about so many bytes."""
     after = (streams.first, 0)
     while True:
         rows = await store.fetch(_PAGE, *after, streams.end, through, PAGE, page_bytes)
