@@ -46,7 +46,7 @@ class Log:
         batch: list[Recorded] = []
         for row in rows:
             try:
-                batch.append(decoded(self._mapper, row))
+                batch.append(self._decoded(row))
             except Halted:
                 if batch:
                     return batch
@@ -61,7 +61,7 @@ class Log:
         row = await log_reader.event_at(self._connection, position)
         if row is None:
             return Checkpoint(position)
-        return Checkpoint.after(decoded(self._mapper, row))
+        return Checkpoint.after(self._decoded(row))
 
     async def check(self, projected: Checkpoint) -> None:
         """Raises Halted where the checkpoint is not of this log: the log was restored to an earlier
@@ -80,14 +80,20 @@ class Log:
                 "rebuild the read model"
             )
 
+    async def pages(
+        self, streams: Range, through: int, page_bytes: int
+    ) -> AsyncIterator[list[Recorded]]:
+        """The events of a range of streams up to a position, stream by stream, in pages of about so
+        many bytes. Raises Halted at an event that cannot be read."""
+        async for rows in log_reader.pages(self._connection, streams, through, page_bytes):
+            yield [self._decoded(row) for row in rows]
 
-def decoded(mapper: EventMapper, row: Iterable[Any]) -> Recorded:
-    """The event of a row of the log. Raises Halted."""
-    position, stream, version, topic, state = row
-    try:
-        return Recorded(position, stream, version, mapper.decode(topic, state))
-    except (UnknownTopic, UndecodableEvent) as error:
-        raise Halted(f"at position {position}, stream {stream}: {error}") from error
+    def _decoded(self, row: Iterable[Any]) -> Recorded:
+        position, stream, version, topic, state = row
+        try:
+            return Recorded(position, stream, version, self._mapper.decode(topic, state))
+        except (UnknownTopic, UndecodableEvent) as error:
+            raise Halted(f"at position {position}, stream {stream}: {error}") from error
 
 
 def prove_contiguous(after: int, ends: list[int], count: int) -> None:
@@ -105,12 +111,3 @@ def prove_whole(read: int, through: int) -> None:
     Gap."""
     if read != through:
         raise Gap(f"the log up to position {through} gave {read} events: events are missing")
-
-
-async def pages(
-    store: Connection, mapper: EventMapper, streams: Range, through: int, page_bytes: int
-) -> AsyncIterator[list[Recorded]]:
-    """The events of a range of streams up to a position, stream by stream, in pages of about so
-    many bytes. Raises Halted at an event that cannot be read."""
-    async for rows in log_reader.pages(store, streams, through, page_bytes):
-        yield [decoded(mapper, row) for row in rows]

@@ -128,9 +128,6 @@ class Rows(Struct):
     past_slugs: list[PastSlug] = []
     past_types: list[PastType] = []
 
-    def changed(self) -> bool:
-        return any((self.workspaces, self.keys, self.media, self.imports, self.types, self.entries))
-
 
 def count_changes(before: Rows, after: Rows) -> Counter[CountKey]:
     """By how much the batch changes the numbers of entries in ``entry_count``."""
@@ -226,74 +223,56 @@ def entry_rows(
     states: Iterable[EntryState], types: Mapping[str, TypeRow], renderers: Renderers
 ) -> Iterator[tuple[Any, ...]]:
     """The rows of ``entry``, rendered one after another."""
-    return (_entry_row(state, types[state.entry.content_type_id], renderers) for state in states)
-
-
-def _entry_row(state: EntryState, type_: TypeRow, renderers: Renderers) -> tuple[Any, ...]:
-    entry = state.entry
-    renderer = renderers.of(type_)
-    stage = renderer.stage(entry.status, entry.stage_id)
-    translations = entry.translations
-    return (
-        entry.workspace,
-        entry.environment,
-        entry.id,
-        entry.content_type_id,
-        entry.slug,
-        slug_hash(entry.slug),
-        state.slug_since,
-        entry.title,
-        entry.status,
-        entry.language,
-        entry.stage_id,
-        None if stage is None else bytes(stage).decode(),
-        entry.published_at,
-        entry.created_at,
-        entry.updated_at,
-        state.position,
-        entry.version,
-        type_.version,
-        _json.encode(entry.fields).decode(),
-        _json.encode(translations).decode() if translations else None,
-        renderer.render(entry.fields).decode(),
-    )
+    for state in states:
+        entry = state.entry
+        type_ = types[entry.content_type_id]
+        renderer = renderers.of(type_)
+        stage = renderer.stage(entry.status, entry.stage_id)
+        yield (
+            entry.workspace,
+            entry.environment,
+            entry.id,
+            entry.content_type_id,
+            entry.slug,
+            slug_hash(entry.slug),
+            state.slug_since,
+            entry.title,
+            entry.status,
+            entry.language,
+            entry.stage_id,
+            None if stage is None else bytes(stage).decode(),
+            entry.published_at,
+            entry.created_at,
+            entry.updated_at,
+            state.position,
+            entry.version,
+            type_.version,
+            _json.encode(entry.fields).decode(),
+            _json.encode(entry.translations).decode() if entry.translations else None,
+            renderer.render(entry.fields).decode(),
+        )
 
 
 def locale_rows(
     entries: Iterable[Entry], types: Mapping[str, TypeRow], renderers: Renderers
 ) -> Iterator[tuple[Any, ...]]:
     """The rows of ``entry_locale``: one for each locale an entry is translated into."""
-    return (
-        row
-        for entry in entries
-        if entry.translations
-        for row in _locale_rows(entry, renderers.of(types[entry.content_type_id]))
-    )
+    for entry in entries:
+        for locale, translation in entry.translations.items():
+            renderer = renderers.of(types[entry.content_type_id])
+            merged = renderer.translated(entry.fields, translation.fields)
+            yield (
+                entry.workspace,
+                entry.environment,
+                locale,
+                entry.id,
+                translation.title or entry.title,
+                renderer.render(merged).decode(),
+            )
 
 
-def _locale_rows(entry: Entry, renderer: Renderer) -> Iterator[tuple[Any, ...]]:
-    for locale, translation in entry.translations.items():
-        merged = renderer.translated(entry.fields, translation.fields)
-        yield (
-            entry.workspace,
-            entry.environment,
-            locale,
-            entry.id,
-            translation.title or entry.title,
-            renderer.render(merged).decode(),
-        )
-
-
-PAST_SLUG_COLUMNS = (
-    "workspace",
-    "environment",
-    "position",
-    "content_type_id",
-    "language",
-    "slug_hash",
-    "id",
-    "since",
-    "until",
+PAST_SLUG_COLUMNS = tuple(
+    "slug_hash" if name == "slug" else name for name in PastSlug.__struct_fields__
 )
 """The columns of ``past_slug``, in the order of ``past_slug_rows`` and of ``put_past_slugs``."""
 

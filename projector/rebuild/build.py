@@ -9,7 +9,7 @@ from collections import Counter
 from msgspec import Struct
 
 from projector.checkpoint import Checkpoint, move
-from projector.log import Log, pages, prove_whole
+from projector.log import Log, prove_whole
 from projector.rebuild.progress import Operation
 from projector.rebuild.replay import Replay, Replayed
 from projector.rebuild.switch import Candidate
@@ -21,17 +21,16 @@ from read_side import schema
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 from write_side.store.log_reader import OTHERS, ranges_of_entries
-from write_side.store.mapper import EventMapper
 
 MEMORY = 512 * 1024 * 1024
 # A worker holds a page of events several times: decoded, folded, rendered and encoded.
 PAGES_IN_MEMORY = 24
 LARGEST_PAGE = 4 * 1024 * 1024
-_TABLES = """
-SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+_DROP_TABLES = """
+SELECT format('DROP TABLE %I.%I CASCADE', n.nspname, c.relname)
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = $1 AND c.relkind IN ('r', 'p')
 ORDER BY c.relispartition DESC, c.relkind DESC, c.relname"""
-_DROP_TABLE = "SELECT format('DROP TABLE %I.%I CASCADE', $1::text, $2::text)"
 _DROP_SCHEMA = "SELECT format('DROP SCHEMA IF EXISTS %I CASCADE', $1::text)"
 _CREATE_SCHEMA = "SELECT format('CREATE SCHEMA %I', $1::text)"
 _SORT_MEMORY = "SELECT set_config('maintenance_work_mem', $1, false)"
@@ -60,6 +59,7 @@ class Build:
         self._settings = settings
         self._name = name
         self._store = store
+        self._log = Log(store)
         self._model = model
         self._operation = operation
         # No other build has it, so a worker that outlived an earlier build is fenced off.
@@ -80,7 +80,7 @@ class Build:
         prove_whole(others + sum(part.events for part in replayed), through)
         await self._write_counts(replayed)
         await self._index()
-        checkpoint = await Log(self._store).checkpoint_at(through)
+        checkpoint = await self._log.checkpoint_at(through)
         await move(self._model, self.epoch, Checkpoint(0), checkpoint)
         return Candidate(self._store, self._model, self.epoch, checkpoint)
 
@@ -89,7 +89,7 @@ class Build:
         which are rendered with them."""
         writer, read = Writer(self._model, self.epoch), 0
         for streams in OTHERS:
-            async for page in pages(self._store, EventMapper(), streams, through, self._page_bytes):
+            async for page in self._log.pages(streams, through, self._page_bytes):
                 await writer.write_part(page)
                 self._operation.go_on(len(page))
                 read += len(page)
@@ -141,6 +141,6 @@ class Build:
 
 async def drop(connection: Connection, name: str) -> None:
     """Drop a read model table by table: one transaction could need too many locks."""
-    for row in await connection.fetch(_TABLES, name):
-        await connection.execute(await connection.fetchval(_DROP_TABLE, name, row["relname"]))
+    for (drop_table,) in await connection.fetch(_DROP_TABLES, name):
+        await connection.execute(drop_table)
     await connection.execute(await connection.fetchval(_DROP_SCHEMA, name))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct
 
 from projector.checkpoint import hold
-from projector.log import pages
+from projector.log import Log
 from projector.projection import Inconsistent, Recorded, former_slug, next_state
 from projector.rows import (
     ENTRY_COLUMNS,
@@ -28,7 +28,6 @@ from projector.stored_rows import load_types
 from projector.writer import Partitions
 from write_side.postgres.connection import Connection
 from write_side.store.log_reader import Range
-from write_side.store.mapper import EventMapper
 
 TYPES_KEPT = 5_000
 
@@ -51,12 +50,11 @@ class Replay:
     def __init__(
         self, store: Connection, model: Connection, epoch: int, through: int, page_bytes: int
     ) -> None:
-        self._store = store
+        self._log = Log(store)
         self._model = model
         self._epoch = epoch
         self._through = through
         self._page_bytes = page_bytes
-        self._mapper = EventMapper()
         self._types: dict[str, TypeRow] = {}
         self._renderers = Renderers()
         self._partitions = Partitions(model)
@@ -68,9 +66,7 @@ class Replay:
         """
         events, counts = 0, Counter[CountKey]()
         fold = EntryFold()
-        async for page in pages(
-            self._store, self._mapper, streams, self._through, self._page_bytes
-        ):
+        async for page in self._log.pages(streams, self._through, self._page_bytes):
             events += len(page)
             read(len(page))
             await self._write(fold.complete(page), counts)

@@ -32,8 +32,9 @@ _IDLE_TIMEOUT = "SET LOCAL idle_in_transaction_session_timeout = '30s'"
 # The live projector waits here until the switch is over, and is then fenced off.
 _STOP_LIVE = "UPDATE read_model.checkpoint SET epoch = epoch + 1 RETURNING position, epoch"
 _TAKE_OVER = "UPDATE checkpoint SET epoch = $2 + 1 WHERE epoch = $1 RETURNING position"
-_EXISTS = "SELECT to_regnamespace($1) IS NOT NULL"
-_RENAME = "SELECT format('ALTER SCHEMA %I RENAME TO %I', $1::text, $2::text)"
+_RENAME = """
+SELECT format('ALTER SCHEMA %I RENAME TO %I', nspname, $2::text)
+FROM pg_namespace WHERE nspname = $1"""
 _NOTIFY = "SELECT pg_notify($1, $2)"
 
 
@@ -82,8 +83,9 @@ class Candidate:
             if await self.model.fetchrow(_TAKE_OVER, self.writer.epoch, live["epoch"]) is None:
                 raise Fenced
             for old, new in renamings:
-                if await self.model.fetchval(_EXISTS, old):
-                    await self.model.execute(await self.model.fetchval(_RENAME, old, new))
+                rename = await self.model.fetchval(_RENAME, old, new)
+                if rename is not None:
+                    await self.model.execute(rename)
             await self.model.execute(_NOTIFY, CHANNEL, str(self.checkpoint.position))
 
 
