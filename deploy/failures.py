@@ -45,9 +45,9 @@ def _expected() -> tuple[type[Exception], ...]:
     from projector.checkpoint import Fenced
     from projector.log import Halted
     from projector.projection import Inconsistent
-    from projector.rebuild.crew import WorkerDied
-    from projector.rebuild.rollback import NothingToGoBackTo
-    from projector.rebuild.work import AtWork
+    from projector.rebuild.operations import NothingToGoBackTo
+    from projector.rebuild.progress import OperationInProgress
+    from projector.rebuild.worker_pool import WorkerDied
     from read_side.schema import AnotherShape
     from write_side.domain.refusals import Refused, StaleDecision
     from write_side.imports.table import FileRefused
@@ -70,7 +70,7 @@ def _expected() -> tuple[type[Exception], ...]:
         UnknownTopic,
         MigrationError,
         AnotherShape,
-        AtWork,
+        OperationInProgress,
         Fenced,
         Halted,
         Inconsistent,

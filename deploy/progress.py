@@ -14,7 +14,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from projector.rebuild.work import Progress, Tell
+    from projector.rebuild.progress import Progress, Report
     from write_side.verification.claim_check import Difference
 
 INTERVAL = 1.0  # seconds between two lines of a phase
@@ -36,7 +36,7 @@ def spinner(text: str) -> AbstractContextManager[object]:
 
 
 @contextmanager
-def progress() -> Iterator[Tell]:
+def progress() -> Iterator[Report]:
     """A function to call with the progress while the work lasts."""
     if not on_terminal():
         yield _lines()
@@ -87,7 +87,7 @@ def show_differences(found: Sequence[Difference]) -> None:
             click.echo(f"{table}: {len(differences) - SHOWN} more (pipe the output to see all)")
 
 
-def _lines() -> Tell:
+def _lines() -> Report:
     """Prints a line at the beginning and the end of a phase, and each second between."""
     last_phase, printed = "", 0.0
 

@@ -1,4 +1,4 @@
-"""How far a read model has come, and whose turn it is to move that."""
+"""How far a read model has come, and which projector may move it on."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ from datetime import datetime
 import asyncpg
 from msgspec import Struct
 
+from projector.projection import Recorded
+from read_side.schema import SHAPE, AnotherShape
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 
 
 class Fenced(Exception):
-    """Somebody else moved the checkpoint or began a new epoch: this projector's turn is over."""
+    """Another process moved the checkpoint or began an epoch: this one must stop writing."""
 
     def __init__(self) -> None:
-        super().__init__("somebody else has begun to write this read model")
+        super().__init__("another process has begun to write this read model")
 
 
 class Checkpoint(Struct, frozen=True):
-    """The last projected position, and the event that stands there (none at 0): its stream, its
-    version there, and when it happened."""
+    """The last projected position, and the event at it (none at 0): its stream, its version in
+    that stream, and its time."""
 
     position: int
     stream: str | None = None
@@ -29,14 +31,33 @@ class Checkpoint(Struct, frozen=True):
 
     @classmethod
     def of(cls, row: asyncpg.Record) -> Checkpoint:
-        """As the read model keeps it."""
+        """From a row of ``checkpoint``."""
         return cls(
             row["position"], row["originator_id"], row["originator_version"], row["happened_at"]
         )
 
+    @classmethod
+    def after(cls, last: Recorded) -> Checkpoint:
+        """Where an event was the last to be projected."""
+        return cls(last.position, last.stream, last.version, last.event.at)
+
+    @property
+    def event(self) -> str:
+        return f"{self.stream} version {self.version} of {self.at}"
+
+
+async def begin_epoch(connection: Connection) -> tuple[int, Checkpoint]:
+    """Fence off any other writer of the read model. Raises AnotherShape."""
+    row = await connection.fetchrow(statement("projector", "begin_epoch"))
+    assert row is not None
+    # First of all: a row of another shape may have other columns.
+    if row["shape"] != SHAPE:
+        raise AnotherShape
+    return row["epoch"], Checkpoint.of(row)
+
 
 async def hold(connection: Connection, epoch: int) -> None:
-    """Keep the checkpoint as it is until the transaction ends. Raises Fenced."""
+    """Keep others from moving the checkpoint until the transaction ends. Raises Fenced."""
     if await connection.fetchrow(statement("projector", "hold_epoch"), epoch) is None:
         raise Fenced
 

@@ -1,7 +1,7 @@
-"""Catches up with the log and follows it, while it is this projector's turn.
+"""Catches up with the log and follows it while it is the active projector.
 
-One projector is active for each read model: it holds a session lock on the very connection that
-writes, and the epoch it began fences off any that was active before. The others stand by.
+One projector is active for each read model: it holds a session lock on the connection that writes,
+and the epoch it began fences off the one that was active before. The others stand by.
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ from typing import Any
 import asyncpg
 import structlog
 
-from projector.checkpoint import Checkpoint, Fenced
+from projector.checkpoint import Checkpoint, Fenced, begin_epoch
 from projector.log import BATCH, Halted, Log
-from projector.presence import Presence
 from projector.projection import Inconsistent, Recorded
-from projector.rendering import render_some
-from projector.statistics import Statistics
+from projector.rerendering import rerender_chunk
 from projector.writer import Writer
-from read_side.schema import SHAPE
+from read_side.schema import AnotherShape
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 
@@ -30,29 +28,74 @@ LOCK = 0x636C_6F67_0003
 STANDBY = 0.25
 POLL = 1.0
 PAUSED = 5.0
-"""Seconds without a word from the active projector, after which its session is ended."""
-# Renderings get a turn this often while the stream of events does not end.
-TURN = 0.1
+"""Seconds of silence from the active projector after which a standby ends its session."""
+RERENDER_EVERY = 0.1
+"""Seconds between two chunks of rerendering while events keep coming."""
+FIRST_ANALYZE = 1_000
+LAST_ANALYZE = 1_000_000
+"""Events. Later the tables grow so slowly that PostgreSQL renews its statistics soon enough."""
 _TRY_LOCK = "SELECT pg_try_advisory_lock($1)"
+_BEAT = """
+INSERT INTO projector.process (id, role) VALUES ($1, $2)
+ON CONFLICT (id) DO UPDATE SET role = $2, heartbeat_at = now()"""
+_REPORT = """
+INSERT INTO projector.process (id, role, halted) VALUES ($1, 'active', $2)
+ON CONFLICT (id) DO UPDATE SET role = 'active', halted = $2, heartbeat_at = now()"""
+# Other projectors may have halted before at the same event.
+_CLEAR_HALTED = "UPDATE projector.process SET halted = NULL WHERE halted IS NOT NULL"
+_REMOVE = "DELETE FROM projector.process WHERE id = $1"
+# Processes that were killed could not remove their rows.
+_REMOVE_DEAD = "DELETE FROM projector.process WHERE heartbeat_at < now() - interval '1 minute'"
+# Plans made for empty tables are slow on large ones: 8 ms instead of 0.1 ms for one entry of 4,000.
+# An import fills the tables in a second, and PostgreSQL looks only every minute.
+_ANALYZE = "ANALYZE entry, entry_locale, entry_count, content_type"
 _log = structlog.get_logger("projector")
 
 
-class Follower:
-    """One life of a projector: from its connections' first use until one of them dies.
+class Heartbeat:
+    """Reports what this projector does, in ``projector.process``."""
 
-    Raises Halted where it must not go on, and whatever the connections raise; a new life begins
-    with new connections.
+    def __init__(self, connection: Connection, projector_id: str) -> None:
+        self._connection = connection
+        self._id = projector_id
+
+    async def stand_by(self) -> None:
+        await self._connection.execute(_BEAT, self._id, "standby")
+
+    async def take_over(self) -> None:
+        """Active from now on. The reason of an earlier halt stays until it goes on."""
+        await self._connection.execute(_BEAT, self._id, "active")
+
+    async def go_on(self) -> None:
+        await self._connection.execute(_REPORT, self._id, None)
+        await self._connection.execute(_CLEAR_HALTED)
+
+    async def halt(self, reason: str) -> None:
+        await self._connection.execute(_REPORT, self._id, reason)
+
+    async def remove_dead(self) -> None:
+        await self._connection.execute(_REMOVE_DEAD)
+
+    async def remove(self) -> None:
+        await self._connection.execute(_REMOVE, self._id)
+
+
+class Follower:
+    """One session of a projector: until one of its connections dies.
+
+    Raises Halted where it must not go on, and what the connections raise.
     """
 
-    def __init__(self, store: Connection, model: Connection, log: Log, presence: Presence) -> None:
+    def __init__(self, store: Connection, model: Connection, heartbeat: Heartbeat) -> None:
         self._store = store
         self._model = model
-        self._log = log
-        self._presence = presence
-        self._statistics = Statistics(model)
+        self._log = Log(store)
+        self._heartbeat = heartbeat
         self._arrived = asyncio.Event()
-        self._beaten = 0.0
-        self._rendered = 0.0
+        self._beat_at = 0.0
+        self._rerendered_at = 0.0
+        self._projected = 0
+        self._next_analyze = FIRST_ANALYZE
 
     async def run(self) -> None:
         await self._become_active()
@@ -62,9 +105,9 @@ class Follower:
             try:
                 await self._follow()
             except Fenced:
-                # The lock is on our connection, so nobody else is active: a rebuild has put
-                # another read model in the place of the one we wrote. Those who wait for what
-                # they wrote must not wait for more than this.
+                # This connection has the lock, so no other projector is active: a rebuild has
+                # replaced the read model. Go on in the new one at once, because requests may be
+                # waiting for their writes to show.
                 _log.info("another read model is live")
 
     async def _follow(self) -> None:
@@ -74,41 +117,40 @@ class Follower:
         while True:
             self._arrived.clear()
             checkpoint = await self._catch_up(writer, checkpoint)
-            await self._beat(self._presence.go_on)
-            if await render_some(self._model, epoch):
+            await self._beat(self._heartbeat.go_on)
+            if await rerender_chunk(self._model, epoch):
                 continue
             await self._wait()
 
     async def _become_active(self) -> None:
-        await self._presence.forget_the_dead()
+        await self._heartbeat.remove_dead()
         while not await self._model.fetchval(_TRY_LOCK, LOCK):
             await self._beat(self._stand_by)
             await asyncio.sleep(STANDBY)
-        await self._presence.take_over()
-        self._beaten = 0.0
+        await self._heartbeat.take_over()
+        self._beat_at = 0.0
 
     async def _stand_by(self) -> None:
-        """One that is paused, or whose machine is gone, holds its session and so the lock."""
-        await self._presence.stand_by()
+        """End the session of an active projector that is paused or cut off: it holds the lock."""
+        await self._heartbeat.stand_by()
         if await self._model.fetch(
             statement("projector", "end_paused"), LOCK >> 32, LOCK & 0xFFFFFFFF, PAUSED
         ):
-            _log.warning("the active projector was silent: its session is ended")
+            _log.warning("ended the session of the active projector, which was silent")
 
     async def _begin_epoch(self) -> tuple[int, Checkpoint]:
-        row = await self._model.fetchrow(statement("projector", "begin_epoch"))
-        assert row is not None
-        if row["shape"] != SHAPE:
+        try:
+            epoch, checkpoint = await begin_epoch(self._model)
+        except AnotherShape as error:
             raise Halted(
                 "the read model has another shape than this code writes: rebuild it, or start the "
                 "version that made it"
-            )
-        checkpoint = Checkpoint.of(row)
-        _log.info("active", epoch=row["epoch"], position=checkpoint.position)
-        return row["epoch"], checkpoint
+            ) from error
+        _log.info("active", epoch=epoch, position=checkpoint.position)
+        return epoch, checkpoint
 
     async def _catch_up(self, writer: Writer, checkpoint: Checkpoint) -> Checkpoint:
-        """Project all there is. The next batch is read while one is written."""
+        """Project what the log has. The next batch is read while one is written."""
         batch = await self._log.read(checkpoint.position)
         while batch:
             coming = self._read_ahead(batch)
@@ -119,11 +161,11 @@ class Follower:
             finally:
                 following = await _settled(coming)
             if following is None or checkpoint.position != batch[-1].position:
-                await self._render_in_turn(writer.epoch)
+                await self._rerender_in_turn(writer.epoch)
                 following = await self._log.read(checkpoint.position)
-            await self._statistics.grew(len(batch))
+            await self._analyze(len(batch))
             batch = following
-            await self._beat(self._presence.go_on)
+            await self._beat(self._heartbeat.go_on)
         return checkpoint
 
     def _read_ahead(self, batch: list[Recorded]) -> asyncio.Task[list[Recorded]] | None:
@@ -131,31 +173,37 @@ class Follower:
             return None
         return asyncio.create_task(self._log.read(batch[-1].position))
 
-    async def _render_in_turn(self, epoch: int) -> None:
-        if time.monotonic() - self._rendered >= TURN:
-            await render_some(self._model, epoch)
-            self._rendered = time.monotonic()
+    async def _rerender_in_turn(self, epoch: int) -> None:
+        if time.monotonic() - self._rerendered_at >= RERENDER_EVERY:
+            await rerender_chunk(self._model, epoch)
+            self._rerendered_at = time.monotonic()
+
+    async def _analyze(self, projected: int) -> None:
+        """Renew PostgreSQL's statistics each time the number of projected events has doubled."""
+        self._projected += projected
+        if self._next_analyze <= self._projected and self._next_analyze <= LAST_ANALYZE:
+            self._next_analyze = 2 * self._projected
+            await self._model.execute(_ANALYZE)
 
     async def _wait(self) -> None:
         with contextlib.suppress(TimeoutError):
-            # Never wait_for: in Python 3.11 it may swallow being told to stop.
+            # Never wait_for: in Python 3.11 it may swallow a cancellation.
             async with asyncio.timeout(POLL):
                 await self._arrived.wait()
-        # A dead listening connection hears nothing: asking it something tells.
         if self._store.is_closed():
             raise ConnectionError("the connection to the event store is lost")
 
-    async def _beat(self, say: Callable[[], Awaitable[None]]) -> None:
-        if time.monotonic() - self._beaten >= POLL:
-            await say()
-            self._beaten = time.monotonic()
+    async def _beat(self, report: Callable[[], Awaitable[None]]) -> None:
+        if time.monotonic() - self._beat_at >= POLL:
+            await report()
+            self._beat_at = time.monotonic()
 
     def _on_event(self, *_notification: Any) -> None:
         self._arrived.set()
 
 
 async def _settled(coming: asyncio.Task[list[Recorded]] | None) -> list[Recorded] | None:
-    """What was read ahead; None where nothing was, or where reading it must be tried again."""
+    """The batch that was read ahead; None where it must be read, or read again."""
     if coming is None:
         return None
     try:

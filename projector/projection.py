@@ -1,4 +1,4 @@
-"""Events → rows: plain functions that know nothing of a database."""
+"""Turns events into rows: plain functions without a database."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from projector.rows import (
+    EntryState,
     ImportRow,
     KeyRow,
     MediaRow,
+    PastSlug,
     PastType,
     Rows,
     TypeRow,
     WorkspaceRow,
-    evolved,
-    given_up,
 )
 from write_side.domain import events as e
 from write_side.domain.changes import actor_name
+from write_side.domain.entry import evolve
 from write_side.domain.identity import PRODUCTION
 
 
 class Recorded(Struct, frozen=True):
-    """An event at its place in the log and in its stream."""
+    """An event, its position in the log and its version in its stream."""
 
     position: int
     stream: str
@@ -34,11 +35,11 @@ class Recorded(Struct, frozen=True):
 
 
 class Inconsistent(Exception):
-    """The event does not fit what the read model holds: one of the two is damaged."""
+    """The event does not fit the rows of the read model: one of the two is damaged."""
 
 
-class Needs(Struct):
-    """The rows that must be known before a batch can be folded."""
+class RequiredRows(Struct):
+    """The keys of the rows that must be known before a batch can be projected."""
 
     entries: set[str]
     types: set[str]
@@ -47,16 +48,16 @@ class Needs(Struct):
     imports: set[str]
 
 
-def needs(batch: Iterable[Recorded]) -> Needs:
-    """What the batch builds on that it does not itself begin."""
-    found = Needs(set(), set(), set(), set(), set())
-    begun: set[str] = set()
+def required_rows(batch: Iterable[Recorded]) -> RequiredRows:
+    """The rows that the batch builds on and does not create itself."""
+    found = RequiredRows(set(), set(), set(), set(), set())
+    created: set[str] = set()
     for recorded in batch:
         event = recorded.event
         match event:
             case e.EntryCreated():
-                begun.add(event.entry_id)
-            case e.EntryUpdated() | e.EntryDeleted() if event.entry_id not in begun:
+                created.add(event.entry_id)
+            case e.EntryUpdated() | e.EntryDeleted() if event.entry_id not in created:
                 found.entries.add(event.entry_id)
             case e.WorkspaceRenamed() | e.PlanChanged() | e.EnvironmentAdded():
                 found.workspaces.add(event.workspace)
@@ -71,28 +72,64 @@ def needs(batch: Iterable[Recorded]) -> Needs:
 
 
 def project(batch: Iterable[Recorded], before: Rows) -> Rows:
-    """All that the batch changes, folded: at most one row for a key, however many events."""
+    """The rows that the batch changes: at most one for each key, however many events it has."""
     after = Rows()
     for recorded in batch:
         _STEPS[type(recorded.event)](recorded, recorded.event, before, after)
     return after
 
 
-def _entry(recorded: Recorded, event: Any, before: Rows, after: Rows) -> None:
-    known = _known(after.entries, before.entries, event.entry_id)
-    if isinstance(event, e.EntryCreated):
-        _must(_known(after.types, before.types, event.content_type_id), recorded)
-        known = None
-    elif known is None:
-        raise Inconsistent(f"{recorded.stream} at position {recorded.position} was never created")
-    state = evolved(known, event, recorded.position)
+def next_state(known: EntryState | None, recorded: Recorded) -> EntryState:
+    """The entry after its next event. Raises Inconsistent where the event is not the next."""
+    event: Any = recorded.event
+    is_created = isinstance(event, e.EntryCreated)
+    if known is None or known.entry.deleted:
+        if not is_created:
+            raise Inconsistent(
+                f"{recorded.stream} at position {recorded.position} was never created"
+            )
+        state = EntryState(evolve(None, event), recorded.position, event.at)
+    else:
+        if is_created:
+            raise Inconsistent(
+                f"{recorded.stream} is created again at position {recorded.position}"
+            )
+        entry = evolve(known.entry, event)
+        since = known.slug_since if entry.slug == known.entry.slug else event.at
+        state = EntryState(entry, known.position, since)
     if state.entry.version != recorded.version:
         raise Inconsistent(
             f"{recorded.stream} has version {recorded.version} at position {recorded.position}, "
             f"where {state.entry.version} was due"
         )
+    return state
+
+
+def former_slug(before: EntryState | None, after: EntryState, position: int) -> PastSlug | None:
+    """The slug that the entry had before, if the event at the position changed or deleted it."""
+    if before is None or (after.entry.slug == before.entry.slug and not after.entry.deleted):
+        return None
+    entry = before.entry
+    return PastSlug(
+        workspace=entry.workspace,
+        environment=entry.environment,
+        position=position,
+        content_type_id=entry.content_type_id,
+        language=entry.language,
+        slug=entry.slug,
+        id=entry.id,
+        since=before.slug_since,
+        until=after.entry.updated_at,
+    )
+
+
+def _entry(recorded: Recorded, event: Any, before: Rows, after: Rows) -> None:
+    known = _known(after.entries, before.entries, event.entry_id)
+    if isinstance(event, e.EntryCreated):
+        _required(after.types, before.types, event.content_type_id, recorded)
+    state = next_state(known, recorded)
     after.entries[event.entry_id] = None if state.entry.deleted else state
-    past = given_up(known, state, recorded.position)
+    past = former_slug(known, state, recorded.position)
     if past is not None:
         after.past_slugs.append(past)
 
@@ -117,7 +154,7 @@ def _type_revised(
     recorded: Recorded, event: e.ContentTypeRevised, before: Rows, after: Rows
 ) -> None:
     after.types[event.content_type_id] = replace(
-        _must(_known(after.types, before.types, event.content_type_id), recorded),
+        _required(after.types, before.types, event.content_type_id, recorded),
         name=event.name,
         fields=event.fields,
         stages=event.stages,
@@ -129,7 +166,7 @@ def _type_revised(
 def _type_removed(
     recorded: Recorded, event: e.ContentTypeRemoved, before: Rows, after: Rows
 ) -> None:
-    known = _must(_known(after.types, before.types, event.content_type_id), recorded)
+    known = _required(after.types, before.types, event.content_type_id, recorded)
     after.types[event.content_type_id] = None
     after.past_types.append(
         PastType(
@@ -155,7 +192,7 @@ def _workspace_created(_r: Recorded, event: e.WorkspaceCreated, _b: Rows, after:
 
 
 def _workspace_changed(recorded: Recorded, event: Any, before: Rows, after: Rows) -> None:
-    known = _must(_known(after.workspaces, before.workspaces, event.workspace), recorded)
+    known = _required(after.workspaces, before.workspaces, event.workspace, recorded)
     match event:
         case e.WorkspaceRenamed():
             known = replace(known, name=event.name)
@@ -177,7 +214,7 @@ def _key_issued(_r: Recorded, event: e.KeyIssued, _b: Rows, after: Rows) -> None
 
 
 def _key_changed(recorded: Recorded, event: Any, before: Rows, after: Rows) -> None:
-    known = _must(_known(after.keys, before.keys, event.key_id), recorded)
+    known = _required(after.keys, before.keys, event.key_id, recorded)
     if isinstance(event, e.KeyRevoked):
         after.keys[event.key_id] = replace(known, revoked_at=event.at)
     else:
@@ -217,12 +254,12 @@ def _import(_r: Recorded, event: e.ImportRecorded, _b: Rows, after: Rows) -> Non
 
 
 def _reverted(recorded: Recorded, event: e.ImportReverted, before: Rows, after: Rows) -> None:
-    known = _must(_known(after.imports, before.imports, event.import_id), recorded)
+    known = _required(after.imports, before.imports, event.import_id, recorded)
     after.imports[event.import_id] = replace(known, reverted_at=event.at)
 
 
-def _pass_by(_r: Recorded, _event: Any, _b: Rows, _after: Rows) -> None:
-    """What is read from the log alone."""
+def _ignore(_r: Recorded, _event: Any, _b: Rows, _after: Rows) -> None:
+    """Such events are read from the log alone."""
 
 
 _STEPS: dict[type[e.Event], Callable[[Recorded, Any, Rows, Rows], None]] = {
@@ -244,7 +281,7 @@ _STEPS: dict[type[e.Event], Callable[[Recorded, Any, Rows, Rows], None]] = {
     e.MediaRemoved: _media,
     e.ImportRecorded: _import,
     e.ImportReverted: _reverted,
-    e.ImportMappingSaved: _pass_by,
+    e.ImportMappingSaved: _ignore,
 }
 
 
@@ -252,9 +289,10 @@ def _known(after: dict[str, Any], before: dict[str, Any], key: str) -> Any:
     return after[key] if key in after else before.get(key)
 
 
-def _must(known: Any, recorded: Recorded) -> Any:
+def _required(after: dict[str, Any], before: dict[str, Any], key: str, recorded: Recorded) -> Any:
+    known = _known(after, before, key)
     if known is None:
         raise Inconsistent(
-            f"{recorded.stream} at position {recorded.position} builds on what is not there"
+            f"{recorded.stream} at position {recorded.position} builds on a row that is missing"
         )
     return known

@@ -1,21 +1,26 @@
-"""What a batch of events makes of the read model: rows to write and rows to remove."""
+"""The rows of the read model, and rows as the parameters of set-wise statements."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from typing import Any
 
+import msgspec
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from write_side.domain.definition import Field, Stage
-from write_side.domain.entry import Entry, evolve
-from write_side.domain.events import EntryEvent, Plan
+from write_side.domain.entry import Entry
+from write_side.domain.events import Plan
+from write_side.domain.identity import slug_hash
 from write_side.domain.rendering import Renderer
+
+_json = msgspec.json.Encoder()
 
 
 class TypeRow(Struct, frozen=True, kw_only=True):
-    """A content type, and what renders its entries."""
-
     id: str
     workspace: str
     environment: str
@@ -27,13 +32,10 @@ class TypeRow(Struct, frozen=True, kw_only=True):
     created_at: datetime
     updated_at: datetime
 
-    def renderer(self) -> Renderer:
-        return Renderer(self.fields, self.stages)
-
 
 class EntryState(Struct, frozen=True):
-    """An entry, the position at which it was created, which orders the lists, and since when it
-    has the slug that it has."""
+    """``position``: of the entry's creation, which orders lists. ``slug_since``: when it got its
+    slug."""
 
     entry: Entry
     position: int
@@ -41,7 +43,7 @@ class EntryState(Struct, frozen=True):
 
 
 class PastSlug(Struct, frozen=True, kw_only=True):
-    """A slug that an entry had; ``position``: of the event by which it gave it up."""
+    """A slug that an entry had; ``position``: of the event that changed the slug or deleted it."""
 
     workspace: str
     environment: str
@@ -55,7 +57,7 @@ class PastSlug(Struct, frozen=True, kw_only=True):
 
 
 class PastType(Struct, frozen=True, kw_only=True):
-    """A content type that was removed; ``position``: of the event by which it was."""
+    """A content type that was removed; ``position``: of the event that removed it."""
 
     workspace: str
     environment: str
@@ -64,33 +66,6 @@ class PastType(Struct, frozen=True, kw_only=True):
     id: str
     since: datetime
     until: datetime
-
-
-def evolved(known: EntryState | None, event: EntryEvent, position: int) -> EntryState:
-    """The entry after its next event."""
-    if known is None:
-        return EntryState(evolve(None, event), position, event.at)
-    entry = evolve(known.entry, event)
-    since = known.slug_since if entry.slug == known.entry.slug else event.at
-    return EntryState(entry, known.position, since)
-
-
-def given_up(before: EntryState | None, after: EntryState, position: int) -> PastSlug | None:
-    """The slug that the entry had before, where it has it no longer: renamed or deleted."""
-    if before is None or (after.entry.slug == before.entry.slug and not after.entry.deleted):
-        return None
-    entry = before.entry
-    return PastSlug(
-        workspace=entry.workspace,
-        environment=entry.environment,
-        position=position,
-        content_type_id=entry.content_type_id,
-        language=entry.language,
-        slug=entry.slug,
-        id=entry.id,
-        since=before.slug_since,
-        until=after.entry.updated_at,
-    )
 
 
 class WorkspaceRow(Struct, frozen=True, kw_only=True):
@@ -139,10 +114,9 @@ CountKey = tuple[str, str, str, str, str]
 
 
 class Rows(Struct):
-    """The read model's rows by their keys: what it has, or what is to become of it.
+    """The rows before a batch that its events build on, or the rows that they changed, by key.
 
-    None is a row that is gone. As the state before a batch it holds what the batch's events build
-    on; as the outcome, all that they changed.
+    None stands for a row that is removed.
     """
 
     workspaces: dict[str, WorkspaceRow] = {}
@@ -154,12 +128,9 @@ class Rows(Struct):
     past_slugs: list[PastSlug] = []
     past_types: list[PastType] = []
 
-    def changed(self) -> bool:
-        return any((self.workspaces, self.keys, self.media, self.imports, self.types, self.entries))
-
 
 def count_changes(before: Rows, after: Rows) -> Counter[CountKey]:
-    """What the maintained counts gain and lose with the entries of the batch."""
+    """By how much the batch changes the numbers of entries in ``entry_count``."""
     changes: Counter[CountKey] = Counter()
     for entry_id, state in after.entries.items():
         known = before.entries.get(entry_id)
@@ -178,3 +149,141 @@ def count_key(entry: Entry) -> CountKey:
         entry.status,
         entry.language,
     )
+
+
+class Renderers:
+    """One renderer for each content type at its newest version."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, tuple[int, Renderer]] = {}
+
+    def of(self, row: TypeRow) -> Renderer:
+        version, renderer = self._made.get(row.id, (0, None))
+        if renderer is None or version != row.version:
+            renderer = Renderer(row.fields, row.stages)
+            self._made[row.id] = (row.version, renderer)
+        return renderer
+
+
+ENTRY_COLUMNS = (
+    "workspace",
+    "environment",
+    "id",
+    "content_type_id",
+    "slug",
+    "slug_hash",
+    "slug_since",
+    "title",
+    "status",
+    "language",
+    "stage_id",
+    "stage",
+    "published_at",
+    "created_at",
+    "updated_at",
+    "position",
+    "version",
+    "type_version",
+    "stored",
+    "translations",
+    "fields",
+)
+"""The columns of ``entry``, in the order of ``entry_rows`` and of ``put_entries``."""
+
+LOCALE_COLUMNS = ("workspace", "environment", "locale", "id", "title", "fields")
+"""The columns of ``entry_locale``, in the order of ``locale_rows`` and of ``put_locales``."""
+
+PORTION = 16 * 1024 * 1024
+"""Characters of rendered fields that go in one statement: PostgreSQL takes no message of 1 GB."""
+
+
+def portions(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[list[Any]]]:
+    """The parameters of as many set-wise statements as the rows need, of about PORTION each.
+
+    A row's size is taken to be that of its last column, the rendered fields.
+    """
+    gathered: list[tuple[Any, ...]] = []
+    size = 0
+    for row in rows:
+        gathered.append(row)
+        size += len(row[-1])
+        if size >= PORTION:
+            yield columns(gathered)
+            gathered, size = [], 0
+    if gathered:
+        yield columns(gathered)
+
+
+def columns(rows: Iterable[tuple[Any, ...]]) -> list[list[Any]]:
+    """Rows as the parameters of a set-wise statement; none where there are none."""
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+def entry_rows(
+    states: Iterable[EntryState], types: Mapping[str, TypeRow], renderers: Renderers
+) -> Iterator[tuple[Any, ...]]:
+    """The rows of ``entry``, rendered one after another."""
+    for state in states:
+        entry = state.entry
+        type_ = types[entry.content_type_id]
+        renderer = renderers.of(type_)
+        stage = renderer.stage(entry.status, entry.stage_id)
+        yield (
+            entry.workspace,
+            entry.environment,
+            entry.id,
+            entry.content_type_id,
+            entry.slug,
+            slug_hash(entry.slug),
+            state.slug_since,
+            entry.title,
+            entry.status,
+            entry.language,
+            entry.stage_id,
+            None if stage is None else bytes(stage).decode(),
+            entry.published_at,
+            entry.created_at,
+            entry.updated_at,
+            state.position,
+            entry.version,
+            type_.version,
+            _json.encode(entry.fields).decode(),
+            _json.encode(entry.translations).decode() if entry.translations else None,
+            renderer.render(entry.fields).decode(),
+        )
+
+
+def locale_rows(
+    entries: Iterable[Entry], types: Mapping[str, TypeRow], renderers: Renderers
+) -> Iterator[tuple[Any, ...]]:
+    """The rows of ``entry_locale``: one for each locale an entry is translated into."""
+    for entry in entries:
+        for locale, translation in entry.translations.items():
+            renderer = renderers.of(types[entry.content_type_id])
+            merged = renderer.translated(entry.fields, translation.fields)
+            yield (
+                entry.workspace,
+                entry.environment,
+                locale,
+                entry.id,
+                translation.title or entry.title,
+                renderer.render(merged).decode(),
+            )
+
+
+PAST_SLUG_COLUMNS = tuple(
+    "slug_hash" if name == "slug" else name for name in PastSlug.__struct_fields__
+)
+"""The columns of ``past_slug``, in the order of ``past_slug_rows`` and of ``put_past_slugs``."""
+
+
+def past_slug_rows(past: Iterable[PastSlug]) -> Iterator[tuple[Any, ...]]:
+    for row in past:
+        yield tuple({**asdict(row), "slug": slug_hash(row.slug)}.values())
+
+
+def type_rows(types: Iterable[TypeRow]) -> Iterator[tuple[Any, ...]]:
+    """The rows of ``content_type``, as the parameters of ``put_types`` are."""
+    for row in types:
+        encoded = {name: _json.encode(getattr(row, name)).decode() for name in ("fields", "stages")}
+        yield tuple({**asdict(row), **encoded}.values())

@@ -2,36 +2,75 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterable
 from typing import Any
 
 import asyncpg
 import msgspec
 
 from projector.checkpoint import Checkpoint, hold, move
-from projector.columns import (
+from projector.projection import Inconsistent, Recorded, project
+from projector.rows import (
     ENTRY_COLUMNS,
+    EntryState,
     Renderers,
+    Rows,
+    TypeRow,
     columns,
+    count_changes,
     entry_rows,
     locale_rows,
     past_slug_rows,
     portions,
+    type_rows,
 )
-from projector.known import affordable, known_rows
-from projector.partitions import Partitions
-from projector.projection import Inconsistent, Recorded, project
-from projector.rows import EntryState, Rows, TypeRow, count_changes
+from projector.stored_rows import fit_in_memory, load_rows
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 
 COPY_FROM = 32
-"""From so many new entries on, COPY is worth its two extra round trips."""
+"""The number of new entries from which COPY is worth its two extra round trips."""
+LOCK_TIMEOUT = "200ms"
+_SET_LOCK_TIMEOUT = "SELECT set_config('lock_timeout', $1, true)"
+_ADD_LOCALE = "SELECT add_locale($1, $2)"
+
+
+class Partitions:
+    """Makes a partition for each locale in use, and remembers which there are."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._made: set[tuple[str, str]] = set()
+
+    async def ensure(self, states: Iterable[EntryState | None]) -> None:
+        """Make what the entries need, each partition in a short transaction of its own."""
+        needed = {
+            (state.entry.environment, locale)
+            for state in states
+            if state is not None
+            for locale in state.entry.translations
+        }
+        for environment, locale in sorted(needed - self._made):
+            await self._add(environment, locale)
+            self._made.add((environment, locale))
+
+    async def _add(self, environment: str, locale: str) -> None:
+        # A reader's prepared statement can lock the parent for a moment: give way and try again.
+        while True:
+            try:
+                async with self._connection.transaction():
+                    await self._connection.execute(_SET_LOCK_TIMEOUT, LOCK_TIMEOUT)
+                    await self._connection.execute(_ADD_LOCALE, environment, locale)
+                return
+            except asyncpg.LockNotAvailableError:
+                await asyncio.sleep(0.05)
 
 
 class Writer:
     """Projects batches into the read model that the connection's search_path names.
 
-    It keeps content types between batches; after a failure it must be made anew.
+    It caches content types between batches: after a failure, make a new one.
     """
 
     def __init__(self, connection: Connection, epoch: int) -> None:
@@ -42,60 +81,60 @@ class Writer:
         self._partitions = Partitions(connection)
 
     async def write(self, batch: list[Recorded], checkpoint: Checkpoint) -> Checkpoint:
-        """Rows and checkpoint, or neither; returns where the checkpoint stands then.
+        """Write rows and checkpoint, or neither; returns the new checkpoint.
 
-        Projects the beginning of the batch alone where what the whole builds on is too large to be
-        held in memory. Raises Fenced.
+        Projects only the beginning of the batch where the rows that the whole batch builds on are
+        too large for memory. Raises Fenced, Inconsistent.
         """
         if batch[0].position != checkpoint.position + 1:
             raise Inconsistent(
-                f"a batch from {batch[0].position} on does not follow {checkpoint.position}"
+                f"a batch from position {batch[0].position} does not follow {checkpoint.position}"
             )
         try:
-            return await self._write(batch, checkpoint)
+            batch = await fit_in_memory(self.connection, batch)
+            before, after = await self._project(batch)
+            await self._partitions.ensure(after.entries.values())
+            moved = Checkpoint.after(batch[-1])
+            async with self.connection.transaction():
+                await self._write_rows(before, after)
+                await move(self.connection, self.epoch, checkpoint, moved)
         except (Inconsistent, asyncpg.IntegrityConstraintViolationError):
-            # What another wrote or switched to may stand further already: then nothing is wrong.
+            # Where another process has moved or replaced the read model, nothing is wrong.
             await hold(self.connection, self.epoch)
             raise
-
-    async def _write(self, batch: list[Recorded], checkpoint: Checkpoint) -> Checkpoint:
-        batch = await affordable(self.connection, batch)
-        before = await known_rows(self.connection, batch, self._types)
-        after = project(batch, before)
-        await self._partitions.ensure(after.entries.values())
-        last = batch[-1]
-        moved = Checkpoint(last.position, last.stream, last.version, last.event.at)
-        async with self.connection.transaction():
-            await self.write_rows(before, after)
-            await move(self.connection, self.epoch, checkpoint, moved)
-        self._remember(after)
+        self._cache_types(after)
         return moved
 
     async def write_part(self, batch: list[Recorded]) -> None:
-        """Rows of events that are not one stretch of the log; the checkpoint stays. Raises Fenced.
+        """Write the rows of events that are not one stretch of the log; the checkpoint stays.
 
         Their streams must be whole from their beginning, in this part and those before it.
+        Raises Fenced, Inconsistent.
         """
-        before = await known_rows(self.connection, batch, self._types)
-        after = project(batch, before)
+        before, after = await self._project(batch)
         async with self.connection.transaction():
             await hold(self.connection, self.epoch)
-            await self.write_rows(before, after)
-        self._remember(after)
+            await self._write_rows(before, after)
+        self._cache_types(after)
 
-    async def write_rows(self, before: Rows, after: Rows) -> None:
-        """The rows alone, within the caller's transaction. What goes makes room for what comes."""
-        types = {**before.types, **after.types}
+    async def _project(self, batch: list[Recorded]) -> tuple[Rows, Rows]:
+        """The rows before and after the batch."""
+        before = await load_rows(self.connection, batch, self._types)
+        return before, project(batch, before)
+
+    async def _write_rows(self, before: Rows, after: Rows) -> None:
+        """Removes rows first: those that are inserted may have the same slugs."""
+        types = {i: row for i, row in {**before.types, **after.types}.items() if row is not None}
         await self._drop_entries(before, after)
         await self._write_types(before, after)
-        await self._put_entries(
-            before, after, {i: row for i, row in types.items() if row is not None}
-        )
-        await self._add_counts(before, after)
+        await self._put_entries(before, after, types)
+        # Counts in one order, so that a rebuild and a projector cannot deadlock.
+        changes = sorted(count_changes(before, after).items())
+        await self._execute("put_counts", columns((*key, n) for key, n in changes))
         await self._execute("put_past_slugs", columns(past_slug_rows(after.past_slugs)))
         await self._write_others(after)
 
-    def _remember(self, after: Rows) -> None:
+    def _cache_types(self, after: Rows) -> None:
         for type_id, row in after.types.items():
             if row is None:
                 self._types.pop(type_id, None)
@@ -103,23 +142,21 @@ class Writer:
                 self._types[type_id] = row
 
     async def _drop_entries(self, before: Rows, after: Rows) -> None:
-        """Entries that are deleted, and the locales that entries are no longer translated into."""
-        gone: list[EntryState] = []
+        """Remove deleted entries, and the locales that entries are no longer translated into."""
+        gone: list[tuple[str, str, str]] = []
         locales: list[tuple[str, str, str, str]] = []
         for entry_id, state in after.entries.items():
             known = before.entries.get(entry_id)
             if known is None:
                 continue
-            left = set(known.entry.translations)
+            place = (known.entry.workspace, known.entry.environment)
+            removed = set(known.entry.translations)
             if state is None:
-                gone.append(known)
+                gone.append((*place, entry_id))
             else:
-                left -= state.entry.translations.keys()
-            locales.extend(
-                (known.entry.workspace, known.entry.environment, locale, entry_id)
-                for locale in left
-            )
-        await self._execute("drop_entries", columns([_key(state) for state in gone]))
+                removed -= state.entry.translations.keys()
+            locales.extend((*place, locale, entry_id) for locale in removed)
+        await self._execute("drop_entries", columns(gone))
         await self._execute("drop_locales", columns(locales))
 
     async def _put_entries(self, before: Rows, after: Rows, types: dict[str, TypeRow]) -> None:
@@ -128,7 +165,7 @@ class Writer:
         if len(new) < COPY_FROM:
             new = []
         if new:
-            # COPY costs half of what a set-wise upsert does, and sends rows as they are rendered.
+            # COPY costs half as much as a set-wise upsert, and sends rows as they are rendered.
             await self.connection.copy_records_to_table(
                 "entry", records=entry_rows(new, types, self._renderers), columns=ENTRY_COLUMNS
             )
@@ -140,18 +177,12 @@ class Writer:
         for parameters in portions(locale_rows(entries, types, self._renderers)):
             await self._execute("put_locales", parameters)
 
-    async def _add_counts(self, before: Rows, after: Rows) -> None:
-        changes = count_changes(before, after)
-        # One order for all, in case a rebuild and a projector ever write the same table.
-        rows = [(*key, n) for key, n in sorted(changes.items())]
-        await self._execute("put_counts", columns(rows))
-
     async def _write_types(self, before: Rows, after: Rows) -> None:
         removed = [type_id for type_id, row in after.types.items() if row is None]
         if removed:
             await self.connection.execute(statement("projector", "drop_types"), removed)
-        rows = [_type_row(row) for row in after.types.values() if row is not None]
-        await self._execute("put_types", columns(rows))
+        changed = [row for row in after.types.values() if row is not None]
+        await self._execute("put_types", columns(type_rows(changed)))
         revised = [i for i, row in after.types.items() if row and before.types.get(i)]
         if revised:
             await self.connection.execute(statement("projector", "mark_stale"), revised)
@@ -175,7 +206,7 @@ class Writer:
             await self.connection.execute(statement("projector", "drop_media"), *key)
 
     async def _put_each(self, name: str, rows: Any) -> None:
-        """Rows of which a batch has few: their Structs are in the statement's order."""
+        """Write rows of which a batch has few. Their Structs are in the order of the statement."""
         values = [msgspec.structs.astuple(row) for row in rows]
         if values:
             await self.connection.executemany(statement("projector", name), values)
@@ -183,22 +214,3 @@ class Writer:
     async def _execute(self, name: str, columns: list[list[Any]]) -> None:
         if columns:
             await self.connection.execute(statement("projector", name), *columns)
-
-
-def _key(state: EntryState) -> tuple[str, str, str]:
-    return (state.entry.workspace, state.entry.environment, state.entry.id)
-
-
-def _type_row(row: TypeRow) -> tuple[Any, ...]:
-    return (
-        row.id,
-        row.workspace,
-        row.environment,
-        row.slug,
-        row.name,
-        msgspec.json.encode(row.fields).decode(),
-        msgspec.json.encode(row.stages).decode(),
-        row.version,
-        row.created_at,
-        row.updated_at,
-    )

@@ -39,7 +39,7 @@ def events_command(after: int, stream: str | None, follow: bool) -> None:
 async def _lines(
     found: Databases, after: int, stream: str | None, *, follow: bool
 ) -> AsyncIterator[bytes]:
-    from write_side.store.log_pages import log_page
+    from write_side.store.log_reader import batch
 
     appended = asyncio.Event()
     async with connected("CONTENTLOG_EVENT_STORE_URL", found.event_store_url) as connection:
@@ -47,7 +47,7 @@ async def _lines(
             await connection.add_listener("contentlog_event", lambda *_: appended.set())
         while True:
             appended.clear()
-            rows = await log_page(connection, after, PAGE, PAGE_BYTES, stream)
+            rows = await batch(connection, after, PAGE, PAGE_BYTES, stream)
             for row in rows:
                 yield _line(row)
                 after = row["notification_id"]

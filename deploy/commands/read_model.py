@@ -15,7 +15,7 @@ from deploy.settings import Settings
 
 if TYPE_CHECKING:
     from projector.rebuild.build import BuildSettings
-    from projector.rebuild.verify import Verified
+    from projector.rebuild.operations import Verified
 
 
 @click.command("rebuild", epilog="\b\nExample:\n  contentlog rebuild")
@@ -37,12 +37,12 @@ def rebuild_command(accept_differences: bool) -> None:
 
 
 async def _rebuild(found: Databases, settings: Settings, accept_differences: bool) -> None:
-    from projector.rebuild.rebuild import Differs, rebuild
+    from projector.rebuild.operations import Differs, rebuild
 
     build = _build_settings(found, settings)
     try:
-        with progress() as tell:
-            done = await rebuild(build, accept_differences=accept_differences, tell=tell)
+        with progress() as report:
+            done = await rebuild(build, accept_differences=accept_differences, report=report)
     except Differs as error:
         show_differences(error.found)
         raise Failed(f"the live read model stays: {error}") from error
@@ -71,10 +71,10 @@ def rollback_command() -> None:
 
 
 async def _rollback(found: Databases, settings: Settings) -> None:
-    from projector.rebuild.rollback import rollback
+    from projector.rebuild.operations import rollback
 
-    with progress() as tell:
-        position = await rollback(_build_settings(found, settings), tell)
+    with progress() as report:
+        position = await rollback(_build_settings(found, settings), report)
     show_result(f"the previous read model is live again, at position {position}", position=position)
 
 
@@ -93,11 +93,11 @@ def verify_command(repair: bool) -> None:
 
 
 async def _verify(found: Databases, settings: Settings, repair: bool) -> None:
-    from projector.rebuild.verify import repair_claims, verify
+    from projector.rebuild.operations import repair_claims, verify
 
     build = _build_settings(found, settings)
-    with progress() as tell:
-        verified = await verify(build, tell)
+    with progress() as report:
+        verified = await verify(build, report)
     show_differences([*verified.read_model, *verified.claims])
     repaired = await repair_claims(build, verified.claims) if repair and verified.claims else 0
     show_result(

@@ -1,1 +1,1 @@
-"""Read models made anew from the log: rebuild, rollback, verify."""
+"""Rebuilds the read model from the log, and verifies it."""

@@ -1,84 +1,83 @@
-"""Replays one range of entries' streams into unindexed tables: fold, render, COPY."""
+"""Replays ranges of entries' streams into tables without indexes: fold, render, COPY."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
 from projector.checkpoint import hold
-from projector.columns import (
+from projector.log import Log
+from projector.projection import Inconsistent, Recorded, former_slug, next_state
+from projector.rows import (
     ENTRY_COLUMNS,
     LOCALE_COLUMNS,
     PAST_SLUG_COLUMNS,
+    CountKey,
+    EntryState,
+    PastSlug,
     Renderers,
+    TypeRow,
+    count_key,
     entry_rows,
     locale_rows,
     past_slug_rows,
 )
-from projector.known import types_by_id
-from projector.log import pages
-from projector.partitions import Partitions
-from projector.projection import Inconsistent, Recorded
-from projector.rows import CountKey, EntryState, PastSlug, TypeRow, count_key, evolved, given_up
-from write_side.domain.events import EntryCreated
+from projector.stored_rows import load_types
+from projector.writer import Partitions
 from write_side.postgres.connection import Connection
-from write_side.store.mapper import EventMapper
-from write_side.store.streams import Range
+from write_side.store.log_reader import Range
 
 TYPES_KEPT = 5_000
 
 
 class Replayed(Struct, frozen=True, tag=True):
-    """What came of a range: how many events were read, and how many entries live, by their key."""
+    """The result of a range: the number of events read, and of the entries that exist by their
+    key."""
 
     events: int
     counts: list[tuple[CountKey, int]]
 
 
 class Replay:
-    """Writes what ranges of streams come to, into the read model that is being built.
+    """Writes the entries of ranges of streams into the read model that is being built.
 
-    ``epoch`` is the build's own: where the tables have another, they are another build's, and
-    Fenced is raised. ``page_bytes`` bounds what is held in memory: a few times as much.
+    Raises Fenced where the tables have another ``epoch``: they belong to another build.
+    Memory is bounded by a few times ``page_bytes``.
     """
 
     def __init__(
         self, store: Connection, model: Connection, epoch: int, through: int, page_bytes: int
     ) -> None:
-        self._store = store
+        self._log = Log(store)
         self._model = model
         self._epoch = epoch
         self._through = through
         self._page_bytes = page_bytes
-        self._mapper = EventMapper()
         self._types: dict[str, TypeRow] = {}
         self._renderers = Renderers()
         self._partitions = Partitions(model)
 
     async def replay(self, streams: Range, read: Callable[[int], None]) -> Replayed:
-        """``read`` is told of the events as they are read.
+        """``read`` gets the number of events of each page.
 
         Raises Halted, Inconsistent, Fenced.
         """
         events, counts = 0, Counter[CountKey]()
-        folding = Folding()
-        async for page in self._pages(streams):
+        fold = EntryFold()
+        async for page in self._log.pages(streams, self._through, self._page_bytes):
             events += len(page)
             read(len(page))
-            await self._write(folding.living(page), counts)
-            await self._write_past(folding.given_up)
-        await self._write(folding.last(), counts)
+            await self._write(fold.complete(page), counts)
+            await self._write_past(fold.former_slugs)
+        await self._write(fold.last(), counts)
         return Replayed(events, sorted(counts.items()))
-
-    def _pages(self, streams: Range) -> AsyncIterator[list[Recorded]]:
-        return pages(self._store, self._mapper, streams, self._through, self._page_bytes)
 
     async def _write(self, states: list[EntryState], counts: Counter[CountKey]) -> None:
         if not states:
             return
-        await self._know_types({state.entry.content_type_id for state in states})
+        await self._load_types({state.entry.content_type_id for state in states})
         await self._partitions.ensure(states)
         async with self._model.transaction():
             await hold(self._model, self._epoch)
@@ -108,59 +107,45 @@ class Replay:
                 columns=LOCALE_COLUMNS,
             )
 
-    async def _know_types(self, wanted: set[str]) -> None:
+    async def _load_types(self, wanted: set[str]) -> None:
         if len(self._types) > TYPES_KEPT:
             self._types.clear()
             self._renderers = Renderers()
         missing = wanted - self._types.keys()
         if missing:
-            self._types.update(await types_by_id(self._model, missing))
+            self._types.update(await load_types(self._model, missing))
         if not wanted <= self._types.keys():
             raise Inconsistent(
-                f"entries of the types {sorted(wanted - self._types.keys())}, "
-                "which are not in the log"
+                "the log has entries of content types that it does not have: "
+                f"{sorted(wanted - self._types.keys())}"
             )
 
 
-class Folding:
-    """Folds streams that come one after another; one may go on in the next page.
+class EntryFold:
+    """Folds streams one after another; a stream may continue in the next page.
 
-    ``given_up``: the slugs that entries gave up in the page that was folded last.
+    ``former_slugs``: those of the last page.
     """
 
     def __init__(self) -> None:
-        self.given_up: list[PastSlug] = []
+        self.former_slugs: list[PastSlug] = []
         self._stream = ""
         self._state: EntryState | None = None
 
-    def living(self, page: Iterable[Recorded]) -> list[EntryState]:
-        """The entries whose streams ended before the page did, but those that were deleted."""
+    def complete(self, page: Iterable[Recorded]) -> list[EntryState]:
+        """The entries whose streams ended within the page, without those that were deleted."""
         ended: list[EntryState] = []
-        self.given_up = []
+        self.former_slugs = []
         for recorded in page:
             if recorded.stream != self._stream:
                 ended += self.last()
                 self._stream = recorded.stream
-            before, self._state = self._state, following(self._state, recorded)
-            past = given_up(before, self._state, recorded.position)
+            before, self._state = self._state, next_state(self._state, recorded)
+            past = former_slug(before, self._state, recorded.position)
             if past is not None:
-                self.given_up.append(past)
+                self.former_slugs.append(past)
         return ended
 
     def last(self) -> list[EntryState]:
         state, self._state = self._state, None
         return [] if state is None or state.entry.deleted else [state]
-
-
-def following(state: EntryState | None, recorded: Recorded) -> EntryState:
-    """The entry after its next event. Raises Inconsistent where that is not its next."""
-    event = recorded.event
-    if isinstance(event, EntryCreated) != (state is None):
-        raise Inconsistent(f"{recorded.stream} does not begin with its creation, or is made twice")
-    state = evolved(state, event, recorded.position)  # type: ignore[arg-type]
-    if state.entry.version != recorded.version:
-        raise Inconsistent(
-            f"{recorded.stream} has version {recorded.version} at position {recorded.position}, "
-            f"where {state.entry.version} was due"
-        )
-    return state

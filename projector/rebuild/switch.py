@@ -1,75 +1,104 @@
-"""Puts another read model in the place of the live one, in one transaction, while readers read.
+"""Brings a read model that is not live up to the log, and switches to it while readers read.
 
-Renaming schemas locks no table: a read that has begun ends on the old one, the next is on the new
-one, which stands at least as far.
+Renaming schemas locks no table: a read that has begun ends on the old read model, the next one is
+on the new one, which is at least as far.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from projector.checkpoint import Checkpoint, Fenced
 from projector.log import BATCH, Log
+from projector.rebuild.progress import Operation
 from projector.writer import Writer
 from read_side.checkpoint import CHANNEL
 from read_side.schema import DISCARDED, LIVE, NEXT, PREVIOUS
 from write_side.postgres.connection import Connection
 
-NEW_FOR_LIVE = ((PREVIOUS, DISCARDED), (LIVE, PREVIOUS), (NEXT, LIVE))
-BACK_TO_PREVIOUS = ((LIVE, DISCARDED), (PREVIOUS, LIVE), (DISCARDED, PREVIOUS))
-"""Renamings, in order; those of schemas that there are not are left out."""
+TO_NEXT = ((PREVIOUS, DISCARDED), (LIVE, PREVIOUS), (NEXT, LIVE))
+TO_PREVIOUS = ((LIVE, DISCARDED), (PREVIOUS, LIVE), (DISCARDED, PREVIOUS))
+"""Renamings, in order; schemas that do not exist are left out."""
 
+SWITCH_SECONDS = 30.0
+"""The live projector waits for a switch, so a switch must not wait for a silent database."""
+CLOSE = 1_000
+"""How many events behind the log a switch begins; the rest is projected within it."""
 _DURABLE = "SET LOCAL synchronous_commit = on"
-# Whoever waits for us must not wait for ever where we are paused, or our machine is gone.
-_IMPATIENT = "SET LOCAL idle_in_transaction_session_timeout = '30s'"
-# Whoever projects into the live read model waits here until the end, and is then fenced off.
+# Where this process is paused or its machine is gone, the live projector must not wait longer.
+_IDLE_TIMEOUT = "SET LOCAL idle_in_transaction_session_timeout = '30s'"
+# The live projector waits here until the switch is over, and is then fenced off.
 _STOP_LIVE = "UPDATE read_model.checkpoint SET epoch = epoch + 1 RETURNING position, epoch"
 _TAKE_OVER = "UPDATE checkpoint SET epoch = $2 + 1 WHERE epoch = $1 RETURNING position"
-_EXISTS = "SELECT to_regnamespace($1) IS NOT NULL"
-_RENAME = "SELECT format('ALTER SCHEMA %I RENAME TO %I', $1::text, $2::text)"
+_RENAME = """
+SELECT format('ALTER SCHEMA %I RENAME TO %I', nspname, $2::text)
+FROM pg_namespace WHERE nspname = $1"""
 _NOTIFY = "SELECT pg_notify($1, $2)"
 
 
-async def switch(
-    model: Connection,
-    log: Log,
-    writer: Writer,
-    checkpoint: Checkpoint,
-    renamings: Sequence[tuple[str, str]],
-) -> Checkpoint:
-    """Make the writer's read model the live one; it is at the position returned, at least as far as
-    the live one was. Raises Fenced, Halted."""
-    async with model.transaction():
-        await model.execute(_DURABLE)
-        await model.execute(_IMPATIENT)
-        live = await model.fetchrow(_STOP_LIVE)
-        assert live is not None
-        # Not beyond the log's head, where the log itself was restored to an earlier point.
-        through = min(live["position"], await log.head())
-        checkpoint = await follow(log, writer, checkpoint, through)
-        if await model.fetchrow(_TAKE_OVER, writer.epoch, live["epoch"]) is None:
-            raise Fenced
-        for old, new in renamings:
-            if await model.fetchval(_EXISTS, old):
-                await model.execute(await model.fetchval(_RENAME, old, new))
-        await model.execute(_NOTIFY, CHANNEL, str(checkpoint.position))
-    return checkpoint
+class Candidate:
+    """A read model that may become the live one. ``model``'s search_path names its schema."""
+
+    def __init__(
+        self, store: Connection, model: Connection, epoch: int, checkpoint: Checkpoint
+    ) -> None:
+        self._store = store
+        self.model = model
+        self.log = Log(store)
+        self.writer = Writer(model, epoch)
+        self.checkpoint = checkpoint
+
+    async def follow(self, through: int, projected: Callable[[int], None] = lambda _: None) -> None:
+        """Project up to exactly this position; ``projected`` gets the number of events of each
+        batch. Raises Halted, Fenced."""
+        while self.checkpoint.position < through:
+            before = self.checkpoint.position
+            batch = await self.log.read(before, min(BATCH, through - before))
+            self.checkpoint = await self.writer.write(batch, self.checkpoint)
+            projected(self.checkpoint.position - before)
+
+    async def go_live(self, renamings: Sequence[tuple[str, str]], operation: Operation) -> None:
+        """Follow the log until little is left, then switch. Raises Halted, Fenced."""
+        is_close = False
+        while not is_close:
+            head = await self.log.head()
+            operation.begin("follow", head - self.checkpoint.position)
+            await self.follow(head, operation.go_on)
+            is_close = await self.log.head() - self.checkpoint.position <= CLOSE
+        operation.begin("switch")
+        with terminated_after(SWITCH_SECONDS, self.model, self._store):
+            await self.switch(renamings)
+
+    async def switch(self, renamings: Sequence[tuple[str, str]]) -> None:
+        """Become the live read model, at least as far as that one. Raises Halted, Fenced."""
+        async with self.model.transaction():
+            await self.model.execute(_DURABLE)
+            await self.model.execute(_IDLE_TIMEOUT)
+            live = await self.model.fetchrow(_STOP_LIVE)
+            assert live is not None
+            # Not beyond the log's head, where the log itself was restored to an earlier point.
+            await self.follow(min(live["position"], await self.log.head()))
+            if await self.model.fetchrow(_TAKE_OVER, self.writer.epoch, live["epoch"]) is None:
+                raise Fenced
+            for old, new in renamings:
+                rename = await self.model.fetchval(_RENAME, old, new)
+                if rename is not None:
+                    await self.model.execute(rename)
+            await self.model.execute(_NOTIFY, CHANNEL, str(self.checkpoint.position))
 
 
-async def follow(
-    log: Log,
-    writer: Writer,
-    checkpoint: Checkpoint,
-    through: int,
-    projected: Callable[[int], None] = lambda _: None,
-) -> Checkpoint:
-    """Project on, up to exactly this position of the log; ``projected`` is told of so many events.
+@contextmanager
+def terminated_after(seconds: float, *connections: Connection) -> Iterator[None]:
+    """Terminates the connections where the work on them takes longer."""
 
-    Raises Halted, Fenced.
-    """
-    while checkpoint.position < through:
-        batch = await log.read(checkpoint.position, min(BATCH, through - checkpoint.position))
-        before = checkpoint.position
-        checkpoint = await writer.write(batch, checkpoint)
-        projected(checkpoint.position - before)
-    return checkpoint
+    def terminate() -> None:
+        for connection in connections:
+            connection.terminate()
+
+    timer = asyncio.get_running_loop().call_later(seconds, terminate)
+    try:
+        yield
+    finally:
+        timer.cancel()

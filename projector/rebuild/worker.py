@@ -1,7 +1,7 @@
-"""A process that replays ranges of the log: told what to do on standard input, a line each.
+"""A process that replays ranges of the log for a rebuild.
 
-Its lines are messages of ``projector.rebuild.messages``. It ends when its input does, so it never
-outlives who started it.
+Its standard input has a Job and then Ranges, its standard output Messages: JSON, a line each. It
+ends when its input does, so it does not outlive the rebuild.
 """
 
 from __future__ import annotations
@@ -13,17 +13,47 @@ import sys
 from contextlib import AsyncExitStack
 
 import asyncpg
+import msgspec
+from msgspec import Struct
 
 from projector.process import connect_model
-from projector.rebuild.messages import Failed, Job, Message, Read, encode, job, range_of
-from projector.rebuild.replay import Replay
+from projector.rebuild.replay import Replay, Replayed
+from write_side.store.log_reader import Range
+
+
+class Job(Struct, frozen=True):
+    """Sent over a pipe, because a command line is visible to everyone on the machine."""
+
+    event_store_url: str
+    read_model_url: str
+    schema: str
+    epoch: int
+    through: int
+    page_bytes: int
+
+
+class Read(Struct, frozen=True, tag=True):
+    """A number of events have been read."""
+
+    events: int
+
+
+class Failed(Struct, frozen=True, tag=True):
+    """The worker has ended with an error."""
+
+    kind: str
+    reason: str
+
+
+Message = Read | Failed | Replayed
+encode = msgspec.json.Encoder().encode
 
 
 async def main() -> None:
     lines = await _standard_input()
-    asked: asyncio.Queue[bytes] = asyncio.Queue()
-    working = asyncio.create_task(_work(asked))
-    reading = asyncio.create_task(_read(lines, asked))
+    requests: asyncio.Queue[bytes] = asyncio.Queue()
+    working = asyncio.create_task(_work(requests))
+    reading = asyncio.create_task(_read(lines, requests))
     await asyncio.wait({working, reading}, return_when=asyncio.FIRST_COMPLETED)
     for task in (working, reading):
         task.cancel()
@@ -37,36 +67,37 @@ async def _standard_input() -> asyncio.StreamReader:
     return reader
 
 
-async def _read(lines: asyncio.StreamReader, asked: asyncio.Queue[bytes]) -> None:
+async def _read(lines: asyncio.StreamReader, requests: asyncio.Queue[bytes]) -> None:
     while line := await lines.readline():
-        asked.put_nowait(line)
+        requests.put_nowait(line)
 
 
-async def _work(asked: asyncio.Queue[bytes]) -> None:
+async def _work(requests: asyncio.Queue[bytes]) -> None:
     try:
-        await _replay(job(await asked.get()), asked)
+        job = msgspec.json.decode(await requests.get(), type=Job)
+        await _replay(job, requests)
     except Exception as error:
-        _say(Failed(type(error).__name__, str(error)))
+        _send(Failed(type(error).__name__, str(error)))
 
 
-async def _replay(told: Job, asked: asyncio.Queue[bytes]) -> None:
+async def _replay(job: Job, requests: asyncio.Queue[bytes]) -> None:
     async with AsyncExitStack() as stack:
-        store = await asyncpg.connect(told.event_store_url, timeout=20)
+        store = await asyncpg.connect(job.event_store_url, timeout=20)
         stack.callback(store.terminate)
-        model = await connect_model(told.read_model_url, told.schema, patience=None)
+        model = await connect_model(job.read_model_url, job.schema, patience=None)
         stack.callback(model.terminate)
-        replay = Replay(store, model, told.epoch, told.through, told.page_bytes)
+        replay = Replay(store, model, job.epoch, job.through, job.page_bytes)
         while True:
-            streams = range_of(await asked.get())
-            _say(await replay.replay(streams, lambda events: _say(Read(events))))
+            streams = msgspec.json.decode(await requests.get(), type=Range)
+            _send(await replay.replay(streams, lambda events: _send(Read(events))))
 
 
-def _say(message: Message) -> None:
+def _send(message: Message) -> None:
     sys.stdout.buffer.write(encode(message) + b"\n")
     sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":
-    os.nice(5)  # those who serve readers come first
+    os.nice(5)  # the processes that serve requests come first
     with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
         asyncio.run(main())

@@ -1,4 +1,4 @@
 -- no parameters
 UPDATE checkpoint SET epoch = epoch + 1
--- All there is: who reads it looks at the shape first, and may find other columns than its own.
+-- All columns: the caller checks the shape first, because another shape may have other columns.
 RETURNING *

@@ -1,7 +1,7 @@
 -- $1 high half of the lock's key, $2 low half, $3 seconds
--- The session that holds the lock while whoever is behind it does nothing: paused, or cut off. The
--- active projector asks something each second. In the midst of a statement it may take longer to
--- send its rows, so such a session is given six times as long.
+-- Ends the session that holds the lock if its process is paused or cut off. An active projector sends
+-- a statement every second. Sending the rows of one may take longer, so a session in the middle of a
+-- statement has six times as long.
 SELECT pg_terminate_backend(a.pid)
 FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
 WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 1

@@ -6,7 +6,7 @@ WITH moved AS (
     WHERE position = $5 AND epoch = $6
     RETURNING position
 )
--- Readers wait for the live read model: one that is being rebuilt beside it says nothing.
+-- Readers wait for the live read model, so only that one notifies them.
 SELECT CASE WHEN current_schema() = 'read_model'
             THEN pg_notify('contentlog_projected', position::text) END, position
 FROM moved

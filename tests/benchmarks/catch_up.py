@@ -7,7 +7,7 @@ import time
 
 import asyncpg
 
-from projector.process import ProjectorSettings, live
+from projector.process import ProjectorSettings, run_sessions
 from read_side import schema
 from read_side.checkpoint import wait_until_visible
 from tests.benchmarks.library_runner import events_per_second
@@ -49,7 +49,7 @@ async def measure(url: str, other: str) -> str:
 async def seconds_to(url: str, head: int) -> float:
     """From starting the projector to the last event in the read model."""
     started = time.perf_counter()
-    projector = asyncio.create_task(live(ProjectorSettings(url, url)))
+    projector = asyncio.create_task(run_sessions(ProjectorSettings(url, url)))
     assert await wait_until_visible(url, head, 300)
     seconds = time.perf_counter() - started
     projector.cancel()

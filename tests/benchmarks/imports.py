@@ -20,7 +20,7 @@ import msgspec
 import xlsxwriter
 from msgspec import Struct
 
-from projector.process import ProjectorSettings, live
+from projector.process import ProjectorSettings, run_sessions
 from read_side.checkpoint import wait_until_visible
 from tests.benchmarks.report import median
 from write_side.commands import CreateEntry
@@ -87,7 +87,7 @@ class Figures(Struct):
 
 
 async def measure(url: str, _other: str) -> str:
-    projector = asyncio.create_task(live(ProjectorSettings(url, url)))
+    projector = asyncio.create_task(run_sessions(ProjectorSettings(url, url)))
     found = []
     for kind in ("csv", "xlsx"):
         child = await asyncio.create_subprocess_exec(

@@ -13,8 +13,8 @@ import asyncpg
 
 from projector.process import connect_model
 from projector.rebuild.build import BuildSettings, drop
-from projector.rebuild.rebuild import rebuild
-from projector.rebuild.work import Progress
+from projector.rebuild.operations import rebuild
+from projector.rebuild.progress import Progress
 from read_side import schema
 from tests.benchmarks.report import Row, median, table
 from tests.benchmarks.workload import append_entries, prepare
@@ -59,12 +59,12 @@ async def measured(url: str, entries: int, rounds: int) -> tuple[float, float, i
         await append_entries(repository, await prepare(repository), entries)
         events = await recorder.head()
     settings = BuildSettings(event_store_url=url, read_model_url=url, memory=MEMORY)
-    await rebuild(settings, accept_differences=False, tell=lambda _: None)
+    await rebuild(settings, accept_differences=False, report=lambda _: None)
     seconds, floors, peak = [], [], 0
     for _ in range(rounds):
         watching = Watching()
         started = time.perf_counter()
-        done = await rebuild(settings, accept_differences=False, tell=watching.tell)
+        done = await rebuild(settings, accept_differences=False, report=watching.tell)
         seconds.append(time.perf_counter() - started)
         assert (done.found, done.not_compared) == ([], None)
         peak = max(peak, watching.peak)

@@ -10,8 +10,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from projector.rebuild.build import BuildSettings
-from projector.rebuild.rebuild import rebuild
-from projector.rebuild.work import Progress
+from projector.rebuild.operations import rebuild
+from projector.rebuild.progress import Progress
 from read_side.checkpoint import CheckpointWatch
 from tests.benchmarks.report import Row, table
 from tests.benchmarks.workload import append_entries, created, prepare
@@ -82,7 +82,7 @@ async def switched(url: str) -> tuple[float, float]:
             began = time.perf_counter()
 
     settings = BuildSettings(event_store_url=url, read_model_url=url, workers=1)
-    done = await rebuild(settings, accept_differences=False, tell=tell)
+    done = await rebuild(settings, accept_differences=False, report=tell)
     assert (done.found, done.not_compared) == ([], None)
     return began, time.perf_counter()
 

@@ -13,10 +13,10 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from projector import rendering, writer
-from projector.rebuild import rebuild as module
+from projector import rerendering, writer
+from projector.rebuild import operations as module
 from projector.rebuild.build import BuildSettings
-from projector.rebuild.work import AtWork
+from projector.rebuild.progress import OperationInProgress
 from tests.e2e import dying, imports
 from tests.integration.projecting import checkpoint_of, connected, dump, head_of, project_all
 
@@ -29,7 +29,7 @@ DELAYS = (0.0, 0.002, 0.005, 0.01)
 """Seconds into an append."""
 
 MOVE = (writer, "move")
-RENDER = (rendering, "_render_chunk")
+RENDER = (rerendering, "_rerender")
 
 
 def projector(store_url: str, model_url: str) -> int:
@@ -70,8 +70,8 @@ async def _rebuild(store_url: str, model_url: str) -> None:
     settings = BuildSettings(event_store_url=store_url, read_model_url=model_url, workers=1)
     while True:
         try:
-            await module.rebuild(settings, accept_differences=False, tell=lambda _: None)
-        except AtWork:  # the session of the one that was killed is about to end
+            await module.rebuild(settings, accept_differences=False, report=lambda _: None)
+        except OperationInProgress:  # the session of the one that was killed is about to end
             await asyncio.sleep(0.01)
         else:
             return

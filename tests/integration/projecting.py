@@ -11,15 +11,13 @@ from typing import Any
 
 import asyncpg
 
-from projector.checkpoint import Checkpoint
+from projector.checkpoint import begin_epoch
 from projector.log import BATCH, Log
-from projector.process import ProjectorSettings, connect_model, live
-from projector.rendering import render_some
+from projector.process import ProjectorSettings, connect_model, run_sessions
+from projector.rerendering import rerender_chunk
 from projector.writer import Writer
 from read_side.status import ReadModelStatus, read_status
 from write_side.postgres.connection import Connection
-from write_side.postgres.statements import statement
-from write_side.store.mapper import EventMapper
 
 SECONDS = 20.0
 _TABLES = """
@@ -49,7 +47,7 @@ async def connected(url: str, **settings: str) -> AsyncIterator[Connection]:
 @asynccontextmanager
 async def projecting(store_url: str, model_url: str | None = None) -> AsyncIterator[None]:
     """A projector as a task of the test's own loop."""
-    task = asyncio.create_task(live(ProjectorSettings(store_url, model_url or store_url)))
+    task = asyncio.create_task(run_sessions(ProjectorSettings(store_url, model_url or store_url)))
     try:
         yield
     finally:
@@ -104,12 +102,6 @@ async def until_halted(model_url: str, saying: str) -> None:
     await until(halted)
 
 
-async def begin_epoch(model: Connection) -> tuple[int, Checkpoint]:
-    row = await model.fetchrow(statement("projector", "begin_epoch"))
-    assert row is not None
-    return row["epoch"], Checkpoint.of(row)
-
-
 async def project_all(
     store_url: str,
     model_url: str,
@@ -123,14 +115,14 @@ async def project_all(
         model = await connect_model(model_url)
         try:
             epoch, checkpoint = await begin_epoch(model)
-            log, writer = Log(store, EventMapper()), Writer(model, epoch)
+            log, writer = Log(store), Writer(model, epoch)
             while True:
                 sizes.append(sizes.pop(0))
                 batch = await log.read(checkpoint.position, sizes[-1])
                 if not batch:
                     break
                 checkpoint = await writer.write(batch, checkpoint)
-            while renderings and await render_some(model, epoch):
+            while renderings and await rerender_chunk(model, epoch):
                 renderings -= 1
         finally:
             await model.close()

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from write_side.domain.events import Event
 from write_side.postgres.connection import Connection
+from write_side.store.log_reader import ENTRIES, Range, head, pages, ranges_of_entries
 from write_side.store.mapper import EventMapper
-from write_side.store.streams import ENTRIES, Range, range_pages, ranges_of_entries
 from write_side.verification.claims import (
     Claims,
     Place,
@@ -31,8 +31,8 @@ OTHERS = (
     Range("content-type/", "content-type0"),
     Range("key/", "key0"),
 )
+Key = TypeVar("Key")
 Kind = Literal["missing", "unknown", "different"]
-_HEAD = "SELECT position FROM write_side.head"
 _COUNTS = """
 SELECT workspace, environment, count(*) AS n FROM write_side.entry_claim GROUP BY 1, 2"""
 
@@ -61,9 +61,9 @@ async def claims_that_differ(store: Connection, progress: Progress) -> list[Diff
     Raises UnknownTopic or UndecodableEvent.
     """
     check = _Check(store, progress)
-    async with _snapshot(store) as head:
-        ranges = await ranges_of_entries(store, head)
-    progress.begin("claims", head)
+    async with _snapshot(store) as through:
+        ranges = await ranges_of_entries(store, through)
+    progress.begin("claims", through)
     found: list[Difference] = []
     for streams in ranges:
         found += await check.entries(streams)
@@ -71,7 +71,16 @@ async def claims_that_differ(store: Connection, progress: Progress) -> list[Diff
     return sorted(found)
 
 
-def kind_of(stored: object | None, expected: object | None) -> Kind:
+def differing(stored: Mapping[Key, Any], expected: Mapping[Key, Any]) -> list[tuple[Key, Kind]]:
+    """The keys at which the rows that are stored are not those expected."""
+    return [
+        (key, _kind(stored.get(key), expected.get(key)))
+        for key in stored.keys() | expected.keys()
+        if stored.get(key) != expected.get(key)
+    ]
+
+
+def _kind(stored: object | None, expected: object | None) -> Kind:
     if stored is None:
         return "missing"
     return "unknown" if expected is None else "different"
@@ -87,8 +96,8 @@ class _Check:
 
     async def entries(self, streams: Range) -> list[Difference]:
         expected = Claims()
-        async with _snapshot(self._store) as head:
-            async for page in self._pages(streams, head):
+        async with _snapshot(self._store) as through:
+            async for page in self._pages(streams, through):
                 self._progress.go_on(len(page))
                 expected.take(page)
             ids = _entry_id(streams.first), _entry_id(streams.end)
@@ -105,9 +114,9 @@ class _Check:
         """All claims but those of entries. The entries used are the claims there are, each of them
         compared with the log before, and those they lack."""
         expected = Claims()
-        async with _snapshot(self._store) as head:
+        async with _snapshot(self._store) as through:
             for streams in OTHERS:
-                async for page in self._pages(streams, head):
+                async for page in self._pages(streams, through):
                     expected.take(page)
             rows = await self._store.fetch(_COUNTS)
             stored = await stored_without_entries(self._store)
@@ -120,8 +129,8 @@ class _Check:
             for difference in _compared(table, getattr(stored, table), getattr(expected, table))
         ]
 
-    async def _pages(self, streams: Range, head: int) -> AsyncIterator[list[Event]]:
-        async for rows in range_pages(self._store, streams, head, PAGE_BYTES):
+    async def _pages(self, streams: Range, through: int) -> AsyncIterator[list[Event]]:
+        async for rows in pages(self._store, streams, through, PAGE_BYTES):
             yield [self._mapper.decode(row["topic"], row["state"]) for row in rows]
 
 
@@ -129,7 +138,7 @@ class _Check:
 async def _snapshot(store: Connection) -> AsyncIterator[int]:
     """The head of the log, and the claims of the same moment."""
     async with store.transaction(isolation="repeatable_read", readonly=True):
-        yield int(await store.fetchval(_HEAD))
+        yield await head(store)
 
 
 def _entry_id(stream: str) -> str | None:
@@ -140,11 +149,7 @@ def _entry_id(stream: str) -> str | None:
 def _compared(
     table: str, stored: Mapping[Any, Any], expected: Mapping[Any, Any]
 ) -> list[Difference]:
-    return [
-        Difference(table, _json(key), kind_of(stored.get(key), expected.get(key)))
-        for key in stored.keys() | expected.keys()
-        if stored.get(key) != expected.get(key)
-    ]
+    return [Difference(table, _json(key), kind) for key, kind in differing(stored, expected)]
 
 
 def _json(key: str | tuple[str, ...]) -> str:

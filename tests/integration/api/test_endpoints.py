@@ -223,7 +223,7 @@ async def test_a_changed_type_shows_at_once_in_every_read(
     async def nothing(*_: object) -> bool:
         return False
 
-    monkeypatch.setattr("projector.follower.render_some", nothing)
+    monkeypatch.setattr("projector.follower.rerender_chunk", nothing)
     await acme.entry(
         "one",
         status="published",

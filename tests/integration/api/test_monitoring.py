@@ -11,7 +11,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from projector.rebuild.work import at_work
+from projector.rebuild.progress import exclusive_operation
 from tests.integration.api.serving import Server, serving
 from tests.integration.projecting import caught_up, until
 from write_side.repository import Repository
@@ -52,7 +52,7 @@ async def shown(server: Server) -> dict[str, set[str]]:
 
 @pytest.mark.parametrize("file", ["dashboard.json", "alerts.yaml"])
 async def test_every_metric_that_is_asked_for_is_there(file: str, server: Server) -> None:
-    async with at_work(server.url, "rebuild", lambda _: None) as work:
+    async with exclusive_operation(server.url, "rebuild", lambda _: None) as work:
         work.begin("replay", 10)
         await server.client().get("/v1/content")
 

@@ -213,7 +213,7 @@ async def test_what_differs_is_printed_and_ends_with_status_1(
     )
     done = run("rebuild")
     assert done.stdout.splitlines()[-1] == model
-    assert "the live read model stays: 1 rows are not as they are served" in refused(done)
+    assert "the live read model stays" in refused(done)
     done = run("verify", "--repair")
     assert done.stdout.splitlines()[-3:-1] == [model, usage]
     assert "run `contentlog rebuild --accept-differences`" in refused(done)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from projector.rebuild import rebuild as module
+from projector.rebuild import operations as module
 from projector.rebuild.build import BuildSettings
-from projector.rebuild.rebuild import Rebuilt
-from projector.rebuild.rollback import rollback as roll_back
-from projector.rebuild.work import Progress
+from projector.rebuild.operations import Rebuilt
+from projector.rebuild.operations import rollback as roll_back
+from projector.rebuild.progress import Progress
 from tests.integration.projecting import connected
 
 SCHEMAS = """
@@ -27,7 +27,7 @@ async def rebuild(
     store_url: str, model_url: str | None = None, *, accept: bool = False, workers: int = 1
 ) -> Rebuilt:
     settings = build_settings(store_url, model_url, workers=workers)
-    return await module.rebuild(settings, accept_differences=accept, tell=silent)
+    return await module.rebuild(settings, accept_differences=accept, report=silent)
 
 
 async def rollback(store_url: str, model_url: str | None = None) -> int:

@@ -7,14 +7,12 @@ from collections.abc import Sequence
 
 import asyncpg
 
-from projector.checkpoint import Checkpoint
+from projector.checkpoint import Checkpoint, begin_epoch
 from projector.log import Log
 from projector.process import connect_model
-from projector.rendering import render_some
+from projector.rerendering import rerender_chunk
 from projector.writer import Writer
-from tests.integration.projecting import begin_epoch
 from write_side.postgres.connection import Connection
-from write_side.store.mapper import EventMapper
 
 
 class Stepping:
@@ -24,7 +22,7 @@ class Stepping:
         self, store: Connection, model: Connection, epoch: int, checkpoint: Checkpoint
     ) -> None:
         self._connections = (store, model)
-        self._log = Log(store, EventMapper())
+        self._log = Log(store)
         self._writer = Writer(model, epoch)
         self._checkpoint = checkpoint
 
@@ -42,7 +40,7 @@ class Stepping:
                 return
             self._checkpoint = await self._writer.write(batch, self._checkpoint)
             for _ in range(renderings):
-                await render_some(self._writer.connection, self._writer.epoch)
+                await rerender_chunk(self._writer.connection, self._writer.epoch)
 
     def close(self) -> None:
         for connection in self._connections:

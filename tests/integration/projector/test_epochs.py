@@ -9,13 +9,12 @@ from collections.abc import AsyncIterator
 import pytest
 
 from projector import writer as writer_module
-from projector.checkpoint import Checkpoint, Fenced
+from projector.checkpoint import Checkpoint, Fenced, begin_epoch
 from projector.log import Log
 from projector.process import connect_model
-from projector.rendering import render_some
+from projector.rerendering import rerender_chunk
 from projector.writer import Writer
 from tests.integration.projecting import (
-    begin_epoch,
     caught_up,
     checkpoint_of,
     connected,
@@ -29,7 +28,6 @@ from tests.integration.projector.given import LEAD, Given, rows
 from tests.integration.projector.rebuilding import rebuild
 from write_side.domain.events import Translation
 from write_side.postgres.connection import Connection
-from write_side.store.mapper import EventMapper
 
 
 @pytest.fixture
@@ -53,7 +51,7 @@ async def test_the_older_writer_is_fenced_off_and_writes_nothing(
     assert await begin_epoch(newer) == (epoch + 1, checkpoint)
     before = await dump(database_url)
     async with connected(database_url) as store:
-        batch = await Log(store, EventMapper()).read(0)
+        batch = await Log(store).read(0)
     with pytest.raises(Fenced):
         await writer.write(batch, checkpoint)
     assert await dump(database_url) == before
@@ -69,7 +67,7 @@ async def test_the_newer_one_that_wrote_already_fences_the_older_one_off(
     await given.magazine()
     epoch, checkpoint = await begin_epoch(models[0])
     async with connected(database_url) as store:
-        batch = await Log(store, EventMapper()).read(0)
+        batch = await Log(store).read(0)
     await Writer(models[0], epoch).write(batch, checkpoint)
     before = await dump(database_url)
     with pytest.raises(Fenced):
@@ -84,7 +82,7 @@ async def test_of_two_at_the_same_moment_one_writes(
     await given.entry("one")
     epoch, checkpoint = await begin_epoch(models[0])
     async with connected(database_url) as store:
-        batch = await Log(store, EventMapper()).read(0)
+        batch = await Log(store).read(0)
     outcomes = await asyncio.gather(
         *(Writer(model, epoch).write(batch, checkpoint) for model in models),
         return_exceptions=True,
@@ -114,7 +112,7 @@ async def test_one_that_was_behind_at_a_switch_is_fenced_off_and_not_halted(
     else:
         await given.delete(one)
     async with connected(database_url) as store:
-        batch = await Log(store, EventMapper()).read(checkpoint.position)
+        batch = await Log(store).read(checkpoint.position)
     await rebuild(database_url)
     before = await dump(database_url)
     with pytest.raises(Fenced):
@@ -132,11 +130,11 @@ async def test_renderings_are_fenced_too(
     epoch, checkpoint = await begin_epoch(older)
     await given.revised(LEAD)
     async with connected(database_url) as store:
-        batch = await Log(store, EventMapper()).read(checkpoint.position)
+        batch = await Log(store).read(checkpoint.position)
     await Writer(older, epoch).write(batch, checkpoint)
     await begin_epoch(newer)
     with pytest.raises(Fenced):
-        await render_some(older, epoch)
+        await rerender_chunk(older, epoch)
     assert await rows(database_url, "SELECT type_version FROM entry") == [(1,)]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from projector import follower, statistics
+from projector import follower
 from projector.log import Log
 from projector.process import connect_model
 from read_side.checkpoint import CheckpointWatch
@@ -31,7 +31,6 @@ from write_side import commands as c
 from write_side.domain.definition import Field
 from write_side.domain.events import Translation
 from write_side.repository import Repository
-from write_side.store.mapper import EventMapper
 
 OTHERS = """
 SELECT pid FROM pg_stat_activity
@@ -79,7 +78,7 @@ async def test_tables_that_have_grown_are_analysed(
     given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Or plans that were made while they were empty would walk them."""
-    monkeypatch.setattr(statistics, "FIRST", 10)
+    monkeypatch.setattr(follower, "FIRST_ANALYZE", 10)
     await given.magazine()
     async with projecting(database_url):
         await caught_up(database_url)
@@ -166,7 +165,7 @@ async def test_a_batch_is_bounded_by_its_bytes_too(
 async def batches(url: str) -> list[list[Any]]:
     found: list[list[Any]] = []
     async with connected(url) as connection:
-        log = Log(connection, EventMapper())
+        log = Log(connection)
         while batch := await log.read(found[-1][-1].position if found else 0):
             found.append(batch)
     return found
@@ -239,7 +238,7 @@ class TestRendering:
     async def test_entries_are_rendered_anew_under_the_newest_version(
         self, given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("projector.rendering.CHUNK", 3)
+        monkeypatch.setattr("projector.rerendering.CHUNK", 3)
         await given.magazine()
         entries = [await given.entry(f"e{n}", fields=raws(body="B")) for n in range(10)]
         await given.translate(entries[0], "fr-FR", title="Un", fields=raws(body="T"))
@@ -256,7 +255,7 @@ class TestRendering:
         self, given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Whenever the log seems to be at its end, there is another event."""
-        monkeypatch.setattr("projector.rendering.CHUNK", 5)
+        monkeypatch.setattr("projector.rerendering.CHUNK", 5)
         await given.magazine()
         entry_ids = [await given.entry(f"e{n}") for n in range(20)]
         read = Log.read
@@ -278,7 +277,7 @@ class TestRendering:
     async def test_a_revision_during_the_catching_up_begins_it_anew(
         self, given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("projector.rendering.CHUNK", 1)
+        monkeypatch.setattr("projector.rerendering.CHUNK", 1)
         await given.magazine()
         for n in range(3):
             await given.entry(f"e{n}", fields=raws(body="B"))

@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from projector.checkpoint import Checkpoint
+from projector.follower import Heartbeat
 from projector.log import Halted, Log
-from projector.presence import Presence
-from projector.process import LOOK_AGAIN
+from projector.process import RETRY_HALTED
 from read_side.schema import SHAPE
 from tests.integration.projecting import (
     caught_up,
@@ -26,7 +26,6 @@ from tests.integration.projecting import (
 )
 from tests.integration.projector.given import Given, rows
 from write_side.domain.identity import entry_stream
-from write_side.store.mapper import EventMapper
 
 APPEND = """
 WITH at AS (UPDATE write_side.head SET position = position + 1 RETURNING position)
@@ -39,8 +38,8 @@ SAID = "SELECT halted FROM projector.process"
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """It looks again after a second, and not after five."""
-    assert LOOK_AGAIN > 1
-    monkeypatch.setattr("projector.process.LOOK_AGAIN", 1)
+    assert RETRY_HALTED > 1
+    monkeypatch.setattr("projector.process.RETRY_HALTED", 1)
 
 
 async def execute(url: str, *steps: tuple[object, ...]) -> None:
@@ -109,13 +108,13 @@ class TestUnknownTopic:
         await given.magazine()
         await execute(database_url, (APPEND, "comet/1", "comet.seen.v1", "{}"))
         said: list[str | None] = []
-        take_over = Presence.take_over
+        take_over = Heartbeat.take_over
 
-        async def take_over_and_look(presence: Presence) -> None:
+        async def take_over_and_look(presence: Heartbeat) -> None:
             await take_over(presence)
             said.append(await presence._connection.fetchval(SAID))
 
-        monkeypatch.setattr(Presence, "take_over", take_over_and_look)
+        monkeypatch.setattr(Heartbeat, "take_over", take_over_and_look)
         async with projecting(database_url), connected(database_url) as watcher:
             await until_halted(database_url, "comet.seen.v1")
             while len(said) < 3:
@@ -169,7 +168,7 @@ class TestRestoredLog:
     ) -> None:
         await given.magazine()
         async with connected(database_url) as connection:
-            log = Log(connection, EventMapper())
+            log = Log(connection)
             projected = await log.checkpoint_at(1)
             await log.check(projected)
             with pytest.raises(Halted):
@@ -193,7 +192,7 @@ class TestRestoredLog:
 
     async def test_the_very_beginning_is_of_any_log(self, database_url: str) -> None:
         async with connected(database_url) as connection:
-            await Log(connection, EventMapper()).check(Checkpoint(0))
+            await Log(connection).check(Checkpoint(0))
 
 
 async def test_an_event_that_does_not_fit_the_read_model_halts_it(

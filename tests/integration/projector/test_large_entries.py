@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from projector import columns, known, log, rendering, writer
+from projector import log, rerendering, stored_rows, writer
+from projector import rows as model_rows
 from projector.process import connect_model
 from tests.integration.projecting import (
     caught_up,
@@ -21,16 +22,15 @@ from tests.integration.projector.story import Story
 from write_side.domain.locales import supported_locales
 from write_side.domain.refusals import InvalidEntry
 from write_side.repository import Repository
-from write_side.store.mapper import EventMapper
 
 
 @pytest.fixture
 def no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     """A statement, a batch and a chunk have room for one entry."""
-    monkeypatch.setattr(columns, "PORTION", 1)
-    monkeypatch.setattr(known, "FEW", 0)
-    monkeypatch.setattr(known, "KNOWN_BYTES", 1)
-    monkeypatch.setattr(rendering, "CHUNK_BYTES", 1)
+    monkeypatch.setattr(model_rows, "PORTION", 1)
+    monkeypatch.setattr(stored_rows, "FEW", 0)
+    monkeypatch.setattr(stored_rows, "LOADED_BYTES", 1)
+    monkeypatch.setattr(rerendering, "CHUNK_BYTES", 1)
 
 
 @pytest.mark.parametrize("copy_from", [1, 1000])
@@ -78,13 +78,13 @@ async def test_known_entries_cut_a_batch_where_they_grow_too_large(
     await project_all(database_url, database_url)
     for entry_id in ids:
         await given.update(entry_id, status="published")
-    monkeypatch.setattr(known, "KNOWN_BYTES", 5_500)
+    monkeypatch.setattr(stored_rows, "LOADED_BYTES", 5_500)
     async with connected(database_url) as store:
         model = await connect_model(database_url)
         try:
-            batch = (await log.Log(store, EventMapper()).read(0))[-20:]
-            assert len(await known.affordable(model, batch)) == 5
-            assert len(await known.affordable(model, batch[:16])) == 16
+            batch = (await log.Log(store).read(0))[-20:]
+            assert len(await stored_rows.fit_in_memory(model, batch)) == 5
+            assert len(await stored_rows.fit_in_memory(model, batch[:16])) == 16
         finally:
             await model.close()
 

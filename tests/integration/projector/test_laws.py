@@ -28,12 +28,12 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from projector import columns, known, rendering, writer
+from projector import rerendering, stored_rows, writer
+from projector import rows as model_rows
 from projector.checkpoint import Fenced
-from projector.rebuild import rebuild as rebuilding
-from projector.rebuild import replay
-from projector.rebuild.rollback import NothingToGoBackTo
-from projector.rebuild.work import AtWork, Work
+from projector.rebuild import replay, switch
+from projector.rebuild.operations import NothingToGoBackTo
+from projector.rebuild.progress import Operation, OperationInProgress
 from read_side import paging
 from read_side.pool import open_pool
 from read_side.schema import PREVIOUS
@@ -55,7 +55,7 @@ from tests.integration.projector.stepping import Stepping
 from tests.integration.projector.telling import Clock, Twice
 from write_side import decision, repository
 from write_side.repository import Repository
-from write_side.store import streams
+from write_side.store import log_reader
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
 from write_side.verification.claim_check import claims_that_differ
@@ -95,15 +95,15 @@ SELECT count(DISTINCT (workspace, environment, content_type_id, status, language
 def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name, bound in (
         (writer, "COPY_FROM", 3),
-        (columns, "PORTION", 300),
-        (known, "FEW", 1),
-        (known, "KNOWN_BYTES", 300),
-        (rendering, "CHUNK", 2),
+        (model_rows, "PORTION", 300),
+        (stored_rows, "FEW", 1),
+        (stored_rows, "LOADED_BYTES", 300),
+        (rerendering, "CHUNK", 2),
         (paging, "DEEP", 3),
-        (streams, "EVENTS_IN_A_RANGE", 9),
-        (streams, "RANGE_ROWS", 4),
+        (log_reader, "EVENTS_IN_A_RANGE", 9),
+        (log_reader, "PAGE", 4),
         (replay, "TYPES_KEPT", 1),
-        (rebuilding, "CLOSE", 2),
+        (switch, "CLOSE", 2),
         (repository, "CACHED_TYPES", 2),
     ):
         monkeypatch.setattr(module, name, bound)
@@ -210,7 +210,7 @@ class Laws(RuleBasedStateMachine):
 
     def _dying(self, statement: int, work: Callable[[], Coroutine[Any, Any, object]]) -> None:
         async def dying() -> None:
-            with contextlib.suppress(AtWork, *LOST), aborting(statement):
+            with contextlib.suppress(OperationInProgress, *LOST), aborting(statement):
                 await work()
 
         self.run(dying())
@@ -222,7 +222,7 @@ class Laws(RuleBasedStateMachine):
         async def done() -> bool:
             try:
                 await work()
-            except AtWork:
+            except OperationInProgress:
                 return False
             return True
 
@@ -283,7 +283,7 @@ class Laws(RuleBasedStateMachine):
         async with connected(self.url) as connection:
             assert await connection.fetch(COUNTS) == []
             assert await connection.fetchval(KINDS)
-            assert await claims_that_differ(connection, Work(silent)) == []
+            assert await claims_that_differ(connection, Operation(silent)) == []
 
 
 async def nothing_to_go_back_to(url: str) -> None:

@@ -6,9 +6,9 @@ import pytest
 
 from projector.log import BATCH, Gap, Halted
 from projector.projection import Inconsistent
-from projector.rebuild import rebuild as module
-from projector.rebuild.rebuild import Differs
-from projector.rebuild.work import AtWork, Progress, at_work
+from projector.rebuild import operations as module
+from projector.rebuild.operations import Differs
+from projector.rebuild.progress import OperationInProgress, Progress, exclusive_operation
 from read_side.schema import LIVE, NEXT, PREVIOUS
 from tests.integration.projecting import (
     checkpoint_of,
@@ -23,7 +23,7 @@ from tests.integration.projector.given import LEAD, Given, rows
 from tests.integration.projector.rebuilding import build_settings, rebuild, schemas, silent
 from tests.integration.projector.story import Story
 from write_side.repository import Repository
-from write_side.store import streams
+from write_side.store import log_reader
 
 APPEND = """
 WITH at AS (UPDATE write_side.head SET position = position + 1 RETURNING position)
@@ -36,7 +36,7 @@ DELETE FROM read_model.{table} WHERE ctid = (SELECT min(ctid) FROM read_model.{t
 @pytest.fixture
 def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ranges of which even a short log has several, so that there is work for several workers."""
-    monkeypatch.setattr(streams, "EVENTS_IN_A_RANGE", 60)
+    monkeypatch.setattr(log_reader, "EVENTS_IN_A_RANGE", 60)
 
 
 async def execute(url: str, sql: str, *parameters: object) -> None:
@@ -220,15 +220,15 @@ async def test_a_live_read_model_of_another_shape_is_replaced_when_accepted(
 
 
 async def test_one_at_a_time(database_url: str) -> None:
-    async with at_work(database_url, "verify", silent) as work:
+    async with exclusive_operation(database_url, "verify", silent) as work:
         work.begin("replay", 10)
-        with pytest.raises(AtWork, match="contentlog status"):
+        with pytest.raises(OperationInProgress, match="contentlog status"):
             await rebuild(database_url)
     assert (await rebuild(database_url)).position == 0
 
 
 async def test_status_tells_of_it_while_it_is_at_work(database_url: str) -> None:
-    async with at_work(database_url, "rebuild", silent) as work:
+    async with exclusive_operation(database_url, "rebuild", silent) as work:
         work.begin("replay", 10)
         work.go_on(4)
 
@@ -261,7 +261,7 @@ async def test_cancelled_in_any_phase_the_live_one_is_untouched(
 
         with pytest.raises(KeyboardInterrupt):
             await module.rebuild(
-                build_settings(database_url), accept_differences=False, tell=cancel
+                build_settings(database_url), accept_differences=False, report=cancel
             )
         assert await dump(database_url) == before
         assert NEXT in await schemas(database_url)

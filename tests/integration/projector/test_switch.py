@@ -10,19 +10,18 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 
-from projector.checkpoint import Fenced
+from projector.checkpoint import Fenced, begin_epoch
 from projector.log import Log
-from projector.rebuild import rebuild as module
+from projector.rebuild import operations as module
 from projector.rebuild.build import Build
+from projector.rebuild.operations import NothingToGoBackTo
+from projector.rebuild.progress import Operation
 from projector.rebuild.replay import Replay
-from projector.rebuild.rollback import NothingToGoBackTo
-from projector.rebuild.switch import NEW_FOR_LIVE, switch
-from projector.rebuild.work import Work
+from projector.rebuild.switch import TO_NEXT, terminated_after
 from projector.writer import Writer
 from read_side.checkpoint import CHANNEL
 from read_side.schema import DISCARDED, LIVE, NEXT, PREVIOUS
 from tests.integration.projecting import (
-    begin_epoch,
     caught_up,
     checkpoint_of,
     connected,
@@ -41,8 +40,7 @@ from tests.integration.projector.rebuilding import (
     silent,
 )
 from write_side.postgres.connection import Connection
-from write_side.store.mapper import EventMapper
-from write_side.store.streams import ENTRIES
+from write_side.store.log_reader import ENTRIES
 
 ROUNDS = 3
 LOST = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
@@ -110,7 +108,7 @@ class HeldUp(Log):
     """Asked for the head in the midst of a switch, it answers when the live projector waits."""
 
     def __init__(self, store: Connection, watching: Connection) -> None:
-        super().__init__(store, EventMapper())
+        super().__init__(store)
         self._watching = watching
         self.is_asked = asyncio.Event()
 
@@ -136,14 +134,18 @@ async def test_a_batch_that_waits_for_the_switch_is_fenced_off_and_not_told_of(
         await watching.add_listener(CHANNEL, lambda *said: told.append(said[-1]))
         log = HeldUp(store, watching)
         epoch, checkpoint = await begin_epoch(live)
-        made = await Build(settings, NEXT, store, model, Work(silent)).make(checkpoint.position)
+        made = await Build(settings, NEXT, store, model, Operation(silent)).make(
+            checkpoint.position
+        )
         await given.entry("one")
-        batch = await Log(other_store, EventMapper()).read(checkpoint.position)
-        switching = asyncio.create_task(switch(model, log, *made, NEW_FOR_LIVE))
+        batch = await Log(other_store).read(checkpoint.position)
+        made.log = log
+        switching = asyncio.create_task(made.switch(TO_NEXT))
         await log.is_asked.wait()
         with pytest.raises(Fenced):
             await Writer(live, epoch).write(batch, checkpoint)
-        assert (await switching).position == checkpoint.position
+        await switching
+        assert made.checkpoint == checkpoint
         await watching.execute("SELECT 1")
     assert told == [str(checkpoint.position)]
     assert await checkpoint_of(database_url) == checkpoint.position
@@ -165,9 +167,10 @@ async def test_a_switch_that_waits_for_a_silent_store_is_given_up_and_holds_nobo
     await project_all(database_url, database_url)
     settings = build_settings(database_url)
     async with module.connections(settings, NEXT) as (store, model):
-        made = await Build(settings, NEXT, store, model, Work(silent)).make(2)
-        with pytest.raises(LOST), module.ended_after(0.2, model, store):
-            await switch(model, Silent(store, EventMapper()), *made, NEW_FOR_LIVE)
+        made = await Build(settings, NEXT, store, model, Operation(silent)).make(2)
+        made.log = Silent(store)
+        with pytest.raises(LOST), terminated_after(0.2, model, store):
+            await made.switch(TO_NEXT)
     await given.entry("one")
     await project_all(database_url, database_url)
     assert await rows(database_url, "SELECT slug FROM entry") == [("one",)]
@@ -276,9 +279,9 @@ async def test_what_an_earlier_build_still_writes_is_refused(
     await project_all(database_url, database_url)
     settings = build_settings(database_url)
     async with module.connections(settings, NEXT) as (store, model):
-        first = Build(settings, NEXT, store, model, Work(silent))
+        first = Build(settings, NEXT, store, model, Operation(silent))
         await first.make(3)
-        await Build(settings, NEXT, store, model, Work(silent)).make(3)
+        await Build(settings, NEXT, store, model, Operation(silent)).make(3)
         left_over = Replay(store, model, first.epoch, 3, 1_000_000)
         with pytest.raises(Fenced):
             await left_over.replay(ENTRIES, lambda _: None)

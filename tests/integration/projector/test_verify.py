@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from projector.rebuild import verify as module
-from projector.rebuild.verify import Verified
+from projector.rebuild import operations as module
+from projector.rebuild.operations import Verified
 from read_side.schema import LIVE
 from tests.integration.projecting import (
     caught_up,
@@ -25,7 +25,7 @@ from tests.integration.write_side.given import check_store
 from write_side import commands as c
 from write_side.domain.refusals import PlanLimitReached, SlugTaken
 from write_side.repository import Repository
-from write_side.store import streams
+from write_side.store import log_reader
 from write_side.verification.claim_check import Difference
 
 
@@ -44,7 +44,7 @@ async def execute(url: str, sql: str, *parameters: Any) -> None:
 
 @pytest.fixture(autouse=True)
 def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "EVENTS_IN_A_RANGE", 50)
+    monkeypatch.setattr(log_reader, "EVENTS_IN_A_RANGE", 50)
 
 
 @pytest.mark.parametrize("seed", [5, 6])

@@ -8,9 +8,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from projector.columns import ENTRY_COLUMNS, Renderers, columns, entry_rows, locale_rows
-from projector.projection import _STEPS, Inconsistent, Recorded, needs, project
-from projector.rows import EntryState, Rows, count_changes
+from projector.projection import _STEPS, Inconsistent, Recorded, next_state, project, required_rows
+from projector.rows import (
+    ENTRY_COLUMNS,
+    EntryState,
+    Renderers,
+    Rows,
+    columns,
+    count_changes,
+    entry_rows,
+    locale_rows,
+)
 from tests.unit.samples import (
     AUTHOR,
     AUTHORS,
@@ -167,12 +175,24 @@ class TestEntries:
             (recorded(deleted()), "was never created"),
             (recorded(created(), deleted(), updated()), "was never created"),
             ([Recorded(5, "entry/1", 2, created())], "version 2 at position 5, where 1 was due"),
-            (recorded(created(content_type_id=AUTHORS)), "builds on what is not there"),
+            (recorded(created(), created()), "is created again at position 2"),
+            (recorded(created(content_type_id=AUTHORS)), "builds on a row that is missing"),
         ],
     )
     def test_what_does_not_fit_is_never_invented(self, batch: list[Recorded], says: str) -> None:
         with pytest.raises(Inconsistent, match=says):
             project(batch, POSTS_TYPE)
+
+    @pytest.mark.parametrize(
+        ("event", "says"), [(updated(), "was never created"), (created(), "where 1 was due")]
+    )
+    def test_a_stream_ends_with_the_deletion(self, event: e.Event, says: str) -> None:
+        state: EntryState | None = None
+        first, second, third = recorded(created(), deleted(), event)
+        for one in (first, second):
+            state = next_state(state, one)
+        with pytest.raises(Inconsistent, match=says):
+            next_state(state, third)
 
     def test_a_version_left_out_does_not_fit(self) -> None:
         with pytest.raises(Inconsistent, match=r"has version 3 .* where 2 was due"):
@@ -218,7 +238,7 @@ class TestTypes:
         assert rows.types[AUTHORS] is not None
 
     def test_a_revision_of_what_is_not_there_does_not_fit(self) -> None:
-        with pytest.raises(Inconsistent, match="builds on what is not there"):
+        with pytest.raises(Inconsistent, match="builds on a row that is missing"):
             project(recorded(removed(), revised(TEXT)), POSTS_TYPE)
 
 
@@ -268,7 +288,7 @@ class TestTheRest:
         made = e.ImportRecorded(
             **event_of(import_id="i", content_type_id=POSTS, file_name="f", created=2)
         )
-        assert needs(recorded(reverted)).imports == {"i"}
+        assert required_rows(recorded(reverted)).imports == {"i"}
         before = project(recorded(made), Rows())
         for rows in (
             project(recorded(reverted), before),
@@ -278,7 +298,7 @@ class TestTheRest:
 
     def test_a_saved_mapping_is_read_from_the_log_alone(self) -> None:
         saved = e.ImportMappingSaved(**event_of(content_type_id=POSTS, columns=()))
-        assert not project(recorded(saved), Rows()).changed()
+        assert project(recorded(saved), Rows()) == Rows()
 
     @pytest.mark.parametrize(
         "event",
@@ -289,7 +309,7 @@ class TestTheRest:
         ],
     )
     def test_changes_of_what_is_not_there_do_not_fit(self, event: e.Event) -> None:
-        with pytest.raises(Inconsistent, match="builds on what is not there"):
+        with pytest.raises(Inconsistent, match="builds on a row that is missing"):
             project(recorded(event), Rows())
 
     def test_there_is_a_step_for_every_event(self) -> None:
@@ -299,20 +319,20 @@ class TestTheRest:
 class TestNeeds:
     def test_entries_that_the_batch_begins_are_not_asked_for(self) -> None:
         batch = recorded(created(), updated(), updated(entry_id=AUTHOR))
-        assert needs(batch).entries == {AUTHOR}
+        assert required_rows(batch).entries == {AUTHOR}
 
     def test_an_entry_needs_its_type(self) -> None:
-        assert needs(recorded(deleted())).types == {POSTS}
+        assert required_rows(recorded(deleted())).types == {POSTS}
 
     def test_workspaces_and_keys_are_asked_for_by_what_changes_them(self) -> None:
-        found = needs(
+        found = required_rows(
             recorded(
                 e.PlanChanged(**event_of(plan=Plan())),
                 e.KeyRevoked(**event_of(key_id="k")),
             )
         )
         assert (found.workspaces, found.keys) == ({"acme"}, {"k"})
-        assert needs(recorded(created())).workspaces == set()
+        assert required_rows(recorded(created())).workspaces == set()
 
 
 class TestColumns:

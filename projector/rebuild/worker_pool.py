@@ -7,29 +7,31 @@ import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from projector.log import Halted
-from projector.rebuild import messages
-from projector.rebuild.messages import Failed, Job, Read
 from projector.rebuild.replay import Replayed
-from write_side.store.streams import Range
+from projector.rebuild.worker import Failed, Job, Message, Read, encode
+from write_side.store.log_reader import Range
 
 LONGEST_LINE = 256 * 1024 * 1024
+_message = msgspec.json.Decoder(Message).decode
 _COMMAND = (sys.executable, "-P", "-m", "projector.rebuild.worker")
 
 
 class WorkerDied(Exception):
-    """A worker process ended before its work did."""
+    """A worker process ended before its work was done."""
 
 
-class Crew:
-    """Some processes, for as long as it is entered; none is left after it."""
+class WorkerPool:
+    """Worker processes, which are killed when the pool is left."""
 
     def __init__(self, size: int, job: Job) -> None:
         self._size = size
         self._job = job
         self._processes: list[Process] = []
 
-    async def __aenter__(self) -> Crew:
+    async def __aenter__(self) -> WorkerPool:
         try:
             for _ in range(self._size):
                 self._processes.append(await _start(self._job))
@@ -42,11 +44,14 @@ class Crew:
         await self._end()
 
     async def replay(self, ranges: Sequence[Range], read: Callable[[int], None]) -> list[Replayed]:
-        """All the ranges, each by whoever is free next. Raises Halted, WorkerDied."""
+        """Replay all ranges, each in the next free worker; ``read`` gets numbers of events read.
+
+        Raises Halted, WorkerDied.
+        """
         waiting = list(reversed(ranges))
         found: list[Replayed] = []
         working = [
-            asyncio.create_task(_work_off(process, waiting, found, read))
+            asyncio.create_task(_replay_waiting(process, waiting, found, read))
             for process in self._processes
         ]
         try:
@@ -66,31 +71,31 @@ class Crew:
 
 
 async def _start(job: Job) -> Process:
-    """In a session of its own: Ctrl-C in a terminal is for the parent to decide on."""
+    """In a session of its own, so that Ctrl-C in a terminal reaches the parent alone."""
     process = await asyncio.create_subprocess_exec(
         *_COMMAND, stdin=PIPE, stdout=PIPE, limit=LONGEST_LINE, start_new_session=True
     )
-    _tell(process, messages.encode(job))
+    _send(process, job)
     return process
 
 
-def _tell(process: Process, line: bytes) -> None:
+def _send(process: Process, request: Job | Range) -> None:
     assert process.stdin is not None
-    process.stdin.write(line + b"\n")
+    process.stdin.write(encode(request) + b"\n")
 
 
-async def _work_off(
+async def _replay_waiting(
     process: Process, waiting: list[Range], found: list[Replayed], read: Callable[[int], None]
 ) -> None:
     while waiting:
-        _tell(process, messages.encode(waiting.pop()))
-        found.append(await _answer(process, read))
+        _send(process, waiting.pop())
+        found.append(await _result(process, read))
 
 
-async def _answer(process: Process, read: Callable[[int], None]) -> Replayed:
+async def _result(process: Process, read: Callable[[int], None]) -> Replayed:
     assert process.stdout is not None
     while line := await process.stdout.readline():
-        match messages.message(line):
+        match _message(line):
             case Read(events):
                 read(events)
             case Failed(kind, reason):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from projector.process import LONG_LIFE, MOST_PATIENCE, PATIENCE, _NextLife
+from projector.process import LONG_SESSION, MOST_PATIENCE, PATIENCE, Backoff
 
 
 def test_a_statement_that_was_not_answered_in_time_is_given_longer() -> None:
-    following = _NextLife()
+    following = Backoff()
     given = []
     for _ in range(6):
         following.after(TimeoutError(), following.patience)
@@ -16,21 +16,21 @@ def test_a_statement_that_was_not_answered_in_time_is_given_longer() -> None:
 
 
 def test_what_ends_otherwise_says_nothing_of_how_long_statements_take() -> None:
-    following = _NextLife()
+    following = Backoff()
     following.after(ConnectionError(), 1)
     following.after(None, 1)
     assert following.patience == PATIENCE
 
 
 def test_after_a_long_life_patience_is_as_at_first() -> None:
-    following = _NextLife()
+    following = Backoff()
     following.after(TimeoutError(), 1)
-    following.after(TimeoutError(), LONG_LIFE + 1)
+    following.after(TimeoutError(), LONG_SESSION + 1)
     assert following.patience == PATIENCE
 
 
 def test_pauses_grow_to_a_second_while_lives_are_short() -> None:
-    following = _NextLife()
+    following = Backoff()
     pauses = []
     for _ in range(7):
         following.after(ConnectionError(), 0.1)

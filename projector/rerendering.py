@@ -1,7 +1,7 @@
-"""Catches up, in the background, the rows that were rendered under an older content type.
+"""Renders, in the background, the entries that were rendered under an older content type.
 
-Readers render such rows themselves meanwhile, so a change of a type shows at once; this spares
-them the work. Only renderings change here, never stored values.
+A change of a type shows at once, because readers render such rows themselves until then.
+Only rendered columns change here, never stored values.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from projector.checkpoint import hold
-from projector.columns import Renderers, entry_rows, locale_rows, portions
-from projector.known import entry_state, type_row
+from projector.rows import Renderers, entry_rows, locale_rows, portions
+from projector.stored_rows import entry_state, type_row
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 
@@ -18,22 +18,20 @@ CHUNK = 500
 CHUNK_BYTES = 16 * 1024 * 1024
 
 
-async def render_some(connection: Connection, epoch: int) -> bool:
-    """Render one chunk of entries anew, under the epoch; whether there may be more to do.
-
-    Raises Fenced.
-    """
+async def rerender_chunk(connection: Connection, epoch: int) -> bool:
+    """Render one chunk of entries under the newest version of their type; whether there may be
+    more. Raises Fenced."""
     async with connection.transaction():
-        # Holds the checkpoint: neither this projector's own batches nor a switch come between.
+        # Holding the checkpoint keeps this projector's batches and a switch out meanwhile.
         await hold(connection, epoch)
         stale = await connection.fetchrow(statement("projector", "stale_type"))
         if stale is None:
             return False
-        await _render_chunk(connection, stale)
+        await _rerender(connection, stale)
         return True
 
 
-async def _render_chunk(connection: Connection, stale: Any) -> None:
+async def _rerender(connection: Connection, stale: Any) -> None:
     type_ = type_row(stale)
     rows = await connection.fetch(
         statement("projector", "stale_entries"),

@@ -1,4 +1,4 @@
-"""Long work on the read models: one at a time, and how it goes, for whoever asks."""
+"""Rebuild, rollback or verify: one at a time, and how far it has come."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from read_side import schema
 from write_side.postgres.connection import Connection
 
 LOCK = 0x636C_6F67_0004
-BEAT = 0.5
-# Of the server's side: the lock of a machine that is gone is free again after half a minute.
-_KEPT_ALIVE = {
+HEARTBEAT = 0.5
+# The server frees the lock of a machine that is gone after half a minute.
+_KEEPALIVE = {
     "tcp_keepalives_idle": "10",
     "tcp_keepalives_interval": "5",
     "tcp_keepalives_count": "4",
@@ -28,22 +28,22 @@ _BEGIN = """
 INSERT INTO projector.work (name, phase, done, total) VALUES ($1, '', 0, 0)
 ON CONFLICT (one) DO UPDATE SET
     name = $1, phase = '', done = 0, total = 0, started_at = now(), heartbeat_at = now()"""
-_SAY = "UPDATE projector.work SET phase = $1, done = $2, total = $3, heartbeat_at = now()"
+_UPDATE = "UPDATE projector.work SET phase = $1, done = $2, total = $3, heartbeat_at = now()"
 _END = "DELETE FROM projector.work"
 
 
-class AtWork(Exception):
-    """Another rebuild, rollback or verify is under way on this database."""
+class OperationInProgress(Exception):
+    """Another rebuild, rollback or verify is running on this database."""
 
     def __init__(self) -> None:
         super().__init__(
-            "another rebuild, rollback or verify is at work on this read model: "
+            "another rebuild, rollback or verify is running on this read model: "
             "see contentlog status, and wait until it is done"
         )
 
 
 class Progress(Struct, frozen=True):
-    """``done`` of ``total``: events, or steps of a phase that has no number of its own."""
+    """``done`` of ``total``: events, or 1 in a phase that counts nothing."""
 
     phase: str
     done: int
@@ -59,27 +59,27 @@ class Progress(Struct, frozen=True):
         return (self.total - self.done) / self.rate if self.rate else None
 
 
-Tell = Callable[[Progress], None]
+Report = Callable[[Progress], None]
 
 
-class Work:
-    """Where the work is, and telling of it."""
+class Operation:
+    """The phase of an operation, reported whenever it changes."""
 
-    def __init__(self, tell: Tell) -> None:
-        self._tell = tell
+    def __init__(self, report: Report) -> None:
+        self._report = report
         self._phase, self._done, self._total = "", 0, 0
         self._began = time.monotonic()
 
     def begin(self, phase: str, total: int = 1) -> None:
-        """The phase before it has ended."""
+        """Begin a phase, and end the one before."""
         self.end()
         self._phase, self._done, self._total = phase, 0, total
         self._began = time.monotonic()
-        self._tell(self.progress())
+        self._report(self.progress())
 
     def go_on(self, done: int) -> None:
         self._done += done
-        self._tell(self.progress())
+        self._report(self.progress())
 
     def end(self) -> None:
         if self._done < self._total:
@@ -90,36 +90,39 @@ class Work:
 
 
 @asynccontextmanager
-async def at_work(read_model_url: str, name: str, tell: Tell) -> AsyncIterator[Work]:
-    """The work of this name, alone, its progress kept where ``status`` finds it. Raises AtWork."""
-    connection = await asyncpg.connect(read_model_url, timeout=20, server_settings=_KEPT_ALIVE)
-    beating: asyncio.Task[None] | None = None
+async def exclusive_operation(
+    read_model_url: str, name: str, report: Report
+) -> AsyncIterator[Operation]:
+    """Run an operation while no other runs; ``projector.work`` shows its progress. Raises
+    OperationInProgress."""
+    connection = await asyncpg.connect(read_model_url, timeout=20, server_settings=_KEEPALIVE)
+    heartbeat: asyncio.Task[None] | None = None
     try:
         with contextlib.suppress(schema.AnotherShape):
             await schema.create(connection)
         if not await connection.fetchval(_TRY_LOCK, LOCK):
-            raise AtWork
+            raise OperationInProgress
         await connection.execute(_BEGIN, name)
-        work = Work(tell)
-        beating = asyncio.create_task(_beat(connection, work))
-        yield work
-        work.end()
+        operation = Operation(report)
+        heartbeat = asyncio.create_task(_heartbeat(connection, operation))
+        yield operation
+        operation.end()
     finally:
-        await _end(connection, beating)
+        await _end(connection, heartbeat)
 
 
-async def _end(connection: Connection, beating: asyncio.Task[None] | None) -> None:
+async def _end(connection: Connection, heartbeat: asyncio.Task[None] | None) -> None:
     with contextlib.suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError):
-        if beating is not None:
-            beating.cancel()
-            await asyncio.gather(beating, return_exceptions=True)
+        if heartbeat is not None:
+            heartbeat.cancel()
+            await asyncio.gather(heartbeat, return_exceptions=True)
             await connection.execute(_END, timeout=2)
         await connection.close(timeout=2)
     connection.terminate()
 
 
-async def _beat(connection: Connection, work: Work) -> None:
+async def _heartbeat(connection: Connection, operation: Operation) -> None:
     while True:
-        now = work.progress()
-        await connection.execute(_SAY, now.phase, now.done, now.total)
-        await asyncio.sleep(BEAT)
+        now = operation.progress()
+        await connection.execute(_UPDATE, now.phase, now.done, now.total)
+        await asyncio.sleep(HEARTBEAT)

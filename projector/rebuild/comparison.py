@@ -1,0 +1,127 @@
+"""Compares the live read model with one made from the log, both at one position."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+from projector.checkpoint import Checkpoint
+from projector.log import Halted, Log
+from projector.process import connect_model
+from projector.rebuild.progress import Operation
+from projector.rebuild.switch import Candidate
+from read_side.schema import SHAPE
+from write_side.postgres.connection import Connection
+from write_side.verification.claim_check import Difference, differing
+
+Bucket: TypeAlias = tuple[str, int]
+
+ROWS_AT_ONCE = 20_000
+_CHECKPOINT = "SELECT * FROM checkpoint"
+_POSITION = "SELECT position FROM checkpoint"
+_BUCKETS = """
+SELECT relation, bucket, count(*) AS rows, sum(hash) AS sum FROM digest GROUP BY relation, bucket"""
+_ROWS = """
+SELECT relation, key, hash FROM digest
+JOIN unnest($1::text[], $2::bigint[]) AS wanted(relation, bucket) USING (relation, bucket)"""
+
+
+class Live(Struct, frozen=True):
+    """The live read model at the beginning. ``through``: how far the new one is built before it
+    follows the log. ``not_comparable``: why the two cannot be compared."""
+
+    through: int
+    not_comparable: str | None = None
+    is_empty: bool = False
+
+    @classmethod
+    async def look(cls, url: str, log: Log) -> Live:
+        async with snapshot(url) as connection:
+            row = await connection.fetchrow(_CHECKPOINT)
+        assert row is not None
+        if row["position"] == 0:
+            return cls(await log.head(), "it is empty", is_empty=True)
+        if row["shape"] != SHAPE:
+            return cls(await log.head(), "it has another shape")
+        try:
+            await log.check(Checkpoint.of(row))
+        except Halted as restored:
+            return cls(await log.head(), str(restored))
+        return cls(row["position"])
+
+
+async def compare(
+    url: str, live: Live, candidate: Candidate, operation: Operation
+) -> list[Difference]:
+    """Bring the candidate to the position of a snapshot of the live read model, and compare."""
+    if live.not_comparable is not None:
+        return []
+    # Project most of what is new before the snapshot is taken, which holds up vacuum.
+    async with snapshot(url) as connection:
+        position = await connection.fetchval(_POSITION)
+    through = min(await candidate.log.head(), position)
+    operation.begin("follow", through - candidate.checkpoint.position)
+    await candidate.follow(through, operation.go_on)
+    operation.begin("compare")
+    async with snapshot(url) as connection:
+        await candidate.follow(await connection.fetchval(_POSITION))
+        return await differences(connection, candidate.model)
+
+
+@asynccontextmanager
+async def snapshot(url: str) -> AsyncIterator[Connection]:
+    """The live read model as it is now."""
+    connection = await connect_model(url, patience=None)
+    try:
+        async with connection.transaction(isolation="repeatable_read", readonly=True):
+            # It is idle while the candidate follows, but not without limit: vacuum waits for it.
+            await connection.execute("SET LOCAL idle_in_transaction_session_timeout = '10min'")
+            yield connection
+    finally:
+        connection.terminate()
+
+
+async def differences(live: Connection, log: Connection) -> list[Difference]:
+    """Over two connections whose search_paths name the two read models; ``log`` is made from the
+    log.
+
+    Compares digests of the stored rows: first of buckets, then of the rows in those that differ,
+    about ROWS_AT_ONCE at a time.
+    """
+    of_live, of_log = await asyncio.gather(_buckets(live), _buckets(log))
+    buckets = sorted(key for key, _ in differing(of_live, of_log))
+    sizes = [max(found.get(key, (0, 0))[0] for found in (of_live, of_log)) for key in buckets]
+    found: list[Difference] = []
+    for some in _slices(buckets, sizes):
+        rows_of_live, rows_of_log = await asyncio.gather(_rows(live, some), _rows(log, some))
+        found += [Difference(*key, kind) for key, kind in differing(rows_of_live, rows_of_log)]
+    return sorted(found)
+
+
+def _slices(buckets: list[Bucket], sizes: list[int]) -> Iterator[list[Bucket]]:
+    """Buckets of about ROWS_AT_ONCE rows together."""
+    some: list[Bucket] = []
+    rows = 0
+    for bucket, size in zip(buckets, sizes, strict=True):
+        some.append(bucket)
+        rows += size
+        if rows >= ROWS_AT_ONCE:
+            yield some
+            some, rows = [], 0
+    if some:
+        yield some
+
+
+async def _buckets(connection: Connection) -> dict[Bucket, tuple[int, Any]]:
+    rows = await connection.fetch(_BUCKETS)
+    return {(row["relation"], row["bucket"]): (row["rows"], row["sum"]) for row in rows}
+
+
+async def _rows(connection: Connection, buckets: list[Bucket]) -> dict[tuple[str, str], int]:
+    relations, numbers = map(list, zip(*buckets, strict=True))
+    rows = await connection.fetch(_ROWS, relations, numbers)
+    return {(row["relation"], row["key"]): row["hash"] for row in rows}

@@ -1,0 +1,160 @@
+"""Rebuild, rollback and verify: one at a time on a database, while readers and writers go on."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import asyncpg
+from msgspec import Struct
+
+from projector.checkpoint import begin_epoch
+from projector.log import Halted, Log
+from projector.process import connect_model
+from projector.rebuild.build import Build, BuildSettings, drop
+from projector.rebuild.comparison import Live, compare
+from projector.rebuild.progress import Operation, Report, exclusive_operation
+from projector.rebuild.switch import TO_NEXT, TO_PREVIOUS, Candidate
+from read_side.schema import DISCARDED, NEXT, PREVIOUS, SCRATCH, AnotherShape
+from write_side.postgres.connection import Connection
+from write_side.verification.claim_check import Difference, claims_that_differ
+from write_side.verification.claim_repair import repair
+
+_HAS_PREVIOUS = "SELECT to_regclass('read_model_previous.checkpoint') IS NOT NULL"
+
+
+class Differs(Exception):
+    """The rebuilt read model differs from the live one, and nothing was switched."""
+
+    def __init__(self, found: list[Difference], reason: str) -> None:
+        super().__init__(reason)
+        self.found = found
+
+
+class NothingToGoBackTo(Exception):
+    """There is no previous read model, or none that this version can write."""
+
+
+class Rebuilt(Struct, frozen=True):
+    """``not_compared``: why the live read model was not compared, or None."""
+
+    position: int
+    found: list[Difference]
+    not_compared: str | None
+
+
+class Verified(Struct, frozen=True):
+    """``not_compared``: why the read model was not compared, or None."""
+
+    position: int
+    read_model: list[Difference]
+    not_compared: str | None
+    claims: list[Difference]
+
+
+async def rebuild(settings: BuildSettings, *, accept_differences: bool, report: Report) -> Rebuilt:
+    """Replay the log into a new read model, compare it with the live one, and switch to it.
+
+    The old one is kept for ``rollback``. Raises Differs, Halted, Inconsistent, WorkerDied,
+    OperationInProgress, and what PostgreSQL does; then the live read model is unchanged, and the
+    next rebuild drops what this one left.
+    """
+    async with _prepared(settings, "rebuild", NEXT, report) as (store, model, operation):
+        await drop(model, DISCARDED)
+        live = await Live.look(settings.read_model_url, Log(store))
+        candidate = await Build(settings, NEXT, store, model, operation).make(live.through)
+        found = await compare(settings.read_model_url, live, candidate, operation)
+        if not accept_differences and not live.is_empty:
+            _refuse_differences(live, found)
+        await candidate.go_live(TO_NEXT, operation)
+        await drop(model, DISCARDED)
+        return Rebuilt(candidate.checkpoint.position, found, live.not_comparable)
+
+
+def _refuse_differences(live: Live, found: list[Difference]) -> None:
+    advice = "look into it, then accept it with --accept-differences"
+    if live.not_comparable is not None:
+        reason = f"the live read model cannot be compared ({live.not_comparable}): {advice}"
+        raise Differs([], reason)
+    if found:
+        raise Differs(found, f"{len(found)} rows differ from the live read model: {advice}")
+
+
+async def rollback(settings: BuildSettings, report: Report) -> int:
+    """Switch to the previous read model, or back again; returns the position of the live one then.
+
+    Reads never go back in time: the previous read model is brought up to the live one first.
+    Raises NothingToGoBackTo, Halted, OperationInProgress.
+    """
+    async with _prepared(settings, "rollback", PREVIOUS, report) as (store, model, operation):
+        if not await model.fetchval(_HAS_PREVIOUS):
+            raise NothingToGoBackTo("there is no previous read model: only a rebuild leaves one")
+        await drop(model, DISCARDED)
+        try:
+            epoch, checkpoint = await begin_epoch(model)
+        except AnotherShape as error:
+            raise NothingToGoBackTo(
+                "the previous read model has another shape than this version writes: roll back "
+                "with the version that made it"
+            ) from error
+        candidate = Candidate(store, model, epoch, checkpoint)
+        try:
+            await candidate.log.check(checkpoint)
+        except Halted as restored:
+            raise NothingToGoBackTo(
+                f"the previous read model is not of this log: {restored}"
+            ) from restored
+        await candidate.go_live(TO_PREVIOUS, operation)
+        return candidate.checkpoint.position
+
+
+async def verify(settings: BuildSettings, report: Report) -> Verified:
+    """Compare the read model and the claims with the log, and change nothing.
+
+    Raises Halted or Inconsistent where the log itself cannot be replayed, and OperationInProgress.
+    """
+    async with _prepared(settings, "verify", SCRATCH, report) as (store, model, operation):
+        live = await Live.look(settings.read_model_url, Log(store))
+        candidate = await Build(settings, SCRATCH, store, model, operation).make(live.through)
+        found = await compare(settings.read_model_url, live, candidate, operation)
+        await drop(model, SCRATCH)
+        claims = await claims_that_differ(store, operation)
+        nothing_to_compare = live.is_empty and live.through == 0
+        not_compared = None if nothing_to_compare else live.not_comparable
+        return Verified(candidate.checkpoint.position, found, not_compared, claims)
+
+
+async def repair_claims(settings: BuildSettings, wrong: list[Difference]) -> int:
+    """Set these rows of the claims to what the log says; returns how many.
+
+    Appends wait meanwhile, so that no command is decided on a wrong claim.
+    """
+    async with connections(settings, SCRATCH) as (store, _):
+        return await repair(store, wrong)
+
+
+@asynccontextmanager
+async def _prepared(
+    settings: BuildSettings, name: str, schema: str, report: Report
+) -> AsyncIterator[tuple[Connection, Connection, Operation]]:
+    async with (
+        exclusive_operation(settings.read_model_url, name, report) as operation,
+        connections(settings, schema) as (store, model),
+    ):
+        yield store, model, operation
+
+
+@asynccontextmanager
+async def connections(
+    settings: BuildSettings, schema: str
+) -> AsyncIterator[tuple[Connection, Connection]]:
+    """To the event store, and to the read models' database with this schema as search_path."""
+    store = await asyncpg.connect(settings.event_store_url, timeout=20)
+    try:
+        model = await connect_model(settings.read_model_url, schema, patience=None)
+        try:
+            yield store, model
+        finally:
+            model.terminate()
+    finally:
+        store.terminate()

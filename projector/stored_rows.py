@@ -1,0 +1,115 @@
+"""Loads the rows that a batch builds on from the read model, set-wise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from projector.projection import Recorded, required_rows
+from projector.rows import EntryState, ImportRow, KeyRow, Rows, TypeRow, WorkspaceRow
+from write_side.domain.definition import Field, Stage
+from write_side.domain.entry import Entry
+from write_side.domain.events import Plan, Translation
+from write_side.postgres.connection import Connection
+from write_side.postgres.statements import statement
+
+_VALUES = msgspec.json.Decoder(dict[str, Raw])
+_TRANSLATIONS = msgspec.json.Decoder(dict[str, Translation])
+_FIELDS = msgspec.json.Decoder(tuple[Field, ...])
+_STAGES = msgspec.json.Decoder(tuple[Stage, ...])
+_PLAN = msgspec.json.Decoder(Plan)
+
+FEW = 16
+LOADED_BYTES = 32 * 1024 * 1024
+"""Bound of the entries that a batch builds on, in memory. Up to FEW entries are not measured."""
+
+
+async def fit_in_memory(connection: Connection, batch: list[Recorded]) -> list[Recorded]:
+    """The batch, or its longest beginning that builds on at most LOADED_BYTES of entries."""
+    wanted = required_rows(batch).entries
+    if len(wanted) <= FEW:
+        return batch
+    rows = await connection.fetch(
+        statement("projector", "load_entry_sizes"), *_entry_keys(batch, wanted)
+    )
+    sizes = {row["id"]: row["bytes"] for row in rows}
+    total = 0
+    for number, recorded in enumerate(batch):
+        total += sizes.pop(getattr(recorded.event, "entry_id", ""), 0)
+        if total > LOADED_BYTES and number:
+            return batch[:number]
+    return batch
+
+
+async def load_rows(
+    connection: Connection, batch: list[Recorded], types: dict[str, TypeRow]
+) -> Rows:
+    """The rows before the batch. ``types`` is a cache of content types, which it fills."""
+
+    async def load(name: str, *parameters: Any) -> list[Any]:
+        return await connection.fetch(statement("projector", name), *parameters)
+
+    wanted = required_rows(batch)
+    before = Rows()
+    if wanted.entries:
+        rows = await load("load_entries", *_entry_keys(batch, wanted.entries))
+        before.entries.update((row["id"], entry_state(row)) for row in rows)
+    missing = wanted.types - types.keys()
+    if missing:
+        types.update(await load_types(connection, missing))
+    before.types.update((i, types[i]) for i in wanted.types if i in types)
+    if wanted.workspaces:
+        rows = await load("load_workspaces", list(wanted.workspaces))
+        before.workspaces.update((row["slug"], _workspace(row)) for row in rows)
+    if wanted.keys:
+        rows = await load("load_keys", list(wanted.keys))
+        before.keys.update((row["id"], msgspec.convert(dict(row), KeyRow)) for row in rows)
+    if wanted.imports:
+        rows = await load("load_imports", list(wanted.imports))
+        before.imports.update((row["id"], ImportRow(**row)) for row in rows)
+    return before
+
+
+async def load_types(connection: Connection, ids: Iterable[str]) -> dict[str, TypeRow]:
+    """Those of the content types that exist, by id."""
+    rows = await connection.fetch(statement("projector", "load_types"), list(ids))
+    return {row["id"]: type_row(row) for row in rows}
+
+
+def _entry_keys(batch: Iterable[Recorded], wanted: set[str]) -> list[list[Any]]:
+    """The keys of the wanted entries, as columns."""
+    events: dict[str, Any] = {getattr(r.event, "entry_id", ""): r.event for r in batch}
+    found = [events[entry_id] for entry_id in wanted]
+    return [
+        [event.workspace for event in found],
+        [event.environment for event in found],
+        [event.entry_id for event in found],
+    ]
+
+
+def entry_state(row: Any) -> EntryState:
+    """The entry that a row of ``entry`` holds: enough to fold further events onto it."""
+    values = dict(row)
+    translations = values.pop("translations")
+    position, slug_since = values.pop("position"), values.pop("slug_since")
+    entry = Entry(
+        fields=_VALUES.decode(values.pop("stored")),
+        translations=_TRANSLATIONS.decode(translations) if translations else {},
+        **values,
+    )
+    return EntryState(entry, position, slug_since)
+
+
+def type_row(row: Any) -> TypeRow:
+    """``row`` may have further columns."""
+    values = {name: row[name] for name in TypeRow.__struct_fields__}
+    values |= {"fields": _FIELDS.decode(row["fields"]), "stages": _STAGES.decode(row["stages"])}
+    return TypeRow(**values)
+
+
+def _workspace(row: Any) -> WorkspaceRow:
+    values = {"plan": _PLAN.decode(row["plan"]), "environments": tuple(row["environments"])}
+    return WorkspaceRow(**{**row, **values})
