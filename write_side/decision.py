@@ -27,7 +27,7 @@ class Decision(Struct, frozen=True, kw_only=True):
     ``content_type`` is the one that the events were decided under, if there is one.
     ``refusal`` says what a conflict found by the append means for this command.
     ``recorded``: where the log already has the events of this command.
-    ``apart``: the append is large, and goes over a connection of its own (ADR 16).
+    ``is_large``: the append goes over a connection of its own (ADR 16).
     """
 
     events: Sequence[StreamEvent] = ()
@@ -38,7 +38,7 @@ class Decision(Struct, frozen=True, kw_only=True):
     refusal: Callable[[Conflict], Refused] = _unexpected
     content_type: ContentType | None = None
     recorded: Appended | None = None
-    apart: bool = False
+    is_large: bool = False
 
 
 class Header(TypedDict):

@@ -91,7 +91,7 @@ def _turn(command: Command, repository: Repository) -> AbstractAsyncContextManag
     """Changes of one entry by this process take turns: none of them then loses to another of them.
     Between processes, the versions of the stream decide."""
     if isinstance(command, c.EntryCommand):
-        return repository.turns.setdefault(command.entry_id, asyncio.Lock())
+        return repository.entry_locks.setdefault(command.entry_id, asyncio.Lock())
     return nullcontext()
 
 
@@ -151,7 +151,7 @@ async def _append(command: Command, decision: Decision, repository: Repository) 
         type_checks=decision.type_checks,
         uses=decision.uses,
         changes=decision.changes,
-        apart=decision.apart,
+        is_large=decision.is_large,
     )
 
 

@@ -84,7 +84,7 @@ class Repository:
         self.mapper = mapper
         self._types: OrderedDict[tuple[Scope, str], ContentType] = OrderedDict()
         self.import_priority = asyncio.Semaphore(1)
-        self.turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self.entry_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def content_type(self, scope: Scope, slug: str) -> ContentType:
         """The content type of a slug; raises UnknownContentType."""
@@ -241,23 +241,25 @@ class Repository:
 
     async def find_import(self, import_id: str) -> tuple[ImportRecorded, Appended] | None:
         """The record of an import, and the place of its events in the log."""
-        rows = await self.recorder.fetch(_EVENT, import_stream(import_id), 1)
-        if not rows:
+        recorded, position = await self._import_event(import_id, 1)
+        if recorded is None:
             return None
-        recorded = self.mapper.decode(rows[0]["topic"], rows[0]["state"])
-        assert isinstance(recorded, ImportRecorded)
         size = 1 + recorded.created + recorded.updated
-        return recorded, Appended(rows[0]["notification_id"], size, replayed=True)
+        return recorded, Appended(position, size, replayed=True)
 
     async def find_revert(self, import_id: str) -> tuple[ImportReverted, Appended] | None:
         """The record of a revert, and the place of its events in the log."""
-        rows = await self.recorder.fetch(_EVENT, import_stream(import_id), 2)
-        if not rows:
+        reverted, position = await self._import_event(import_id, 2)
+        if reverted is None:
             return None
-        reverted = self.mapper.decode(rows[0]["topic"], rows[0]["state"])
-        assert isinstance(reverted, ImportReverted)
         size = 1 + reverted.deleted + reverted.restored
-        return reverted, Appended(rows[0]["notification_id"], size, replayed=True)
+        return reverted, Appended(position, size, replayed=True)
+
+    async def _import_event(self, import_id: str, version: int) -> tuple[Any, int]:
+        """An event of an import's stream and its position: 1 records the import, 2 its revert."""
+        for row in await self.recorder.fetch(_EVENT, import_stream(import_id), version):
+            return self.mapper.decode(row["topic"], row["state"]), row["notification_id"]
+        return None, 0
 
     async def import_mapping(self, content_type_id: str) -> tuple[int, ImportMappingSaved | None]:
         """The saved column mapping of a content type and its version, 0 if there is none."""

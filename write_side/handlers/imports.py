@@ -69,7 +69,7 @@ async def import_entries(command: ImportEntries, repository: Repository) -> Deci
         uses=[Use(command.scope, ENTRIES, len(decided.created))],
         refusal=partial(claim_refused, claims),
         content_type=content_type,
-        apart=True,
+        is_large=True,
     )
 
 

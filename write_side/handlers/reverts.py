@@ -70,7 +70,7 @@ async def revert_import(command: RevertImport, repository: Repository) -> Decisi
         type_checks=[check_of(content_type)] if decided.restores else [],
         uses=[Use(command.scope, ENTRIES, -len(ids))] if ids else [],
         changes={"entries": [{"op": "release", "id": each} for each in ids]} if ids else None,
-        apart=True,
+        is_large=True,
     )
 
 

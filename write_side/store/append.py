@@ -50,8 +50,8 @@ class Append(Struct, frozen=True, kw_only=True):
     """The events of one command and what must hold for them: appended as a whole or not at all.
 
     ``command_key`` decides whether an append that is sent again has happened; ``digest`` is of the
-    request it came from. ``changes``: see functions/change_claims.sql. ``apart``: the append is
-    large; it has a connection of its own, and its events are staged first (ADR 16).
+    request it came from. ``changes``: see functions/change_claims.sql. ``is_large``: the append
+    has a connection of its own, and its events are staged first (ADR 16).
     """
 
     events: Sequence[StoredEvent]
@@ -61,7 +61,7 @@ class Append(Struct, frozen=True, kw_only=True):
     type_checks: Sequence[TypeCheck] = ()
     uses: Sequence[Use] = ()
     changes: dict[str, Any] | None = None
-    apart: bool = False
+    is_large: bool = False
 
     @property
     def size(self) -> int:
@@ -72,7 +72,7 @@ class Append(Struct, frozen=True, kw_only=True):
     def coalescable(self) -> bool:
         """Whether it may share a call: if it is refused, little must be given back."""
         return (
-            not self.apart
+            not self.is_large
             and self.changes is None
             and len(self.claims) <= 1
             and len(self.uses) <= 1

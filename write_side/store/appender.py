@@ -183,7 +183,7 @@ class Appender:
             async with asyncio.timeout(self._patience / 2):
                 self._connection = await self._connect()
         timeout = self._patience / 2 + SECONDS_PER_EVENT * sum(len(a.events) for a in appends)
-        if not appends[0].apart:
+        if not appends[0].is_large:
             sent = parameters(appends, check_streams=check_streams)
             rows = await self._connection.fetch(_APPEND, *sent, timeout=timeout)
             return outcomes(appends, rows)

@@ -18,13 +18,9 @@ from write_side.domain.events import TOPICS, Event
 Upcast = Callable[[dict[str, Raw]], dict[str, Raw]]
 
 
-def _without_rows(raw: dict[str, Raw]) -> dict[str, Raw]:
-    """Version 2 has optional fields that version 1 lacked."""
-    return raw
-
-
 UPCASTS: dict[str, tuple[str, Upcast]] = {
-    "import.recorded.v1": ("import.recorded.v2", _without_rows),
+    # Version 2 has optional fields that version 1 lacked.
+    "import.recorded.v1": ("import.recorded.v2", lambda raw: raw),
 }
 """Topic → the topic of the next version, and the function that converts the raw state to it."""
 

@@ -90,7 +90,7 @@ class Recorder:
         self._pool = pool
         self._appender = Appender(connect, patience=patience)
         # A small append never waits here for a large one.
-        self._apart = Appender(connect, patience=patience)
+        self._large_appender = Appender(connect, patience=patience)
         self.long_reads = asyncio.Semaphore(LONG_READS)
 
     @property
@@ -99,7 +99,7 @@ class Recorder:
 
     async def append(self, append: Append) -> Appended:
         """Append a command's events as a whole. Raises Conflict or StoreUnavailable."""
-        return await (self._apart if append.apart else self._appender).append(append)
+        return await (self._large_appender if append.is_large else self._appender).append(append)
 
     async def appended(self, command_key: str) -> Appended | None:
         """Where the events of a command stand, if it is in the log by now.
@@ -115,8 +115,8 @@ class Recorder:
     async def close(self) -> None:
         """Finish the appends under way; later ones raise StoreUnavailable."""
         self._appender.refuse()
-        self._apart.refuse()
-        await asyncio.gather(self._appender.close(), self._apart.close())
+        self._large_appender.refuse()
+        await asyncio.gather(self._appender.close(), self._large_appender.close())
 
     async def select_events(
         self,

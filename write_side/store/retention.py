@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import structlog
@@ -54,11 +54,7 @@ async def delete_leftovers(recorder: Recorder) -> None:
 
 @asynccontextmanager
 async def retention(recorder: Recorder) -> AsyncIterator[None]:
-    """Delete leftovers now, and everything expired once an hour.
-
-    The first time is at random within the first hour, so that processes started together do not
-    collide.
-    """
+    """Delete leftovers now, and everything expired once an hour."""
     task = asyncio.create_task(_repeat(recorder), name="retention")
     try:
         yield
@@ -70,20 +66,18 @@ async def retention(recorder: Recorder) -> AsyncIterator[None]:
 
 async def _repeat(recorder: Recorder) -> None:
     # The previous process may have died of what it left, such as an upload too large for it.
-    await _logged(delete_leftovers(recorder))
+    await _delete_expired(recorder, commands=False)
+    # At random, so that processes started together do not collide.
     await asyncio.sleep(random.uniform(0, INTERVAL))  # noqa: S311
     while True:
-        await _logged(_delete_expired(recorder))
+        await _delete_expired(recorder)
         await asyncio.sleep(INTERVAL)
 
 
-async def _delete_expired(recorder: Recorder) -> None:
-    _log.info("expired commands deleted", commands=await delete_commands(recorder))
-    await delete_leftovers(recorder)
-
-
-async def _logged(work: Awaitable[None]) -> None:
+async def _delete_expired(recorder: Recorder, *, commands: bool = True) -> None:
     try:
-        await work
+        if commands:
+            _log.info("expired commands deleted", commands=await delete_commands(recorder))
+        await delete_leftovers(recorder)
     except Exception as error:
         _log.warning("expired rows could not be deleted", fault=repr(error))
