@@ -1,6 +1,6 @@
--- What every row says, as one number: stored values, never renderings, so that a read model made
--- anew can be compared with the one that is served. Rows are found again by `key`, and gathered in
--- buckets so that few of them travel.
+-- A hash of each row, to compare a rebuilt read model with the live one. It covers stored values, not
+-- their renderings. `key` identifies the row. Rows are grouped into buckets, so that only the rows of
+-- buckets that differ are transferred.
 CREATE VIEW digest AS
 SELECT 'entry' AS relation,
        jsonb_build_array(workspace, environment, id)::text AS key,

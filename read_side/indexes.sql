@@ -1,11 +1,12 @@
--- Keys and indexes of the tables that grow with the entries. They are apart from the tables, so that
--- a rebuild can fill these first: an index made at once costs a fraction of one kept up row by row.
+-- Keys and indexes of the tables that grow with the entries. A rebuild fills these tables first and then
+-- creates the indexes, which is much faster than updating them row by row.
 
 ALTER TABLE entry ADD PRIMARY KEY (workspace, environment, id);
--- Not unique: claims see to that, and a batch in which entries swap slugs is written row by row.
+-- Not unique: claims enforce uniqueness, and in a batch in which entries swap slugs, two rows can have
+-- the same slug for a moment (deploy/adr/0004).
 CREATE INDEX entry_slug ON entry (workspace, content_type_id, language, slug_hash);
--- Each list is an index scan; id and environment are included so that a deep offset is skipped over
--- narrow keys alone (PostgreSQL asks a partition for its environment, though it has but one).
+-- Each list is an index scan. id and environment are included so that a deep offset skips narrow index
+-- keys only (PostgreSQL reads the environment even though each partition has only one).
 CREATE INDEX entry_by_type ON entry
     (workspace, content_type_id, status, language, created_at DESC, position DESC) INCLUDE (id, environment);
 CREATE INDEX entry_of_any_status ON entry
@@ -15,7 +16,7 @@ CREATE INDEX entry_newest ON entry (workspace, created_at DESC, position DESC) I
 ALTER TABLE entry_locale ADD PRIMARY KEY (workspace, environment, locale, id);
 
 ALTER TABLE past_slug ADD PRIMARY KEY (workspace, environment, position);
--- Whoever had it at a time gave it up later: a slug that is used again and again is not searched
--- from its first use on.
+-- The entry that had a slug at a given time released it later. With `until` in the key, a search for a
+-- frequently reused slug skips all earlier uses.
 CREATE INDEX past_slug_held ON past_slug
     (workspace, content_type_id, language, slug_hash, until) INCLUDE (since, position, id);

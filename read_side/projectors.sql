@@ -1,5 +1,5 @@
--- The projectors of this database and what they are doing. It has a schema of its own, so that a
--- rebuild does not touch it.
+-- The projectors of this database and their state. This schema is separate from the read model, so that a
+-- rebuild does not replace it.
 CREATE SCHEMA IF NOT EXISTS projector;
 CREATE TABLE IF NOT EXISTS projector.process (
     id           text        NOT NULL PRIMARY KEY,
@@ -9,7 +9,7 @@ CREATE TABLE IF NOT EXISTS projector.process (
     halted       text
 );
 
--- The rebuild, rollback or verify that is running, and how far it has come.
+-- The progress of a running rebuild, rollback or verify.
 CREATE TABLE IF NOT EXISTS projector.work (
     one          boolean     PRIMARY KEY DEFAULT true CHECK (one),
     name         text        NOT NULL,

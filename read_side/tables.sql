@@ -1,9 +1,10 @@
 -- The read model's tables. They have no migrations: change this file, then rebuild. Names are
--- unqualified, so that the same tables can be made in any schema (search_path says which): a rebuild
--- makes the next ones beside the live ones.
+-- unqualified, so that the tables can be created in any schema by setting search_path. A rebuild creates
+-- a second set of them next to the live one.
 
--- How far the log has been projected, and by whom it may be moved (epoch). The event at the
--- position is kept too: after the log was restored to an earlier point, positions are used again.
+-- The position of the last projected event, and the epoch of the projector that may move it. The stream
+-- and version of that event are kept too, because positions are reused after the log was restored to an
+-- earlier point.
 CREATE TABLE checkpoint (
     one                boolean     PRIMARY KEY DEFAULT true CHECK (one),
     position           bigint      NOT NULL,
@@ -73,9 +74,9 @@ CREATE TABLE content_type (
     UNIQUE (workspace, environment, slug)
 );
 
--- Every entry in its original language. `stored` holds all its values by field slug, those of
--- removed fields too; `fields` is rendered from them under the version `type_version` of its type,
--- ready to serve (json, not jsonb, which would reorder keys).
+-- Entries in their original language. `stored` holds all values by field slug, including those of
+-- removed fields. `fields` is rendered from them under version `type_version` of the content type, ready
+-- to serve. It is json, because jsonb would reorder keys.
 CREATE TABLE entry (
     workspace       text        NOT NULL,
     environment     text        NOT NULL,
@@ -102,7 +103,8 @@ CREATE TABLE entry (
 CREATE TABLE entry_production PARTITION OF entry FOR VALUES IN ('production');
 CREATE TABLE entry_staging PARTITION OF entry FOR VALUES IN ('staging');
 
--- Only where an entry has a translation: its texts whole and merged, ready to serve.
+-- The translations of entries, with the original texts filled in where a translation is missing, ready
+-- to serve.
 CREATE TABLE entry_locale (
     workspace   text NOT NULL,
     environment text NOT NULL,
@@ -116,8 +118,8 @@ CREATE TABLE entry_locale_production PARTITION OF entry_locale
 CREATE TABLE entry_locale_staging PARTITION OF entry_locale
     FOR VALUES IN ('staging') PARTITION BY LIST (locale);
 
--- Who had a slug before: a row for each that was given up, by a rename or a delete, and none for
--- those that entries have now. The position is that of the event by which it was given up.
+-- The entries that had a slug before: one row for each slug that was released by a rename or a delete.
+-- Current slugs have no row. The position is that of the event that released the slug.
 CREATE TABLE past_slug (
     workspace       text        NOT NULL,
     environment     text        NOT NULL,
@@ -130,7 +132,7 @@ CREATE TABLE past_slug (
     until           timestamptz NOT NULL
 );
 
--- Content types that were removed: another may have their slug by now.
+-- Content types that were removed. Another content type may have the same slug now.
 CREATE TABLE past_type (
     workspace   text        NOT NULL,
     environment text        NOT NULL,
@@ -142,7 +144,7 @@ CREATE TABLE past_type (
     PRIMARY KEY (workspace, environment, slug, position)
 );
 
--- Totals are kept, never counted.
+-- The totals of lists, maintained by the projector so that no read counts entries.
 CREATE TABLE entry_count (
     workspace       text   NOT NULL,
     environment     text   NOT NULL,
@@ -153,16 +155,17 @@ CREATE TABLE entry_count (
     PRIMARY KEY (workspace, environment, content_type_id, status, language)
 ) WITH (fillfactor = 50);
 
--- Content types with entries still rendered under an older version, and how far the catching up
--- has come, newest entry first.
+-- Content types whose entries are being rendered again after a change of the type. created_at and
+-- position mark the last entry rendered, newest first.
 CREATE TABLE rendering (
     content_type_id uuid NOT NULL PRIMARY KEY,
     created_at      timestamptz,
     position        bigint
 );
 
--- Makes the partition for a locale where there is none, apart and then attached: to create it in
--- place would lock the parent against readers. One at a time: a rebuild has several writers.
+-- Creates the partition of a locale if it does not exist. The table is created first and then attached,
+-- because creating it as a partition would lock the parent against readers. The advisory lock is needed
+-- because a rebuild has several writers.
 CREATE FUNCTION add_locale(environment text, locale text) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE

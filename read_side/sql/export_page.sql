@@ -1,12 +1,13 @@
 -- $1 workspace, $2 environment, $3 type_id, $4 statuses, $5 language, $6 pattern, $7 locale, $8 created_before, $9 position_before, $10 limit, $11 bytes
 SELECT id::text, title, slug, status, created_at, updated_at, published_at, position, stored
 FROM (
-    -- The first of a page is read whatever its size: before it, there is nothing.
+    -- Pages by keyset. The first row of a page is read whatever its size, so that a page is never empty.
     SELECT *, sum(size) OVER newest - size AS bytes_before
     FROM (
         SELECT *, octet_length(title) + octet_length(slug) + octet_length(stored::text) AS size
         FROM (
-            -- To weigh a value it must be unpacked: what is too much when packed is not weighed.
+            -- To get the size of a value, PostgreSQL must decompress it. Rows that exceed the bound even
+            -- when compressed are therefore dropped first.
             SELECT *, sum(pg_column_size(stored)) OVER newest - pg_column_size(stored) AS packed_before
             FROM (
                 SELECT e.*

@@ -1,6 +1,6 @@
 -- $1 workspace, $2 environment, $3 limit, $4 offset, $5 type_slug, $6 status, $7 language
--- For the first pages, the most frequent read: it takes each row as the index gives it. As a page of
--- keys whose rows are fetched after, like the other lists, it measured slower.
+-- For the first pages, which are the most frequent read. It reads each row directly from the index scan.
+-- Selecting keys first and then fetching their rows, as the other lists do, was slower when measured.
 SELECT coalesce(c.n, 0) AS total,
 \ir rows/served_columns.sql
 FROM read_model.content_type t

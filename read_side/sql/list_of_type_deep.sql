@@ -1,5 +1,5 @@
 -- $1 workspace, $2 environment, $3 limit, $4 offset, $5 type_slug, $6 status, $7 language
--- For deep offsets: what is skipped are narrow keys of the index; the page's rows are fetched after.
+-- For deep offsets: skips narrow keys of the index, then fetches the rows of the page.
 WITH page AS (
 \ir pages/of_status.sql
 )

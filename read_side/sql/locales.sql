@@ -1,5 +1,5 @@
 -- $1 workspace, $2 environment
--- From one to the next by the key of each partition: they are few, their rows many.
+-- Jumps from one locale to the next by the index, because there are few locales and many rows.
 WITH RECURSIVE used AS (
     (SELECT locale FROM read_model.entry_locale
      WHERE workspace = $1 AND environment = $2 ORDER BY locale LIMIT 1)

@@ -1,6 +1,6 @@
 -- $1 workspace, $2 environment, $3 type_slug, $4 language, $5 slug_hash, $6 at
--- What has the slugs since then, or had them then and gave them up later. Where the clocks of
--- several machines overlap, the last of them in the log.
+-- The content type and the entry that had the slugs at that time: either they still have them, or they
+-- released them later. If several match because the clocks of machines differ, the last one in the log.
 SELECT t.id::text AS type_id, e.id::text
 FROM (
     SELECT c.id, NULL::bigint AS position FROM read_model.content_type c

@@ -1,4 +1,4 @@
--- Entries of every type, status and language.
+-- A page of all entries of an environment.
 SELECT totals.total, newest.*
 FROM (
     SELECT coalesce(sum(n), 0)::bigint AS total FROM read_model.entry_count

@@ -1,4 +1,4 @@
--- A type's entries of every status and language.
+-- A page of one type's entries in every status and language.
 SELECT t.id AS type_id, totals.total, newest.*
 FROM read_model.content_type t
 CROSS JOIN LATERAL (

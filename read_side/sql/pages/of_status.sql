@@ -1,4 +1,4 @@
--- A type's entries of one status and language.
+-- A page of one type's entries in one status and language.
 SELECT t.id AS type_id, coalesce(c.n, 0) AS total, newest.*
 FROM read_model.content_type t
 LEFT JOIN read_model.entry_count c

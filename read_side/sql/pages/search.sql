@@ -1,6 +1,6 @@
--- Entries whose title, in the original or in the locale, contains a text, among the newest ones that
--- the other filters leave (null: any). One of the two branches is run: with a type, the newest are
--- in another index.
+-- A page of the entries whose title contains a text, in the original language or in the locale. Only the
+-- newest entries that match the other filters are searched; a filter that is null matches all entries.
+-- Only one of the two branches runs, because the newest entries of one type are in another index.
 WITH newest AS (
     (SELECT id, created_at, position, title FROM read_model.entry
      WHERE workspace = :workspace AND environment = :environment AND :type_slug::text IS NULL

@@ -1,5 +1,6 @@
--- Entries of one type, status or language, each null for any. Of every combination that is asked
--- for the first entries, by an index scan over narrow keys; the page is merged from these.
+-- A page of the entries of a type, status or language; a filter that is null matches all entries. For
+-- each matching combination of the three, an index scan over narrow keys reads the first entries. The
+-- page is merged from these.
 WITH types AS (
     SELECT id FROM read_model.content_type
     WHERE workspace = :workspace AND environment = :environment

@@ -1,4 +1,4 @@
--- The entry of a slug beside its type; no row for a type that there is not.
+-- The content type and the entry that has the slug. No row if the type does not exist.
 FROM read_model.content_type t
 LEFT JOIN read_model.entry e
     ON e.workspace = :workspace AND e.environment = :environment AND e.content_type_id = t.id

@@ -1,2 +1,2 @@
--- In place of a translation: the planner removes it, and no partition of a locale is opened.
+-- Replaces rows/translation.sql. The planner removes this join, so no partition of a locale is opened.
 CROSS JOIN (SELECT NULL::text AS title, NULL::json AS fields) l

@@ -1,6 +1,5 @@
--- What is served of the entry e of the type t, in the texts of l where there are any. `stale` is
--- there for an entry that was rendered under an older version of its type: it is rendered again
--- on reading, from these values.
+-- The columns served of entry e of type t, with the texts of l if it has any. `stale` is set if the entry
+-- was rendered under an older version of its type. The reader then renders it again from these values.
 e.id::text, coalesce(l.title, e.title) AS title, e.slug, e.status, e.stage, e.language,
 e.published_at, e.created_at, e.updated_at,
 CASE WHEN e.type_version = t.version THEN coalesce(l.fields, e.fields) END AS fields,

@@ -1,32 +1,34 @@
 -- Appends the events of one or more commands in one transaction: all events of a command or none.
 --
---   check_streams  look first whether the events' places in their streams are free; needed where a
---                  stream goes on, and to learn which command is at fault after a unique_violation
+--   check_streams  check first that the versions of the events are free in their streams; needed if an
+--                  event continues a stream, and to find the refused command after a unique_violation
 --   commands       the commands; the other arrays refer to them by number, counted from 1
 --   claims         ids and slugs of new entries
---   type_checks    content types that must still be at the version the command was decided on
---   uses           what is added to the quotas of plans
---   changes        rare changes of claims, see write_side.change_claims; for a lone command
---   events         in the order in which they are to stand in the log
---   staged         the batch of write_side.staged_event that has the states of a lone command's events
+--   type_checks    content types that must still have the version that the decision is based on
+--   uses           amounts to add to the usage of quotas
+--   changes        rare changes of claims, see write_side.change_claims; only with a single command
+--   events         in the order of the log
+--   staged         the batch of write_side.staged_event with the events; only with a single command
 --
--- No two commands of a call have a key, a claim or a stream in common. A command that shares a call
--- has at most one claim and one use, and no changes.
+-- No two commands of a call share a key, a claim or a stream. In a call with several commands, each
+-- command has at most one claim and one use, and there are no changes.
 --
 -- Returns a row ('first', position of the first event), and a row for each command that was not
--- appended; the events of all others follow the first in order:
+-- appended. The events of all other commands have consecutive positions from the first. Outcomes and
+-- their details:
 --
---   replayed    it was appended before: position, number of events and digest
---   stale       a stream or a content type has moved on, or an import has priority over the command
---   id_taken    an entry has, or had, this id: which of the command's claims, counted from 1
---   slug_taken  an entry has this slug: which of the command's claims, counted from 1
+--   replayed    the command was appended before: position, number of events and digest
+--   stale       a stream or a content type has changed, or an import has priority over the command
+--   id_taken    an entry has or had this id: the number of the command's claim, counted from 1
+--   slug_taken  an entry has this slug: the number of the command's claim, counted from 1
 --   plan_limit  the quota and its bound
 --
--- A lone command that is refused raises CL001 instead, with the outcome as message and detail.
+-- If a single command is refused, the function raises CL001 instead, with outcome and detail as message
+-- and detail.
 --
--- Locks are taken in one order by every call, each kind sorted: command keys, content types, entry
--- claims (by slug), usage, the head. So two calls cannot deadlock (unless they claim the same ids
--- with different slugs), and the head, which all appends need, is held for the shortest time.
+-- All calls take their locks in the same order, each kind sorted: command keys, content types, entry
+-- claims (by slug), usage, the head. Two calls therefore cannot deadlock, unless they claim the same ids
+-- with different slugs. The head, which all appends need, is locked for the shortest time.
 
 CREATE OR REPLACE FUNCTION write_side.append(
     check_streams boolean,
@@ -42,17 +44,17 @@ CREATE OR REPLACE FUNCTION write_side.append(
 DECLARE
     alone    boolean := cardinality(commands) = 1;
     replayed int[] := '{}';  -- numbers of commands
-    refused  int[] := '{}';  -- numbers of commands, the replayed included
-    had      text[];         -- which rows a step could insert or lock
+    refused  int[] := '{}';  -- numbers of commands, including replayed ones
+    had      text[];         -- the rows that a step has inserted or locked
     total    record;
     part     record;
     base     bigint;         -- the position before the first event
     size     int := cardinality(events);
 BEGIN
-    -- 1. Command keys. The insert waits for a transaction that holds the same key: the lost one,
-    -- where this append is sent again. A key is remembered for 24 hours, then taken over; an
-    -- import's forever. A row that is not taken over is locked, so that retention cannot delete it
-    -- before it is read below.
+    -- 1. Command keys. The insert waits for a transaction that holds the same key, for example the one
+    -- whose connection was lost before this append was sent again. A key is valid for 24 hours, after
+    -- which its row is replaced; an import's key is valid forever. A row that is not replaced is locked,
+    -- so that retention cannot delete it before it is read below.
     WITH inserted AS (
         INSERT INTO write_side.command AS c (key, digest, originator_id, originator_version, events)
         SELECT key, digest, stream, version, events FROM unnest(commands)
@@ -82,8 +84,8 @@ BEGIN
         refused := replayed;
     END IF;
 
-    -- 2. Streams. The first event of an entry that exists, or was deleted, means that its id is
-    -- taken.
+    -- 2. Streams. If an event with the first version of a new entry's stream exists, the entry's id is
+    -- taken, even if that entry was deleted.
     IF check_streams THEN
         FOR n, outcome, detail IN
             SELECT e.command, CASE WHEN min(c.n) IS NULL THEN 'stale' ELSE 'id_taken' END,
@@ -107,8 +109,8 @@ BEGIN
         END LOOP;
     END IF;
 
-    -- 3. Content types. The share locks keep their versions, and the types themselves, until the
-    -- commit. What counts is the version that was locked, not that of the statement's snapshot.
+    -- 3. Content types. The share locks protect the types and their versions until the commit. The
+    -- locked version counts, not the one in the statement's snapshot.
     IF cardinality(type_checks) > 0 THEN
         SELECT array_agg(t.id || ':' || t.version) INTO had FROM (
             SELECT id, version FROM write_side.content_type_claim
@@ -119,8 +121,8 @@ BEGIN
             SELECT DISTINCT t.command, 'stale', '' FROM unnest(type_checks) AS t
             WHERE t.command <> ALL (refused)
               AND (t.content_type_id || ':' || t.version <> ALL (coalesce(had, '{}'))
-                   -- An import has priority over changes of entries of its type; its own append is
-                   -- staged.
+                   -- An import can hold this lock to have priority over other changes of entries of
+                   -- its type. Its own append is staged.
                    OR staged IS NULL AND (commands[t.command]).version > 1
                       AND NOT pg_try_advisory_xact_lock_shared(
                           hashtextextended(t.content_type_id::text, 0)))
@@ -176,8 +178,8 @@ BEGIN
         END IF;
     END IF;
 
-    -- 6. Usage: the sum of all commands if it fits, else each command that still fits, in the order
-    -- of the call. A quota without a row has room for nothing.
+    -- 6. Usage. Adds the sum of all commands if it fits, otherwise each command that still fits, in the
+    -- order of the call. A quota without a row is full.
     IF cardinality(uses) > 0 THEN
         FOR total IN
             SELECT u.workspace, u.environment, u.quota, sum(u.n) AS used
@@ -222,7 +224,7 @@ BEGIN
         END LOOP;
     END IF;
 
-    -- 7. The keys of refused commands are given back.
+    -- 7. The keys of refused commands are released.
     IF cardinality(refused) > 0 THEN
         DELETE FROM write_side.command
         WHERE key IN (SELECT commands[r].key FROM unnest(refused) AS r WHERE r <> ALL (replayed));

@@ -1,4 +1,5 @@
--- Rare changes of claims: of content types, keys, plans and slugs. They come with a lone command:
+-- Makes the rare changes of claims: of content types, keys, plans and slugs. Only a call with a single
+-- command may have them:
 --
 --   {"content_types": [{"op": "claim"|"revise"|"release", "id", "workspace", "environment", "slug", "version"}],
 --    "entries":       [{"op": "rename"|"release", "id", "slug_hash"}],
@@ -6,7 +7,7 @@
 --    "bounds":        [{"workspace", "environment", "quota", "bound"}],
 --    "access":        true}
 --
--- Raises CL001, with what could not be changed as its message: content_type_taken,
+-- If a change is not possible, raises CL001 with the reason as message: content_type_taken,
 -- content_type_in_use, slug_taken, key_taken, stale.
 
 CREATE OR REPLACE FUNCTION write_side.change_claims(changes jsonb) RETURNS void
@@ -40,8 +41,8 @@ BEGIN
             IF NOT FOUND THEN
                 RAISE EXCEPTION 'stale' USING ERRCODE = 'CL001';
             END IF;
-            -- Creates hold a share lock on the type's row until they commit: after the DELETE
-            -- above, every entry of the type is visible.
+            -- Creates hold a share lock on the type's row until they commit. After the DELETE above,
+            -- every entry of the type is therefore visible.
             PERFORM FROM write_side.entry_claim e
             WHERE e.workspace = change ->> 'workspace' AND e.environment = change ->> 'environment'
               AND e.content_type_id = (change ->> 'id')::uuid
@@ -58,8 +59,8 @@ BEGIN
         CASE change ->> 'op'
         WHEN 'rename' THEN
             -- A placeholder row claims the new slug before the old one is released. An UPDATE would
-            -- release the old slug first, then wait for another transaction that is claiming the
-            -- new one, and that may be waiting for the old one: a deadlock.
+            -- release the old slug first, and then wait for another transaction that is claiming the
+            -- new one. If that transaction waits for the old slug, both deadlock.
             SELECT * INTO held FROM write_side.entry_claim
             WHERE id = (change ->> 'id')::uuid
               AND slug_hash <> decode(change ->> 'slug_hash', 'hex')

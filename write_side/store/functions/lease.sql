@@ -1,10 +1,10 @@
--- Leases requests of rate-limit buckets to API processes, and takes back what they did not use.
+-- Leases requests of rate-limit buckets to API processes, and takes back unused ones.
 --
--- Each bucket comes once, sorted by name (so that two calls cannot deadlock), with its limit, the
--- number of requests asked for (0 only gives back), and the previous lease: its window, how much of
--- it was spare, how much of it is unused.
+-- Each bucket is listed once, sorted by name so that two calls cannot deadlock. The arrays have its
+-- limit, the number of requests asked for (0 to return only), and its previous lease: the window, the
+-- number of spare requests, and the number of unused requests.
 --
--- The window is that of this server's clock and never goes back.
+-- Windows follow the clock of this server and never go back.
 
 CREATE OR REPLACE FUNCTION write_side.lease(
     seconds bigint, few bigint, share bigint, most bigint,

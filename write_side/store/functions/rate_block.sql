@@ -1,6 +1,6 @@
--- How many requests to grant where so many are free and so many are asked for. Beyond what is
--- asked for, a share of the rest comes in reserve, but at most `most`; where fewer than `few` are
--- free there is no reserve.
+-- The number of requests to grant if `free` requests are free and `asked` are asked for. In addition to
+-- those asked for, one in `share` of the rest is granted as a reserve, `most` at most. If fewer than
+-- `few` requests are free, there is no reserve.
 
 CREATE OR REPLACE FUNCTION write_side.rate_block(
     free bigint, asked bigint, few bigint, share bigint, most bigint

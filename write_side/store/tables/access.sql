@@ -1,5 +1,5 @@
--- A version, in one row, that every change of keys, plans and environments raises: caches of them
--- compare it.
+-- One row with a version. Every change of keys, plans and environments increments it, so caches compare
+-- it to detect changes.
 
 CREATE TABLE write_side.access (
     one     boolean PRIMARY KEY DEFAULT true CHECK (one),

@@ -1,5 +1,6 @@
--- The appends of the last days, by command key: an append sent again is answered from here. A row
--- names the first of the command's events and says how many there are. Retention: retention.py.
+-- The appends of the last days, by command key. An append that is sent again gets its result from here.
+-- A row has the stream and version of the command's first event, and the number of its events.
+-- retention.py deletes old rows.
 
 CREATE TABLE write_side.command (
     key                text        NOT NULL PRIMARY KEY,

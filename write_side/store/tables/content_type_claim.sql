@@ -1,4 +1,4 @@
--- One row per content type: its slug is taken. A command is decided on one version of the type.
+-- One row per content type. It reserves the slug, and holds the version that commands are checked against.
 
 CREATE TABLE write_side.content_type_claim (
     id          uuid   NOT NULL PRIMARY KEY,

@@ -1,5 +1,5 @@
--- The sessions of the dashboard. Reading this table is not enough to sign in: it has only the
--- SHA-256 of a session's token and only the id of the key.
+-- The sessions of the dashboard. Reading this table is not enough to sign in: it stores only the
+-- SHA-256 of a session's token and the id of the key.
 
 CREATE TABLE write_side.dashboard_session (
     token_hash bytea       NOT NULL PRIMARY KEY,

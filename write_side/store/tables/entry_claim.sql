@@ -1,4 +1,4 @@
--- One row per living entry: its id and its slug are taken.
+-- One row per entry that is not deleted. It reserves the entry's id and slug.
 
 CREATE TABLE write_side.entry_claim (
     id              uuid  NOT NULL PRIMARY KEY,

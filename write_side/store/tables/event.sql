@@ -1,8 +1,8 @@
 -- The log. The columns are those of the eventsourcing library.
 --
 -- notification_id is the position in the log. The append takes it from write_side.head, so positions
--- have no gaps and follow the order of commits. Streams are ordered by their bytes, whatever the
--- collation of the database: a replay reads one range of streams after another.
+-- have no gaps and follow the order of commits. Stream names are ordered by their bytes, independent of
+-- the database's collation, because a replay reads ranges of streams.
 
 CREATE TABLE write_side.event (
     notification_id    bigint NOT NULL PRIMARY KEY,
@@ -13,6 +13,6 @@ CREATE TABLE write_side.event (
     CONSTRAINT event_stream UNIQUE (originator_id, originator_version)
 );
 
--- The files of one workspace's media library (Repository.media).
+-- For the files of one workspace's media library (Repository.media).
 CREATE INDEX event_media ON write_side.event (split_part(originator_id, '/', 2))
     WHERE originator_id LIKE 'media/%';

@@ -1,5 +1,5 @@
--- The position of the last event, in one row. Every append locks it last: that makes the order of
--- positions the order of commits, and a rollback gives its positions back.
+-- One row with the position of the last event. Every append locks it last. Positions therefore follow
+-- the order of commits, and a rollback leaves no gap.
 
 CREATE TABLE write_side.head (
     one      boolean PRIMARY KEY DEFAULT true CHECK (one),

@@ -1,4 +1,4 @@
--- One row per API key ever issued. Names and secrets are unique among the keys not revoked.
+-- One row per API key that was ever issued. Names and secrets are unique among the keys that are not revoked.
 
 CREATE TABLE write_side.key_claim (
     id          text    NOT NULL PRIMARY KEY,

@@ -1,8 +1,8 @@
--- The versions of this schema that the database has had; the last is the one it is at
+-- The versions of this schema that were installed in this database. The last one is current
 -- (write_side/store/schema.py).
 
 CREATE TABLE write_side.schema_version (
     version    int         NOT NULL PRIMARY KEY,
-    digest     text        NOT NULL,  -- of the object files that this version consists of
+    digest     text        NOT NULL,  -- of the object files of this version
     applied_at timestamptz NOT NULL DEFAULT now()
 );

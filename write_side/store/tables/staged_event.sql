@@ -1,6 +1,6 @@
--- The events of one large append, in order, written and compressed before the append begins: the
--- append then holds the head only for as long as it takes to copy them (deploy/adr/0016).
--- Unlogged: they matter for a moment, and an append that does not find all of them is refused.
+-- The events of large appends, in order. They are written and compressed before the append begins, so
+-- that it locks the head only while it copies them (deploy/adr/0016). Unlogged: rows are needed only
+-- until their append, which is refused if some are missing.
 
 CREATE UNLOGGED TABLE write_side.staged_event (
     batch              uuid        NOT NULL,

@@ -1,5 +1,5 @@
--- The key of position tokens (deploy/adr/0008), in one row: all API processes share it, and it
--- survives restarts. It is generated here, at installation.
+-- One row with the key of position tokens (deploy/adr/0008). It is generated at installation. All API
+-- processes share it and keep it across restarts.
 
 CREATE TABLE write_side.token_key (
     one boolean PRIMARY KEY DEFAULT true CHECK (one),

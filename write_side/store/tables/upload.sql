@@ -1,5 +1,5 @@
--- Uploaded files and what was parsed from them, kept for a day: API processes hold nothing between
--- requests. The application compresses parsed and preview, hence EXTERNAL.
+-- Uploaded files and their parsed content, kept for a day because API processes keep no state between
+-- requests. EXTERNAL, because the application compresses parsed and preview.
 
 CREATE TABLE write_side.upload (
     id          uuid        NOT NULL PRIMARY KEY,

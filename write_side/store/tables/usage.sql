@@ -1,4 +1,4 @@
--- What counts against a workspace's plan. bound is the plan's limit, null where there is none.
+-- The usage of the quotas of each workspace's plan. bound is the plan's limit, null if there is none.
 
 CREATE TABLE write_side.usage (
     workspace   text   NOT NULL,

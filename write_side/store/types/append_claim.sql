@@ -1,4 +1,4 @@
--- An entry's id and slug that a command claims.
+-- The id and slug of a new entry, claimed by a command.
 
 CREATE TYPE write_side.append_claim AS (
     command         int,

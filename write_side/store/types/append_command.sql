@@ -1,5 +1,5 @@
--- A command to append: its key, the digest of the request it came from, and its events: the stream
--- and version of the first, and their number.
+-- A command to append: its key, the digest of its request, the stream and version of its first event,
+-- and the number of its events.
 
 CREATE TYPE write_side.append_command AS (
     key     text,

@@ -1,5 +1,5 @@
 -- An event to append. command is the number of its command in the call, counted from 1. state is
--- null where the events are staged.
+-- null if the events are staged.
 
 CREATE TYPE write_side.append_event AS (
     command int,

@@ -1,4 +1,4 @@
--- The version of a content type that a command was decided on.
+-- The version of a content type that a command's decision is based on.
 
 CREATE TYPE write_side.append_type_check AS (
     command         int,

@@ -1,4 +1,4 @@
--- What a command adds to a quota of the plan; negative where it gives back.
+-- The amount that a command adds to the usage of a quota; negative if it releases some.
 
 CREATE TYPE write_side.append_use AS (
     command     int,
