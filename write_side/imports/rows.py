@@ -14,7 +14,7 @@ from write_side.domain.events import STATUSES, Status
 from write_side.domain.slugs import slug_from
 from write_side.domain.text import unstorable
 from write_side.imports.columns import Column, Own
-from write_side.imports.preview import Note, Severity, shown
+from write_side.imports.preview import Note, Severity, one_line
 from write_side.imports.table import Epoch, Row, Table
 from write_side.imports.xlsx.serials import iso_date_time
 
@@ -93,7 +93,7 @@ def drafts_of(table: Table, columns: Sequence[Column]) -> Iterator[Draft]:
 
 
 def note_of(column: Column, cell: str, reason: str, severity: Severity = "error") -> Note:
-    return Note(column.index, column.heading, severity, shown(cell), reason)
+    return Note(column.index, column.heading, severity, one_line(cell), reason)
 
 
 def _own(row: Row, own: Mapping[Own, Column], name: Own) -> str:
