@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 import msgspec
@@ -9,25 +10,31 @@ from aiohttp import web
 from msgspec import Raw, Struct
 
 from api.dashboard.dashboard_request import DashboardRequest
-from api.dashboard.entry_changes import FieldDifference, differences_of, values_of
 from api.dashboard.entry_list import stage_of
 from api.dashboard.page_handlers import show
-from api.dashboard.reference_names import reference_names
-from api.dashboard.values import Known, Shown, shown
+from api.dashboard.values import (
+    DisplayValue,
+    display_value,
+    reference_names,
+    reference_targets,
+    with_names,
+)
 from api.rest import parameters
 from api.rest.point_in_time import entry_of_id
 from read_side.content_types import content_type
-from read_side.entry_details import EntryDetails, entry_details, titles
-from read_side.lookups import media_files
+from read_side.entry_details import EntryDetails, entry_details
 from read_side.paging import EntrySummary
 from read_side.refusals import TypeNotFound
-from write_side.domain.changes import Change
+from write_side.domain.changes import Change, FieldChange
 from write_side.domain.definition import Field, Stage
 from write_side.domain.identity import BASE_LANGUAGE
 from write_side.domain.values import NULL, targets
 from write_side.entry_history import HistoryRequest, histories
 
 CHANGES = 20
+MAX_LENGTH = 400
+"""Characters of a value in the history."""
+_NAMES = {"title": "Title", "slug": "Slug", "status": "Status", "stage": "Stage"}
 _FIELDS = msgspec.json.Decoder(dict[str, Raw])
 
 
@@ -35,7 +42,16 @@ class FieldLine(Struct, frozen=True):
     """A field and its value; None for a section, which is a heading."""
 
     field: Field
-    value: Shown | None
+    value: DisplayValue | None
+
+
+class FieldDifference(Struct, frozen=True):
+    """``before`` and ``after`` are text, None for no value. ``locale``: of a translation."""
+
+    name: str
+    locale: str
+    before: str | None
+    after: str | None
 
 
 async def show_entry(request: DashboardRequest) -> web.StreamResponse:
@@ -45,19 +61,19 @@ async def show_entry(request: DashboardRequest) -> web.StreamResponse:
     at = parameters.as_of({"asOf": query.get("asOf", "")})
     entry_id = request.request.match_info["id"]
     if at is None:
-        looked = await entry_details(*request.read_model, entry_id=entry_id, locale=locale)
+        details = await entry_details(*request.read_model, entry_id=entry_id, locale=locale)
     else:
-        looked = await _entry_at(request, entry_id, locale, at)
-    stages = await _stages(request, looked)
-    history = await _history(request, looked, stages, locale)
+        details = await _entry_at(request, entry_id, locale, at)
+    stages = await _stages(request, details)
+    history = await _history(request, details, stages, locale)
     last = history[-1][0].version if len(history) == CHANGES else 0
     return await show(
         request,
         "entry.html",
-        looked=looked,
-        entry=looked.entry,
-        stage=stage_of(stages, looked.entry),
-        lines=await _lines(request, looked, locale),
+        details=details,
+        entry=details.entry,
+        stage=stage_of(stages, details.entry),
+        lines=await _lines(request, details, locale),
         locale=locale,
         at=at,
         history=history,
@@ -96,42 +112,101 @@ async def _entry_at(
     )
 
 
-async def _stages(request: DashboardRequest, looked: EntryDetails) -> tuple[Stage, ...]:
+async def _stages(request: DashboardRequest, details: EntryDetails) -> tuple[Stage, ...]:
     """The current ones, for a past version too."""
     try:
-        return (await content_type(*request.read_model, looked.type_slug)).stages
+        return (await content_type(*request.read_model, details.type_slug)).stages
     except TypeNotFound:
         return ()
 
 
-async def _lines(request: DashboardRequest, looked: EntryDetails, locale: str) -> list[FieldLine]:
-    found = list(targets(looked.definition, looked.fields))
+async def _lines(request: DashboardRequest, details: EntryDetails, locale: str) -> list[FieldLine]:
+    found = list(targets(details.definition, details.fields))
     entries = {target.id for target in found if target.is_entry}
     media = {target.id for target in found if not target.is_entry}
-    known = Known(
-        entries=await titles(*request.read_model, entries, locale),
-        media=await media_files(request.service.read_model, request.scope.workspace, media),
-    )
+    known = await reference_targets(request, entries, media, locale)
     return [
-        FieldLine(field, shown(field, looked.fields.get(field.slug, NULL), known))
+        FieldLine(field, display_value(field, details.fields.get(field.slug, NULL), known))
         if field.spec.holds_values
         else FieldLine(field, None)
-        for field in looked.definition
+        for field in details.definition
     ]
 
 
 async def _history(
-    request: DashboardRequest, looked: EntryDetails, stages: tuple[Stage, ...], locale: str
+    request: DashboardRequest, details: EntryDetails, stages: tuple[Stage, ...], locale: str
 ) -> list[tuple[Change, list[FieldDifference]]]:
     """From the log, which can be ahead of the fields shown; for a past version, nothing later."""
     text = request.query.get("before", "")
     before = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else None
     if request.query.get("asOf"):
-        latest = looked.version + 1
+        latest = details.version + 1
         before = latest if before is None else min(before, latest)
-    asked = HistoryRequest(looked.entry.id, limit=CHANGES, before=before)
+    asked = HistoryRequest(details.entry.id, limit=CHANGES, before=before)
     [changes] = await histories(request.repository, request.scope, [asked])
-    names = await reference_names(request, values_of(changes, looked.definition), locale)
+    names = await reference_names(request, _values_of(changes, details.definition), locale)
     return [
-        (change, differences_of(change, looked.definition, stages, names)) for change in changes
+        (change, _differences_of(change, details.definition, stages, names)) for change in changes
     ]
+
+
+def _differences_of(
+    change: Change,
+    fields: Iterable[Field],
+    stages: Iterable[Stage],
+    names: Mapping[str, str],
+) -> list[FieldDifference]:
+    """Fields and stages that were removed are shown by slug or id. ``names``: of referenced
+    entries and media, by id."""
+    known = {field.slug: field for field in fields}
+    stage_names = {stage.id: stage.name for stage in stages}
+    return [_difference(one, known, stage_names, names) for one in change.fields]
+
+
+def _difference(
+    change: FieldChange,
+    fields: Mapping[str, Field],
+    stages: Mapping[str, str],
+    names: Mapping[str, str],
+) -> FieldDifference:
+    path, locale = _path_and_locale(change)
+    before, after = _text(change.before), _text(change.after)
+    if path == "stage":
+        before, after = (one and stages.get(one, one) for one in (before, after))
+    slug = path.removeprefix("fields.")
+    field = None if path in _NAMES else fields.get(slug)
+    if field is not None and field.spec.refers_to:
+        before = _cut(with_names(change.before, names)) or before
+        after = _cut(with_names(change.after, names)) or after
+    name = _NAMES.get(path, field.name if field else slug)
+    return FieldDifference(name, locale, before, after)
+
+
+def _values_of(changes: Iterable[Change], fields: Iterable[Field]) -> Iterator[tuple[Field, Raw]]:
+    """The values of fields before and after, each with its field."""
+    known = {f"fields.{field.slug}": field for field in fields}
+    for change in changes:
+        for one in change.fields:
+            field = known.get(_path_and_locale(one)[0])
+            if field is not None:
+                yield from ((field, one.before), (field, one.after))
+
+
+def _path_and_locale(change: FieldChange) -> tuple[str, str]:
+    if not change.field.startswith("translations."):
+        return change.field, ""
+    _, locale, path = change.field.split(".", 2)
+    return path, locale
+
+
+def _text(value: Raw) -> str | None:
+    """A string as it is, any other value as JSON."""
+    raw = bytes(value)
+    if raw in (b"null", b'""'):
+        return None
+    text = msgspec.json.decode(raw, type=str) if raw.startswith(b'"') else raw.decode()
+    return _cut(text)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_LENGTH else text[:MAX_LENGTH] + "…"

@@ -12,7 +12,7 @@ from typing import Literal
 
 from aiohttp import web
 
-from api.export.csv_file import csv_chunks
+from api.export.table import csv_chunks
 from api.export.xlsx_file import write_xlsx
 from api.http.request_log import log_fault
 from read_side.export import LIMIT, Export, export

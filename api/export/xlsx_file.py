@@ -12,9 +12,10 @@ from xlsxwriter.exceptions import FileCreateError
 from xlsxwriter.worksheet import Worksheet
 
 from api.errors import TooLongForSpreadsheet
-from api.export.table import OWN, headings, pages
+from api.export.table import headings, pages
 from read_side.export import Export
 from write_side.domain.cells import Digits
+from write_side.imports.columns import EXPORTED
 from write_side.imports.escapes import escaped
 
 P = ParamSpec("P")
@@ -52,7 +53,7 @@ class XlsxFile:
         self._row = 0
         self._sheet.freeze_panes(1, 0)
         for index, heading in enumerate(columns):
-            width = _WIDTHS.get(heading, _WIDTH) if index < len(OWN) else _WIDTH
+            width = _WIDTHS.get(heading, _WIDTH) if index < len(EXPORTED) else _WIDTH
             self._sheet.set_column(index, index, width)
         bold = self._book.add_format({"bold": True})
         for index, heading in enumerate(columns):
@@ -83,7 +84,7 @@ class XlsxFile:
         if type(cell) is Digits and is_held(cell):
             self._sheet.write_number(self._row, index, float(cell))
         elif len(cell) > LONGEST // 2 and (length := _units(cell)) > LONGEST:
-            slug, column = row[OWN.index("Slug")], self._columns[index]
+            slug, column = row[EXPORTED.index("Slug")], self._columns[index]
             raise TooLongForSpreadsheet(slug, column, length, LONGEST)
         else:
             self._sheet.write_string(self._row, index, cell)

@@ -72,7 +72,7 @@ def export_command(
 
 
 async def _export(found: Databases, scope: Scope, filters: Filters, output: Path) -> Export:
-    from api.export.csv_file import csv_chunks
+    from api.export.table import csv_chunks
     from api.export.xlsx_file import write_xlsx
     from read_side.export import export
     from read_side.refusals import ReadModelUnavailable, TypeNotFound

@@ -15,8 +15,7 @@ import msgspec
 from msgspec import Struct
 from xlsxwriter import Workbook
 
-from api.export.csv_file import csv_chunks
-from api.export.table import headings, pages
+from api.export.table import csv_chunks, headings, pages
 from api.export.xlsx_file import write_xlsx
 from read_side.export import LIMIT, Export, export
 from read_side.paging import Filters

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.structs import replace
 
-from api.export.csv_file import csv_chunks
+from api.export.table import csv_chunks
 from api.export.xlsx_file import write_xlsx
 from read_side.export import export
 from read_side.paging import Filters

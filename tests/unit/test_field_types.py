@@ -13,7 +13,7 @@ import pytest
 from msgspec import Raw
 
 from api.dashboard import templates, values
-from api.dashboard.values import Known
+from api.dashboard.values import ReferenceTargets
 from api.graphql.types import EntryStatus, content_type_of
 from api.openapi.document import document
 from api.rest import wire
@@ -132,7 +132,7 @@ def test_a_cell_is_read_as_the_value_that_was_written(
 
 @pytest.mark.parametrize(("field", "value", "_misfit", "page"), SAMPLES)
 def test_the_dashboard_shows_every_type(field: Field, value: str, _misfit: str, page: str) -> None:
-    shown = values.shown(field, raw(value), Known({}, {}))
+    shown = values.display_value(field, raw(value), ReferenceTargets({}, {}))
     assert shown.display == field.spec.display
     assert page in displayed(shown)
 
@@ -146,9 +146,9 @@ def test_a_section_takes_no_value() -> None:
 def test_every_display_has_a_branch_in_the_template() -> None:
     shown = {field.spec.display for field in FIELDS}
     assert shown == set(get_args(Display))
-    assert "Empty" in displayed(values.NOTHING)
+    assert "Empty" in displayed(values.EMPTY_VALUE)
 
 
-def displayed(shown: values.Shown) -> str:
+def displayed(shown: values.DisplayValue) -> str:
     value = templates.ENVIRONMENT.get_template("_values.html").module.value  # type: ignore[attr-defined]
     return str(value(shown, None, ""))

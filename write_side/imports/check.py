@@ -19,8 +19,7 @@ from write_side.imports.preview import Preview, PreviewRow, counted
 from write_side.imports.references import look_up
 from write_side.imports.request import ImportRequest
 from write_side.imports.rows import Draft, drafts_of
-from write_side.imports.table import Table
-from write_side.imports.table_encoding import encode_table
+from write_side.imports.table import Table, encode_table
 from write_side.repository import Repository
 from write_side.slices import in_slices
 from write_side.store.append import ENTRIES

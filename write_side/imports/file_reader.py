@@ -16,8 +16,15 @@ from weakref import WeakKeyDictionary
 import msgspec
 import structlog
 
-from write_side.imports.table import LIMITS, NO_CHOICE, Choice, FileRefused, Limits, Table
-from write_side.imports.table_encoding import decode_table
+from write_side.imports.table import (
+    LIMITS,
+    NO_CHOICE,
+    Choice,
+    FileRefused,
+    Limits,
+    Table,
+    decode_table,
+)
 from write_side.imports.worker import TOO_MUCH, Answer, Task
 
 AT_ONCE = 2

@@ -1,9 +1,15 @@
-"""Imports a file: checks it on the current state of the log, and appends all of it at once."""
+"""Imports a file: checks it on the current state of the log, and appends all of it at once.
+
+An import takes a second to decide what an editor saves in a millisecond, and could lose every race
+for the streams of its entries. With priority it holds an advisory lock on its content type, and
+``write_side.append`` answers the changes of others with "stale" without waiting: dispatch sends
+them again until the import is through (ADR 21).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from msgspec import Struct
 
@@ -24,11 +30,11 @@ from write_side.domain.refusals import (
 )
 from write_side.imports.check import Checked, check
 from write_side.imports.preview import Counts, Difference, Preview, State, differences
-from write_side.imports.priority import priority
 from write_side.imports.report import Report, empty_report, import_report, with_notes
 from write_side.imports.request import ImportRequest
 from write_side.imports.table import Table
 from write_side.repository import Repository
+from write_side.store.conflicts import passes
 
 ATTEMPTS = 10
 ATTEMPTS_WITHOUT_PRIORITY = 2
@@ -50,6 +56,13 @@ _OVERTAKEN = (
     VersionConflict,
 )
 """Refusals of a command that was valid when it was checked: the next check says of which row."""
+WAIT = 2.0
+"""Seconds to wait for a connection, and for another import that has priority."""
+LONGEST = "5s"
+"""PostgreSQL then takes the lock away, also from a process that is paused. More than the largest
+import takes to be checked and appended, less than the patience of dispatch."""
+_LIMIT = "SELECT set_config('idle_in_transaction_session_timeout', $1, true)"
+_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"
 
 
 class RowsRefused(Refused):
@@ -179,3 +192,31 @@ def _cut(note: str) -> str:
     if len(note) <= LONGEST_NOTE:
         return note
     return note[: LONGEST_NOTE - 1].rsplit(" ", 1)[0] + "…"
+
+
+@asynccontextmanager
+async def priority(repository: Repository, content_type_id: str) -> AsyncIterator[None]:
+    """Have priority while the block runs; if the lock cannot be had in time, run without it.
+
+    One import of this process at a time: each holds a connection of the pool.
+    """
+    pool = repository.recorder.pool
+    async with repository.import_priority:
+        connection = await pool.acquire(timeout=WAIT)
+        transaction = connection.transaction()
+        try:
+            try:
+                await transaction.start()
+                await connection.execute(_LIMIT, LONGEST)
+                await connection.execute(_LOCK, content_type_id, timeout=WAIT)
+            except Exception as error:
+                if not passes(error):
+                    raise
+            yield
+        finally:
+            try:
+                await transaction.rollback()
+            except Exception as error:
+                if not passes(error):
+                    raise
+            await pool.release(connection)

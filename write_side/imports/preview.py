@@ -80,7 +80,7 @@ def counted(rows: Iterable[PreviewRow]) -> Counts:
     return Counts(**{str(state): n for state, n in found.items()})
 
 
-def shown(cell: str) -> str:
+def one_line(cell: str) -> str:
     """A cell in one line of bounded length."""
     text = " ".join(cell[: SHOWN * 10].split())
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 DELIMITERS = (",", ";", "\t", "|")
 ENCODINGS = (
@@ -32,6 +34,8 @@ ENCODINGS = (
 )
 """Encodings to choose from. UTF-8, UTF-16 with a byte order mark and cp1252 are detected."""
 
+CHUNK_CELLS = 10_000
+"""A few milliseconds of encoding or decoding."""
 Epoch = Literal[1900, 1904]
 """The year from which a workbook counts the days of its dates."""
 Record = tuple[int, Sequence[str]]
@@ -131,7 +135,10 @@ def headings_and_rows(
     bytes_left = limits.text_bytes - _checked_bytes(1, headings, limits, cell_characters)
     for number, cells in records:
         if number > limits.row_number:
-            raise FileRefused(too_far(number, limits))
+            raise FileRefused(
+                f"reaches down to row {number:,}, and is read to row {limits.row_number:,}:"
+                " delete what is far below the table"
+            )
         if _width(cells) == 0:
             continue
         if len(rows) == limits.rows:
@@ -161,13 +168,6 @@ def column_letters(column: int) -> str:
     return name
 
 
-def too_far(number: int, limits: Limits) -> str:
-    return (
-        f"reaches down to row {number:,}, and is read to row {limits.row_number:,}:"
-        " delete what is far below the table"
-    )
-
-
 def too_wide(limits: Limits) -> str:
     return f"has more than {limits.columns} columns: leave out those that are not imported"
 
@@ -192,3 +192,44 @@ def _checked_bytes(number: int, cells: Sequence[str], limits: Limits, cell_chara
                 f"has more than {cell_characters:,} characters in cell {place}: shorten it"
             )
     return sum(len(cell) if cell.isascii() else len(cell.encode()) for cell in cells)
+
+
+class EncodedTable(Struct, frozen=True):
+    """A table as bytes, to send between processes and to store. ``table`` is without its rows and
+    texts.
+
+    Those are encoded in chunks: decoding a million cells at once takes a tenth of a second, during
+    which no other thread of the process runs.
+    """
+
+    table: Table
+    rows: tuple[bytes, ...]
+    texts: tuple[bytes, ...]
+
+
+_rows = msgspec.msgpack.Decoder(list[Row])
+_texts = msgspec.msgpack.Decoder(list[tuple[int, int]])
+
+
+def encode_table(table: Table) -> EncodedTable:
+    """Best called in a thread, like ``decode_table``."""
+    chunk_rows = max(1, CHUNK_CELLS // max(1, len(table.headings)))
+    return EncodedTable(
+        table=replace(table, rows=(), texts=()),
+        rows=tuple(_chunks(table.rows, chunk_rows)),
+        texts=tuple(_chunks(table.texts, CHUNK_CELLS)),
+    )
+
+
+def decode_table(encoded: EncodedTable) -> Table:
+    """Raises msgspec.DecodeError."""
+    return replace(
+        encoded.table,
+        rows=tuple(row for chunk in encoded.rows for row in _rows.decode(chunk)),
+        texts=tuple(text for chunk in encoded.texts for text in _texts.decode(chunk)),
+    )
+
+
+def _chunks(items: Sequence[Any], size: int) -> Iterator[bytes]:
+    for first in range(0, len(items), size):
+        yield msgspec.msgpack.encode(items[first : first + size])

@@ -20,8 +20,14 @@ from write_side.domain.refusals import UnknownUpload
 from write_side.imports.file_reader import read_file
 from write_side.imports.preview import Preview
 from write_side.imports.request import ImportRequest
-from write_side.imports.table import NO_CHOICE, Choice, Table
-from write_side.imports.table_encoding import EncodedTable, decode_table, encode_table
+from write_side.imports.table import (
+    NO_CHOICE,
+    Choice,
+    EncodedTable,
+    Table,
+    decode_table,
+    encode_table,
+)
 from write_side.repository import Repository
 
 MOST = 20

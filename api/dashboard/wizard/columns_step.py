@@ -2,29 +2,67 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from aiohttp import web
+from msgspec import Struct
 
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import Form, html, redirect
 from api.dashboard.templates import render
-from api.dashboard.wizard import column_mapping, form_choices
-from api.dashboard.wizard.column_mapping import ColumnMapping
+from api.dashboard.wizard import form_choices
+from api.dashboard.wizard.form_choices import SelectOptions
 from api.dashboard.wizard.wizard_steps import show_step
+from write_side.domain.content_type import ContentType
+from write_side.domain.definition import Field
 from write_side.domain.identity import BASE_LANGUAGE
 from write_side.domain.locales import supported_locales
 from write_side.domain.refusals import InvalidEntry
 from write_side.imports import check, uploads
-from write_side.imports.columns import MappingRefused, offers, propose, save_mapping
+from write_side.imports.columns import (
+    NOTHING,
+    OWN,
+    MappingRefused,
+    Offer,
+    offers,
+    propose,
+    save_mapping,
+)
+from write_side.imports.preview import one_line
 from write_side.imports.request import ImportRequest, Options
-from write_side.imports.table import FileRefused
+from write_side.imports.table import FileRefused, column_letters
 from write_side.imports.uploads import Previewed, Upload
 
 MAX_OPTIONS = 40_000
 """In all selects of the page; above it, inputs share one list of options."""
 CHECK = "check"
 """A field of the form when only its errors are asked for."""
+SAMPLE_ROWS = 5
+SAMPLE_COLUMNS = 30
+
+
+class ColumnMapping(Struct):
+    """The user's choices so far. ``sources``: why each target is proposed, "" if it was chosen."""
+
+    type_slug: str
+    language: str
+    targets: Sequence[str]
+    sources: Sequence[str] = ()
+    update: bool = False
+    save: bool = False
+
+
+class ColumnView(Struct, frozen=True):
+    """A column of the file. ``source``: why the target is proposed; ``error``: what is wrong."""
+
+    letters: str
+    heading: str
+    samples: list[str]
+    target: str
+    source: str
+    error: str
 
 
 async def show_columns(request: DashboardRequest, upload: Upload) -> web.StreamResponse:
@@ -81,7 +119,7 @@ async def read_again(request: DashboardRequest, upload: Upload, form: Form) -> w
 
 async def _preview(request: DashboardRequest, upload: Upload, mapping: ColumnMapping) -> None:
     """Raises MappingRefused, InvalidEntry."""
-    wish = ImportRequest(
+    import_request = ImportRequest(
         scope=request.scope,
         content_type_slug=mapping.type_slug,
         import_id=upload.id,
@@ -90,11 +128,11 @@ async def _preview(request: DashboardRequest, upload: Upload, mapping: ColumnMap
         options=Options(language=mapping.language, update=mapping.update, ready_only=True),
     )
     repository, scope, headings = request.repository, request.scope, upload.table.headings
-    preview = await check.preview(repository, upload.table, wish)
+    preview = await check.preview(repository, upload.table, import_request)
     if mapping.save:
-        type_slug, actor = wish.content_type_slug, request.actor
-        await save_mapping(repository, scope, type_slug, headings, wish.targets, actor)
-    await uploads.keep_preview(repository, scope, upload.id, wish, preview)
+        type_slug, actor = import_request.content_type_slug, request.actor
+        await save_mapping(repository, scope, type_slug, headings, import_request.targets, actor)
+    await uploads.keep_preview(repository, scope, upload.id, import_request, preview)
 
 
 async def _proposed(
@@ -112,12 +150,11 @@ async def _proposed(
 
 
 def _mapping_of(kept: Previewed) -> ColumnMapping:
-    wish = kept.request
     return ColumnMapping(
-        type_slug=wish.content_type_slug,
-        language=wish.options.language,
-        targets=wish.targets,
-        update=wish.options.update,
+        type_slug=kept.request.content_type_slug,
+        language=kept.request.options.language,
+        targets=kept.request.targets,
+        update=kept.request.options.update,
     )
 
 
@@ -133,9 +170,9 @@ async def _views(
     offered = offers(content_type.value_fields)
     return {
         "content_type": content_type,
-        "columns": await column_mapping.column_views(upload, mapping, offered),
-        "required": column_mapping.required_targets(offered, mapping),
-        "groups": column_mapping.target_groups(offered, content_type),
+        "columns": await _column_views(upload, mapping, offered),
+        "required": _required_targets(offered, mapping),
+        "groups": _target_groups(offered, content_type),
         "is_large": len(mapping.targets) * len(offered) > MAX_OPTIONS,
     }
 
@@ -160,8 +197,83 @@ async def _show(
         choices=await form_choices.form_choices(request),
         delimiter=form_choices.form_delimiter(upload.table.delimiter),
         separator=form_choices.delimiter_name(upload.table.delimiter),
-        sample_rows=column_mapping.sample_rows(upload),
-        hidden_columns=column_mapping.hidden_columns(upload),
-        how_to_write=column_mapping.how_to_write(views["content_type"].value_fields),
+        sample_rows=_sample_rows(upload),
+        hidden_columns=_hidden_columns(upload),
+        how_to_write=_how_to_write(views["content_type"].value_fields),
         **views,
     )
+
+
+async def _column_views(
+    upload: Upload, mapping: ColumnMapping, offered: Sequence[Offer]
+) -> list[ColumnView]:
+    headings = upload.table.headings
+    samples = await asyncio.to_thread(uploads.samples, upload.table)
+    errors = _errors(mapping.targets, offered)
+    return [
+        ColumnView(
+            letters=column_letters(index),
+            heading=one_line(headings[index]),
+            samples=[one_line(cell) for cell in samples[index]],
+            target=target,
+            source=mapping.sources[index] if mapping.sources else "",
+            error=errors[index],
+        )
+        for index, target in enumerate(mapping.targets)
+    ]
+
+
+def _errors(targets: Sequence[str], offered: Sequence[Offer]) -> list[str]:
+    """What is wrong with each column's target, or ""."""
+    known = {NOTHING, *(one.target for one in offered)}
+    columns: dict[str, list[int]] = {}
+    for index, target in enumerate(targets):
+        columns.setdefault(target, []).append(index)
+
+    def error(index: int, target: str) -> str:
+        if target not in known:
+            return f"Field '{one_line(target)}' does not exist"
+        others = [one for one in columns[target] if one != index]
+        if target == NOTHING or not others:
+            return ""
+        return f"Also chosen for column {column_letters(others[0])}: choose one of the two"
+
+    return [error(index, target) for index, target in enumerate(targets)]
+
+
+def _target_groups(
+    offered: Sequence[Offer], content_type: ContentType
+) -> list[tuple[str, SelectOptions]]:
+    """Options of each column's select, by group."""
+    kinds = {field.slug: field.spec.label_of(field) for field in content_type.value_fields}
+    options = [(one.target, _option(one, kinds.get(one.target, ""))) for one in offered]
+    return [
+        ("Of every entry", [one for one in options if one[0] in OWN]),
+        (f"Fields of {content_type.name}", [one for one in options if one[0] not in OWN]),
+    ]
+
+
+def _option(offer: Offer, kind: str) -> str:
+    notes = ", ".join(note for note in (kind, "required" if offer.required else "") if note)
+    return f"{offer.name} ({notes})" if notes else offer.name
+
+
+def _required_targets(offered: Sequence[Offer], mapping: ColumnMapping) -> list[tuple[str, bool]]:
+    """The names of required targets, and whether a column is mapped to each."""
+    return [(one.name, one.target in mapping.targets) for one in offered if one.required]
+
+
+def _how_to_write(fields: Sequence[Field]) -> list[tuple[str, str]]:
+    """How to write cells, for the kinds of fields that the content type has."""
+    found = {field.spec.label_of(field): field.spec.cell_help for field in fields}
+    return sorted(found.items())
+
+
+def _sample_rows(upload: Upload) -> list[tuple[int, list[str]]]:
+    rows = upload.table.rows[:SAMPLE_ROWS]
+    return [(row.number, [one_line(cell) for cell in row.cells[:SAMPLE_COLUMNS]]) for row in rows]
+
+
+def _hidden_columns(upload: Upload) -> int:
+    """How many columns the sample rows leave out."""
+    return max(0, len(upload.table.headings) - SAMPLE_COLUMNS)

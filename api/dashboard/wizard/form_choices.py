@@ -15,7 +15,7 @@ from write_side.domain.identity import BASE_LANGUAGE
 from write_side.domain.locales import supported_locales
 from write_side.imports.table import DELIMITERS, ENCODINGS, Choice
 
-Options = Sequence[tuple[str, str]]
+SelectOptions = Sequence[tuple[str, str]]
 
 _DETECT = ("", "Detect automatically")
 # A form would not send a tab character back unchanged.
@@ -49,13 +49,13 @@ _ENCODINGS = {
 
 
 class FormChoices(Struct, frozen=True):
-    """Options of selects: pairs of value and text."""
+    """SelectOptions of selects: pairs of value and text."""
 
-    types: Options
-    used_languages: Options
-    other_languages: Options
-    encodings: Options
-    delimiters: Options
+    types: SelectOptions
+    used_languages: SelectOptions
+    other_languages: SelectOptions
+    encodings: SelectOptions
+    delimiters: SelectOptions
 
 
 async def form_choices(request: DashboardRequest) -> FormChoices:
@@ -90,5 +90,5 @@ def delimiter_name(delimiter: str | None) -> str:
 
 
 @cache
-def _all_languages() -> Options:
+def _all_languages() -> SelectOptions:
     return language_options(sorted(supported_locales()))

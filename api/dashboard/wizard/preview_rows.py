@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 from msgspec import Raw, Struct
 
-from api.dashboard.reference_names import with_names
+from api.dashboard.values import with_names
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
 from write_side.imports.columns import NOTHING, OWN
-from write_side.imports.preview import Note, PreviewRow, shown
+from write_side.imports.preview import Note, PreviewRow, one_line
 from write_side.imports.uploads import Previewed, Upload
 
 
@@ -77,7 +77,7 @@ class LineReader:
             reasons += (f"the same entry as row {first:,}",)
         own = [self._own_cell(row, cells, target, before) for target in OWN]
         fields = [
-            _cell(row, column, slug, name, shown(cells[column]), self._field(before, slug))
+            _cell(row, column, slug, name, one_line(cells[column]), self._field(before, slug))
             for (slug, column), name in zip(self._fields.items(), self.headings, strict=True)
         ]
         return Line(row, [*own, *fields], reasons)
@@ -88,13 +88,13 @@ class LineReader:
             return None
         stored = entry.fields.get(slug, Raw(b"null"))
         if slug in self._references:
-            return shown(with_names(stored, self._names))
+            return one_line(with_names(stored, self._names))
         value = msgspec.json.decode(stored)
         if value is None or value in ("", []):
             return ""
         if isinstance(value, list) and all(isinstance(one, str) for one in value):
-            return shown(", ".join(value))
-        return shown(value if isinstance(value, str) else bytes(stored).decode())
+            return one_line(", ".join(value))
+        return one_line(value if isinstance(value, str) else bytes(stored).decode())
 
     def _own_cell(
         self, row: PreviewRow, cells: Sequence[str], target: str, entry: Entry | None
@@ -103,7 +103,7 @@ class LineReader:
         column, name = self._own.get(target), target.lower()
         text = getattr(row, name) or (cells[column] if column is not None else "")
         before = getattr(entry, name) if entry else None
-        return _cell(row, column, target, target, shown(text), before)
+        return _cell(row, column, target, target, one_line(text), before)
 
 
 def _first_rows(rows: Iterable[PreviewRow]) -> dict[str, int]:

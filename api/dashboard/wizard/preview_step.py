@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
 from collections.abc import Sequence
 
 from aiohttp import web
+from msgspec import Struct
 
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import Form, redirect
-from api.dashboard.reference_names import reference_names
 from api.dashboard.table_pages import Paging, one_of, page_number, tabs
-from api.dashboard.wizard import preview_summary
+from api.dashboard.templates import count
+from api.dashboard.values import reference_names
 from api.dashboard.wizard.preview_rows import LineReader
 from api.dashboard.wizard.wizard_steps import result_link, show_step, wait_until_readable
 from write_side.domain.content_type import ContentType
 from write_side.imports import uploads
 from write_side.imports.columns import MappingRefused
+from write_side.imports.escapes import guard
 from write_side.imports.importer import Changed, run_import
-from write_side.imports.preview import Difference
+from write_side.imports.preview import Counts, Difference, Preview, PreviewRow
 from write_side.imports.uploads import Previewed, Upload
 from write_side.store.conflicts import StoreUnavailable
 
@@ -38,6 +42,24 @@ _OTHER_PREVIEW = "Nothing was imported: the preview has been replaced, perhaps i
 _CHANGED = "Nothing was imported: the content has changed since this file was checked"
 
 
+class EntryCounts(Struct, frozen=True):
+    """Several rows can be about one entry. ``rows_of_new``: the rows of the new entries."""
+
+    new: int
+    updated: int
+    rows_of_new: int
+
+
+class Problem(Struct, frozen=True):
+    """``rows`` have it; ``first`` is the number of the first one."""
+
+    severity: str
+    heading: str
+    reason: str
+    rows: int
+    first: int
+
+
 async def preview(request: DashboardRequest, upload: Upload) -> web.StreamResponse:
     kept = await uploads.find_preview(request.repository, request.scope, upload.id)
     return _to_columns(request) if kept is None else await _show(request, upload, kept)
@@ -47,7 +69,7 @@ async def problems_as_csv(request: DashboardRequest, upload: Upload) -> web.Stre
     kept = await uploads.find_preview(request.repository, request.scope, upload.id)
     if kept is None:
         return _to_columns(request)
-    response = web.Response(body=preview_summary.problems_csv(kept.preview))
+    response = web.Response(body=_problems_csv(kept.preview))
     response.content_type, response.charset = "text/csv", "utf-8"
     response.headers["Content-Disposition"] = 'attachment; filename="problems.csv"'
     return response
@@ -97,10 +119,10 @@ async def _show(
     differences: Sequence[Difference] = (),
 ) -> web.StreamResponse:
     """``problem``: why nothing was imported; ``differences`` from the preview shown before."""
-    query, wish, rows = request.query, kept.request, kept.preview.rows
-    counts, entries = kept.preview.counts, preview_summary.entry_counts(rows)
+    query, import_request, rows = request.query, kept.request, kept.preview.rows
+    counts, entries = kept.preview.counts, _entry_counts(rows)
     content_type = await request.repository.fresh_content_type(
-        request.scope, wish.content_type_slug
+        request.scope, import_request.content_type_slug
     )
     state = one_of([value for value, _ in STATES], query.get("state", ""))
     matching = [index for index, row in enumerate(rows) if not state or row.state == state]
@@ -115,8 +137,8 @@ async def _show(
         status,
         upload=upload,
         kept=kept,
-        options=wish.options,
-        type_slug=wish.content_type_slug,
+        options=import_request.options,
+        type_slug=import_request.content_type_slug,
         counts=counts,
         content_type=content_type,
         tabs=tabs(STATES, [row.state for row in rows]),
@@ -124,11 +146,11 @@ async def _show(
         paging=paging,
         headings=reader.headings,
         lines=[reader.line(index) for index in page],
-        problems=preview_summary.problems_of(kept.preview),
+        problems=_problems_of(kept.preview),
         max_problems=MAX_PROBLEMS,
         entries=entries,
-        button=preview_summary.button_text(counts, entries),
-        obstacle=preview_summary.obstacle(counts, update=wish.options.update),
+        button=_button_text(counts, entries),
+        obstacle=_obstacle(counts, update=import_request.options.update),
         problem=problem,
         differences=differences,
     )
@@ -152,3 +174,61 @@ async def _line_reader(
         if field.slug in entry.fields
     )
     return LineReader(upload, kept, content_type, entries, await reference_names(request, values))
+
+
+def _entry_counts(rows: Sequence[PreviewRow]) -> EntryCounts:
+    """Of the rows that are ready to be imported."""
+    new = {row.entry_id for row in rows if row.state == "new"}
+    ready = [row.entry_id for row in rows if row.state in ("new", "update")]
+    return EntryCounts(len(new), len({*ready} - new), sum(entry in new for entry in ready))
+
+
+def _button_text(counts: Counts, entries: EntryCounts) -> str:
+    """What the button says and does."""
+    if not counts.ready:
+        return "Nothing to import"
+    parts = []
+    if entries.new:
+        parts.append(f"import {count(entries.rows_of_new, 'row')}")
+    if entries.updated:
+        parts.append(f"update {count(entries.updated, 'entry', 'entries')}")
+    text = " and ".join(parts)
+    if counts.error:
+        text += f", leave out {counts.error:,} with errors"
+    return text[:1].upper() + text[1:]
+
+
+def _obstacle(counts: Counts, *, update: bool) -> str:
+    """Why nothing can be imported; "" if something can."""
+    if counts.ready:
+        return ""
+    if counts.error:
+        return "No row is ready. Correct the file and upload it again, or change the mapping."
+    if counts.skipped and not update:
+        return (
+            "All rows are skipped because entries with their slugs exist. To update those entries, "
+            "go back to the columns and select “Update entries whose slug already exists”."
+        )
+    return "All entries already match the file."
+
+
+def _problems_of(preview: Preview) -> list[Problem]:
+    """Errors before warnings, the most frequent first."""
+    found: dict[tuple[str, str, str], list[int]] = {}
+    for row in preview.rows:
+        for problem in dict.fromkeys((n.severity, n.heading, n.reason) for n in row.notes):
+            found.setdefault(problem, []).append(row.number)
+    problems = [Problem(*problem, len(rows), rows[0]) for problem, rows in found.items()]
+    return sorted(problems, key=lambda one: (one.severity != "error", -one.rows, one.first))
+
+
+def _problems_csv(preview: Preview) -> bytes:
+    """Every problem of every row, with the same guard against formulas as an export."""
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(("Row", "Severity", "Column", "Cell", "Problem"))
+    for row in preview.rows:
+        for note in row.notes:
+            cells = (note.severity, note.heading, note.cell, note.reason)
+            writer.writerow((row.number, *map(guard, cells)))
+    return text.getvalue().encode("utf-8-sig", "replace")

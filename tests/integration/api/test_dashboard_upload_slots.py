@@ -10,7 +10,7 @@ import pytest
 
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.wizard import preview_step, upload_step, wizard_steps
-from api.dashboard.wizard.multipart_form import FileForm, read_file_form
+from api.dashboard.wizard.upload_step import FileForm, read_file_form
 from api.dashboard.wizard.wizard_steps import SLOTS_PER_WORKSPACE, UploadSlots
 from tests.integration.api.dashboard import HERE, Browser, signed_in
 from tests.integration.api.serving import Server

@@ -32,7 +32,7 @@ from write_side.domain.refusals import (
     UnknownContentType,
     VersionConflict,
 )
-from write_side.imports import priority
+from write_side.imports import importer as import_module
 from write_side.repository import Repository
 from write_side.store.append import Append, Appended
 
@@ -269,7 +269,7 @@ async def test_an_import_goes_through_while_its_entries_are_edited_unless_it_los
     longest: str, repositories: list[Repository], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After each check, an edit is sent before the append of the import."""
-    monkeypatch.setattr(priority, "LONGEST", longest)
+    monkeypatch.setattr(import_module, "LONGEST", longest)
     slow, fast, _ = repositories
     await importing.magazine(slow)
     file = "Title,Slug,Body\nOne,one,x\nTwo,two,x\n"
@@ -311,7 +311,7 @@ async def test_priority_is_for_updates_of_entries_of_one_content_type_alone(
     entry_id = await given.entry(importer, "post")
     content_type = await importer.content_type(SCOPE, TYPE)
     page = await execute(create("page", content_type_slug="pages"), other)
-    async with priority.priority(importer, content_type.id):
+    async with import_module.priority(importer, content_type.id):
         updating = asyncio.create_task(execute(_retitle(entry_id, "Two"), other))
         assert len((await execute(create("new"), other)).events) == 1
         edited = _retitle(given.entry_id_of(page), "Two")
@@ -324,14 +324,14 @@ async def test_priority_is_for_updates_of_entries_of_one_content_type_alone(
 async def test_a_paused_import_does_not_keep_its_priority(
     repositories: list[Repository], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(priority, "LONGEST", "200ms")
-    monkeypatch.setattr(priority, "WAIT", 0.05)
+    monkeypatch.setattr(import_module, "LONGEST", "200ms")
+    monkeypatch.setattr(import_module, "WAIT", 0.05)
     paused, other, _ = repositories
     await magazine(paused)
     entry_id = await given.entry(paused, "post")
     content_type = await paused.content_type(SCOPE, TYPE)
-    async with priority.priority(paused, content_type.id):
-        async with priority.priority(other, content_type.id):
+    async with import_module.priority(paused, content_type.id):
+        async with import_module.priority(other, content_type.id):
             pass  # without priority, since it cannot be had in time
         assert len((await execute(_retitle(entry_id, "Two"), other)).events) == 1
     assert len((await execute(_retitle(entry_id, "Three"), paused)).events) == 1

@@ -28,8 +28,7 @@ from tests.workbooks import (
     workbook,
 )
 from write_side.imports.file_reader import read_file
-from write_side.imports.table import LIMITS, NO_CHOICE, FileRefused, Limits, Table
-from write_side.imports.table_encoding import decode_table
+from write_side.imports.table import LIMITS, NO_CHOICE, FileRefused, Limits, Table, decode_table
 from write_side.imports.worker import TOO_MUCH, Answer, Task, answer_to
 
 MIB = 1024**2

@@ -15,8 +15,7 @@ import pytest
 from tests.workbooks import workbook
 from write_side.imports import file_reader
 from write_side.imports.file_reader import AT_ONCE, read_file
-from write_side.imports.table import FileRefused, Limits, Table
-from write_side.imports.table_encoding import encode_table
+from write_side.imports.table import FileRefused, Limits, Table, encode_table
 from write_side.imports.worker import TOO_MUCH, Answer
 
 CONFINED = "from write_side.imports.worker import *; from write_side.imports.table import *;"

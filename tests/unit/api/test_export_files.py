@@ -14,15 +14,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from api.errors import TooLongForSpreadsheet
-from api.export.csv_file import encoded
-from api.export.table import OWN
+from api.export.table import encoded
 from api.export.xlsx_file import LONGEST, XlsxFile, is_held
 from tests.unit.domain.test_text import SCALARS
 from write_side.domain.cells import Digits
+from write_side.imports.columns import EXPORTED
 from write_side.imports.table import LIMITS, Choice, Table
 from write_side.imports.worker import Task, table_in
 
-COLUMNS = [*OWN, "Body", "Views"]
+COLUMNS = [*EXPORTED, "Body", "Views"]
 NASTY = [
     "=1+1",
     "+1",
@@ -138,7 +138,7 @@ def test_numbers_are_numbers_where_a_spreadsheet_holds_their_digits() -> None:
 
 
 def test_headings_are_texts_like_any_other(folder: Path) -> None:
-    columns = [*OWN, "=Body", "Title"]
+    columns = [*EXPORTED, "=Body", "Title"]
     for document in (of_csv([row("x")], columns), of_xlsx(folder, [row("x")], columns)):
         table = read(document, "e.xlsx" if document[:2] == b"PK" else "e.csv")
         assert list(table.headings) == columns

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from api.export.table import OWN as EXPORT
 from write_side.domain.definition import Field
 from write_side.domain.events import MappedColumn
+from write_side.imports.columns import EXPORTED as EXPORT
 from write_side.imports.columns import MappingRefused, columns_of, matched, offers, proposed
 
 FIELDS = (

@@ -5,8 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from write_side.imports.table import Row, Table, Trouble
-from write_side.imports.table_encoding import CHUNK_CELLS, decode_table, encode_table
+from write_side.imports.table import CHUNK_CELLS, Row, Table, Trouble, decode_table, encode_table
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(0, 0), (1, 1), (70, 500), (2_000, 12)])
