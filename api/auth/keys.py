@@ -35,7 +35,7 @@ class Caller(Struct, frozen=True):
 
 
 def secret_of(headers: Mapping[str, str]) -> str:
-    """``Authorization: Bearer`` takes precedence over ``X-API-Key`` (readings.md)."""
+    """``Authorization: Bearer`` takes precedence over ``X-API-Key`` (behaviour.md)."""
     authorization = headers.get("Authorization")
     if authorization is None:
         return headers.get("X-API-Key", "")

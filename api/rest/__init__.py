@@ -1,1 +1,1 @@
-"""The REST endpoints (specification §4), with parts that GraphQL and the dashboard use."""
+"""The REST endpoints (behaviour.md §4), with parts that GraphQL and the dashboard use."""

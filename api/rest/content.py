@@ -1,4 +1,4 @@
-"""The endpoints for entries (specification §4.1 to §4.4) and content types."""
+"""The endpoints for entries (behaviour.md §4.1 to §4.4) and content types."""
 
 from __future__ import annotations
 

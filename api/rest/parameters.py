@@ -1,4 +1,4 @@
-"""Query parameters (readings.md, «Query parameters»)."""
+"""Query parameters (behaviour.md §4.0)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checks of every content request, in the order of readings.md, «The order of checks».
+"""The checks of every content request, in the order of behaviour.md, 'Order of checks'.
 
 The router and aiohttp come first; the body and the content that it names are checked by handlers.
 """

@@ -1,4 +1,4 @@
-"""The bodies of the specification (§2), a Struct for each."""
+"""The bodies of behaviour.md §2, a Struct for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values as the text of spreadsheet cells, and back (specification §4.6).
+"""Values as the text of spreadsheet cells, and back (behaviour.md §4.6).
 
 Readers and writers are inverse: what an export writes, an import reads as the same value. Nothing
 stored is a blank cell, and an empty text is two double quotes. A list whose comma-separated

@@ -26,7 +26,7 @@ class Option(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Field(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One field of a content type (readings, «Values of fields»).
+    """One field of a content type (behaviour.md, 'Field values').
 
     ``to`` holds the slugs of the content types that a reference may point at (empty: any);
     ``fields`` are a repeater's own. ``multiple`` and ``range`` belong to the type and never change.
@@ -141,12 +141,12 @@ def ever_known(before: Mapping[str, Field], after: Iterable[Field]) -> dict[str,
 
 
 def values_fields(fields: Iterable[Field]) -> Iterator[Field]:
-    """The fields that hold values, which sections do not (specification §2.1)."""
+    """The fields that hold values, which sections do not (behaviour.md §2.1)."""
     return (field for field in fields if field.spec.holds_values)
 
 
 def translatable(fields: Iterable[Field]) -> tuple[Field, ...]:
-    """Text fields, and repeaters with only the text fields inside them (readings, «Entries»)."""
+    """Text fields, and repeaters with only the text fields inside them (behaviour.md §2.1)."""
     return tuple(
         replace(field, fields=translatable(field.fields))
         for field in fields

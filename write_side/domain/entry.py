@@ -106,7 +106,7 @@ def _updated(entry: Entry, event: EntryUpdated) -> Entry:
 
 
 def published_at(entry: Entry, status: Status, at: datetime) -> datetime | None:
-    """Set by the first publishing and by each one of a draft; archiving keeps it (readings)."""
+    """Set by the first publishing and by each one of a draft; archiving keeps it (behaviour.md)."""
     if status != "published" or entry.status == "published":
         return entry.published_at
     if entry.status == "draft" or entry.published_at is None:

@@ -96,7 +96,7 @@ class ContentTypeRemoved(Event, frozen=True, kw_only=True):
 
 
 class Translation(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """An entry's texts in one locale; the slug is never translated (readings, «Entries»).
+    """An entry's texts in one locale; the slug is never translated (behaviour.md §2.1).
 
     In an event, ``title`` None changes nothing and "" removes the translation; null and "" remove
     that of a field.

@@ -84,7 +84,7 @@ class FieldTypeSpec(Struct, frozen=True, kw_only=True):
 
     @property
     def holds_values(self) -> bool:
-        """A section only lays out the editor (specification §2.1)."""
+        """A section only lays out the editor (behaviour.md §2.1)."""
         return self.display != "none"
 
     @property

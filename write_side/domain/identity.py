@@ -65,8 +65,8 @@ def is_slug(text: str) -> bool:
 
 
 def slug_from(title: str) -> str:
-    """The slug of an entry without one (readings, «Slugs»): its title lowercased, each character
-    that is not a letter or digit replaced by a hyphen.
+    """The slug of an entry without one (behaviour.md, 'Slugs'): its title in lower case, each
+    character that is not a letter or digit replaced by a hyphen.
 
     Nothing is collapsed, trimmed or transliterated: ``Hello, World!`` gives ``hello--world-``.
     """

@@ -1,4 +1,4 @@
-"""The supported locales: CLDR's, written ``xx-YY`` (readings, «Entries»)."""
+"""The supported locales: CLDR's, written ``xx-YY`` (behaviour.md §2.1)."""
 
 from __future__ import annotations
 

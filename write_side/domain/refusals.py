@@ -68,7 +68,7 @@ class EnvironmentNotSetUp(Refused):
 
 
 class InvalidEntry(Refused):
-    """A create or an update whose content cannot be accepted (specification §4.4, 400)."""
+    """A create or an update whose content cannot be accepted (behaviour.md §4.4, 400)."""
 
 
 class InvalidText(InvalidEntry):

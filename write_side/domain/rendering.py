@@ -70,7 +70,7 @@ class Renderer:
         return first if stage_id is None else self._stages.get(stage_id, first)
 
     def translated(self, stored: Mapping[str, Raw], texts: Mapping[str, Raw]) -> dict[str, Raw]:
-        """The stored values, with the translation's texts where it has some (readings)."""
+        """The stored values, with the translation's texts where it has some (behaviour.md)."""
         return {**stored, **_merged(self._translatable, stored, texts)}
 
 

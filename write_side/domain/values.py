@@ -1,4 +1,4 @@
-"""Whether JSON values fit their fields (readings, «Values of fields»), and what they refer to.
+"""Whether JSON values fit their fields (behaviour.md, 'Field values'), and what they refer to.
 
 Values stay the JSON text that was sent (``msgspec.Raw``), so numbers of any size, the order of
 keys and escapes come back as they came.

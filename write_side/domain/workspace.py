@@ -119,7 +119,7 @@ def evolve_media(media: Media | None, event: MediaEvent) -> Media:
 
 
 def check_environment(plan: Plan, environments: Sequence[str], scope: Scope) -> None:
-    """402 comes before 404, because a team can fix its plan (readings, «The order of checks»)."""
+    """402 comes before 404, because a team can fix its plan (behaviour.md, 'Order of checks')."""
     if scope.environment == STAGING and not plan.staging:
         raise StagingNotInPlan
     if scope.environment not in environments:

@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 
 async def create_entry(command: CreateEntry, repository: Repository) -> Decision:
-    """Refusals in the order of readings.md: unknown type, fields and references; then, inside the
+    """Refusals in the order of behaviour.md: unknown type, fields and references; then, inside the
     append, slug and plan."""
     content_type = await repository.content_type(command.scope, command.content_type_slug)
     created = created_entry(command, content_type)

@@ -48,7 +48,7 @@ class _Decided(Struct):
 
 async def import_entries(command: ImportEntries, repository: Repository) -> Decision:
     """All entries or none. A second import with the same id has no effect, even with other rows:
-    the answer is what was recorded (readings, «Import and export»)."""
+    the answer is what was recorded (behaviour.md §4.6)."""
     check_import_id(command.import_id)
     check_text(command.file_name, "The name of the file")
     content_type = await repository.content_type(command.scope, command.content_type_slug)

@@ -20,7 +20,7 @@ from write_side.repository import Repository
 Own = Literal["Title", "Slug", "Status"]
 OWN: tuple[Own, ...] = ("Title", "Slug", "Status")
 NOT_IMPORTED = ("ID", "Content type", "Created", "Updated", "Published")
-"""Columns of an export that an import leaves out (readings, «Import and export»)."""
+"""Columns of an export that an import leaves out (behaviour.md §4.6)."""
 EXPORTED = ("ID", *OWN, *NOT_IMPORTED[1:])
 """The first headings of every export; those of the fields follow."""
 NOTHING = ""

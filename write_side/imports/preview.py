@@ -1,4 +1,4 @@
-"""What an import would do, row by row, before anything is saved (specification §4.6)."""
+"""What an import would do, row by row, before anything is saved (behaviour.md §4.6)."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class References(Struct, frozen=True):
             raise BadCell(f"{before}{refused.why}") from None
 
     def _entry(self, field: Field, name: str) -> str:
-        """Ids come first, then slugs among the allowed types (readings)."""
+        """Ids come first, then slugs among the allowed types (behaviour.md)."""
         if name in self.types:
             self._check(Target(field.slug, field, name))
             return name

@@ -1,4 +1,4 @@
-"""The service in plain dicts and loops, as specification.md and readings.md have it.
+"""The service in plain dicts and loops, as behaviour.md has it.
 
 Slow, and short enough to be held true by reading it beside those two pages. It has no code in
 common with what it is held against. Where something is refused it raises ``No``.
@@ -46,7 +46,7 @@ class Naive:
         """In the order of the log."""
         self.past = Past()
 
-    # Workspaces (readings, «Plans»)
+    # Workspaces (behaviour.md, 'Plans')
 
     def create_workspace(self, workspace: str, plan: dict[str, Any]) -> None:
         self.workspaces[workspace] = {"plan": plan, "media": set()}
@@ -137,7 +137,7 @@ class Naive:
             raise No(404)
         return self.types[place][slug]
 
-    # Entries (readings, «Entries», «Slugs», «Values of fields»)
+    # Entries (behaviour.md, 'Slugs', 'Field values')
 
     def create_entry(self, at: datetime, place: Place, type_slug: str, new: Entry) -> None:
         self._create(at, place, type_slug, [new], coming=[])

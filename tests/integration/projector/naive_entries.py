@@ -1,4 +1,4 @@
-"""What readings.md says of an entry by itself: its slug, order, stage, publishing, translations."""
+"""What behaviour.md says of an entry: its slug, order, stage, publishing, translations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of fields as readings.md has them, in plain dicts and loops: what is accepted, what is
+"""Values of fields as behaviour.md has them, in plain dicts and loops: what is accepted, what is
 lacking, what is shown. It has no code in common with what it is held against.
 
 A field is a dict: ``slug``, ``type``, and where it has them ``required``, ``multiple``, ``range``,

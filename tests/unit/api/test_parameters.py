@@ -1,4 +1,4 @@
-"""Query parameters (readings, «Query parameters»; specification §4.0 to §4.3, §8)."""
+"""Query parameters (behaviour.md §4.0 to §4.3, §8)."""
 
 from __future__ import annotations
 

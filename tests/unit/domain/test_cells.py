@@ -1,4 +1,4 @@
-"""Cells as values: every row of the table in specification §4.6, and what is refused."""
+"""Cells as values: every row of the table in behaviour.md §4.6, and what is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The entry, folded from its stream (readings, «Entries»)."""
+"""The entry, folded from its stream (behaviour.md §2.1)."""
 
 from __future__ import annotations
 

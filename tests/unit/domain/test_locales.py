@@ -1,4 +1,4 @@
-"""Which locale codes there are (readings, «Entries»)."""
+"""Which locale codes there are (behaviour.md §2.1)."""
 
 from __future__ import annotations
 

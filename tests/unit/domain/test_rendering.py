@@ -1,4 +1,4 @@
-"""An entry's values as they are served (specification §2.1; readings, «Entries»)."""
+"""An entry's values as they are served (behaviour.md §2.1)."""
 
 from __future__ import annotations
 

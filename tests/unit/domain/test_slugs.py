@@ -1,4 +1,4 @@
-"""Slugs from titles (readings, «Slugs»)."""
+"""Slugs from titles (behaviour.md, 'Slugs')."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A value fits its field or is refused by name (readings, «Values of fields»)."""
+"""A value fits its field or is refused by name (behaviour.md, 'Field values')."""
 
 from __future__ import annotations
 
