@@ -56,7 +56,7 @@ def run(database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     In this process, but in a thread, because a command runs an event loop.
     """
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("deploy.work.UNATTENDED", 0.01)
+    monkeypatch.setattr("deploy.runner.UNATTENDED_TIMEOUT", 0.01)
     with ThreadPoolExecutor(1) as thread:
 
         def _run(*arguments: str, url: str = database_url) -> Result:
