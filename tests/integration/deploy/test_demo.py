@@ -53,7 +53,9 @@ async def test_a_second_set_up_changes_nothing(repository: Repository) -> None:
     assert await magazine.set_up(repository) == head
 
 
-@pytest.mark.parametrize("appends", [1, 2, 6, 9, 10, 12, 17, 24])
+@pytest.mark.parametrize(
+    "appends", [1, 9, 24, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 6, 10, 12, 17))]
+)
 async def test_a_start_that_was_killed_is_made_good(
     repository: Repository, monkeypatch: pytest.MonkeyPatch, appends: int
 ) -> None:
