@@ -46,7 +46,7 @@ class Naive:
         """In the order of the log."""
         self.past = Past()
 
-    # Workspaces (behaviour.md, 'Plans')
+    # Workspaces: see 'Plans' in behaviour.md
 
     def create_workspace(self, workspace: str, plan: dict[str, Any]) -> None:
         self.workspaces[workspace] = {"plan": plan, "media": set()}
@@ -137,7 +137,7 @@ class Naive:
             raise No(404)
         return self.types[place][slug]
 
-    # Entries (behaviour.md, 'Slugs', 'Field values')
+    # Entries: see 'Slugs' and 'Field values' in behaviour.md
 
     def create_entry(self, at: datetime, place: Place, type_slug: str, new: Entry) -> None:
         self._create(at, place, type_slug, [new], coming=[])
