@@ -14,7 +14,7 @@ from write_side.domain.refusals import InvalidText, UnknownReference
 from write_side.domain.text import NotJSON
 from write_side.domain.values import NULL, Target, is_null, json_of, targets
 from write_side.handlers.checks import check_file, check_reference
-from write_side.imports.rows import Bad, Cell, Draft, Names
+from write_side.imports.rows import Cell, Draft
 from write_side.repository import Repository
 from write_side.slices import in_slices
 
@@ -48,11 +48,11 @@ class References(Struct, frozen=True):
         ``held``: the entry's value. A reference that it already holds is accepted even if its
         target is gone, and so is a value that is no longer valid.
         """
-        if isinstance(cell.value, Bad):
-            return Found(_unchanged(cell, held, cell.value.reason))
-        if isinstance(cell.value, Names):
+        if isinstance(cell.value, BadCell):
+            return Found(_unchanged(cell, held, str(cell.value)))
+        if isinstance(cell.value, tuple):
             kept = _ids_in(held)
-            found = [self._named(cell.field, name, kept) for name in cell.value.names]
+            found = [self._named(cell.field, name, kept) for name in cell.value]
             own = (name for name, target in found if target == self.own.get(name))
             return Found(listed(cell.field, [target for _, target in found]), tuple(own))
         assert cell.value is not None, "blank cells have no value"
@@ -91,7 +91,7 @@ class References(Struct, frozen=True):
         if name in self.own and (not field.to or self.own_type in field.to):
             found.add(self.own[name])
         if not found:
-            kind = f"of type {_or(field.to)} " if field.to else ""
+            kind = f"of type {' or '.join(field.to)} " if field.to else ""
             raise BadCell(f"names no entry: there is none {kind}with the id or slug {name!r}")
         if len(found) > 1:
             raise BadCell(f"is ambiguous: {len(found)} entries have the slug {name!r}, give the id")
@@ -120,8 +120,8 @@ async def look_up(
     has_media = False
     async for draft in in_slices(drafts):
         for cell in draft.cells:
-            if isinstance(cell.value, Names) and cell.field.spec.refers_to == "entry":
-                names.setdefault(cell.field.to, set()).update(cell.value.names)
+            if isinstance(cell.value, tuple) and cell.field.spec.refers_to == "entry":
+                names.setdefault(cell.field.to, set()).update(cell.value)
             inner = list(_inner(cell.field, cell.value)) if isinstance(cell.value, Raw) else []
             ids.update(target.id for target in inner)
             has_media = has_media or "media" in (
@@ -189,7 +189,3 @@ async def _files(scope: Scope, repository: Repository) -> dict[str, list[str]]:
     for file in library:
         files.setdefault(file.url, []).append(file.id)
     return files | {file.id: [file.id] for file in library}
-
-
-def _or(types: Iterable[str]) -> str:
-    return " or ".join(types)

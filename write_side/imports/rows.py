@@ -18,19 +18,10 @@ from write_side.imports.preview import Note, Severity, one_line
 from write_side.imports.table import Epoch, Row, Table
 from write_side.imports.xlsx.serials import iso_date_time
 
-
-class Names(Struct, frozen=True):
-    """Entries or media files by id, slug or URL, not looked up yet."""
-
-    names: tuple[str, ...]
-
-
-class Bad(Struct, frozen=True):
-    reason: str
-
-
-Value: TypeAlias = Raw | Names | Bad | None
-"""The value of a cell; None where it is blank."""
+Names: TypeAlias = tuple[str, ...]
+"""Entries or media files by id, slug or URL, not looked up yet."""
+Value: TypeAlias = Raw | Names | BadCell | None
+"""The value of a cell; None where it is blank, BadCell where it has none."""
 Texts: TypeAlias = frozenset[tuple[int, int]]
 
 
@@ -73,8 +64,8 @@ def drafts_of(table: Table, columns: Sequence[Column]) -> Iterator[Draft]:
     """Every row of the table, in order."""
     troubles = {(trouble.row, trouble.column): trouble.reason for trouble in table.troubles}
     texts = frozenset(table.texts)
+    own = {column.target: column for column in columns if not isinstance(column.target, Field)}
     for row in table.rows:
-        own = {column.target: column for column in columns if not isinstance(column.target, Field)}
         faults = {
             column.index: troubles[row.number, column.index]
             for column in columns
@@ -148,7 +139,7 @@ def _cells(
             text = row.cells[column.index]
             fault = faults.get(column.index)
             epoch = None if (row.number, column.index) in texts else table.epoch
-            value = Bad(fault) if fault else _value(column.target, text, epoch)
+            value = BadCell(fault) if fault else _value(column.target, text, epoch)
             yield Cell(column, column.target, text, value)
 
 
@@ -162,8 +153,8 @@ def _value(field: Field, text: str, epoch: Epoch | None) -> Value:
         for name in names:
             check_storable(name)
     except BadCell as error:
-        return Bad(str(error))
-    return Names(names)
+        return BadCell(str(error))  # without its traceback
+    return names
 
 
 def _day_of(field: Field, cell: str, epoch: Epoch | None) -> str | None:
