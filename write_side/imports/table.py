@@ -135,10 +135,7 @@ def headings_and_rows(
     bytes_left = limits.text_bytes - _checked_bytes(1, headings, limits, cell_characters)
     for number, cells in records:
         if number > limits.row_number:
-            raise FileRefused(
-                f"reaches down to row {number:,}, and is read to row {limits.row_number:,}:"
-                " delete what is far below the table"
-            )
+            raise FileRefused(too_far(number, limits))
         if _width(cells) == 0:
             continue
         if len(rows) == limits.rows:
@@ -166,6 +163,13 @@ def column_letters(column: int) -> str:
         column, digit = divmod(column - 1, 26)
         name = chr(ord("A") + digit) + name
     return name
+
+
+def too_far(number: int, limits: Limits) -> str:
+    return (
+        f"reaches down to row {number:,}, and is read to row {limits.row_number:,}:"
+        " delete what is far below the table"
+    )
 
 
 def too_wide(limits: Limits) -> str:

@@ -12,7 +12,7 @@ from xml.sax.xmlreader import AttributesImpl
 from openpyxl.utils.cell import coordinate_to_tuple
 
 from write_side.imports.escapes import unescaped
-from write_side.imports.table import Epoch, FileRefused, Limits, Trouble, column_letters
+from write_side.imports.table import Epoch, FileRefused, Limits, Trouble, column_letters, too_far
 from write_side.imports.xlsx.number_formats import Kind, number_text
 from write_side.imports.xlsx.serials import reads_like_a_serial
 
@@ -133,6 +133,8 @@ class SheetHandler(_TextHandler):
         limits = self._limits
         if not self._row:
             return
+        if self._number > limits.row_number:
+            raise FileRefused(too_far(self._number, limits))
         if max(self._row) >= limits.columns:
             raise FileRefused(
                 f"has something in column {column_letters(max(self._row))}: at most"
