@@ -21,9 +21,9 @@ from read_side.export import LIMIT, Export, export
 from read_side.paging import Filters
 from read_side.pool import Pool, open_pool
 from tests.benchmarks.report import Row, median, ratio_of_rounds, table
-from tests.integration.filling import fill
-from tests.integration.projecting import project_all
-from tests.integration.projector.given import Given
+from tests.integration.bulk_rows import fill
+from tests.integration.live_projector import project_all
+from tests.integration.projector.sample_log import Given
 from write_side.domain.definition import Field, Option
 from write_side.domain.identity import Scope
 from write_side.repository import Repository

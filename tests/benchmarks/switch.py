@@ -15,7 +15,7 @@ from projector.rebuild.progress import Progress
 from read_side.checkpoint import CheckpointWatch
 from tests.benchmarks.report import Row, table
 from tests.benchmarks.workload import append_entries, created, prepare
-from tests.integration.projecting import connected
+from tests.integration.live_projector import connected
 from tests.processes import running
 from write_side.domain.content_type import ContentType
 from write_side.domain.identity import entry_stream

@@ -14,7 +14,7 @@ import pytest
 from msgspec import Struct
 
 from tests.conformance.magazine import DESK, KEY
-from tests.integration.api.serving import Answer
+from tests.integration.api.server import Answer
 
 Expectation: TypeAlias = Callable[[Answer], None]
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.conformance.asking import Asker
+from tests.conformance.client import Asker
+from tests.conformance.isolated_workspace import NewAddress, OpenWorkplace, Workplace
 from tests.conformance.magazine import write_magazine
-from tests.conformance.workplace import NewAddress, OpenWorkplace, Workplace
 from tests.contract import Contract
 from tests.databases import Databases
-from tests.integration.api.serving import BOTH, Server, serving
+from tests.integration.api.server import BOTH, Server, serving
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder

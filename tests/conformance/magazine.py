@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.integration.api.serving import BOTH, Server
-from tests.integration.projector.given import ACTOR, STAGES, Given, raws
+from tests.integration.api.server import BOTH, Server
+from tests.integration.projector.sample_log import ACTOR, STAGES, Given, raws
 from write_side import commands as c
 from write_side.domain.definition import Field, Option
 from write_side.domain.events import Translation

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.asking import Asker
 from tests.conformance.cases import Case, Expectation, Request, ask, create, post, table
+from tests.conformance.client import Asker
 from tests.conformance.expectations import carries_all_headers, open_to_any_origin
+from tests.conformance.isolated_workspace import OpenWorkplace, Workplace
 from tests.conformance.magazine import FULL, KEY, NO_STAGING, NOT_SET_UP, VIEWER
-from tests.conformance.workplace import OpenWorkplace, Workplace
-from tests.integration.api.serving import Answer
+from tests.integration.api.server import Answer
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 

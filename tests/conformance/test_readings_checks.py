@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.conformance.asking import Asker
 from tests.conformance.cases import Case, Request, ask, create, get, post, table
+from tests.conformance.client import Asker
 from tests.conformance.expectations import error, header, limits_shown, no_header, says
+from tests.conformance.isolated_workspace import NewAddress, OpenWorkplace
 from tests.conformance.magazine import DESK, KEY, NO_STAGING, NOT_SET_UP, VIEWER
 from tests.conformance.windows import limit, remaining, statuses, within_a_window
-from tests.conformance.workplace import NewAddress, OpenWorkplace
-from tests.integration.api.serving import Answer
+from tests.integration.api.server import Answer
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 

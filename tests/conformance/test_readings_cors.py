@@ -7,17 +7,17 @@ from itertools import product
 
 import pytest
 
-from tests.conformance.asking import Asker
 from tests.conformance.cases import Case, ask, create, get, post, table
+from tests.conformance.client import Asker
 from tests.conformance.expectations import (
     error,
     open_to_any_origin,
     without_cors,
 )
+from tests.conformance.isolated_workspace import NewAddress, OpenWorkplace
 from tests.conformance.magazine import EDITOR, NO_STAGING
 from tests.conformance.windows import statuses, within_a_window
-from tests.conformance.workplace import NewAddress, OpenWorkplace
-from tests.integration.api.serving import Answer
+from tests.integration.api.server import Answer
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.asking import Asker
 from tests.conformance.cases import Case, create, get, table
+from tests.conformance.client import Asker
 from tests.conformance.expectations import (
     TIME,
     UUID7,
@@ -22,10 +22,10 @@ from tests.conformance.expectations import (
     slugs,
     values_of,
 )
+from tests.conformance.isolated_workspace import OpenWorkplace, Workplace
 from tests.conformance.magazine import FAQ, NOTES, NOTHING, POSTS, SAVED
-from tests.conformance.workplace import OpenWorkplace, Workplace
-from tests.integration.api.serving import Answer
-from tests.integration.projector.given import STAGES, raws
+from tests.integration.api.server import Answer
+from tests.integration.projector.sample_log import STAGES, raws
 from write_side.domain.definition import Field, Stage
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")

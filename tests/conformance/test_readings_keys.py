@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.conformance.asking import Asker
 from tests.conformance.cases import Case, create, get, table
+from tests.conformance.client import Asker
 from tests.conformance.expectations import entry, error, pagination, slugs
+from tests.conformance.isolated_workspace import OpenWorkplace
 from tests.conformance.magazine import HARBOUR, KEY, NOBODY, REVOKED, SECRET, STRANGER
-from tests.conformance.workplace import OpenWorkplace
-from tests.integration.api.serving import Server
-from tests.integration.projecting import connected, dump
-from tests.integration.projector.given import Given
+from tests.integration.api.server import Server
+from tests.integration.live_projector import connected, dump
+from tests.integration.projector.sample_log import Given
 from write_side import commands as c
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")

@@ -9,14 +9,14 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 import pytest_asyncio
 
-from tests.conformance.asking import Asker
 from tests.conformance.cases import Case, ask, create, get, post, table
+from tests.conformance.client import Asker
 from tests.conformance.expectations import limits_shown, says
+from tests.conformance.isolated_workspace import NewAddress, OpenWorkplace
 from tests.conformance.magazine import KEY, NO_STAGING, NOT_SET_UP, VIEWER
 from tests.conformance.windows import limit, remaining, statuses, within_a_window
-from tests.conformance.workplace import NewAddress, OpenWorkplace
 from tests.contract import Contract
-from tests.integration.api.serving import Answer, Server, serving
+from tests.integration.api.server import Answer, Server, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 

@@ -6,12 +6,12 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.conformance.asking import Asker
 from tests.conformance.cases import Case, get, table
+from tests.conformance.client import Asker
 from tests.conformance.expectations import entry, error, says, slugs
+from tests.conformance.isolated_workspace import OpenWorkplace
 from tests.conformance.magazine import HARBOUR
 from tests.conformance.test_readings_entries import drafted
-from tests.conformance.workplace import OpenWorkplace
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 

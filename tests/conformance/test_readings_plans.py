@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance.asking import Asker
 from tests.conformance.cases import get, post
+from tests.conformance.client import Asker
 from tests.conformance.expectations import says
+from tests.conformance.isolated_workspace import NewAddress, OpenWorkplace
 from tests.conformance.windows import limit, statuses
-from tests.conformance.workplace import NewAddress, OpenWorkplace
-from tests.integration.projector.given import Given
+from tests.integration.projector.sample_log import Given
 from write_side import commands as c
 from write_side.domain.events import Plan
 from write_side.domain.identity import Scope

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.conformance.asking import Asker
 from tests.conformance.cases import Case, get, table
+from tests.conformance.client import Asker
 from tests.conformance.expectations import (
     count,
     each,

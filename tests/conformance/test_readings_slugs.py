@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.conformance.asking import Asker
 from tests.conformance.cases import Case, create, get, post, table
+from tests.conformance.client import Asker
 from tests.conformance.expectations import entry, error, says
+from tests.conformance.isolated_workspace import OpenWorkplace
 from tests.conformance.magazine import DESK
 from tests.conformance.windows import statuses
-from tests.conformance.workplace import OpenWorkplace
-from tests.integration.projector.given import Given
+from tests.integration.projector.sample_log import Given
 from write_side import commands as c
 from write_side.domain.identity import Scope
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from api.errors import status_of
-from tests.conformance.asking import Asker
 from tests.conformance.cases import Case, Expectation, Request, create, post, table
+from tests.conformance.client import Asker
 from tests.conformance.expectations import all_fields, fields, says
+from tests.conformance.isolated_workspace import OpenWorkplace
 from tests.conformance.magazine import AT_DESK, BOB, NOBODY, NOTHING, POSTS, SECRET
-from tests.conformance.workplace import OpenWorkplace
-from tests.integration.api.serving import Answer
+from tests.integration.api.server import Answer
 from write_side.domain.definition import Field
 from write_side.domain.refusals import InvalidDefinition, MissingFields
 

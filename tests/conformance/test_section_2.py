@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.asking import Asker
 from tests.conformance.cases import Case, Request, create, get, table
+from tests.conformance.client import Asker
 from tests.conformance.expectations import (
     all_fields,
     each,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance.asking import Asker
 from tests.conformance.cases import Case, get, table
+from tests.conformance.client import Asker
 from tests.conformance.expectations import (
     count,
     each,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance.asking import Asker
 from tests.conformance.cases import Case, create, get, post, table
+from tests.conformance.client import Asker
 from tests.conformance.expectations import (
     all_fields,
     entry,
@@ -18,6 +18,7 @@ from tests.conformance.expectations import (
     says,
     without_cors,
 )
+from tests.conformance.isolated_workspace import OpenWorkplace
 from tests.conformance.magazine import (
     AT_DESK,
     BOB,
@@ -30,8 +31,7 @@ from tests.conformance.magazine import (
     SECRET,
     VIEWER,
 )
-from tests.conformance.workplace import OpenWorkplace
-from tests.integration.api.serving import Answer
+from tests.integration.api.server import Answer
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 

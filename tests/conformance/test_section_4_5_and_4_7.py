@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance.asking import Asker
 from tests.conformance.cases import Case, ask, get, post, table
+from tests.conformance.client import Asker
 from tests.conformance.expectations import (
     each,
     entry,
@@ -14,8 +14,8 @@ from tests.conformance.expectations import (
     success,
     values_of,
 )
+from tests.conformance.isolated_workspace import OpenWorkplace
 from tests.conformance.magazine import KEY
-from tests.conformance.workplace import OpenWorkplace
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 

@@ -7,8 +7,8 @@ from itertools import product
 
 import pytest
 
-from tests.conformance.asking import Asker
 from tests.conformance.cases import Case, ask, create, get, post, table
+from tests.conformance.client import Asker
 from tests.conformance.expectations import (
     error,
     header,
@@ -19,7 +19,7 @@ from tests.conformance.expectations import (
     without_cors,
 )
 from tests.conformance.magazine import EDITOR, KEY, NO_STAGING, REVOKED, VIEWER
-from tests.integration.api.serving import Answer
+from tests.integration.api.server import Answer
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from api.errors import error_response
-from tests.conformance.asking import Asker
 from tests.conformance.cases import Case, create, get, post, table
+from tests.conformance.client import Asker
 from tests.conformance.expectations import (
     carries_all_headers,
     envelope,
@@ -20,6 +20,7 @@ from tests.conformance.expectations import (
     success,
     without_cors,
 )
+from tests.conformance.isolated_workspace import OpenWorkplace
 from tests.conformance.magazine import (
     FULL,
     KEY,
@@ -29,8 +30,7 @@ from tests.conformance.magazine import (
     VIEWER,
 )
 from tests.conformance.windows import statuses, within_a_window
-from tests.conformance.workplace import OpenWorkplace
-from tests.integration.api.serving import Answer
+from tests.integration.api.server import Answer
 from write_side import commands as c
 from write_side.domain.events import Plan
 from write_side.domain.refusals import PlanLimitReached

@@ -8,14 +8,14 @@ import pytest
 import pytest_asyncio
 
 from deploy.settings import Settings
-from tests.conformance.asking import Asker
 from tests.conformance.cases import Case, Request, ask, create, get, post, table
+from tests.conformance.client import Asker
 from tests.conformance.expectations import carries_all_headers, count, pagination, says
+from tests.conformance.isolated_workspace import NewAddress, OpenWorkplace
 from tests.conformance.magazine import FULL, VIEWER
 from tests.conformance.windows import limit, remaining, statuses, within_a_window
-from tests.conformance.workplace import NewAddress, OpenWorkplace
 from tests.contract import Contract
-from tests.integration.api.serving import Answer, Server, serving
+from tests.integration.api.server import Answer, Server, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 

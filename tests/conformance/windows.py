@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 
-from tests.integration.api.serving import Answer
+from tests.integration.api.server import Answer
 
 Play = Callable[[], Awaitable[list[Answer]]]
 

@@ -17,8 +17,8 @@ from projector import rerendering, writer
 from projector.rebuild import operations as module
 from projector.rebuild.build import BuildSettings
 from projector.rebuild.progress import OperationInProgress
-from tests.e2e import dying, imports
-from tests.integration.projecting import checkpoint_of, connected, dump, head_of, project_all
+from tests.e2e import imports, kill_points
+from tests.integration.live_projector import checkpoint_of, connected, dump, head_of, project_all
 
 BATCH = 6
 STRIDE = 5
@@ -38,12 +38,14 @@ def projector(store_url: str, model_url: str) -> int:
     kills = 0
     while telling := asyncio.run(_to_do(store_url, model_url)):
         for prepare in (
-            dying.at_commit("before"),
-            dying.at_commit("before", telling),
-            dying.at_commit("after"),
-            dying.at_commit("after", telling),
+            kill_points.at_commit("before"),
+            kill_points.at_commit("before", telling),
+            kill_points.at_commit("after"),
+            kill_points.at_commit("after", telling),
         ):
-            kills += not dying.run(partial(project_all, store_url, model_url, [BATCH]), prepare)
+            kills += not kill_points.run(
+                partial(project_all, store_url, model_url, [BATCH]), prepare
+            )
     return kills
 
 
@@ -59,7 +61,9 @@ def rebuild(store_url: str, model_url: str) -> int:
     """After each death the live read model says what it said before."""
     expected = asyncio.run(dump(model_url))
     number, kills = 1, 0
-    while not dying.run(partial(_rebuild, store_url, model_url), dying.at_statement(number)):
+    while not kill_points.run(
+        partial(_rebuild, store_url, model_url), kill_points.at_statement(number)
+    ):
         assert asyncio.run(dump(model_url)) == expected, f"killed before statement {number}"
         number, kills = number + STRIDE, kills + 1
     assert asyncio.run(dump(model_url)) == expected
@@ -81,8 +85,8 @@ def importing(store_url: str, _: str) -> int:
     """After each death all of its entries are there, or none; sent again, they are there once."""
     kills = 0
     for number, delay in enumerate(DELAYS):
-        kills += _imported(store_url, f"way-{number}", [dying.while_under_way(APPEND, delay)])
-    statements = (dying.at_statement(number) for number in itertools.count(1))
+        kills += _imported(store_url, f"way-{number}", [kill_points.while_under_way(APPEND, delay)])
+    statements = (kill_points.at_statement(number) for number in itertools.count(1))
     return kills + _imported(store_url, "statements", statements)
 
 
@@ -91,7 +95,7 @@ def _imported(url: str, import_id: str, ways: Iterable[Callable[[], None]]) -> i
     send = partial(imports.send, url, import_id)
     kills = 0
     for prepare in ways:
-        killed = not dying.run(send, prepare)
+        killed = not kill_points.run(send, prepare)
         assert asyncio.run(imports.events_of(url, import_id)) in (0, imports.EVENTS), kills
         if not killed:
             break

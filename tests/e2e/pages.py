@@ -8,7 +8,7 @@ from typing import Any, Literal
 from playwright.async_api import Page, expect
 
 from tests.e2e.browser import PATIENCE, Visit
-from tests.integration.api.serving import ACME
+from tests.integration.api.server import ACME
 
 expect.set_options(timeout=PATIENCE)
 

@@ -15,8 +15,8 @@ from playwright.async_api import Browser, Locator, Page, Route, expect
 from tests.databases import Databases
 from tests.e2e.browser import PATIENCE, Visit, browsing, chromium, visit_with
 from tests.e2e.pages import checked, checked_in_both_themes, fits, signed_in
-from tests.integration.api.serving import Server, serving
-from tests.integration.projector.given import Given, raws
+from tests.integration.api.server import Server, serving
+from tests.integration.projector.sample_log import Given, raws
 from tests.workbooks import workbook
 from write_side.domain.definition import Field, Option
 from write_side.repository import Repository

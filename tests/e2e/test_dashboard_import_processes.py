@@ -12,10 +12,10 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.e2e.faulty import PATIENCE, SECRET, Service, serving
+from tests.e2e.proxied_service import PATIENCE, SECRET, Service, serving
 from tests.integration.api.dashboard import Browser
 from tests.integration.api.wizard import Wizard, csv
-from tests.integration.projecting import connected, until
+from tests.integration.live_projector import connected, until
 
 pytestmark = pytest.mark.slow
 

@@ -13,8 +13,8 @@ from playwright.async_api import Browser, Page, Route, expect
 from tests.databases import Databases
 from tests.e2e.browser import Visit, browsing, chromium, visit_with
 from tests.e2e.pages import checked_in_both_themes, signed_in
-from tests.integration.api.serving import Server, serving
-from tests.integration.projector.given import BODY, STAGES, Given, raws
+from tests.integration.api.server import Server, serving
+from tests.integration.projector.sample_log import BODY, STAGES, Given, raws
 from write_side import commands as c
 from write_side.domain.definition import Field
 from write_side.domain.identity import Scope

@@ -8,7 +8,7 @@ import pytest
 
 from api.openapi.document import document
 from tests.e2e.browser import Visit, chromium, visiting
-from tests.integration.api.serving import ACME, Server, serving
+from tests.integration.api.server import ACME, Server, serving
 from write_side.repository import Repository
 
 

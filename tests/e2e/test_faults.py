@@ -17,9 +17,9 @@ import asyncpg
 import pytest
 
 from tests.databases import Databases
-from tests.e2e.faulty import PATIENCE, Load, Service, serving, under_load
 from tests.e2e.postgres import Postgres, postgres
-from tests.integration.projecting import connected, until
+from tests.e2e.proxied_service import PATIENCE, Load, Service, serving, under_load
+from tests.integration.live_projector import connected, until
 from tests.proxy import Proxy, proxy_to
 
 pytestmark = pytest.mark.slow

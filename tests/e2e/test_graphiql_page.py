@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.e2e.browser import Visit, chromium, visiting
-from tests.integration.api.serving import ACME, Server, serving
+from tests.integration.api.server import ACME, Server, serving
 from write_side.repository import Repository
 
 EXAMPLE = "Hello, browser!"

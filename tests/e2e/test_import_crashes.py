@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.imports import CONTENT_TYPE, SCOPE, send
 from tests.e2e.test_rebuild_processes import kill_everywhere
-from tests.integration.write_side.given import check_store
+from tests.integration.write_side.sample_commands import check_store
 from write_side.commands import CreateContentType, CreateWorkspace
 from write_side.dispatch import execute
 from write_side.domain.identity import Actor

@@ -14,8 +14,8 @@ import pytest
 from deploy.supervisor import contentlog
 from read_side.status import ProjectorStatus
 from tests.databases import Databases
-from tests.integration.projecting import caught_up, dump, project_all, status_of, until
-from tests.integration.projector.given import Given
+from tests.integration.live_projector import caught_up, dump, project_all, status_of, until
+from tests.integration.projector.sample_log import Given
 from write_side.repository import Repository
 
 pytestmark = pytest.mark.slow

@@ -20,11 +20,11 @@ from deploy.supervisor import contentlog
 from read_side.schema import LIVE, PREVIOUS
 from tests.benchmarks.workload import SECRET, append_entries, prepare
 from tests.integration.deploy.processes import until
-from tests.integration.projecting import dump, project_all
-from tests.integration.projecting import until as eventually
+from tests.integration.live_projector import dump, project_all
+from tests.integration.live_projector import until as eventually
 from tests.integration.projector.conftest import model_url  # noqa: F401 - a fixture
-from tests.integration.projector.rebuilding import schemas
-from tests.integration.projector.story import Story
+from tests.integration.projector.random_log import Story
+from tests.integration.projector.rebuilds import schemas
 from tests.processes import running
 from write_side.repository import Repository
 

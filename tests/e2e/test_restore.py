@@ -15,7 +15,7 @@ from deploy.supervisor import contentlog
 from tests.databases import Databases
 from tests.e2e.commands import Commands
 from tests.e2e.postgres import Postgres, postgres
-from tests.integration.projecting import (
+from tests.integration.live_projector import (
     caught_up,
     checkpoint_of,
     connected,
@@ -26,8 +26,8 @@ from tests.integration.projecting import (
     until,
     until_halted,
 )
-from tests.integration.projector.given import Given
-from tests.integration.projector.story import Story
+from tests.integration.projector.random_log import Story
+from tests.integration.projector.sample_log import Given
 from write_side.domain.identity import Scope
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper

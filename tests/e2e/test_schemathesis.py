@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.integration.projector.given import STAGES, Given, raws
+from tests.integration.projector.sample_log import STAGES, Given, raws
 from tests.processes import Processes, running
 from write_side import commands as c
 from write_side.domain.definition import Field, Option

@@ -17,10 +17,10 @@ from msgspec import Struct
 from read_side.schema import LIVE, PREVIOUS
 from tests.databases import Databases
 from tests.e2e.commands import Commands
-from tests.integration.projecting import caught_up, connected, dump, rendered, until
-from tests.integration.projector.given import Given
-from tests.integration.projector.rebuilding import schemas
-from tests.integration.projector.story import Story
+from tests.integration.live_projector import caught_up, connected, dump, rendered, until
+from tests.integration.projector.random_log import Story
+from tests.integration.projector.rebuilds import schemas
+from tests.integration.projector.sample_log import Given
 from tests.processes import Processes, running
 from write_side import commands as c
 from write_side.repository import Repository

@@ -14,9 +14,9 @@ from msgspec import json
 
 from tests.databases import Databases
 from tests.e2e.commands import Commands
-from tests.e2e.faulty import Service, serving
 from tests.e2e.newer_projector import TOPIC
-from tests.integration.projecting import checkpoint_of, connected, dump, project_all, until
+from tests.e2e.proxied_service import Service, serving
+from tests.integration.live_projector import checkpoint_of, connected, dump, project_all, until
 from write_side.domain.events import TOPICS, MediaAdded
 
 pytestmark = pytest.mark.slow

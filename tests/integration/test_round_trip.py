@@ -22,8 +22,8 @@ from api.export.xlsx_file import write_xlsx
 from read_side.export import export
 from read_side.paging import Filters
 from read_side.pool import open_pool
-from tests.integration.projecting import connected, head_of, project_all
-from tests.integration.projector.given import ACTOR, Given, raws
+from tests.integration.live_projector import connected, head_of, project_all
+from tests.integration.projector.sample_log import ACTOR, Given, raws
 from tests.spreadsheets import (
     NASTY,
     NUMBERS,

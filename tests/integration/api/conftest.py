@@ -13,8 +13,8 @@ import structlog
 
 from deploy.logs import configure_logs
 from deploy.settings import Settings
-from tests.integration.api.serving import Client, Server, serving
-from tests.integration.projector.given import Given
+from tests.integration.api.server import Client, Server, serving
+from tests.integration.projector.sample_log import Given
 from write_side.repository import Repository
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import aiohttp
 
-from tests.integration.api.serving import ACME, Answer, Server
+from tests.integration.api.server import ACME, Answer, Server
 
 HERE = {"Sec-Fetch-Site": "same-origin"}
 _TOKEN = re.compile(r'name="csrf" value="([^"]+)"')

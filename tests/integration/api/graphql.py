@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from read_side.pool import Pool
-from tests.integration.api.serving import Answer, Client
+from tests.integration.api.server import Answer, Client
 from write_side.store.recorder import Recorder
 
 ENTRY = """

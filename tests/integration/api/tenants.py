@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from tests.integration.api.serving import Server
-from tests.integration.projector.given import BODY, Given, raws
+from tests.integration.api.server import Server
+from tests.integration.projector.sample_log import BODY, Given, raws
 from write_side import commands as c
 from write_side.domain.definition import Field
 from write_side.domain.events import Status, Translation

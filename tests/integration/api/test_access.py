@@ -14,8 +14,8 @@ import pytest
 from api.auth import access
 from api.auth.access import Access
 from api.auth.keys import KeyLoader, Keys
-from tests.integration.projecting import until
-from tests.integration.projector.given import Given
+from tests.integration.live_projector import until
+from tests.integration.projector.sample_log import Given
 from tests.proxy import proxy_to
 from write_side import commands as c
 from write_side.repository import Repository

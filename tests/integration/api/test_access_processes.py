@@ -11,7 +11,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from tests.integration.projector.given import Given
+from tests.integration.projector.sample_log import Given
 from tests.processes import Processes
 from write_side import commands as c
 from write_side.repository import Repository

@@ -14,9 +14,9 @@ import pytest
 from msgspec import json
 from prometheus_client import REGISTRY
 
-from tests.integration.api.serving import Server, serving
+from tests.integration.api.server import Server, serving
 from tests.integration.api.test_refusals import refused
-from tests.integration.projector.given import raws
+from tests.integration.projector.sample_log import raws
 from write_side.repository import Repository
 
 Logged = Callable[[Any], Callable[[], str]]

@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tests.integration.api.serving import Client, Server
-from tests.integration.projector.given import BODY, STAGES, Given
+from tests.integration.api.server import Client, Server
+from tests.integration.projector.sample_log import BODY, STAGES, Given
 from write_side import commands as c
 from write_side.domain.definition import Field, Option
 

@@ -13,9 +13,9 @@ from yarl import URL
 
 from read_side.refusals import ReadModelUnavailable
 from tests.contract import Contract
-from tests.integration.api.serving import Answer, Client, Server, serving
+from tests.integration.api.server import Answer, Client, Server, serving
 from tests.integration.api.test_connections import BROKEN, POST, answered, connected
-from tests.integration.projector.given import raws
+from tests.integration.projector.sample_log import raws
 from write_side.domain.definition import Field
 from write_side.repository import Repository
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from api.http.cors import ALLOWED_HEADERS, EXPOSED_HEADERS
-from tests.integration.api.serving import Answer, Client, Server, serving
-from tests.integration.projector.given import Given
+from tests.integration.api.server import Answer, Client, Server, serving
+from tests.integration.projector.sample_log import Given
 from write_side.repository import Repository
 
 OPEN = ["/v1/content/posts", "/v1/content/posts/a", "/v1/content/a%2Fb", "/v1/content-types"]

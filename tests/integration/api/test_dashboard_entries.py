@@ -8,9 +8,9 @@ from html import unescape
 import pytest
 
 from tests.integration.api.dashboard import Browser, signed_in
-from tests.integration.api.serving import Server
-from tests.integration.projecting import connected
-from tests.integration.projector.given import STAGES, Given, raws
+from tests.integration.api.server import Server
+from tests.integration.live_projector import connected
+from tests.integration.projector.sample_log import STAGES, Given, raws
 from write_side import commands as c
 from write_side.domain.definition import Field, Option
 from write_side.domain.identity import Scope

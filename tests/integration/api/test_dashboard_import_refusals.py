@@ -12,9 +12,9 @@ import pytest
 
 from api.dashboard.wizard import upload_step
 from tests.integration.api.dashboard import HERE, Browser, signed_in
-from tests.integration.api.serving import Server, serving
+from tests.integration.api.server import Server, serving
 from tests.integration.api.wizard import Wizard, csv, multipart
-from tests.integration.projector.given import Given, rows
+from tests.integration.projector.sample_log import Given, rows
 from write_side import commands as c
 from write_side.domain.identity import Scope, new_id
 from write_side.imports import uploads

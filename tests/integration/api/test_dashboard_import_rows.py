@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.integration.api.dashboard import signed_in
-from tests.integration.api.serving import Server
+from tests.integration.api.server import Server
 from tests.integration.api.wizard import OWN, Wizard, csv
-from tests.integration.projector.given import Given, raws
+from tests.integration.projector.sample_log import Given, raws
 from write_side import commands as c
 from write_side.domain.definition import Field
 

@@ -10,11 +10,11 @@ import pytest
 
 from api.dashboard.wizard import columns_step, preview_step
 from tests.integration.api.dashboard import signed_in
-from tests.integration.api.serving import Server
+from tests.integration.api.server import Server
 from tests.integration.api.wizard import OWN, Wizard, csv
-from tests.integration.projecting import until
-from tests.integration.projector.given import BODY, Given, raws
-from tests.integration.write_side.holding import held
+from tests.integration.live_projector import until
+from tests.integration.projector.sample_log import BODY, Given, raws
+from tests.integration.write_side.append_locks import held
 from tests.workbooks import PARTS, sheet, workbook
 from write_side.domain.definition import Field
 

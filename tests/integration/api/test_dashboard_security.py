@@ -10,8 +10,8 @@ import pytest
 from api.dashboard.security import CONTENT_SECURITY_POLICY
 from api.rate_limits.bucket import LimitStatus
 from tests.integration.api.dashboard import browser, signed_in
-from tests.integration.api.serving import Server
-from tests.integration.projector.given import Given
+from tests.integration.api.server import Server
+from tests.integration.projector.sample_log import Given
 from write_side.store.conflicts import StoreUnavailable
 from write_side.store.recorder import Recorder
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tests.integration.api.dashboard import Browser, browser, signed_in
-from tests.integration.api.serving import ACME, Server, serving
-from tests.integration.projecting import connected, until
-from tests.integration.projector.given import Given
+from tests.integration.api.server import ACME, Server, serving
+from tests.integration.live_projector import connected, until
+from tests.integration.projector.sample_log import Given
 from write_side import commands as c
 from write_side.repository import Repository
 

@@ -13,10 +13,10 @@ from api.dashboard.wizard import preview_step, upload_step, wizard_steps
 from api.dashboard.wizard.upload_step import FileForm, read_file_form
 from api.dashboard.wizard.wizard_steps import SLOTS_PER_WORKSPACE, UploadSlots
 from tests.integration.api.dashboard import HERE, Browser, signed_in
-from tests.integration.api.serving import Server
+from tests.integration.api.server import Server
 from tests.integration.api.wizard import Wizard, csv
-from tests.integration.projector.given import Given
-from tests.integration.write_side.holding import until_true
+from tests.integration.projector.sample_log import Given
+from tests.integration.write_side.append_locks import until_true
 from write_side.domain.refusals import StaleDecision
 from write_side.imports.uploads import find_upload
 

@@ -9,10 +9,10 @@ import pytest
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.wizard import wizard_steps
 from tests.integration.api.dashboard import signed_in
-from tests.integration.api.serving import Server
+from tests.integration.api.server import Server
 from tests.integration.api.wizard import OWN, Wizard, csv
-from tests.integration.projector.given import Given
-from tests.integration.write_side.holding import connected
+from tests.integration.projector.sample_log import Given
+from tests.integration.write_side.append_locks import connected
 
 ROWS = csv("Title,Slug,Status", "New,,draft")
 

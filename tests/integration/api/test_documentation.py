@@ -11,7 +11,7 @@ from api.context import Service
 from api.openapi.document import document
 from api.rate_limits.bucket import LimitStatus
 from api.server import application
-from tests.integration.api.serving import Server
+from tests.integration.api.server import Server
 
 # Pages and a language of their own.
 APART = ("/dashboard", "/graphql/")

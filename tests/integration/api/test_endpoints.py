@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.integration.api.serving import Client, Server
-from tests.integration.projector.given import STAGES, Given, raws
+from tests.integration.api.server import Client, Server
+from tests.integration.projector.sample_log import STAGES, Given, raws
 from write_side import commands as c
 from write_side.domain.definition import Field, Option
 from write_side.domain.events import Translation

@@ -23,11 +23,11 @@ from api.server import application
 from read_side.export import LIMIT, Export, ExportRow
 from read_side.paging import Filters
 from read_side.refusals import ReadModelUnavailable
-from tests.integration.api import serving as module
-from tests.integration.api.serving import ACME, Server, serving
-from tests.integration.filling import fill
-from tests.integration.projecting import until
-from tests.integration.projector.given import raws
+from tests.integration.api import server as module
+from tests.integration.api.server import ACME, Server, serving
+from tests.integration.bulk_rows import fill
+from tests.integration.live_projector import until
+from tests.integration.projector.sample_log import raws
 from write_side.repository import Repository
 
 HEADINGS = "ID,Title,Slug,Status,Content type,Created,Updated,Published,Body"

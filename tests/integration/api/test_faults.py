@@ -11,8 +11,8 @@ from msgspec import json
 from prometheus_client import REGISTRY
 
 from api.http import default_headers
-from tests.integration.api.serving import Answer, Client, Server
-from tests.integration.projector.given import Given
+from tests.integration.api.server import Answer, Client, Server
+from tests.integration.projector.sample_log import Given
 
 Logged = Callable[[Any], Callable[[], str]]
 

@@ -12,8 +12,8 @@ import pytest
 
 from api.graphql import cost
 from tests.integration.api.graphql import counting, data, refused
-from tests.integration.api.serving import Client, Server
-from tests.integration.projector.given import BODY, Given, raws
+from tests.integration.api.server import Client, Server
+from tests.integration.projector.sample_log import BODY, Given, raws
 from write_side.domain.definition import Field, Option
 from write_side.entry_history import HistoryRequest, histories
 from write_side.repository import Repository

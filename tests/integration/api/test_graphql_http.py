@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tests.integration.api.graphql import asked, create, data
-from tests.integration.api.serving import Answer, Client, Server, serving
-from tests.integration.projecting import projecting, until
-from tests.integration.projector.given import Given
+from tests.integration.api.server import Answer, Client, Server, serving
+from tests.integration.live_projector import projecting, until
+from tests.integration.projector.sample_log import Given
 from write_side.dispatch import execute
 from write_side.domain.definition import Field
 from write_side.repository import Repository

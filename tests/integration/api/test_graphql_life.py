@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.integration.api.graphql import asked, create, data, delete, update
-from tests.integration.api.serving import Client, Server, serving
-from tests.integration.projector.given import STAGES, Given
+from tests.integration.api.server import Client, Server, serving
+from tests.integration.projector.sample_log import STAGES, Given
 from write_side.domain.definition import Field
 from write_side.repository import Repository
 

@@ -10,9 +10,9 @@ import pytest
 
 from read_side import entries
 from tests.integration.api.graphql import asked, counting, create, data, refused, update
-from tests.integration.api.serving import Client, Server
-from tests.integration.projector.given import BODY, STAGES, Given, raws
-from tests.integration.projector.telling import Clock
+from tests.integration.api.server import Client, Server
+from tests.integration.projector.paired_commands import Clock
+from tests.integration.projector.sample_log import BODY, STAGES, Given, raws
 from write_side import commands as c
 from write_side import decision
 from write_side.domain.definition import Field, Option

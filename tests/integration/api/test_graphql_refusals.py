@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.integration.api.graphql import asked, create, data, delete, refused, update
-from tests.integration.api.serving import Client, Server
-from tests.integration.projector.given import STAGES, Given, raws
+from tests.integration.api.server import Client, Server
+from tests.integration.projector.sample_log import STAGES, Given, raws
 from write_side.domain.definition import Field, Option
 from write_side.domain.identity import Scope
 from write_side.store.conflicts import StoreUnavailable

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from tests.integration.api.graphql import asked
-from tests.integration.api.serving import Answer, Client, Server
-from tests.integration.projector.given import Given
+from tests.integration.api.server import Answer, Client, Server
+from tests.integration.projector.sample_log import Given
 from write_side.domain.definition import Field
 
 CREATE = """mutation ($input: CreateContentEntryInput!) {

@@ -12,8 +12,8 @@ import pytest
 from msgspec import json
 from yarl import URL
 
-from tests.integration.api.serving import Client, Server
-from tests.integration.projector.given import Given
+from tests.integration.api.server import Client, Server
+from tests.integration.projector.sample_log import Given
 
 Logged = Callable[[Any], Callable[[], str]]
 

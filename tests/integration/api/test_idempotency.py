@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from msgspec import json
 
-from tests.integration.api.serving import Client, Server, serving
+from tests.integration.api.server import Client, Server, serving
 from tests.integration.api.test_refusals import refused
-from tests.integration.projecting import connected
-from tests.integration.projector.given import Given
+from tests.integration.live_projector import connected
+from tests.integration.projector.sample_log import Given
 from write_side import commands as c
 from write_side.domain.events import Plan
 from write_side.domain.identity import Scope

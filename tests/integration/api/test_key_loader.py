@@ -12,8 +12,8 @@ import pytest
 
 from api.auth import keys as module
 from api.auth.keys import KeyLoader, Keys
-from tests.integration.projecting import connected
-from tests.integration.projector.given import Given
+from tests.integration.live_projector import connected
+from tests.integration.projector.sample_log import Given
 from write_side import commands as c
 from write_side.domain.events import Plan
 from write_side.domain.identity import Scope

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from tests.integration.projecting import connected
-from tests.unit.api.limiting import ModelCounter
+from tests.integration.live_projector import connected
+from tests.unit.api.counter_doubles import ModelCounter
 from write_side.store.rate_limits import EXPIRED_AT_ONCE, FEW, Counter, Demand, Grant
 
 Make = Callable[[], Counter]

@@ -8,8 +8,8 @@ import time
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.integration.api.serving import Answer, Server, serving
-from tests.integration.projecting import connected, until
+from tests.integration.api.server import Answer, Server, serving
+from tests.integration.live_projector import connected, until
 from write_side.repository import Repository
 from write_side.store.rate_limits import APPLICATION_NAME
 

@@ -13,10 +13,10 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.integration.api.serving import Answer, Server, serving
+from tests.integration.api.server import Answer, Server, serving
 from tests.integration.api.test_limits import PATH, patient, room
 from tests.integration.deploy.processes import children_of, eventually, listens
-from tests.integration.projector.given import Given
+from tests.integration.projector.sample_log import Given
 from tests.processes import Processes
 from write_side import commands as c
 from write_side.repository import Repository

@@ -12,8 +12,8 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from projector.rebuild.progress import exclusive_operation
-from tests.integration.api.serving import Server, serving
-from tests.integration.projecting import caught_up, until
+from tests.integration.api.server import Server, serving
+from tests.integration.live_projector import caught_up, until
 from write_side.repository import Repository
 
 FOLDER = Path(__file__).parents[3] / "deploy" / "monitoring"

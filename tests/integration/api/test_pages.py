@@ -6,8 +6,8 @@ from itertools import product
 
 import pytest
 
-from tests.integration.api.serving import Client, Server
-from tests.integration.projector.given import ACTOR, Given
+from tests.integration.api.server import Client, Server
+from tests.integration.projector.sample_log import ACTOR, Given
 from write_side import commands as c
 from write_side.domain.identity import new_id
 

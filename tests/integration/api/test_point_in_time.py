@@ -10,9 +10,9 @@ import pytest
 
 from api.rest import point_in_time
 from read_side.entries import slug_owner
-from tests.integration.api.serving import Answer, Client, Server
-from tests.integration.projector.given import BODY, LEAD, STAGES, Given, raws
-from tests.integration.projector.telling import Clock
+from tests.integration.api.server import Answer, Client, Server
+from tests.integration.projector.paired_commands import Clock
+from tests.integration.projector.sample_log import BODY, LEAD, STAGES, Given, raws
 from write_side import commands as c
 from write_side import decision
 from write_side.domain.definition import Stage

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.integration.api.serving import Client, Server, serving
+from tests.integration.api.server import Client, Server, serving
 from tests.integration.api.test_refusals import refused
-from tests.integration.projecting import connected, projecting
+from tests.integration.live_projector import connected, projecting
 from write_side.repository import Repository
 from write_side.store.migrations import migrate
 

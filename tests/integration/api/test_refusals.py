@@ -11,9 +11,9 @@ import pytest
 
 from api.auth.access import Access
 from api.auth.keys import Caller
-from tests.integration.api.serving import BOTH, Answer, Client, Server, serving
-from tests.integration.projecting import until
-from tests.integration.projector.given import BODY, Given
+from tests.integration.api.server import BOTH, Answer, Client, Server, serving
+from tests.integration.live_projector import until
+from tests.integration.projector.sample_log import BODY, Given
 from write_side import commands as c
 from write_side.domain.definition import Field
 from write_side.domain.events import Plan

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.integration.api.serving import Answer, Client, Server
-from tests.integration.projector.given import Given, raws
+from tests.integration.api.server import Answer, Client, Server
+from tests.integration.projector.sample_log import Given, raws
 
 PATHS = [
     "/v1/content",

@@ -14,9 +14,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from api.context import Service
 from api.operations import health
 from api.operations.health import ServiceStatus
-from tests.integration.api.serving import Client, Server, serving
-from tests.integration.projecting import connected, until
-from tests.integration.projector.given import Given
+from tests.integration.api.server import Client, Server, serving
+from tests.integration.live_projector import connected, until
+from tests.integration.projector.sample_log import Given
 from write_side.repository import Repository
 
 Logged = Callable[[Any], Callable[[], str]]

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from msgspec import Struct
 
 from read_side.pool import Pool
-from tests.integration.api.serving import Answer, Client, Server
+from tests.integration.api.server import Answer, Client, Server
 from tests.integration.api.tenants import (
     LANGUAGES,
     SLUGS,

@@ -16,9 +16,9 @@ import aiohttp
 import pytest
 
 from tests.integration.api import graphql
-from tests.integration.api.serving import Client
-from tests.integration.projecting import until
-from tests.integration.projector.given import SCOPE, Given
+from tests.integration.api.server import Client
+from tests.integration.live_projector import until
+from tests.integration.projector.sample_log import SCOPE, Given
 from tests.processes import Processes
 from write_side import commands as c
 from write_side.domain.changes import Change

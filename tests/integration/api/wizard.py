@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import aiohttp
 
 from tests.integration.api.dashboard import Browser
-from tests.integration.api.serving import Answer
+from tests.integration.api.server import Answer
 
 OWN = ("Title", "Slug", "Status")
 _DIGEST = re.compile(r'name="digest" value="([0-9a-f]+)"')

@@ -50,7 +50,7 @@ def start(*command: str) -> subprocess.Popen[str]:
 @contextmanager
 def user(data: Path, *name: str) -> Iterator[subprocess.Popen[str]]:
     """A process that uses the server of this folder (as this user); killed if it is left over."""
-    process = start(sys.executable, "-m", "tests.integration.deploy.using", str(data), *name)
+    process = start(sys.executable, "-m", "tests.integration.deploy.server_user", str(data), *name)
     try:
         yield process
     finally:

@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.databases import set_up
 from tests.integration.deploy.processes import children_of, eventually, has_proc, listens, send
-from tests.integration.projector.given import Given
+from tests.integration.projector.sample_log import Given
 from tests.processes import Processes
 from write_side import commands as c
 from write_side.repository import Repository

@@ -21,7 +21,7 @@ from deploy.cli import cli
 from deploy.databases import connected
 from deploy.supervisor import contentlog
 from tests.integration.deploy.processes import until
-from tests.integration.write_side.given import UNRELEASED
+from tests.integration.write_side.sample_commands import UNRELEASED
 from tests.processes import free_port
 
 Run = Callable[..., Result]

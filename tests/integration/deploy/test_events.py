@@ -10,7 +10,7 @@ import pytest
 
 from deploy.commands import events
 from deploy.databases import Databases
-from tests.integration.projector.given import Given
+from tests.integration.projector.sample_log import Given
 from write_side.commands import RenameWorkspace
 from write_side.domain.identity import Scope
 from write_side.repository import Repository

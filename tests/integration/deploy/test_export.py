@@ -15,9 +15,9 @@ from click.testing import CliRunner, Result
 
 from deploy.cli import cli
 from read_side.export import LIMIT
-from tests.integration.filling import fill
-from tests.integration.projecting import project_all
-from tests.integration.projector.given import Given, raws
+from tests.integration.bulk_rows import fill
+from tests.integration.live_projector import project_all
+from tests.integration.projector.sample_log import Given, raws
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder

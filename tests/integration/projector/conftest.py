@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.databases import Databases
-from tests.integration.projector.given import Given
+from tests.integration.projector.sample_log import Given
 from write_side.repository import Repository
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from projector.log import BATCH
 from tests.databases import Databases
-from tests.integration.projecting import connected, dump, head_of, project_all
-from tests.integration.projector.story import Story
+from tests.integration.live_projector import connected, dump, head_of, project_all
+from tests.integration.projector.random_log import Story
 from write_side.domain.events import TOPICS
 from write_side.postgres.connection import Connection
 from write_side.repository import Repository

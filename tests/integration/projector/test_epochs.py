@@ -14,7 +14,7 @@ from projector.log import Log
 from projector.process import connect_model
 from projector.rerendering import rerender_chunk
 from projector.writer import Writer
-from tests.integration.projecting import (
+from tests.integration.live_projector import (
     caught_up,
     checkpoint_of,
     connected,
@@ -24,8 +24,8 @@ from tests.integration.projecting import (
     status_of,
     until,
 )
-from tests.integration.projector.given import LEAD, Given, rows
-from tests.integration.projector.rebuilding import rebuild
+from tests.integration.projector.rebuilds import rebuild
+from tests.integration.projector.sample_log import LEAD, Given, rows
 from write_side.domain.events import Translation
 from write_side.postgres.connection import Connection
 

@@ -13,7 +13,7 @@ from projector.log import Log
 from projector.process import connect_model
 from read_side.checkpoint import CheckpointWatch
 from tests.databases import with_database
-from tests.integration.projecting import (
+from tests.integration.live_projector import (
     caught_up,
     checkpoint_of,
     connected,
@@ -25,8 +25,8 @@ from tests.integration.projecting import (
     status_of,
     until,
 )
-from tests.integration.projector.given import BODY, LEAD, SCOPE, Given, fields_of, raws, rows
-from tests.integration.projector.story import Story
+from tests.integration.projector.random_log import Story
+from tests.integration.projector.sample_log import BODY, LEAD, SCOPE, Given, fields_of, raws, rows
 from write_side import commands as c
 from write_side.domain.definition import Field
 from write_side.domain.events import Translation

@@ -12,7 +12,7 @@ from projector.follower import Heartbeat
 from projector.log import Halted, Log
 from projector.process import RETRY_HALTED
 from read_side.schema import SHAPE
-from tests.integration.projecting import (
+from tests.integration.live_projector import (
     caught_up,
     checkpoint_of,
     connected,
@@ -24,7 +24,7 @@ from tests.integration.projecting import (
     until,
     until_halted,
 )
-from tests.integration.projector.given import Given, rows
+from tests.integration.projector.sample_log import Given, rows
 from write_side.domain.identity import entry_stream
 
 APPEND = """

@@ -9,7 +9,7 @@ import pytest
 from projector import log, rerendering, stored_rows, writer
 from projector import rows as model_rows
 from projector.process import connect_model
-from tests.integration.projecting import (
+from tests.integration.live_projector import (
     caught_up,
     connected,
     dump,
@@ -17,8 +17,8 @@ from tests.integration.projecting import (
     projecting,
     rendered,
 )
-from tests.integration.projector.given import BODY, LEAD, Given, fields_of, raws
-from tests.integration.projector.story import Story
+from tests.integration.projector.random_log import Story
+from tests.integration.projector.sample_log import BODY, LEAD, Given, fields_of, raws
 from write_side.domain.locales import supported_locales
 from write_side.domain.refusals import InvalidEntry
 from write_side.repository import Repository

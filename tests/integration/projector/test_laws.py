@@ -38,7 +38,7 @@ from read_side import paging
 from read_side.pool import open_pool
 from read_side.schema import PREVIOUS
 from tests.databases import Databases
-from tests.integration.projecting import (
+from tests.integration.live_projector import (
     checkpoint_of,
     connected,
     dump,
@@ -46,13 +46,13 @@ from tests.integration.projecting import (
     project_all,
     until,
 )
-from tests.integration.projector import drawing as d
-from tests.integration.projector.aborting import LOST, aborting
-from tests.integration.projector.looking import Looking, look_back
-from tests.integration.projector.naive import Place
-from tests.integration.projector.rebuilding import rebuild, rollback, schemas, silent
-from tests.integration.projector.stepping import Stepping
-from tests.integration.projector.telling import Clock, Twice
+from tests.integration.projector import command_strategies as d
+from tests.integration.projector.connection_faults import LOST, aborting
+from tests.integration.projector.paired_commands import Clock, Twice
+from tests.integration.projector.read_model_views import Looking, look_back
+from tests.integration.projector.rebuilds import rebuild, rollback, schemas, silent
+from tests.integration.projector.reference_model import Place
+from tests.integration.projector.stepwise_projector import Stepping
 from write_side import decision, repository
 from write_side.repository import Repository
 from write_side.store import log_reader

@@ -10,7 +10,7 @@ from projector.rebuild import operations as module
 from projector.rebuild.operations import Differs
 from projector.rebuild.progress import OperationInProgress, Progress, exclusive_operation
 from read_side.schema import LIVE, NEXT, PREVIOUS
-from tests.integration.projecting import (
+from tests.integration.live_projector import (
     checkpoint_of,
     connected,
     dump,
@@ -19,9 +19,9 @@ from tests.integration.projecting import (
     status_of,
     until,
 )
-from tests.integration.projector.given import LEAD, Given, rows
-from tests.integration.projector.rebuilding import build_settings, rebuild, schemas, silent
-from tests.integration.projector.story import Story
+from tests.integration.projector.random_log import Story
+from tests.integration.projector.rebuilds import build_settings, rebuild, schemas, silent
+from tests.integration.projector.sample_log import LEAD, Given, rows
 from write_side.repository import Repository
 from write_side.store import log_reader
 

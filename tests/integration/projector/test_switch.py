@@ -21,7 +21,7 @@ from projector.rebuild.switch import TO_NEXT, terminated_after
 from projector.writer import Writer
 from read_side.checkpoint import CHANNEL
 from read_side.schema import DISCARDED, LIVE, NEXT, PREVIOUS
-from tests.integration.projecting import (
+from tests.integration.live_projector import (
     caught_up,
     checkpoint_of,
     connected,
@@ -31,14 +31,14 @@ from tests.integration.projecting import (
     projecting,
     until,
 )
-from tests.integration.projector.given import Given, rows
-from tests.integration.projector.rebuilding import (
+from tests.integration.projector.rebuilds import (
     build_settings,
     rebuild,
     rollback,
     schemas,
     silent,
 )
+from tests.integration.projector.sample_log import Given, rows
 from write_side.postgres.connection import Connection
 from write_side.store.log_reader import ENTRIES
 

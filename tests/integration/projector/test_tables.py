@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.integration.projecting import connected, dump, project_all
-from tests.integration.projector.given import (
+from tests.integration.live_projector import connected, dump, project_all
+from tests.integration.projector.paired_commands import Clock
+from tests.integration.projector.sample_log import (
     ACTOR,
     BODY,
     LEAD,
@@ -21,7 +22,6 @@ from tests.integration.projector.given import (
     row_of,
     rows,
 )
-from tests.integration.projector.telling import Clock
 from write_side import commands as c
 from write_side import decision
 from write_side.domain.changes import actor_name

@@ -10,7 +10,7 @@ import pytest
 from projector.rebuild import operations as module
 from projector.rebuild.operations import Verified
 from read_side.schema import LIVE
-from tests.integration.projecting import (
+from tests.integration.live_projector import (
     caught_up,
     connected,
     dump,
@@ -18,10 +18,10 @@ from tests.integration.projecting import (
     project_all,
     projecting,
 )
-from tests.integration.projector.given import SCOPE, Given
-from tests.integration.projector.rebuilding import build_settings, schemas, silent
-from tests.integration.projector.story import Story
-from tests.integration.write_side.given import check_store
+from tests.integration.projector.random_log import Story
+from tests.integration.projector.rebuilds import build_settings, schemas, silent
+from tests.integration.projector.sample_log import SCOPE, Given
+from tests.integration.write_side.sample_commands import check_store
 from write_side import commands as c
 from write_side.domain.refusals import PlanLimitReached, SlugTaken
 from write_side.repository import Repository

@@ -10,7 +10,7 @@ import pytest
 
 from read_side import checkpoint as module
 from read_side.checkpoint import CheckpointWatch, wait_until_visible
-from tests.integration.projecting import connected, until
+from tests.integration.live_projector import connected, until
 from tests.proxy import proxy_to
 
 MOVE = "UPDATE read_model.checkpoint SET position = $1"

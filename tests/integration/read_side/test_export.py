@@ -12,10 +12,10 @@ from read_side.export import LIMIT, Export, ExportRow, TargetRow, export, total
 from read_side.paging import Filters
 from read_side.pool import Pool, open_pool
 from read_side.refusals import TypeNotFound
-from tests.integration.filling import fill
-from tests.integration.projecting import project_all
-from tests.integration.projector.given import BODY, LEAD, Given, raws
-from tests.integration.projector.rebuilding import rebuild
+from tests.integration.bulk_rows import fill
+from tests.integration.live_projector import project_all
+from tests.integration.projector.rebuilds import rebuild
+from tests.integration.projector.sample_log import BODY, LEAD, Given, raws
 from write_side.domain.definition import Field
 from write_side.domain.events import Translation
 from write_side.domain.identity import Scope

@@ -10,7 +10,7 @@ import pytest
 from read_side import pool as module
 from read_side.pool import Pool, fetch, open_pool
 from read_side.refusals import ReadModelUnavailable
-from tests.integration.projecting import connected
+from tests.integration.live_projector import connected
 from tests.proxy import Proxy, proxy_to
 
 ONE = "SELECT 1 AS one"

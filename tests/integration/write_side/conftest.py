@@ -7,8 +7,8 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from tests.integration.write_side.given import repository_on
-from tests.integration.write_side.lossy import Lossy, lossy
+from tests.integration.write_side.lossy_recorder import Lossy, lossy
+from tests.integration.write_side.sample_commands import repository_on
 from write_side.repository import Repository
 from write_side.store.recorder import open_recorder
 

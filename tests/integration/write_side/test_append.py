@@ -12,9 +12,15 @@ import asyncpg
 import pytest
 from msgspec.structs import replace
 
-from tests.integration.write_side import given
-from tests.integration.write_side.given import check_log, check_store, create, magazine, plain
-from tests.integration.write_side.holding import held
+from tests.integration.write_side import sample_commands
+from tests.integration.write_side.append_locks import held
+from tests.integration.write_side.sample_commands import (
+    check_log,
+    check_store,
+    create,
+    magazine,
+    plain,
+)
 from write_side.commands import ImportEntries
 from write_side.dispatch import Executed, execute
 from write_side.domain.events import Plan
@@ -142,18 +148,20 @@ async def test_twenty_creates_against_a_limit_of_three_make_exactly_three(
 
 
 async def test_content_types_count_against_their_own_limit(repository: Repository) -> None:
-    await given.workspace(repository, Plan(content_types=2))
-    found = await outcomes(*(given.content_type(repository, f"type-{n}") for n in range(6)))
+    await sample_commands.workspace(repository, Plan(content_types=2))
+    found = await outcomes(
+        *(sample_commands.content_type(repository, f"type-{n}") for n in range(6))
+    )
     assert kinds(found) == {"NoneType": 2, "PlanLimitReached": 4}
     await check_store(repository)
 
 
 async def test_entry_id_stays_taken_when_its_entry_is_deleted(repository: Repository) -> None:
     await magazine(repository)
-    entry_id = await given.entry(repository, "post")
+    entry_id = await sample_commands.entry(repository, "post")
     with pytest.raises(EntryIdTaken):
         await execute(create("other", entry_id=entry_id), repository)
-    await execute(given.delete(entry_id), repository)
+    await execute(sample_commands.delete(entry_id), repository)
     with pytest.raises(EntryIdTaken):
         await execute(create("other", entry_id=entry_id), repository)
     await check_store(repository)
@@ -174,32 +182,35 @@ async def test_one_entry_id_for_many_creates_makes_one_entry(
 async def test_delete_frees_slug_and_quota(repository: Repository) -> None:
     await magazine(repository, Plan(entries=1))
     for _ in range(3):
-        entry_id = await given.entry(repository, "post")
+        entry_id = await sample_commands.entry(repository, "post")
         with pytest.raises(SlugTaken):
             await execute(create("post"), repository)
         with pytest.raises(PlanLimitReached):
             await execute(create("other"), repository)
-        await execute(given.delete(entry_id), repository)
+        await execute(sample_commands.delete(entry_id), repository)
     await check_store(repository)
 
 
 async def test_rename_frees_the_old_slug_and_takes_the_new(repository: Repository) -> None:
     await magazine(repository)
-    first = await given.entry(repository, "old")
-    await execute(given.rename(first, "new"), repository)
-    second = await given.entry(repository, "old")
+    first = await sample_commands.entry(repository, "old")
+    await execute(sample_commands.rename(first, "new"), repository)
+    second = await sample_commands.entry(repository, "old")
     with pytest.raises(SlugTaken):
-        await execute(given.rename(second, "new"), repository)
-    await execute(given.delete(first), repository)
-    await execute(given.rename(second, "new"), repository)
+        await execute(sample_commands.rename(second, "new"), repository)
+    await execute(sample_commands.delete(first), repository)
+    await execute(sample_commands.rename(second, "new"), repository)
     await check_store(repository)
 
 
 async def test_two_renames_to_one_slug_leave_it_to_one(repositories: list[Repository]) -> None:
     await magazine(repositories[0])
-    ids = [await given.entry(repositories[0], f"post-{n}") for n in range(6)]
+    ids = [await sample_commands.entry(repositories[0], f"post-{n}") for n in range(6)]
     found = await outcomes(
-        *(execute(given.rename(id_, "best"), repositories[n % 3]) for n, id_ in enumerate(ids))
+        *(
+            execute(sample_commands.rename(id_, "best"), repositories[n % 3])
+            for n, id_ in enumerate(ids)
+        )
     )
     assert kinds(found) == {"Executed": 1, "SlugTaken": 5}
     await check_store(repositories[0])
@@ -209,11 +220,11 @@ async def test_same_rename_twice_at_once_is_no_conflict_with_itself(
     repositories: list[Repository],
 ) -> None:
     await magazine(repositories[0])
-    entry_id = await given.entry(repositories[0], "old")
+    entry_id = await sample_commands.entry(repositories[0], "old")
     for n in range(5):
         await asyncio.gather(
             *(
-                execute(given.rename(entry_id, f"new-{n}"), repository)
+                execute(sample_commands.rename(entry_id, f"new-{n}"), repository)
                 for repository in repositories
             )
         )
@@ -226,11 +237,11 @@ async def test_same_rename_twice_at_once_is_no_conflict_with_itself(
 def _claiming(slug: str, *, stream: str | None = None) -> Append:
     """A create as the store sees it, in the workspace's first content type."""
     entry_id = new_id()
-    claim = EntryClaim(entry_id, given.SCOPE, str(_TYPE_ID), "en-US", slug)
+    claim = EntryClaim(entry_id, sample_commands.SCOPE, str(_TYPE_ID), "en-US", slug)
     return Append(
         events=plain(stream or f"entry/{entry_id}").events,
         claims=[claim],
-        uses=[Use(given.SCOPE, "entries", 1)],
+        uses=[Use(sample_commands.SCOPE, "entries", 1)],
     )
 
 
@@ -240,7 +251,7 @@ _TYPE_ID = "018f0000-0000-7000-8000-0000000000aa"
 async def test_refusals_of_a_call_leave_the_others_alone_and_give_everything_back(
     recorder: Recorder, repository: Repository, database_url: str
 ) -> None:
-    await given.workspace(repository, Plan(entries=4))
+    await sample_commands.workspace(repository, Plan(entries=4))
     await recorder.append(_claiming("taken"))
     await recorder.append(plain("entry/stale"))
     stale, taken = _claiming("a-stale", stream="entry/stale"), _claiming("taken")
@@ -258,7 +269,7 @@ async def test_refusals_of_a_call_leave_the_others_alone_and_give_everything_bac
         "StaleAppend": 1, "SlugConflict": 1, "Appended": 2, "LimitConflict": 1
     }  # fmt: skip
     assert await _transactions(recorder, fitting) == 1
-    assert (await recorder.fetch(given.ENTRIES_USED))[0]["used"] == 4
+    assert (await recorder.fetch(sample_commands.ENTRIES_USED))[0]["used"] == 4
     for refused in (stale, taken, over):
         assert await recorder.appended(refused.command_key) is None
     await check_log(recorder)
@@ -282,7 +293,7 @@ async def _transactions(recorder: Recorder, appends: list[Append]) -> int:
 async def test_refused_lone_append_gives_everything_back(
     recorder: Recorder, repository: Repository
 ) -> None:
-    await given.workspace(repository, Plan(entries=1))
+    await sample_commands.workspace(repository, Plan(entries=1))
     first = await recorder.append(_claiming("post"))
     for refused, conflict in (
         (_claiming("post"), SlugConflict),
@@ -307,7 +318,7 @@ async def test_quota_that_nobody_set_has_room_for_nothing(recorder: Recorder) ->
 async def test_conflict_names_the_first_claim_that_failed(
     recorder: Recorder, repository: Repository
 ) -> None:
-    await given.workspace(repository)
+    await sample_commands.workspace(repository)
     known = _claiming("taken")
     await recorder.append(known)
     parts = [_claiming(slug) for slug in ("a", "b", "taken", "taken-too")]
@@ -330,9 +341,9 @@ async def test_import_of_two_thousand_is_appended_as_one(repository: Repository)
     await magazine(repository)
     head = await repository.recorder.head()
     rows = [create(f"row-{n}") for n in range(2000)]
-    done = await execute(given.import_of(rows), repository)
+    done = await execute(sample_commands.import_of(rows), repository)
     assert done.position == head + 2001
-    again = await execute(given.import_of(rows), repository)
+    again = await execute(sample_commands.import_of(rows), repository)
     assert (again.replayed, again.position) == (True, done.position)
     assert len(again.events) == 2001
     assert await check_store(repository) == head + 2001
@@ -346,11 +357,11 @@ async def test_import_with_one_row_refused_leaves_nothing_behind(
     repository: Repository, plan: Plan, slug: str, refusal: type[Refused]
 ) -> None:
     await magazine(repository, plan)
-    await given.entry(repository, "taken")
+    await sample_commands.entry(repository, "taken")
     head = await repository.recorder.head()
     rows = [create(slug if n == 1234 else f"row-{n}") for n in range(2000)]
     with pytest.raises(refusal):
-        await execute(given.import_of(rows), repository)
+        await execute(sample_commands.import_of(rows), repository)
     assert await check_store(repository) == head
 
 
@@ -360,7 +371,7 @@ async def test_imports_of_the_same_rows_leave_them_to_one(repositories: list[Rep
 
     def importing(n: int) -> ImportEntries:
         order = slugs if n % 2 else slugs[::-1]
-        return given.import_of([create(slug) for slug in order], f"i{n}")
+        return sample_commands.import_of([create(slug) for slug in order], f"i{n}")
 
     found: list[Executed | BaseException] = await outcomes(
         *(execute(importing(n), repositories[n % 3]) for n in range(6))

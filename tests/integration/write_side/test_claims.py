@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.integration.write_side import given
-from tests.integration.write_side.given import ACTOR, check_store, create
+from tests.integration.write_side import sample_commands
+from tests.integration.write_side.sample_commands import ACTOR, check_store, create
 from write_side import commands as c
 from write_side.commands import Command
 from write_side.dispatch import execute
@@ -189,7 +189,7 @@ async def _try(command: Command, repository: Repository) -> set[type[Event]]:
 async def test_claims_are_those_derived_from_the_log_after_any_commands(
     repositories: list[Repository], seed: int
 ) -> None:
-    await given.magazine(repositories[0], Plan(staging=True))
+    await sample_commands.magazine(repositories[0], Plan(staging=True))
     anyone, seen = Anyone(seed), set[type[Event]]()
     for _ in range(40):
         asked = [anyone.ask() for _ in range(10)]
@@ -202,8 +202,8 @@ async def test_claims_are_those_derived_from_the_log_after_any_commands(
 
 
 async def test_claims_that_are_off_are_seen(repository: Repository) -> None:
-    await given.magazine(repository)
-    await given.entry(repository, "post")
+    await sample_commands.magazine(repository)
+    await sample_commands.entry(repository, "post")
     await check_store(repository)
     await repository.recorder.fetch("UPDATE write_side.usage SET used = used + 1")
     with pytest.raises(AssertionError):

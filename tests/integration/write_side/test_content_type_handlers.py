@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.integration.write_side.given import raws
-from tests.integration.write_side.handling import AUTHORS, OTHER, SCOPE, STAGE, World
+from tests.integration.write_side.handler_fixtures import AUTHORS, OTHER, SCOPE, STAGE, World
+from tests.integration.write_side.sample_commands import raws
 from write_side import commands as c
 from write_side.domain.definition import Field, Stage
 from write_side.domain.events import (

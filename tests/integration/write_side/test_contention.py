@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.integration.write_side import given, importing
-from tests.integration.write_side.given import (
+from tests.integration.write_side import import_fixtures, sample_commands
+from tests.integration.write_side.append_locks import held
+from tests.integration.write_side.sample_commands import (
     ACTOR,
     SCOPE,
     TYPE,
@@ -19,7 +20,6 @@ from tests.integration.write_side.given import (
     create,
     magazine,
 )
-from tests.integration.write_side.holding import held
 from write_side import dispatch
 from write_side.commands import RemoveContentType, ReviseContentType, UpdateEntry
 from write_side.dispatch import Executed, execute
@@ -113,12 +113,12 @@ async def _start_over(repository: Repository, outcomes: list[Executed | BaseExce
     """An empty content type again, whichever of them won."""
     for outcome in outcomes:
         if isinstance(outcome, Executed) and isinstance(outcome.events[0].event, EntryCreated):
-            await execute(given.delete(given.entry_id_of(outcome)), repository)
+            await execute(sample_commands.delete(sample_commands.entry_id_of(outcome)), repository)
     repository.forget(SCOPE, TYPE)
     try:
         await repository.content_type(SCOPE, TYPE)
     except UnknownContentType:
-        await given.content_type(repository)
+        await sample_commands.content_type(repository)
 
 
 async def test_create_decided_on_an_old_version_is_decided_again(
@@ -130,7 +130,7 @@ async def test_create_decided_on_an_old_version_is_decided_again(
     async with held(database_url) as hold:
         revising = asyncio.create_task(execute(_revise("teaser"), reviser))
         await hold.until_blocked()
-        values = given.raws(body="gone by then", teaser="new by then")
+        values = sample_commands.raws(body="gone by then", teaser="new by then")
         creating = asyncio.create_task(execute(create("post", fields=values), creator))
         await hold.until_blocked(2)
         await hold.release()
@@ -149,8 +149,8 @@ async def test_refusal_is_never_given_on_a_content_type_that_has_changed(
     await creator.content_type(SCOPE, TYPE)
     await execute(_revise("teaser"), reviser)
     with pytest.raises(InvalidField):
-        await execute(create("post", fields=given.raws(teaser=1)), creator)
-    created = await execute(create("post", fields=given.raws(body=1)), creator)
+        await execute(create("post", fields=sample_commands.raws(teaser=1)), creator)
+    created = await execute(create("post", fields=sample_commands.raws(body=1)), creator)
     assert getattr(created.events[0].event, "fields", None) == {}
     await check_store(creator)
 
@@ -163,7 +163,7 @@ async def test_updates_of_one_entry_in_two_processes_are_both_there(
 ) -> None:
     one, other, _ = repositories
     await magazine(one)
-    entry_id = await given.entry(one, "post")
+    entry_id = await sample_commands.entry(one, "post")
     update = UpdateEntry(actor=ACTOR, scope=SCOPE, entry_id=entry_id, title="New title")
     publish = UpdateEntry(actor=ACTOR, scope=SCOPE, entry_id=entry_id, status="published")
     async with held(database_url) as hold:
@@ -184,7 +184,7 @@ async def test_expected_version_is_met_by_one_update_alone(
     repositories: list[Repository], database_url: str
 ) -> None:
     await magazine(repositories[0])
-    entry_id = await given.entry(repositories[0], "post")
+    entry_id = await sample_commands.entry(repositories[0], "post")
     async with held(database_url) as hold:
         work = [
             asyncio.create_task(
@@ -221,7 +221,7 @@ async def test_a_slow_update_goes_through_while_another_process_edits_the_entry(
     """Each of its appends arrives 50 ms after its decision; the other edits every 20 to 100 ms."""
     slow, fast, _ = repositories
     await magazine(slow)
-    entry_id = await given.entry(slow, "post")
+    entry_id = await sample_commands.entry(slow, "post")
     append = slow.recorder.append
 
     async def slow_append(what: Append) -> Appended:
@@ -250,7 +250,7 @@ async def test_a_command_that_loses_every_race_is_given_up(
     monkeypatch.setattr(dispatch, "PATIENCE", 1.0)
     slow, fast, _ = repositories
     await magazine(slow)
-    entry_id = await given.entry(slow, "post")
+    entry_id = await sample_commands.entry(slow, "post")
     append, edits = slow.recorder.append, itertools.count()
 
     async def overtaken(what: Append) -> Appended:
@@ -271,10 +271,10 @@ async def test_an_import_goes_through_while_its_entries_are_edited_unless_it_los
     """After each check, an edit is sent before the append of the import."""
     monkeypatch.setattr(import_module, "LONGEST", longest)
     slow, fast, _ = repositories
-    await importing.magazine(slow)
+    await import_fixtures.magazine(slow)
     file = "Title,Slug,Body\nOne,one,x\nTwo,two,x\n"
-    await importing.imported(slow, file)
-    entry_id = (await importing.entries(slow, "one"))["one"].id
+    await import_fixtures.imported(slow, file)
+    entry_id = (await import_fixtures.entries(slow, "one"))["one"].id
     edits = itertools.count()
 
     async def edit() -> None:
@@ -289,7 +289,7 @@ async def test_an_import_goes_through_while_its_entries_are_edited_unless_it_los
         return await append(what)
 
     monkeypatch.setattr(slow.recorder, "append", slow_append)
-    result = importing.imported(slow, file.replace("x", "y"), "i-2", update=True)
+    result = import_fixtures.imported(slow, file.replace("x", "y"), "i-2", update=True)
     if longest == "30s":
         assert (await result).updated == 2
     else:
@@ -307,14 +307,14 @@ async def test_priority_is_for_updates_of_entries_of_one_content_type_alone(
 ) -> None:
     importer, other, _ = repositories
     await magazine(importer)
-    await given.content_type(importer, "pages")
-    entry_id = await given.entry(importer, "post")
+    await sample_commands.content_type(importer, "pages")
+    entry_id = await sample_commands.entry(importer, "post")
     content_type = await importer.content_type(SCOPE, TYPE)
     page = await execute(create("page", content_type_slug="pages"), other)
     async with import_module.priority(importer, content_type.id):
         updating = asyncio.create_task(execute(_retitle(entry_id, "Two"), other))
         assert len((await execute(create("new"), other)).events) == 1
-        edited = _retitle(given.entry_id_of(page), "Two")
+        edited = _retitle(sample_commands.entry_id_of(page), "Two")
         assert len((await execute(edited, other)).events) == 1
         await asyncio.sleep(0.2)
         assert not updating.done()
@@ -328,7 +328,7 @@ async def test_a_paused_import_does_not_keep_its_priority(
     monkeypatch.setattr(import_module, "WAIT", 0.05)
     paused, other, _ = repositories
     await magazine(paused)
-    entry_id = await given.entry(paused, "post")
+    entry_id = await sample_commands.entry(paused, "post")
     content_type = await paused.content_type(SCOPE, TYPE)
     async with import_module.priority(paused, content_type.id):
         async with import_module.priority(other, content_type.id):

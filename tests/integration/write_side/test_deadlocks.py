@@ -10,9 +10,14 @@ from typing import Any
 
 import pytest
 
-from tests.integration.write_side import given
-from tests.integration.write_side.given import check_store, create, magazine, repository_on
-from tests.integration.write_side.holding import connected, deadlocks, held
+from tests.integration.write_side import sample_commands
+from tests.integration.write_side.append_locks import connected, deadlocks, held
+from tests.integration.write_side.sample_commands import (
+    check_store,
+    create,
+    magazine,
+    repository_on,
+)
 from write_side.dispatch import Executed, execute
 from write_side.domain.identity import Scope, new_id, slug_hash
 from write_side.postgres.connection import Connection
@@ -36,7 +41,7 @@ def _append(n: int, **same: Any) -> Append:
     entry_id, scope = new_id(), Scope(same.get("workspace", f"w{n}"), "production")
     slug = same.get("slug", entry_id)
     return Append(
-        events=given.plain(f"entry/{entry_id}").events,
+        events=sample_commands.plain(f"entry/{entry_id}").events,
         command_key=same.get("command_key", entry_id),
         claims=[EntryClaim(entry_id, Scope("w", "production"), _TYPE_ID, "en-US", slug)],
         uses=[Use(scope, "entries", 1)],
@@ -112,9 +117,11 @@ async def test_rename_that_waits_for_a_slug_keeps_no_create_waiting(database_url
     async with open_recorder(database_url) as recorder:
         repository = repository_on(recorder)
         await magazine(repository)
-        entry_id = await given.entry(repository, "old")
+        entry_id = await sample_commands.entry(repository, "old")
         async with held(database_url, _CLAIM, slug_hash("new")) as hold:
-            renaming = asyncio.create_task(execute(given.rename(entry_id, "new"), repository))
+            renaming = asyncio.create_task(
+                execute(sample_commands.rename(entry_id, "new"), repository)
+            )
             await hold.until_blocked()
             assert await hold.holder.execute(_CLAIM, slug_hash("old")) == "INSERT 0 0"
             await hold.release()
@@ -130,23 +137,26 @@ async def test_renames_never_deadlock_with_each_other_or_with_creates(database_u
     async with open_recorder(database_url) as one, open_recorder(database_url) as other:
         repositories = [repository_on(one), repository_on(other)]
         await magazine(repositories[0])
-        a, b = [await given.entry(repositories[0], slug) for slug in ("a", "b")]
+        a, b = [await sample_commands.entry(repositories[0], slug) for slug in ("a", "b")]
         found: Counter[str] = Counter()
         for turn in range(20):
             # Each wants what the other is letting go of, or what the creates are taking.
             slugs = ("a", "b") if turn % 2 else ("b", "a")
             work = [
-                execute(given.rename(a, slugs[0]), repositories[0]),
-                execute(given.rename(b, slugs[1]), repositories[1]),
+                execute(sample_commands.rename(a, slugs[0]), repositories[0]),
+                execute(sample_commands.rename(b, slugs[1]), repositories[1]),
                 *(execute(create(slug), repositories[1]) for slug in ("c", "a", "b", "d")),
-                execute(given.rename(a, "c"), repositories[0]),
-                execute(given.rename(b, "d"), repositories[1]),
+                execute(sample_commands.rename(a, "c"), repositories[0]),
+                execute(sample_commands.rename(b, "d"), repositories[1]),
             ]
             outcomes = await asyncio.gather(*work, return_exceptions=True)
             found.update(type(outcome).__name__ for outcome in outcomes)
             for outcome in outcomes[2:6]:
                 if isinstance(outcome, Executed):
-                    await execute(given.delete(given.entry_id_of(outcome)), repositories[0])
+                    await execute(
+                        sample_commands.delete(sample_commands.entry_id_of(outcome)),
+                        repositories[0],
+                    )
         assert set(found) == {"Executed", "SlugTaken"}
         await check_store(repositories[0])
     assert await deadlocks(database_url) == 0

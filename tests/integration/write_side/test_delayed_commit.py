@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.integration.write_side.given import check_log, plain
-from tests.integration.write_side.holding import Hold, held
+from tests.integration.write_side.append_locks import Hold, held
+from tests.integration.write_side.sample_commands import check_log, plain
 from write_side.repository import Repository
 from write_side.store.append import Append, parameters
 from write_side.store.appender import _APPEND

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.write_side.given import raws
-from tests.integration.write_side.handling import (
+from tests.integration.write_side.handler_fixtures import (
     AUTHORS,
     OTHER,
     POSTS,
@@ -16,6 +15,7 @@ from tests.integration.write_side.handling import (
     World,
     magazine,
 )
+from tests.integration.write_side.sample_commands import raws
 from write_side import commands as c
 from write_side.domain.events import EntryCreated, EntryDeleted, EntryUpdated, Plan, Translation
 from write_side.domain.identity import new_id

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.write_side.handling import AUTHORS, SCOPE, STAGE, World, hashed
+from tests.integration.write_side.handler_fixtures import AUTHORS, SCOPE, STAGE, World, hashed
 from write_side import commands as c
 from write_side import decision
 from write_side.domain.definition import Field

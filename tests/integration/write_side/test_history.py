@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.integration.projector.given import BODY, SCOPE, Given, raws
+from tests.integration.projector.sample_log import BODY, SCOPE, Given, raws
 from write_side import commands as c
 from write_side import entry_history
 from write_side.dispatch import execute

@@ -7,9 +7,16 @@ from typing import Any
 
 import pytest
 
-from tests.integration.write_side.given import ACTOR, raws
-from tests.integration.write_side.handling import OTHER, POSTS, SCOPE, STAGE, World, magazine
-from tests.integration.write_side.holding import held
+from tests.integration.write_side.append_locks import held
+from tests.integration.write_side.handler_fixtures import (
+    OTHER,
+    POSTS,
+    SCOPE,
+    STAGE,
+    World,
+    magazine,
+)
+from tests.integration.write_side.sample_commands import ACTOR, raws
 from write_side import commands as c
 from write_side.dispatch import Executed, execute
 from write_side.domain.events import EntryCreated, ImportRecorded, Plan

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.integration.write_side import importing
-from tests.integration.write_side.importing import OPERATOR, SCOPE, imported
+from tests.integration.write_side import import_fixtures
+from tests.integration.write_side.import_fixtures import OPERATOR, SCOPE, imported
 from write_side.imports.report import revert_import
 from write_side.repository import Repository
 from write_side.store.append import Appended
@@ -34,7 +34,7 @@ class Losing:
 async def test_an_import_and_its_revert_were_not_done_before(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    magazine = await importing.magazine(repository)
+    magazine = await import_fixtures.magazine(repository)
     losing = Losing()
     monkeypatch.setattr(Appender, "_call", lambda *of, **said: losing(*of, **said))
     report = await imported(magazine, FILE)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.integration.write_side import importing
-from tests.integration.write_side.importing import (
+from tests.integration.write_side import import_fixtures
+from tests.integration.write_side.import_fixtures import (
     OPERATOR,
     SCOPE,
     create,
@@ -79,7 +79,7 @@ FULL = (
 
 @pytest.fixture
 async def magazine(repository: Repository) -> Repository:
-    return await importing.magazine(repository)
+    return await import_fixtures.magazine(repository)
 
 
 async def update(repository: Repository, entry_id: str, **said: Any) -> None:
@@ -448,7 +448,7 @@ async def test_slugs_and_titles_of_white_space_are_kept_and_warned_of(magazine: 
 async def test_a_failing_first_row_leaves_its_slug_to_the_next_and_the_plan_its_place(
     repository: Repository,
 ) -> None:
-    await set_up(repository, importing.MANIFEST.replace("entries: 2500", "entries: 1"))
+    await set_up(repository, import_fixtures.MANIFEST.replace("entries: 2500", "entries: 1"))
     file = "Title,Slug,Body,Views\nA,s,x,bad\nB,s,x,1\nC,,x,1\n"
     shown = await seen(repository, file, ready_only=True)
     assert states(shown) == ["error", "new", "error"]

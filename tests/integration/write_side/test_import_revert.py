@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from tests.integration.write_side import importing
-from tests.integration.write_side.given import check_store
-from tests.integration.write_side.importing import (
+from tests.integration.write_side import import_fixtures
+from tests.integration.write_side.import_fixtures import (
     OPERATOR,
     SCOPE,
     create,
@@ -17,6 +16,7 @@ from tests.integration.write_side.importing import (
     imported,
     values,
 )
+from tests.integration.write_side.sample_commands import check_store
 from write_side.commands import DeleteEntry, UpdateEntry
 from write_side.dispatch import execute
 from write_side.domain.entry import Entry
@@ -32,7 +32,7 @@ FILE = "Title,Status,Body,Views\nOne,published,x,1\nTwo,draft,x,2\nThree,draft,x
 
 @pytest.fixture
 async def magazine(repository: Repository) -> Repository:
-    return await importing.magazine(repository)
+    return await import_fixtures.magazine(repository)
 
 
 async def revert(repository: Repository, import_id: str = "i-1") -> Reverted:

@@ -8,9 +8,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.integration.write_side import importing
-from tests.integration.write_side.holding import connected
-from tests.integration.write_side.importing import OPERATOR, SCOPE, request_for, set_up, table_of
+from tests.integration.write_side import import_fixtures
+from tests.integration.write_side.append_locks import connected
+from tests.integration.write_side.import_fixtures import (
+    OPERATOR,
+    SCOPE,
+    request_for,
+    set_up,
+    table_of,
+)
 from write_side.domain.events import ImportMappingSaved
 from write_side.domain.identity import Scope, import_mapping_stream, new_id
 from write_side.domain.refusals import UnknownContentType, UnknownUpload
@@ -36,7 +42,7 @@ OTHERS = (Scope("acme", "staging"), Scope("rival", "production"))
 
 @pytest.fixture
 async def magazine(repository: Repository) -> Repository:
-    return await importing.magazine(repository)
+    return await import_fixtures.magazine(repository)
 
 
 async def kept(repository: Repository) -> list[str]:
@@ -183,7 +189,7 @@ async def test_the_last_mapping_counts_and_a_removed_field_is_no_target(
 
 async def test_a_mapping_is_of_one_type_in_one_place(magazine: Repository) -> None:
     await save_mapping(magazine, SCOPE, "posts", HEADINGS, TARGETS, OPERATOR)
-    rival = importing.MANIFEST.replace("workspace: acme", "workspace: rival")
+    rival = import_fixtures.MANIFEST.replace("workspace: acme", "workspace: rival")
     await set_up(magazine, rival)
     for scope in (OTHERS[0], OTHERS[1]):
         assert (await propose(magazine, scope, "posts", HEADINGS)).targets[:3] == ("", "", "")

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from tests.integration.write_side import importing
-from tests.integration.write_side.given import check_store
-from tests.integration.write_side.holding import connected, held
-from tests.integration.write_side.importing import (
+from tests.integration.write_side import import_fixtures
+from tests.integration.write_side.append_locks import connected, held
+from tests.integration.write_side.import_fixtures import (
     OPERATOR,
     SCOPE,
     create,
@@ -23,6 +22,7 @@ from tests.integration.write_side.importing import (
     table_of,
     values,
 )
+from tests.integration.write_side.sample_commands import check_store
 from write_side.commands import UpdateEntry
 from write_side.dispatch import execute
 from write_side.domain.entry import Entry
@@ -40,7 +40,7 @@ _STAGED = "SELECT count(*) FROM write_side.staged_event"
 
 @pytest.fixture
 async def magazine(repository: Repository) -> Repository:
-    return await importing.magazine(repository)
+    return await import_fixtures.magazine(repository)
 
 
 async def update(repository: Repository, entry: Entry, **said: Any) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tests.integration.write_side import importing
-from tests.integration.write_side.importing import (
+from tests.integration.write_side import import_fixtures
+from tests.integration.write_side.import_fixtures import (
     OPERATOR,
     POSTS,
     SCOPE,
@@ -31,7 +31,7 @@ from write_side.repository import Repository
 
 @pytest.fixture
 async def magazine(repository: Repository) -> Repository:
-    return await importing.magazine(repository)
+    return await import_fixtures.magazine(repository)
 
 
 async def recorded(repository: Repository, import_id: str) -> ImportRecorded:

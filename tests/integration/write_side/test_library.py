@@ -10,8 +10,8 @@ import pytest
 from eventsourcing.persistence import EventStore, IntegrityError, Notification
 
 from tests.integration.write_side import library_recorder
-from tests.integration.write_side.given import plain
 from tests.integration.write_side.library_recorder import SynchronousRecorder
+from tests.integration.write_side.sample_commands import plain
 from tests.unit.samples import created, deleted, updated
 from write_side.domain.identity import entry_stream
 from write_side.store.mapper import EventMapper, StreamEvent

@@ -8,9 +8,8 @@ from collections.abc import Awaitable, Callable
 import pytest
 from msgspec import Raw
 
-from tests.integration.write_side import importing
-from tests.integration.write_side.given import check_store
-from tests.integration.write_side.importing import (
+from tests.integration.write_side import import_fixtures
+from tests.integration.write_side.import_fixtures import (
     OPERATOR,
     SCOPE,
     entries,
@@ -19,6 +18,7 @@ from tests.integration.write_side.importing import (
     states,
     values,
 )
+from tests.integration.write_side.sample_commands import check_store
 from write_side.commands import UpdateEntry
 from write_side.decision import now
 from write_side.dispatch import execute
@@ -41,7 +41,7 @@ ROOM = 8 * PAGE
 @pytest.fixture
 async def old(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Entry:
     """An entry whose history takes 6.4 MB."""
-    await importing.magazine(repository)
+    await import_fixtures.magazine(repository)
     await imported(repository, "Title,Body,Views\nOld,x,1\n")
     old = (await entries(repository, "old"))["old"]
     stored = repository.mapper.to_stored_event

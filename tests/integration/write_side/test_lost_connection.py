@@ -8,9 +8,9 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tests.integration.write_side.given import check_log, plain
-from tests.integration.write_side.holding import Hold, connected, held, until_true
-from tests.integration.write_side.lossy import Lossy
+from tests.integration.write_side.append_locks import Hold, connected, held, until_true
+from tests.integration.write_side.lossy_recorder import Lossy
+from tests.integration.write_side.sample_commands import check_log, plain
 from tests.proxy import Side
 from write_side.store.append import Append, Appended
 from write_side.store.conflicts import StaleAppend

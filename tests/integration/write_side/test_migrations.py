@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 
-from tests.integration.write_side import given
+from tests.integration.write_side import sample_commands
+from tests.integration.write_side.append_locks import connected
 from tests.integration.write_side.catalogue import catalogue
-from tests.integration.write_side.given import check_store, magazine, repository_on
-from tests.integration.write_side.holding import connected
+from tests.integration.write_side.sample_commands import check_store, magazine, repository_on
 from write_side.dispatch import execute
 from write_side.postgres.connection import Connection
 from write_side.store import migrations
@@ -201,7 +201,7 @@ async def test_newer_database_is_refused_with_what_to_do(empty: Connection) -> N
 
 
 async def test_database_of_an_unreleased_version_is_refused_untouched(empty: Connection) -> None:
-    await empty.execute(given.UNRELEASED)
+    await empty.execute(sample_commands.UNRELEASED)
     before = await catalogue(empty)
     with pytest.raises(MigrationError, match=r"unreleased version .* use an empty database"):
         await migrate(empty)
@@ -225,9 +225,9 @@ async def test_plain_role_that_owns_its_database_can_migrate_and_append(
         async with open_recorder(empty_database_url) as recorder:
             repository = repository_on(recorder)
             await magazine(repository)
-            entry_id = await given.entry(repository, "post")
-            await execute(given.rename(entry_id, "other"), repository)
-            await execute(given.delete(entry_id), repository)
+            entry_id = await sample_commands.entry(repository, "post")
+            await execute(sample_commands.rename(entry_id, "other"), repository)
+            await execute(sample_commands.delete(entry_id), repository)
             await check_store(repository)
     finally:
         await empty.execute(f'ALTER DATABASE "{database}" RESET role')

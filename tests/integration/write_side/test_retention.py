@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.integration.write_side.holding import connected, until
+from tests.integration.write_side.append_locks import connected, until
 from write_side.store.recorder import Recorder
 from write_side.store.retention import delete_commands, retention
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 
 import write_side
-from tests.integration.write_side.holding import connected
+from tests.integration.write_side.append_locks import connected
 
 _STATEMENT = re.compile(r"\s*(SELECT|WITH|INSERT|UPDATE|DELETE|CALL|MERGE)\s", re.ASCII)
 

@@ -6,10 +6,10 @@ import asyncio
 
 import pytest
 
-from tests.integration.write_side import given
-from tests.integration.write_side.given import check_log, check_store, magazine, plain
-from tests.integration.write_side.holding import held, until_true
-from tests.integration.write_side.lossy import Lossy, lossy
+from tests.integration.write_side import sample_commands
+from tests.integration.write_side.append_locks import held, until_true
+from tests.integration.write_side.lossy_recorder import Lossy, lossy
+from tests.integration.write_side.sample_commands import check_log, check_store, magazine, plain
 from tests.proxy import Side, proxy_to
 from write_side.dispatch import execute
 from write_side.domain.refusals import CommandKeyReused, UnknownEntry
@@ -115,46 +115,47 @@ async def test_who_gives_up_a_read_of_a_server_gone_dumb_need_not_wait_for_it(
 async def test_command_sent_again_is_answered_though_it_would_now_be_refused(
     recorder: Recorder,
 ) -> None:
-    repository = given.repository_on(recorder)
+    repository = sample_commands.repository_on(recorder)
     await magazine(repository)
-    delete = given.delete(await given.entry(repository, "post"))
+    delete = sample_commands.delete(await sample_commands.entry(repository, "post"))
     done = await execute(delete, repository)
     again = await execute(delete, repository)
     assert (again.replayed, again.position, again.events) == (True, done.position, done.events)
     with pytest.raises(UnknownEntry):
-        await execute(given.delete(delete.entry_id), repository)
+        await execute(sample_commands.delete(delete.entry_id), repository)
     await check_store(repository)
 
 
 async def test_command_sent_again_that_would_change_nothing_tells_its_position(
     recorder: Recorder,
 ) -> None:
-    repository = given.repository_on(recorder)
+    repository = sample_commands.repository_on(recorder)
     await magazine(repository)
-    rename = given.rename(await given.entry(repository, "old"), "new")
+    rename = sample_commands.rename(await sample_commands.entry(repository, "old"), "new")
     done = await execute(rename, repository)
-    await given.entry(repository, "other")
+    await sample_commands.entry(repository, "other")
     assert (await execute(rename, repository)).position == done.position
 
 
 async def test_key_of_a_command_that_happened_is_refused_to_another(recorder: Recorder) -> None:
-    repository = given.repository_on(recorder)
+    repository = sample_commands.repository_on(recorder)
     await magazine(repository)
-    await execute(given.create("a", command_key="k", digest=b"one"), repository)
+    await execute(sample_commands.create("a", command_key="k", digest=b"one"), repository)
     with pytest.raises(CommandKeyReused):
-        await execute(given.create("b", command_key="k", digest=b"two"), repository)
-    await execute(given.create("b", command_key="k2", digest=b"two"), repository)
+        await execute(sample_commands.create("b", command_key="k", digest=b"two"), repository)
+    await execute(sample_commands.create("b", command_key="k2", digest=b"two"), repository)
     await check_store(repository)
 
 
 async def test_key_of_a_refused_command_is_free(recorder: Recorder) -> None:
-    repository = given.repository_on(recorder)
+    repository = sample_commands.repository_on(recorder)
     await magazine(repository)
     with pytest.raises(UnknownEntry):
         await execute(
-            given.delete("018f0000-0000-7000-8000-00000000dead", command_key="k"), repository
+            sample_commands.delete("018f0000-0000-7000-8000-00000000dead", command_key="k"),
+            repository,
         )
-    await execute(given.create("a", command_key="k"), repository)
+    await execute(sample_commands.create("a", command_key="k"), repository)
 
 
 # Ends

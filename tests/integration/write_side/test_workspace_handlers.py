@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.write_side.handling import (
+from tests.integration.write_side.handler_fixtures import (
     AUTHORS,
     OTHER,
     SCOPE,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from api.rate_limits import leases as module
 from api.rate_limits.bucket import LimitStatus
 from api.rate_limits.leases import Leases
-from tests.unit.api.limiting import NOON, Clock, FakeCounter, settled
+from tests.unit.api.counter_doubles import NOON, Clock, FakeCounter, settled
 from write_side.store.rate_limits import WINDOW
 
 

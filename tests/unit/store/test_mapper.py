@@ -1,7 +1,7 @@
 """Events as they are stored, and that whatever was ever stored can be read.
 
 A new topic, or a new version of one, needs its golden fixture in ``tests/fixtures/events`` and its
-meaning in ``expected.py``. A fixture is never changed: the log holds events just like it.
+meaning in ``golden_events.py``. A fixture is never changed: the log holds events just like it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from msgspec import UNSET, Raw, Struct
 
 from tests.unit.domain.test_text import JSON, SCALARS, deep
 from tests.unit.samples import created, event_of
-from tests.unit.store.expected import EXPECTED
+from tests.unit.store.golden_events import EXPECTED
 from write_side.domain import events as e
 from write_side.domain.definition import Field, Option, Stage
 from write_side.domain.events import TOPICS, EntryCreated, Event, Plan, Translation

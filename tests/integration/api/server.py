@@ -17,8 +17,8 @@ from api.context import Service
 from api.http.connections import open_runner
 from api.server import application, open_service
 from api.settings import ApiSettings
-from tests.integration.projecting import caught_up, projecting
-from tests.integration.projector.given import Given
+from tests.integration.live_projector import caught_up, projecting
+from tests.integration.projector.sample_log import Given
 from write_side import commands as c
 from write_side.domain.identity import Scope
 from write_side.repository import Repository

@@ -10,11 +10,11 @@ from urllib.parse import quote
 
 import msgspec
 
-from tests.integration.api.serving import Answer, Client, Server
-from tests.integration.projector import drawing as d
-from tests.integration.projector.naive import Place
-from tests.integration.projector.naive_values import No
-from tests.integration.projector.telling import Clock, Twice
+from tests.integration.api.server import Answer, Client, Server
+from tests.integration.projector import command_strategies as d
+from tests.integration.projector.paired_commands import Clock, Twice
+from tests.integration.projector.reference_model import Place
+from tests.integration.projector.reference_values import No
 from write_side.repository import Repository
 
 MUTATION = """mutation (%s) {

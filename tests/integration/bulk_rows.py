@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.integration.projecting import connected
+from tests.integration.live_projector import connected
 
 _FILL = """
 INSERT INTO read_model.entry

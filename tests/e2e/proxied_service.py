@@ -12,8 +12,8 @@ from typing import Any
 
 import aiohttp
 
-from tests.integration.projecting import connected, dump, project_all, until
-from tests.integration.projector.given import Given
+from tests.integration.live_projector import connected, dump, project_all, until
+from tests.integration.projector.sample_log import Given
 from tests.processes import Processes
 from write_side import commands as c
 from write_side.repository import Repository

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import asyncpg
 
-from tests.integration.write_side.given import plain
+from tests.integration.write_side.sample_commands import plain
 from tests.proxy import Proxy, proxy_to
 from write_side.store.append import Append, Appended
 from write_side.store.recorder import Recorder

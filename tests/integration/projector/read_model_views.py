@@ -17,9 +17,15 @@ from read_side.entries import EntryRow
 from read_side.paging import Page
 from read_side.pool import Pool
 from read_side.refusals import EntryNotFound, NotFound, TypeNotFound
-from tests.integration.projector.drawing import LANGUAGES, LOCALES, SLUGS, STATUSES, TYPES
-from tests.integration.projector.naive import Naive, Place
-from tests.integration.projector.naive_values import No
+from tests.integration.projector.command_strategies import (
+    LANGUAGES,
+    LOCALES,
+    SLUGS,
+    STATUSES,
+    TYPES,
+)
+from tests.integration.projector.reference_model import Naive, Place
+from tests.integration.projector.reference_values import No
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import Refused
 from write_side.repository import Repository

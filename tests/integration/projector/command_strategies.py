@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.integration.projector.naive import Place
+from tests.integration.projector.reference_model import Place
 
 WORKSPACES = ("acme", "other")
 ENVIRONMENTS = ("production", "staging")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.write_side.given import ACTOR
+from tests.integration.write_side.sample_commands import ACTOR
 from write_side import commands as c
 from write_side.commands import Command
 from write_side.dispatch import Executed, execute

@@ -12,11 +12,11 @@ import msgspec
 from msgspec import Raw, Struct
 
 from api.rest.wire import timestamp
-from tests.integration.api.doors import Doors
-from tests.integration.api.serving import Answer
-from tests.integration.projector.drawing import LANGUAGES, STATUSES, TYPES
-from tests.integration.projector.naive import Place
-from tests.integration.projector.naive_values import No
+from tests.integration.api.api_clients import Doors
+from tests.integration.api.server import Answer
+from tests.integration.projector.command_strategies import LANGUAGES, STATUSES, TYPES
+from tests.integration.projector.reference_model import Place
+from tests.integration.projector.reference_values import No
 
 ENTRY = """
 fragment Entry on ContentEntry {

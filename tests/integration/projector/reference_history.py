@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from datetime import datetime
 from typing import Any
 
-from tests.integration.projector.naive_values import No
+from tests.integration.projector.reference_values import No
 
 State = dict[str, Any]
 

@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 
 from api.errors import status_of
-from tests.integration.projector import drawing as d
-from tests.integration.projector.given import raws
-from tests.integration.projector.naive import Naive, Place
-from tests.integration.projector.naive_values import No
+from tests.integration.projector import command_strategies as d
+from tests.integration.projector.reference_model import Naive, Place
+from tests.integration.projector.reference_values import No
+from tests.integration.projector.sample_log import raws
 from write_side import commands as c
 from write_side.dispatch import Executed, execute
 from write_side.domain.definition import Field, Option, Stage

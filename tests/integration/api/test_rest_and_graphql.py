@@ -24,12 +24,12 @@ from hypothesis.stateful import (
 )
 
 from tests.databases import Databases
-from tests.integration.api.doors import Doors
-from tests.integration.api.seeing import Seeing
-from tests.integration.api.serving import serving
-from tests.integration.projector import drawing as d
-from tests.integration.projector.naive import Place
-from tests.integration.projector.telling import Clock
+from tests.integration.api.api_clients import Doors
+from tests.integration.api.api_views import Seeing
+from tests.integration.api.server import serving
+from tests.integration.projector import command_strategies as d
+from tests.integration.projector.paired_commands import Clock
+from tests.integration.projector.reference_model import Place
 from tests.integration.projector.test_laws import AT_LENGTH, IN_THE_SUITE, MANY
 from write_side import decision
 from write_side.repository import Repository

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from tests.integration.projector.naive_entries import (
+from tests.integration.projector.reference_entries import (
     Entry,
     Type,
     lacks,
@@ -21,8 +21,8 @@ from tests.integration.projector.naive_entries import (
     stage_of,
     translate,
 )
-from tests.integration.projector.naive_past import Past
-from tests.integration.projector.naive_values import (
+from tests.integration.projector.reference_history import Past
+from tests.integration.projector.reference_values import (
     Field,
     No,
     Values,

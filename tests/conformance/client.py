@@ -7,7 +7,7 @@ from yarl import URL
 
 from tests.conformance.cases import Case, Request
 from tests.contract import Contract
-from tests.integration.api.serving import Answer
+from tests.integration.api.server import Answer
 
 
 class Asker:

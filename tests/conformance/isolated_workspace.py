@@ -8,12 +8,12 @@ from typing import Any, Protocol, TypeAlias
 from msgspec.structs import replace
 
 from tests.conformance import cases
-from tests.conformance.asking import Asker
 from tests.conformance.cases import Request
+from tests.conformance.client import Asker
 from tests.conformance.magazine import types
-from tests.integration.api.serving import Answer, Server
-from tests.integration.projecting import SECONDS, until
-from tests.integration.projector.given import Given
+from tests.integration.api.server import Answer, Server
+from tests.integration.live_projector import SECONDS, until
+from tests.integration.projector.sample_log import Given
 from write_side.domain.identity import Scope
 
 

@@ -18,10 +18,10 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from tests.contract import Contract
-from tests.integration.api.serving import Server, serving
+from tests.integration.api.arbitrary_requests import KEY, PATHS, QUERIES, Sent, bodies, requests
+from tests.integration.api.server import Server, serving
 from tests.integration.api.test_connections import Streams, answered, connected
-from tests.integration.api.wild import KEY, PATHS, QUERIES, Sent, bodies, requests
-from tests.integration.projector.given import raws
+from tests.integration.projector.sample_log import raws
 from write_side.domain.definition import Field
 from write_side.repository import Repository
 

@@ -9,7 +9,7 @@ from projector.rebuild.build import BuildSettings
 from projector.rebuild.operations import Rebuilt
 from projector.rebuild.operations import rollback as roll_back
 from projector.rebuild.progress import Progress
-from tests.integration.projecting import connected
+from tests.integration.live_projector import connected
 
 SCHEMAS = """
 SELECT nspname FROM pg_namespace WHERE nspname LIKE 'read\\_model%' ORDER BY 1"""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from tests.integration.projector.naive_values import (
+from tests.integration.projector.reference_values import (
     No,
     Values,
     accepted,

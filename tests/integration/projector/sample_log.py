@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from tests.integration.projecting import connected
+from tests.integration.live_projector import connected
 from write_side import commands as c
 from write_side.dispatch import execute
 from write_side.domain.definition import Field, Stage

@@ -1,8 +1,8 @@
 """A process that uses the embedded PostgreSQL until its standard input ends, for the tests.
 
 Prints the URL when it has one and `left` at its end. As root it can become somebody else first:
-`python -m tests.integration.deploy.using DATA [USER]`. Everything is imported before that, since
-the other user may not be able to read the interpreter's files.
+`python -m tests.integration.deploy.server_user DATA [USER]`. It imports everything before that,
+because the other user may not be able to read the interpreter's files.
 """
 
 import os
