@@ -16,11 +16,11 @@ from projector.rows import (
     PastSlug,
     PastType,
     Rows,
-    TypeRow,
     WorkspaceRow,
 )
 from write_side.domain import events as e
 from write_side.domain.changes import actor_name
+from write_side.domain.content_type import evolve as evolve_content_type
 from write_side.domain.entry import evolve
 from write_side.domain.identity import PRODUCTION
 
@@ -134,33 +134,12 @@ def _entry(recorded: Recorded, event: Any, before: Rows, after: Rows) -> None:
         after.past_slugs.append(past)
 
 
-def _type_created(recorded: Recorded, event: e.ContentTypeCreated, _: Rows, after: Rows) -> None:
-    assert event.environment is not None
-    after.types[event.content_type_id] = TypeRow(
-        id=event.content_type_id,
-        workspace=event.workspace,
-        environment=event.environment,
-        slug=event.slug,
-        name=event.name,
-        fields=event.fields,
-        stages=event.stages,
-        version=recorded.version,
-        created_at=event.at,
-        updated_at=event.at,
-    )
-
-
-def _type_revised(
-    recorded: Recorded, event: e.ContentTypeRevised, before: Rows, after: Rows
-) -> None:
-    after.types[event.content_type_id] = replace(
-        _required(after.types, before.types, event.content_type_id, recorded),
-        name=event.name,
-        fields=event.fields,
-        stages=event.stages,
-        version=recorded.version,
-        updated_at=event.at,
-    )
+def _type(recorded: Recorded, event: e.ContentTypeEvent, before: Rows, after: Rows) -> None:
+    known = None
+    if not isinstance(event, e.ContentTypeCreated):
+        known = _required(after.types, before.types, event.content_type_id, recorded)
+    content_type = evolve_content_type(known, event)
+    after.types[event.content_type_id] = replace(content_type, version=recorded.version)
 
 
 def _type_removed(
@@ -270,8 +249,8 @@ _STEPS: dict[type[e.Event], Callable[[Recorded, Any, Rows, Rows], None]] = {
     e.KeyIssued: _key_issued,
     e.KeyPermissionsChanged: _key_changed,
     e.KeyRevoked: _key_changed,
-    e.ContentTypeCreated: _type_created,
-    e.ContentTypeRevised: _type_revised,
+    e.ContentTypeCreated: _type,
+    e.ContentTypeRevised: _type,
     e.ContentTypeRemoved: _type_removed,
     e.EntryCreated: _entry,
     e.EntryUpdated: _entry,

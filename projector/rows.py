@@ -11,26 +11,13 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from write_side.domain.definition import Field, Stage
+from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
 from write_side.domain.events import Plan
 from write_side.domain.identity import slug_hash
 from write_side.domain.rendering import Renderer
 
 _json = msgspec.json.Encoder()
-
-
-class TypeRow(Struct, frozen=True, kw_only=True):
-    id: str
-    workspace: str
-    environment: str
-    slug: str
-    name: str
-    fields: tuple[Field, ...]
-    stages: tuple[Stage, ...]
-    version: int
-    created_at: datetime
-    updated_at: datetime
 
 
 class EntryState(Struct, frozen=True):
@@ -123,7 +110,7 @@ class Rows(Struct):
     keys: dict[str, KeyRow] = {}
     media: dict[tuple[str, str], MediaRow | None] = {}
     imports: dict[str, ImportRow] = {}
-    types: dict[str, TypeRow | None] = {}
+    types: dict[str, ContentType | None] = {}
     entries: dict[str, EntryState | None] = {}
     past_slugs: list[PastSlug] = []
     past_types: list[PastType] = []
@@ -157,7 +144,7 @@ class Renderers:
     def __init__(self) -> None:
         self._made: dict[str, tuple[int, Renderer]] = {}
 
-    def of(self, row: TypeRow) -> Renderer:
+    def of(self, row: ContentType) -> Renderer:
         version, renderer = self._made.get(row.id, (0, None))
         if renderer is None or version != row.version:
             renderer = Renderer(row.fields, row.stages)
@@ -220,7 +207,7 @@ def columns(rows: Iterable[tuple[Any, ...]]) -> list[list[Any]]:
 
 
 def entry_rows(
-    states: Iterable[EntryState], types: Mapping[str, TypeRow], renderers: Renderers
+    states: Iterable[EntryState], types: Mapping[str, ContentType], renderers: Renderers
 ) -> Iterator[tuple[Any, ...]]:
     """The rows of ``entry``, rendered one after another."""
     for state in states:
@@ -254,7 +241,7 @@ def entry_rows(
 
 
 def locale_rows(
-    entries: Iterable[Entry], types: Mapping[str, TypeRow], renderers: Renderers
+    entries: Iterable[Entry], types: Mapping[str, ContentType], renderers: Renderers
 ) -> Iterator[tuple[Any, ...]]:
     """The rows of ``entry_locale``: one for each locale an entry is translated into."""
     for entry in entries:
@@ -282,8 +269,23 @@ def past_slug_rows(past: Iterable[PastSlug]) -> Iterator[tuple[Any, ...]]:
         yield tuple({**asdict(row), "slug": slug_hash(row.slug)}.values())
 
 
-def type_rows(types: Iterable[TypeRow]) -> Iterator[tuple[Any, ...]]:
-    """The rows of ``content_type``, as the parameters of ``put_types`` are."""
+TYPE_COLUMNS = (
+    "id",
+    "workspace",
+    "environment",
+    "slug",
+    "name",
+    "fields",
+    "stages",
+    "version",
+    "created_at",
+    "updated_at",
+)
+"""The columns of ``content_type``, in the order of ``type_rows`` and of ``put_types``."""
+
+
+def type_rows(types: Iterable[ContentType]) -> Iterator[tuple[Any, ...]]:
     for row in types:
         encoded = {name: _json.encode(getattr(row, name)).decode() for name in ("fields", "stages")}
-        yield tuple({**asdict(row), **encoded}.values())
+        values = {**asdict(row), **encoded}
+        yield tuple(values[name] for name in TYPE_COLUMNS)

@@ -9,7 +9,8 @@ import msgspec
 from msgspec import Raw
 
 from projector.projection import Recorded, required_rows
-from projector.rows import EntryState, ImportRow, KeyRow, Rows, TypeRow, WorkspaceRow
+from projector.rows import TYPE_COLUMNS, EntryState, ImportRow, KeyRow, Rows, WorkspaceRow
+from write_side.domain.content_type import ContentType
 from write_side.domain.definition import Field, Stage
 from write_side.domain.entry import Entry
 from write_side.domain.events import Plan, Translation
@@ -45,7 +46,7 @@ async def fit_in_memory(connection: Connection, batch: list[Recorded]) -> list[R
 
 
 async def load_rows(
-    connection: Connection, batch: list[Recorded], types: dict[str, TypeRow]
+    connection: Connection, batch: list[Recorded], types: dict[str, ContentType]
 ) -> Rows:
     """The rows before the batch. ``types`` is a cache of content types, which it fills."""
 
@@ -73,7 +74,7 @@ async def load_rows(
     return before
 
 
-async def load_types(connection: Connection, ids: Iterable[str]) -> dict[str, TypeRow]:
+async def load_types(connection: Connection, ids: Iterable[str]) -> dict[str, ContentType]:
     """Those of the content types that exist, by id."""
     rows = await connection.fetch(statement("projector", "load_types"), list(ids))
     return {row["id"]: type_row(row) for row in rows}
@@ -103,11 +104,11 @@ def entry_state(row: Any) -> EntryState:
     return EntryState(entry, position, slug_since)
 
 
-def type_row(row: Any) -> TypeRow:
+def type_row(row: Any) -> ContentType:
     """``row`` may have further columns."""
-    values = {name: row[name] for name in TypeRow.__struct_fields__}
+    values = {name: row[name] for name in TYPE_COLUMNS}
     values |= {"fields": _FIELDS.decode(row["fields"]), "stages": _STAGES.decode(row["stages"])}
-    return TypeRow(**values)
+    return ContentType(**values)
 
 
 def _workspace(row: Any) -> WorkspaceRow:

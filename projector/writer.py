@@ -16,7 +16,6 @@ from projector.rows import (
     EntryState,
     Renderers,
     Rows,
-    TypeRow,
     columns,
     count_changes,
     entry_rows,
@@ -26,6 +25,7 @@ from projector.rows import (
     type_rows,
 )
 from projector.stored_rows import fit_in_memory, load_rows
+from write_side.domain.content_type import ContentType
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 
@@ -76,7 +76,7 @@ class Writer:
     def __init__(self, connection: Connection, epoch: int) -> None:
         self.connection = connection
         self.epoch = epoch
-        self._types: dict[str, TypeRow] = {}
+        self._types: dict[str, ContentType] = {}
         self._renderers = Renderers()
         self._partitions = Partitions(connection)
 
@@ -159,7 +159,7 @@ class Writer:
         await self._execute("drop_entries", columns(gone))
         await self._execute("drop_locales", columns(locales))
 
-    async def _put_entries(self, before: Rows, after: Rows, types: dict[str, TypeRow]) -> None:
+    async def _put_entries(self, before: Rows, after: Rows, types: dict[str, ContentType]) -> None:
         living = {i: state for i, state in after.entries.items() if state is not None}
         new = [state for i, state in living.items() if before.entries.get(i) is None]
         if len(new) < COPY_FROM:

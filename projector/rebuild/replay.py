@@ -18,7 +18,6 @@ from projector.rows import (
     EntryState,
     PastSlug,
     Renderers,
-    TypeRow,
     count_key,
     entry_rows,
     locale_rows,
@@ -26,6 +25,7 @@ from projector.rows import (
 )
 from projector.stored_rows import load_types
 from projector.writer import Partitions
+from write_side.domain.content_type import ContentType
 from write_side.postgres.connection import Connection
 from write_side.store.log_reader import Range
 
@@ -55,7 +55,7 @@ class Replay:
         self._epoch = epoch
         self._through = through
         self._page_bytes = page_bytes
-        self._types: dict[str, TypeRow] = {}
+        self._types: dict[str, ContentType] = {}
         self._renderers = Renderers()
         self._partitions = Partitions(model)
 

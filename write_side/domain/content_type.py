@@ -18,7 +18,8 @@ from write_side.domain.identity import Scope
 
 
 class ContentType(Struct, frozen=True, kw_only=True):
-    """A content type, folded from its stream. ``known`` holds removed fields too."""
+    """A content type, folded from its stream. ``known`` holds removed fields too; the read model
+    does not keep it."""
 
     id: str
     workspace: str
@@ -27,10 +28,10 @@ class ContentType(Struct, frozen=True, kw_only=True):
     name: str
     fields: tuple[Field, ...]
     stages: tuple[Stage, ...]
-    known: dict[str, Field]
     created_at: datetime
     updated_at: datetime
     version: int
+    known: dict[str, Field] = {}
     removed: bool = False
 
     @property
