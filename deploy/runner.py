@@ -14,6 +14,7 @@ import click
 from deploy.databases import Databases, connected, databases
 from deploy.logs import configure_logs
 from deploy.settings import Settings, load_settings
+from write_side.domain.identity import ENVIRONMENTS, PRODUCTION
 
 if TYPE_CHECKING:
     from write_side.domain.identity import Actor
@@ -21,16 +22,16 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 VISIBLE_TIMEOUT = 10.0  # seconds until a command stops waiting for the read model
-UNATTENDED_TIMEOUT = 1.0  # the same, where no projector is running
+UNATTENDED_TIMEOUT = 1.0  # the same if no projector is running
 
 workspace_option = click.option(
     "--workspace", required=True, metavar="W", help="The workspace's slug."
 )
 environment_option = click.option(
     "--environment",
-    default="production",
+    default=PRODUCTION,
     show_default=True,
-    type=click.Choice(["production", "staging"]),
+    type=click.Choice(ENVIRONMENTS),
     help="The environment.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -39,7 +40,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 def run(work: Callable[[Databases, Settings], Coroutine[Any, Any, T]], *, create: bool = True) -> T:
     """Do the work on the databases that the settings name; only warnings are logged.
 
-    ``create=False`` refuses to create an embedded PostgreSQL where there is none.
+    ``create=False`` refuses to create an embedded PostgreSQL.
     """
     settings = load_settings(os.environ)
     configure_logs(settings, level=logging.WARNING)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, cast
+from typing import cast
 
 from aiohttp import web
 from msgspec import Struct
@@ -10,7 +10,7 @@ from msgspec import Struct
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import show
 from api.dashboard.table_pages import ROWS, Paging, one_of, page_number
-from api.export.response import export_response
+from api.export.response import Kind, export_response
 from api.rest import parameters
 from read_side import export
 from read_side.content_types import ContentTypeRow, content_types
@@ -94,7 +94,7 @@ async def export_entries(request: DashboardRequest) -> web.StreamResponse:
         request.service.read_model,
         request.scope,
         form.filters,
-        cast("Literal['csv', 'xlsx']", request.request.match_info["kind"]),
+        cast("Kind", request.request.match_info["kind"]),
     )
 
 

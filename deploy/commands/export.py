@@ -14,6 +14,7 @@ from deploy.databases import Databases, open_read_model, open_repository
 from deploy.failures import Failed
 from deploy.runner import UNATTENDED_TIMEOUT, environment_option, run, workspace_option
 from write_side.domain.events import STATUSES
+from write_side.domain.identity import BASE_LANGUAGE
 
 if TYPE_CHECKING:
     from read_side.export import Export
@@ -39,7 +40,9 @@ def _with_suffix(_context: click.Context, _parameter: click.Parameter, path: Pat
     type=click.Choice(STATUSES),
     help="Only entries of this status.  [default: any]",
 )
-@click.option("--language", default="en-US", show_default=True, metavar="L", help="Their language.")
+@click.option(
+    "--language", default=BASE_LANGUAGE, show_default=True, metavar="L", help="Their language."
+)
 @click.option(
     "--output",
     required=True,

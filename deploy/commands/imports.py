@@ -16,6 +16,7 @@ from deploy.databases import Databases, open_repository
 from deploy.failures import Failed
 from deploy.progress import spinner
 from deploy.runner import operator, run, until_visible
+from write_side.domain.identity import BASE_LANGUAGE, ENVIRONMENTS, PRODUCTION
 
 if TYPE_CHECKING:
     from api.import_result import ImportResult
@@ -55,8 +56,8 @@ class Arguments(Struct, frozen=True):
 @click.option("--workspace", metavar="W", help="The workspace's slug.")
 @click.option(
     "--environment",
-    show_default="production",
-    type=click.Choice(["production", "staging"]),
+    show_default=PRODUCTION,
+    type=click.Choice(ENVIRONMENTS),
     help="The environment.",
 )
 @click.option("--type", "kind", metavar="T", help="The content type's slug.")
@@ -69,7 +70,11 @@ class Arguments(Struct, frozen=True):
     "(COLUMN=). The others are mapped by their headings.",
 )
 @click.option(
-    "--language", default="en-US", show_default=True, metavar="L", help="The entries' language."
+    "--language",
+    default=BASE_LANGUAGE,
+    show_default=True,
+    metavar="L",
+    help="The entries' language.",
 )
 @click.option("--update", is_flag=True, help="Update entries whose slug already exists.")
 @click.option("--ready-only", is_flag=True, help="If some rows have errors, import the others.")

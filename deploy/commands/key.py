@@ -8,11 +8,11 @@ import msgspec
 from deploy.databases import Databases, open_repository
 from deploy.runner import json_option, operator, run, until_visible, workspace_option
 from deploy.settings import Settings
+from write_side.domain.workspace import PERMISSIONS
 
 EXAMPLE = """\b
 Example:
   contentlog key issue --workspace acme --name web --permission content.view"""
-PERMISSIONS = ("content.view", "content.edit", "service.view")
 
 _name = click.option("--name", required=True, metavar="N", help="The key's name.")
 

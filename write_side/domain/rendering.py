@@ -6,7 +6,7 @@ They are rendered when projected, and again on reading if the type has changed s
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import msgspec
 from msgspec import Raw
@@ -35,15 +35,6 @@ class Renderer:
     @cached_property
     def _translatable(self) -> tuple[Field, ...]:
         return translatable(self._fields)
-
-    @classmethod
-    @lru_cache(maxsize=64)
-    def of_json(cls, fields: str | bytes, stages: str | bytes) -> Renderer:
-        """From a content type's fields and stages as the read model keeps them.
-
-        Cached, because each row that is older than its type brings them along.
-        """
-        return cls(_FIELDS.decode(fields), _STAGES.decode(stages))
 
     def render(self, stored: Mapping[str, Raw]) -> bytes:
         """A JSON object with every field; nothing saved is null, or [] where many would be."""

@@ -9,8 +9,10 @@ them again until the import is through (ADR 21).
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
+import asyncpg
+from asyncpg.transaction import Transaction
 from msgspec import Struct
 
 from write_side.commands import ImportEntries
@@ -200,23 +202,24 @@ async def priority(repository: Repository, content_type_id: str) -> AsyncIterato
 
     One import of this process at a time: each holds a connection of the pool.
     """
-    pool = repository.recorder.pool
-    async with repository.import_priority:
-        connection = await pool.acquire(timeout=WAIT)
-        transaction = connection.transaction()
+    async with repository.import_priority, AsyncExitStack() as stack:
         try:
-            try:
-                await transaction.start()
-                await connection.execute(_LIMIT, LONGEST)
-                await connection.execute(_LOCK, content_type_id, timeout=WAIT)
-            except Exception as error:
-                if not passes(error):
-                    raise
-            yield
-        finally:
-            try:
-                await transaction.rollback()
-            except Exception as error:
-                if not passes(error):
-                    raise
-            await pool.release(connection)
+            # Leaving the stack gives the connection back to the pool, which resets its session.
+            connection = await stack.enter_async_context(
+                repository.recorder.pool.acquire(timeout=WAIT)
+            )
+            transaction = connection.transaction()
+            await transaction.start()
+            stack.push_async_callback(_roll_back, transaction)
+            await connection.execute(_LIMIT, LONGEST)
+            await connection.execute(_LOCK, content_type_id, timeout=WAIT)
+        except Exception as error:
+            if not passes(error):
+                raise
+        yield
+
+
+async def _roll_back(transaction: Transaction) -> None:
+    """The transaction wrote nothing; PostgreSQL may have ended its session already."""
+    with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+        await transaction.rollback()

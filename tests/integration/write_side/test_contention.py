@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import random
 from collections import Counter
+from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from write_side.commands import RemoveContentType, ReviseContentType, UpdateEntr
 from write_side.dispatch import Executed, execute
 from write_side.domain.definition import Field
 from write_side.domain.events import EntryCreated
+from write_side.domain.identity import new_id
 from write_side.domain.refusals import (
     ContentTypeInUse,
     InvalidField,
@@ -319,6 +321,21 @@ async def test_priority_is_for_updates_of_entries_of_one_content_type_alone(
         await asyncio.sleep(0.2)
         assert not updating.done()
     assert len((await updating).events) == 1
+
+
+async def test_an_import_runs_without_priority_while_the_pool_is_busy(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_module, "WAIT", 0.05)
+    pool = repository.recorder.pool
+    has_run = False
+    async with AsyncExitStack() as busy:
+        for _ in range(pool.get_max_size()):
+            await busy.enter_async_context(pool.acquire())
+        async with import_module.priority(repository, new_id()):
+            has_run = True
+    assert has_run
+    assert pool.get_idle_size() == pool.get_size()
 
 
 async def test_a_paused_import_does_not_keep_its_priority(

@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from tests.unit.samples import STAGES, raw, raws
 from write_side.domain.definition import Field
-from write_side.domain.rendering import Renderer, stored_values
+from write_side.domain.rendering import Renderer
 
 FAQ = Field(
     "faq", "Faq", "repeater", fields=(Field("q", "Q", "text"), Field("rank", "Rank", "number"))
@@ -99,13 +99,6 @@ def test_a_value_is_passed_through_as_it_was_sent(value: bytes) -> None:
 def test_repeaters_of_the_current_shape_are_passed_through_as_they_were_sent() -> None:
     value = b'[{"rank":1.50,"q":"\\u00e9"}]'
     assert Renderer([FAQ]).render({"faq": Raw(value)}) == b'{"faq":' + value + b"}"
-
-
-def test_the_read_models_json_makes_the_same_renderer() -> None:
-    fields = '[{"slug":"body","name":"Body","type":"text","required":true}]'
-    renderer = Renderer.of_json(fields, '[{"id":"w","name":"W"}]')
-    assert renderer.render(stored_values('{"body": "B"}')) == b'{"body":"B"}'
-    assert renderer.stage("draft", "w") == Raw(b'{"id":"w","name":"W"}')
 
 
 class TestTranslated:

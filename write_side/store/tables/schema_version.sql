@@ -1,5 +1,5 @@
 -- The versions of this schema that were installed in this database. The last one is current
--- (write_side/store/schema.py).
+-- (write_side/store/migrations.py).
 
 CREATE TABLE write_side.schema_version (
     version    int         NOT NULL PRIMARY KEY,
