@@ -44,8 +44,8 @@ class Databases(Struct, frozen=True):
 def databases(settings: Settings, *, create: bool = True) -> Iterator[Databases]:
     """Both URLs. Where one is not set, the embedded PostgreSQL runs meanwhile.
 
-    With ``create=False`` raises EmbeddedPostgresError where there is no database yet.
-    Raises MigrationError where the event store is of an unreleased version.
+    With ``create=False`` raises EmbeddedPostgresError if there is no database yet.
+    Raises MigrationError if the event store is of an unreleased version.
     """
     with _located(settings, create=create) as found:
         asyncio.run(_check_event_store(found.event_store_url))

@@ -107,7 +107,7 @@ class Export:
             yield [_row(record, renderer) for record in records]
             after = (records[-1]["created_at"], records[-1]["position"])
             left -= len(records)
-            # Rows beyond a page's bytes are read in vain: after a short page, ask for fewer.
+            # Rows beyond a page's bytes are discarded: after a short page, request fewer.
             size = min(PAGE, 2 * len(records))
 
     async def targets(self, ids: Collection[str], types: Collection[str]) -> dict[str, TargetRow]:

@@ -29,8 +29,8 @@ T = TypeVar("T")
 
 class Filters(Struct, frozen=True):
     """None is any; an empty type or language matches nothing. ``locale``: of the titles that are
-    shown, and searched beside the original ones; ``search``: a part of the title, in upper or lower
-    case, empty for any."""
+    shown, and searched in addition to the original ones; ``search``: a part of the title in upper
+    or lower case, empty for any."""
 
     type_slug: str | None = None
     status: str | None = None
@@ -48,7 +48,7 @@ class Page(Struct, Generic[T], frozen=True):
 
 
 class EntrySummary(Struct, frozen=True):
-    """``translated``: the title in the locale asked for, where there is one."""
+    """``translated``: the title in the requested locale, if there is one."""
 
     id: str
     type_id: str
@@ -162,7 +162,7 @@ def _any(filters: Filters) -> Sequence[str | None]:
 
 
 def _page(records: Sequence[Any], row: Callable[[Any], T], type_slug: str | None = None) -> Page[T]:
-    """An empty page is one row of nulls beside the total, without a content type no row."""
+    """An empty page is one row of nulls with the total; an unknown content type has no row."""
     if not records:
         if type_slug is not None:
             raise TypeNotFound

@@ -39,7 +39,7 @@ class AnotherShape(Exception):
 
 
 async def create(connection: Connection) -> bool:
-    """Create an empty live read model where there is none; true if it was created.
+    """Create an empty live read model if there is none; true if it was created.
 
     Raises AnotherShape.
     """

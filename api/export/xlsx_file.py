@@ -43,7 +43,7 @@ class _Sheet(Worksheet):  # type: ignore[misc]
 
 
 class XlsxFile:
-    """Writes one sheet to a path, its temporary files beside it."""
+    """Writes one sheet to a path, with its temporary files in the same folder."""
 
     def __init__(self, path: Path, type_slug: str, columns: Sequence[str]) -> None:
         self._book = Workbook(str(path), {**_OPTIONS, "tmpdir": str(path.parent)})

@@ -2,7 +2,7 @@
 default headers, and no slow client is waited for without end.
 
 aiohttp itself answers requests that reach no middleware (malformed HTTP, an unknown Expect), bounds
-only the pause between requests, and drops the rest of a body once it is told to stop. ADR 23 names
+only the pause between requests, and drops the rest of a body when it shuts down. ADR 23 names
 what is overridden here.
 """
 

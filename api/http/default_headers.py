@@ -28,7 +28,7 @@ async def add_rate_limits(request: web.Request, response: web.StreamResponse) ->
 
 async def _uncounted(request: web.Request) -> LimitStatus:
     """The bucket of a request that reached no check. A router's response or a preflight describes
-    the key's, where the key is valid (behaviour.md §8); health and documentation take
+    the key's if the key is valid (behaviour.md §8); health and documentation take
     no key.
 
     An invalid key counts against the address, and is not looked up where the address has nothing

@@ -35,7 +35,7 @@ class ServiceStatus(Struct, frozen=True):
 
     @property
     def halted(self) -> str | None:
-        """Why a projector has halted, where one has."""
+        """Why a projector has halted, or None."""
         projectors = self.model.projectors if self.model else ()
         return next((one.halted for one in projectors if one.halted), None)
 
@@ -89,7 +89,7 @@ def routes() -> list[web.RouteDef]:
 
 
 class Readiness(Struct, frozen=True):
-    """The body of /readyz; ``reason`` where it is not ready."""
+    """The body of /readyz; ``reason`` if it is not ready."""
 
     ready: bool
     reason: str | None = None

@@ -78,7 +78,7 @@ class Gauges(Collector):
 
 
 def _projectors(model: ReadModelStatus) -> GaugeMetricFamily:
-    """Also where there is none: a missing series would raise no alert."""
+    """Zero if there is none: a missing series would raise no alert."""
     meaning = "Projectors with a heartbeat in the last ten seconds"
     family = GaugeMetricFamily("contentlog_projectors", meaning, labels=["role"])
     for role in ("active", "standby"):

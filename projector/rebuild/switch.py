@@ -78,7 +78,7 @@ class Candidate:
             await self.model.execute(_IDLE_TIMEOUT)
             live = await self.model.fetchrow(_STOP_LIVE)
             assert live is not None
-            # Not beyond the log's head, where the log itself was restored to an earlier point.
+            # Not beyond the log's head: the log itself may have been restored to an earlier point.
             await self.follow(min(live["position"], await self.log.head()))
             if await self.model.fetchrow(_TAKE_OVER, self.writer.epoch, live["epoch"]) is None:
                 raise Fenced

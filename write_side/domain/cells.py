@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # fields know their types, and types are made of these functi
 TRUE = frozenset({"true", "yes", "1", "on"})
 FALSE = frozenset({"false", "no", "0", "off"})
 Names = Mapping[str, str]
-"""Id of an entry → the name to write for it; the id itself where there is none."""
+"""Id of an entry → the name to write for it; the id itself if there is none."""
 
 _NUMBER = re.compile(
     r"([+-]?)(\d{1,3}(?:,\d{3})+|\d+)?(\.\d+)?([eE][+-]?\d+)?",

@@ -46,7 +46,7 @@ OTHERS = (Range("", ENTRIES.first), Range(ENTRIES.end, AFTER_ALL))
 
 
 async def head(store: Connection) -> int:
-    """The position of the last event; 0 where there is none."""
+    """The position of the last event; 0 if there is none."""
     return int(await store.fetchval(_HEAD))
 
 

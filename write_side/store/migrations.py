@@ -125,7 +125,7 @@ def _digest() -> str:
 
 
 def _files(folder: str) -> list[Traversable]:
-    """The SQL files of a folder beside this module, by name."""
+    """The SQL files of a folder next to this module, by name."""
     path = _FOLDER / folder
     if not path.is_dir():
         return []

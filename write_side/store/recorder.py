@@ -145,7 +145,7 @@ class Recorder:
         return await self.fetch(_LOG, after, limit)
 
     async def head(self) -> int:
-        """The position of the last event; 0 where there is none."""
+        """The position of the last event; 0 if there is none."""
         rows = await self.fetch(_HEAD)
         return int(rows[0]["position"])
 

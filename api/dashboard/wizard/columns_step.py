@@ -38,7 +38,7 @@ from write_side.imports.uploads import Previewed, Upload
 MAX_OPTIONS = 40_000
 """In all selects of the page; above it, inputs share one list of options."""
 CHECK = "check"
-"""A field of the form when only its errors are asked for."""
+"""A field of the form: only its errors are requested."""
 SAMPLE_ROWS = 5
 SAMPLE_COLUMNS = 30
 
