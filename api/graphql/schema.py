@@ -1,4 +1,4 @@
-"""The schema; ``schema.graphql`` beside this file is its printed form."""
+"""The schema; ``schema.graphql`` in this folder is its printed form."""
 
 from __future__ import annotations
 

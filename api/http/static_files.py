@@ -21,7 +21,7 @@ _TYPES = {".css": "text/css", ".js": "text/javascript"}
 class StaticFiles:
     """A folder of this package: ``index.html`` with its scripts and stylesheets.
 
-    ``policy``: what the page's Content-Security-Policy allows besides.
+    ``policy``: what the page's Content-Security-Policy allows in addition.
     """
 
     def __init__(self, *folder: str, policy: tuple[str, ...] = ()) -> None:

@@ -78,7 +78,7 @@ class Bucket:
         return LimitStatus(passed, self.limit, remaining, self.window + WINDOW, wait)
 
     def demand(self) -> Demand:
-        """Asks for all that wait, and gives back what is left: it is no longer ours to use."""
+        """Requests a lease for all waiting requests, and returns what is left of the old one."""
         self.calling, self.waiting = self.waiting, []
         self.calling_limit = self.limit
         asked = len(self.calling)

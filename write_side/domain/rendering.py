@@ -18,8 +18,6 @@ _NONE = Raw(b"[]")
 _EMPTY = (b"null", b'""')
 _encode = msgspec.json.Encoder().encode
 _VALUES = msgspec.json.Decoder(dict[str, Raw])
-_FIELDS = msgspec.json.Decoder(tuple[Field, ...])
-_STAGES = msgspec.json.Decoder(tuple[Stage, ...])
 
 
 class Renderer:

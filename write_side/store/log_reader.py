@@ -24,7 +24,7 @@ AFTER_ALL = "\U0010ffff"
 
 _BATCH = statement("write_side", "log_batch")
 _PAGE = statement("write_side", "stream_page")
-_HEAD = "SELECT position FROM write_side.head"
+HEAD = "SELECT position FROM write_side.head"
 _AT = """
 SELECT notification_id, originator_id, originator_version, topic, state
 FROM write_side.event WHERE notification_id = $1"""
@@ -47,7 +47,7 @@ OTHERS = (Range("", ENTRIES.first), Range(ENTRIES.end, AFTER_ALL))
 
 async def head(store: Connection) -> int:
     """The position of the last event; 0 if there is none."""
-    return int(await store.fetchval(_HEAD))
+    return int(await store.fetchval(HEAD))
 
 
 async def event_at(store: Connection, position: int) -> asyncpg.Record | None:

@@ -20,6 +20,7 @@ from msgspec import Struct
 from write_side.store.append import Append, Appended
 from write_side.store.appender import Appender, Connect
 from write_side.store.conflicts import StoreUnavailable, passes
+from write_side.store.log_reader import HEAD
 
 Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 
@@ -34,7 +35,6 @@ WHERE originator_id = ANY ($1) ORDER BY originator_id, originator_version"""
 _LOG = """
 SELECT notification_id, originator_id, originator_version, topic, state FROM write_side.event
 WHERE notification_id > $1 ORDER BY notification_id LIMIT $2"""
-_HEAD = "SELECT position FROM write_side.head"
 _COMMAND = """
 SELECT notification_id, events, digest
 FROM write_side.command JOIN write_side.event USING (originator_id, originator_version)
@@ -146,7 +146,7 @@ class Recorder:
 
     async def head(self) -> int:
         """The position of the last event; 0 if there is none."""
-        rows = await self.fetch(_HEAD)
+        rows = await self.fetch(HEAD)
         return int(rows[0]["position"])
 
     async def lag(self, position: int) -> Lag:
