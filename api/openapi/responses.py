@@ -19,7 +19,7 @@ from api.http.connections import NO_HTTP
 from api.http.cors import ALLOWED_HEADERS, EXPOSED_HEADERS, MAX_AGE
 from api.http.representation import READ, VARY
 from api.rest import parameters
-from api.rest.content import MISSING
+from api.rest.content import FIELDS, MISSING
 from api.rest.idempotency import command_key
 from api.rest.positions import HEADER as POSITION
 from api.rest.request_body import DAMAGED, NOT_OURS
@@ -52,7 +52,7 @@ REFUSALS: dict[str, Exception] = {
     "damaged": errors.BadRequest(DAMAGED),
     "encoding": errors.BadRequest(NOT_OURS),
     "slug": errors.BadRequest("slug must be a string"),
-    "fields": errors.BadRequest("fields must be an object"),
+    "fields": errors.BadRequest(FIELDS),
     "value": r.InvalidField("views", "a finite number"),
     "reference": r.UnknownReference("related", "nothing", "which is no entry of this environment"),
     "text": _raised(lambda: check_text("\x00", "The title")),

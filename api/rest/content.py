@@ -21,6 +21,7 @@ from write_side.domain.identity import Actor
 from write_side.domain.text import minified
 from write_side.domain.workspace import EDIT, VIEW
 
+FIELDS = "fields must be an object; leave it out for an entry without values"
 MISSING = "Missing required fields: contentTypeSlug and title"
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
 _STRING = msgspec.json.Decoder(str)
@@ -151,7 +152,7 @@ def create_command(call: Call, body: bytes) -> CreateEntry:
     """Raises NotJSON, InvalidText or BadRequest."""
     entry = _object(minified(body), MISSING)
     type_slug, title = (_string(entry.get(name)) for name in ("contentTypeSlug", "title"))
-    if not type_slug or not title:
+    if not (type_slug and type_slug.strip() and title and title.strip()):
         raise BadRequest(MISSING)
     caller = call.known_caller
     return CreateEntry(
@@ -161,7 +162,10 @@ def create_command(call: Call, body: bytes) -> CreateEntry:
         content_type_slug=type_slug,
         title=title,
         slug=_slug(entry),
-        fields=_object(entry.get("fields", Raw(b"{}")), "fields must be an object"),
+        fields=_object(
+            entry.get("fields", Raw(b"{}")),
+            FIELDS,
+        ),
     )
 
 
@@ -171,7 +175,7 @@ def _slug(entry: dict[str, Raw]) -> str | None:
         return None
     slug = _string(entry["slug"])
     if slug is None:
-        raise BadRequest("slug must be a string")
+        raise BadRequest("slug must be a string; leave it out to take it from the title")
     return slug or None
 
 

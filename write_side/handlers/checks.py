@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterator, Mapping
+from functools import partial
 
 from msgspec import UnsetType
 
@@ -10,7 +11,7 @@ from write_side.domain.content_type import ContentType
 from write_side.domain.definition import translatable
 from write_side.domain.entry import Entry, check_size
 from write_side.domain.events import Translation
-from write_side.domain.identity import Scope
+from write_side.domain.identity import Scope, check_slug
 from write_side.domain.locales import supported_locales
 from write_side.domain.refusals import (
     InvalidEntry,
@@ -107,7 +108,7 @@ def refusals(
 
     Handlers raise the first refusal; the preview of an import shows all of them.
     """
-    for check in (_check_texts, check_size):
+    for check in (partial(_check_texts, before), check_size):
         try:
             check(after)
         except InvalidEntry as refused:
@@ -130,13 +131,15 @@ def unmet(content_type: ContentType, after: Entry, before: Entry | None = None) 
     return [path for path in missing(fields, after.fields) if path not in lacking]
 
 
-def _check_texts(entry: Entry) -> None:
-    texts = {"The title": entry.title, "The slug": entry.slug}
-    for what, text in texts.items():
-        check_text(text, what)
-    for what, text in texts.items():
-        if not text:
-            raise InvalidText(f"{what} is empty")
+def _check_texts(before: Entry | None, after: Entry) -> None:
+    """The title and slug, if they are new: what is stored stays valid."""
+    if before is None or after.title != before.title:
+        check_text(after.title, "The title")
+        if not after.title.strip():
+            raise InvalidText("The title is blank")
+    if before is None or after.slug != before.slug:
+        check_text(after.slug, "The slug")
+        check_slug(after.slug)
 
 
 def check_locale(code: str, what: str) -> None:

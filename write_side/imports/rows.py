@@ -104,7 +104,7 @@ def _notes(row: Row, own: Mapping[Own, Column], faults: Mapping[int, str]) -> It
         reason = faults.get(column.index) or unstorable(cell)
         if reason:
             yield note_of(column, cell, reason)
-        elif name == "Title" and not cell:
+        elif name == "Title" and not cell.strip():
             yield note_of(column, cell, "is blank")
         elif name != "Status" and cell and not cell.strip():
             yield note_of(column, cell, "is nothing but white space", "warning")

@@ -109,7 +109,7 @@ def of_updates(client: Client, viewer: Client, entry: str, foreign: str) -> Iter
     for name, entry_id in (("unknown", UNKNOWN), ("foreign", foreign), ("malformed", "x")):
         yield changed(f"of an {name} id", ENTRY_NOT_FOUND, id=entry_id, title="New")
     yield changed("to a taken slug", TAKEN, slug="taken")
-    yield changed("to no title", "The title is empty", title="")
+    yield changed("to no title", "The title is blank", title=" ")
     yield changed("to no slug", "The slug is empty", slug="")
     yield changed("of title to null", "title cannot be null: leave it out", title=None)
     yield changed("of slug to null", "slug cannot be null: leave it out", slug=None)

@@ -439,10 +439,15 @@ async def test_a_preview_is_of_what_the_log_holds_and_of_the_wish(magazine: Repo
     assert (await seen(magazine, file)).digest != before
 
 
-async def test_slugs_and_titles_of_white_space_are_kept_and_warned_of(magazine: Repository) -> None:
-    shown = await seen(magazine, 'Title,Slug,Body\n" "," ",x\n')
-    assert (shown.rows[0].title, shown.rows[0].slug, shown.rows[0].state) == (" ", " ", "new")
+async def test_a_slug_of_white_space_is_kept_with_a_warning(magazine: Repository) -> None:
+    shown = await seen(magazine, 'Title,Slug,Body\nOne," ",x\n')
+    assert (shown.rows[0].slug, shown.rows[0].state) == (" ", "new")
     assert {note.reason for note in shown.rows[0].notes} == {"is nothing but white space"}
+
+
+async def test_a_title_of_white_space_is_blank(magazine: Repository) -> None:
+    shown = await seen(magazine, 'Title,Slug,Body\n" ",one,x\n')
+    assert errors(shown) == [(2, "Title", "is blank")]
 
 
 async def test_a_failing_first_row_leaves_its_slug_to_the_next_and_the_plan_its_place(

@@ -123,7 +123,8 @@ REFUSED_CREATES: list[tuple[CreateEntry, type[InvalidEntry], str]] = [
         "Field 'links[1].writer' refers to",
     ),
     (create(fields=raws(cover="x")), UnknownReference, "which is no file of the media library"),
-    (create(title=""), InvalidText, "The title is empty"),
+    (create(title=" \t"), InvalidText, "The title is blank"),
+    (create(slug=".."), InvalidText, "The slug '..' cannot be part of a URL"),
     (create(title="a\x00"), InvalidText, "The title contains a NUL"),
     (create(slug="\ud800"), InvalidText, "The slug contains half of a surrogate pair"),
     (create(language="english"), InvalidEntry, "Unsupported language 'english': use a code like"),
@@ -217,7 +218,7 @@ def test_null_empties_a_field() -> None:
 @pytest.mark.parametrize(
     ("command", "refusal", "text"),
     [
-        (update(title=""), InvalidText, "The title is empty"),
+        (update(title=""), InvalidText, "The title is blank"),
         (update(slug=""), InvalidText, "The slug is empty"),
         (update(fields=raws(body=1)), InvalidField, "Field 'body' takes a string"),
         (update(stage_id="done"), InvalidEntry, "has no stage 'done'"),
