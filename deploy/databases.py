@@ -24,7 +24,7 @@ CHECK_TIMEOUT = 5.0  # seconds
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
-class Unreachable(Exception):
+class DatabaseUnreachable(Exception):
     """A database cannot be reached; the text is one line that names the setting."""
 
 
@@ -95,7 +95,7 @@ def _set_handlers(handlers: Mapping[signal.Signals, Any]) -> None:
 
 @asynccontextmanager
 async def open_repository(found: Databases) -> AsyncIterator[Repository]:
-    """A repository on the event store. Raises Unreachable."""
+    """A repository on the event store. Raises DatabaseUnreachable."""
     from write_side.repository import Repository
     from write_side.store.mapper import EventMapper
     from write_side.store.recorder import open_recorder
@@ -110,7 +110,7 @@ async def open_repository(found: Databases) -> AsyncIterator[Repository]:
 
 @asynccontextmanager
 async def open_read_model(found: Databases) -> AsyncIterator[Pool]:
-    """A pool of connections to the read model. Raises Unreachable."""
+    """A pool of connections to the read model. Raises DatabaseUnreachable."""
     from read_side.pool import open_pool
 
     async with AsyncExitStack() as stack:
@@ -120,8 +120,10 @@ async def open_read_model(found: Databases) -> AsyncIterator[Pool]:
 
 
 @asynccontextmanager
-async def connected(setting: str, url: str) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
-    """One connection to the database that a setting names. Raises Unreachable."""
+async def open_connection(
+    setting: str, url: str
+) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
+    """One connection to the database that a setting names. Raises DatabaseUnreachable."""
     import asyncpg
 
     with _named(setting, url):
@@ -134,13 +136,13 @@ async def connected(setting: str, url: str) -> AsyncIterator[asyncpg.Connection[
 
 @contextmanager
 def _named(setting: str, url: str) -> Iterator[None]:
-    """Turns a failure to connect into Unreachable, which names the setting."""
+    """Turns a failure to connect into DatabaseUnreachable, which names the setting."""
     import asyncpg
 
     try:
         yield
     except (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         reason = str(error) or type(error).__name__
-        raise Unreachable(
+        raise DatabaseUnreachable(
             f"cannot connect to PostgreSQL at {without_password(url)} ({reason}): check {setting}"
         ) from error

@@ -75,5 +75,5 @@ def now(not_before: datetime | None = None) -> datetime:
     return time if not_before is None else max(time, not_before)
 
 
-def check_of(content_type: ContentType) -> TypeCheck:
+def type_check(content_type: ContentType) -> TypeCheck:
     return TypeCheck(content_type.id, content_type.version)

@@ -13,7 +13,7 @@ from msgspec import Raw, Struct
 from api.dashboard.dashboard_request import DashboardRequest
 from read_side.entry_details import EntryTitle, titles
 from read_side.lookups import MediaFile, media_files
-from write_side.domain.definition import Field, values_fields
+from write_side.domain.definition import Field, value_fields
 from write_side.domain.field_types import Display
 from write_side.domain.values import NULL, elements, ends_of, text_of, texts_of
 
@@ -143,7 +143,7 @@ def _code(_field: Field, value: Raw, _targets: ReferenceTargets) -> DisplayValue
 
 
 def _table(field: Field, value: Raw, targets: ReferenceTargets) -> DisplayValue:
-    inner = tuple(values_fields(field.fields))
+    inner = tuple(value_fields(field.fields))
     rows = [
         [(one, display_value(one, element.get(one.slug, NULL), targets)) for one in inner]
         for element in elements(value)

@@ -24,7 +24,7 @@ from api.graphql.inputs import (
 from api.graphql.types import described
 from api.http.request_log import log_fault, request_id
 from write_side.commands import Command, DeleteEntry
-from write_side.dispatch import Executed, execute
+from write_side.dispatch import CommandResult, execute
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry, fold
 from write_side.domain.events import EntryCreated
@@ -37,7 +37,7 @@ class Write(Struct, frozen=True):
 
     scope: Scope
     entry_id: str | None
-    executed: Executed
+    executed: CommandResult
 
 
 @strawberry.type(description="The result of a mutation. If it was refused, `message` says why.")

@@ -10,7 +10,7 @@ from msgspec import Meta, Raw, Struct
 
 from read_side.content_types import ContentTypeRow
 from read_side.entries import EntryRow
-from write_side.dispatch import Executed
+from write_side.dispatch import CommandResult
 from write_side.domain.events import STATUSES, EntryCreated
 from write_side.domain.field_types import FIELD_TYPES
 from write_side.domain.rendering import Renderer
@@ -236,7 +236,7 @@ def _times(row: EntryRow) -> tuple[str | None, str, str]:
     )
 
 
-def created(executed: Executed) -> CreatedEntry:
+def created(executed: CommandResult) -> CreatedEntry:
     """Made from the event, without a read."""
     event, content_type = executed.events[0].event, executed.content_type
     assert isinstance(event, EntryCreated)

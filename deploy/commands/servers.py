@@ -43,7 +43,7 @@ def api_command(
 
     With several workers, a parent process keeps them running on the same port.
     """
-    settings = listening(load_settings(os.environ), host, port)
+    settings = at_address(load_settings(os.environ), host, port)
     settings = replace(settings, workers=workers or settings.workers)
     configure_logs(settings)
     if worker is None:
@@ -55,7 +55,7 @@ def api_command(
             _serve(settings, found, worker)
 
 
-def listening(settings: Settings, host: str | None, port: int | None) -> Settings:
+def at_address(settings: Settings, host: str | None, port: int | None) -> Settings:
     """The settings with the options of the command line."""
     return replace(settings, host=host or settings.host, port=port or settings.port)
 

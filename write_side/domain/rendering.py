@@ -11,7 +11,7 @@ from functools import cached_property
 import msgspec
 from msgspec import Raw
 
-from write_side.domain.definition import Field, Stage, translatable, values_fields
+from write_side.domain.definition import Field, Stage, translatable, value_fields
 from write_side.domain.values import NULL, elements, is_null, json_of
 
 _NONE = Raw(b"[]")
@@ -24,7 +24,7 @@ class Renderer:
     """Renders the entries of one version of a content type."""
 
     def __init__(self, fields: Iterable[Field], stages: Iterable[Stage] = ()) -> None:
-        self._fields = tuple(values_fields(fields))
+        self._fields = tuple(value_fields(fields))
         self._nothing = {field.slug: _nothing(field) for field in self._fields}
         self._many = [slug for slug, nothing in self._nothing.items() if nothing is _NONE]
         self._repeaters = [field for field in self._fields if field.spec.is_nested]

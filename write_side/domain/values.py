@@ -186,7 +186,7 @@ class Target(Struct, frozen=True):
         return self.field.spec.refers_to == "entry"
 
     @property
-    def held_as(self) -> tuple[str, str]:
+    def reference_key(self) -> tuple[str, str]:
         """The path without the positions of elements, and the id."""
         return (_POSITION.sub("", self.path), self.id)
 

@@ -29,17 +29,17 @@ async def check_targets(
     scope: Scope,
     found: Collection[Target],
     repository: Repository,
-    coming: Mapping[str, str] | None = None,
+    new_entries: Mapping[str, str] | None = None,
 ) -> None:
     """Every reference is to a living entry of an allowed type, every media id to a known file.
 
-    One query for all references and one for all files, however many. ``coming``: entry id → type
-    slug of the entries that the same append makes.
+    One query for all references and one for all files, however many. ``new_entries``: entry id →
+    type slug of the entries that the same append makes.
     """
     references = [target for target in found if target.is_entry]
     if references:
         known = await repository.types_of_entries(scope, {target.id for target in references})
-        known |= coming or {}
+        known |= new_entries or {}
         for target in references:
             check_reference(target, known)
     files = [target for target in found if not target.is_entry]
@@ -113,7 +113,7 @@ def refusals(
             check(after)
         except InvalidEntry as refused:
             yield refused
-    if after.status == "published" and (absent := unmet(content_type, after, before)):
+    if after.status == "published" and (absent := missing_required(content_type, after, before)):
         yield MissingFields(absent)
 
 
@@ -122,7 +122,9 @@ def check_entry(content_type: ContentType, after: Entry, before: Entry | None = 
         raise refused
 
 
-def unmet(content_type: ContentType, after: Entry, before: Entry | None = None) -> list[str]:
+def missing_required(
+    content_type: ContentType, after: Entry, before: Entry | None = None
+) -> list[str]:
     """The required fields without a value, except those that a published entry lacks already: a
     field that became required later must not block other changes of the entry."""
     fields = content_type.value_fields

@@ -169,11 +169,11 @@ async def issue_key(command: IssueKey, repository: Repository) -> Decision:
     return Decision(
         events=[StreamEvent(key_stream(issued.key_id), 1, issued)],
         changes={"keys": [claim], "access": True},
-        refusal=partial(_issue_refused, command.name),
+        refusal=partial(_issue_refusal, command.name),
     )
 
 
-def _issue_refused(name: str, conflict: Conflict) -> Refused:
+def _issue_refusal(name: str, conflict: Conflict) -> Refused:
     if isinstance(conflict, KeyConflict):
         return KeyTaken(name)
     raise conflict

@@ -19,7 +19,7 @@ from write_side.domain.events import EntryCreated, EntryUpdated
 from write_side.domain.identity import Actor
 from write_side.domain.refusals import InvalidEntry, InvalidText, MissingFields, PlanLimitReached
 from write_side.domain.values import NULL, is_empty, is_null
-from write_side.handlers.checks import refusals, unmet
+from write_side.handlers.checks import missing_required, refusals
 from write_side.handlers.entries import creation_event, update_event
 from write_side.imports.preview import Note, Severity, State
 from write_side.imports.references import References
@@ -185,7 +185,7 @@ class _Round:
                 self._note_missing(outcome, refused.paths, "error", reason)
             elif not (isinstance(refused, InvalidText) and _names_are_noted(outcome.draft)):
                 outcome.notes.append(Note(None, "", "error", "", str(refused)))
-        if after.status != "published" and (paths := unmet(content_type, after, before)):
+        if after.status != "published" and (paths := missing_required(content_type, after, before)):
             reason = "is blank, and the entry cannot be published without it"
             self._note_missing(outcome, paths, "warning", reason)
 

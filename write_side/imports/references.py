@@ -67,9 +67,9 @@ class References(Struct, frozen=True):
 
     def _check_inner(self, field: Field, value: Raw, held: Raw) -> None:
         """A repeater refers by id alone."""
-        kept = {target.held_as for target in _inner(field, held)}
+        kept = {target.reference_key for target in _inner(field, held)}
         for target in _inner(field, value):
-            if target.held_as not in kept:
+            if target.reference_key not in kept:
                 self._check(target, f"{target.path} refers to {target.id!r}, ")
 
     def _check(self, target: Target, before: str = "is ") -> None:

@@ -107,7 +107,7 @@ class _Repair:
 
     async def _insert(self, table: str, key: str) -> None:
         claims = Claims()
-        claims.take(await self._events(STREAM_OF[table](key)))
+        claims.apply(await self._events(STREAM_OF[table](key)))
         row = getattr(claims, table).get(key)
         if row is not None:
             await self._store.execute(_INSERT[table], *msgspec.structs.astuple(row))
@@ -115,7 +115,7 @@ class _Repair:
     async def _recount(self, workspace: str, environment: str, quota: str) -> None:
         key = (workspace, environment, quota)
         claims = Claims()
-        claims.take(await self._events(workspace_stream(workspace)))
+        claims.apply(await self._events(workspace_stream(workspace)))
         await self._store.execute(_DELETE_USAGE, *key)
         if key in claims.usage:
             await self._store.execute(_INSERT_USAGE, *key, claims.usage[key].bound)

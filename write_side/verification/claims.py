@@ -90,13 +90,13 @@ class Claims(Struct):
     key_claim: dict[str, KeyRow] = field(default_factory=dict)
     usage: dict[tuple[str, str, str], UsageRow] = field(default_factory=dict)
 
-    def take(self, events: Iterable[Event]) -> None:
+    def apply(self, events: Iterable[Event]) -> None:
         """Fold further events of the log. Usage gets the plans' limits; ``count`` says what is
         used."""
         for event in events:
-            self._take(event)
+            self._apply(event)
 
-    def _take(self, event: Event) -> None:
+    def _apply(self, event: Event) -> None:
         place = (event.workspace, event.environment or PRODUCTION)
         match event:
             case EntryCreated(entry_id=key):
@@ -151,7 +151,7 @@ class Claims(Struct):
 def fold(events: Iterable[Event]) -> Claims:
     """The claims after the events of the log from the first on."""
     claims = Claims()
-    claims.take(events)
+    claims.apply(events)
     claims.count(_places(claims.entry_claim.values()))
     return claims
 

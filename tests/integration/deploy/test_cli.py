@@ -18,7 +18,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from deploy.cli import cli
-from deploy.databases import connected
+from deploy.databases import open_connection
 from deploy.supervisor import contentlog
 from tests.integration.deploy.processes import until
 from tests.integration.write_side.sample_commands import UNRELEASED
@@ -131,7 +131,7 @@ def test_migrate_makes_both_databases_once(run: Run, empty_database_url: str) ->
 async def test_an_event_store_of_an_unreleased_version_is_refused_by_every_command(
     run: Run, empty_database_url: str
 ) -> None:
-    async with connected("", empty_database_url) as connection:
+    async with open_connection("", empty_database_url) as connection:
         await connection.execute(UNRELEASED)
     commands = ("migrate", "status", "events", "verify", "projector")
     serving = [(name, "--port", str(free_port())) for name in ("api", "dev")]
@@ -144,7 +144,7 @@ async def test_an_event_store_of_an_unreleased_version_is_refused_by_every_comma
 
 
 async def test_a_read_model_of_another_shape_is_to_be_rebuilt(run: Run, database_url: str) -> None:
-    async with connected("", database_url) as connection:
+    async with open_connection("", database_url) as connection:
         await connection.execute("UPDATE read_model.checkpoint SET shape = 'older'")
         assert "another shape" in refused(run("migrate"))
         await connection.execute("DROP SCHEMA read_model CASCADE")
@@ -175,7 +175,7 @@ async def test_an_older_installation_is_rebuilt_though_it_knows_nothing_of_rebui
     run: Run, files: Path, database_url: str
 ) -> None:
     run("apply", "acme.yaml")
-    async with connected("", database_url) as connection:
+    async with open_connection("", database_url) as connection:
         await connection.execute("DROP TABLE projector.work")
         await connection.execute("UPDATE read_model.checkpoint SET shape = 'older', position = 1")
     assert "rebuild --accept-differences" in refused(run("migrate"))
@@ -184,7 +184,7 @@ async def test_an_older_installation_is_rebuilt_though_it_knows_nothing_of_rebui
 
 
 async def test_status_tells_of_an_event_that_cannot_be_read(run: Run, database_url: str) -> None:
-    async with connected("", database_url) as connection:
+    async with open_connection("", database_url) as connection:
         for position, state in ((1, "not json"), (2, '{"at": 7}')):
             await connection.execute("UPDATE write_side.head SET position = $1", position)
             await connection.execute(
@@ -203,7 +203,7 @@ async def test_what_differs_is_printed_and_ends_with_status_1(
 ) -> None:
     run("apply", "acme.yaml")
     run("rebuild")
-    async with connected("", database_url) as connection:
+    async with open_connection("", database_url) as connection:
         await connection.execute("UPDATE read_model.workspace SET name = 'Tampered'")
         await connection.execute("UPDATE write_side.usage SET used = 7 WHERE quota = 'entries'")
     model = '{"relation":"workspace","key":"[\\"acme\\"]","kind":"different"}'

@@ -221,8 +221,8 @@ def test_a_target_is_held_by_its_field_whichever_the_element() -> None:
     (one,) = targets([faq], raws(faq=[{"author": "a"}]))
     (_, other) = targets([faq], raws(faq=[{"author": "b"}, {"author": "a"}]))
     (outside,) = targets([author], raws(author="a"))
-    assert one.held_as == other.held_as
-    assert one.held_as != outside.held_as
+    assert one.reference_key == other.reference_key
+    assert one.reference_key != outside.reference_key
 
 
 LONG = "1" * 4_001
