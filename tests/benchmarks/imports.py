@@ -28,7 +28,7 @@ from write_side.dispatch import execute
 from write_side.domain.identity import Actor, Scope, new_id
 from write_side.imports.check import preview
 from write_side.imports.columns import matched
-from write_side.imports.importer import Changed, run_import
+from write_side.imports.importer import PreviewOutdated, run_import
 from write_side.imports.report import revert_import
 from write_side.imports.request import ImportRequest, Options
 from write_side.imports.uploads import Upload, find_upload, keep_preview, keep_upload
@@ -66,9 +66,9 @@ contentTypes:
       - {slug: meta, name: Meta, type: json}
       - {slug: faq, name: FAQ, type: repeater, fields: [{slug: q, name: Q, type: text}]}
 """ + "".join(f"      - {{slug: text{n}, name: Text {n}, type: text}}\n" for n in range(TEXTS))
-OWN = ("Title", "Slug", "Status")
+ATTRIBUTES = ("Title", "Slug", "Status")
 VALUED = ("Body", "Views", "Featured", "Live", "Campaign", "Author", "Related", "Cover", "Meta")
-HEADINGS = [*OWN, *VALUED, "FAQ", *(f"Text {n}" for n in range(TEXTS))]
+HEADINGS = [*ATTRIBUTES, *VALUED, "FAQ", *(f"Text {n}" for n in range(TEXTS))]
 
 
 class Figures(Struct):
@@ -167,7 +167,7 @@ async def _imported(
     began = time.perf_counter()
     kept = await find_upload(repository, SCOPE, upload.id)
     report = await run_import(repository, kept.table, request, ACTOR, shown)
-    assert not isinstance(report, Changed)
+    assert not isinstance(report, PreviewOutdated)
     figures.imported.append(time.perf_counter() - began)
     assert await wait_until_visible(url, report.position, 60)
     figures.visible.append(time.perf_counter() - began)
@@ -190,7 +190,7 @@ async def _updated(
     began = time.perf_counter()
     report = await run_import(repository, table, again, ACTOR)
     figures.updated.append(time.perf_counter() - began)
-    assert not isinstance(report, Changed)
+    assert not isinstance(report, PreviewOutdated)
     assert report.updated >= ROWS - 1
     await revert_import(repository, SCOPE, again.import_id, ACTOR)
 

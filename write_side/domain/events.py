@@ -159,7 +159,7 @@ class MediaRemoved(Event, frozen=True, kw_only=True):
     media_id: str
 
 
-Outcome = Literal["new", "updated", "unchanged", "skipped", "error"]
+RowOutcome = Literal["new", "updated", "unchanged", "skipped", "error"]
 
 
 class ImportedRow(Struct, frozen=True, array_like=True):
@@ -167,7 +167,7 @@ class ImportedRow(Struct, frozen=True, array_like=True):
     out."""
 
     number: int
-    outcome: Outcome
+    outcome: RowOutcome
     entry_id: str | None = None
     slug: str = ""
     note: str = ""

@@ -28,7 +28,7 @@ from write_side.domain.definition import Field
 from write_side.domain.entry import MAX_BYTES
 from write_side.domain.refusals import InvalidEntry
 from write_side.imports.importer import RowsRefused
-from write_side.imports.table import Epoch, Row, Table, Trouble
+from write_side.imports.table import CellError, Epoch, Row, Table
 from write_side.repository import Repository
 
 EVERYTHING = """
@@ -332,13 +332,13 @@ async def test_every_cell_that_is_wrong_is_named_with_its_reason(repository: Rep
     await set_up(repository, EVERYTHING)
     await create(repository, "authors", "Ada")
     headings = tuple(HEADINGS.split(","))
-    rows, troubles = [], []
+    rows, cell_errors = [], []
     for number, (heading, cell, reason) in enumerate(BAD, 2):
         cells = dict.fromkeys(headings, "") | {"Title": f"T{number}", heading: cell}
         rows.append(Row(number, tuple(cells.values())))
         if reason.startswith("holds"):
-            troubles.append(Trouble(number, headings.index(heading), reason))
-    table = Table("posts.xlsx", headings, tuple(rows), troubles=tuple(troubles), epoch=1900)
+            cell_errors.append(CellError(number, headings.index(heading), reason))
+    table = Table("posts.xlsx", headings, tuple(rows), cell_errors=tuple(cell_errors), epoch=1900)
     shown = await seen(repository, table)
     found = [
         (row.number, note) for row in shown.rows for note in row.notes if note.severity == "error"

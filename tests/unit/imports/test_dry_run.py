@@ -47,6 +47,6 @@ async def test_a_title_that_is_wrong_is_noted_at_its_cell_alone() -> None:
 
 async def test_a_ready_row_has_the_command_that_makes_its_entry() -> None:
     shown = await seen("Title,Body\nOne,x\n")
-    command, after = shown.outcomes[0].command, shown.after()
+    command, after = shown.decisions[0].command, shown.after()
     assert command is not None
     assert (command.entry_id, command.title) == (after.id, after.title)
