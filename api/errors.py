@@ -5,11 +5,11 @@ Refusals of ``write_side`` and ``read_side`` know nothing of HTTP. The API's own
 ApiError
 ├── BadRequest              400
 ├── Unauthorized            401
-├── Forbidden, Forged       403
+├── Forbidden, ForgedRequest       403
 ├── SlowClient              408
 ├── StillInFlight           409
 ├── TooLongForSpreadsheet   422
-├── RateLimited             429
+├── RateLimitExceeded             429
 └── NotVisibleYet, Busy     503
 """
 
@@ -42,7 +42,7 @@ class Forbidden(ApiError):
         super().__init__(f"Forbidden - this API key needs the {permission} permission")
 
 
-class Forged(ApiError):
+class ForgedRequest(ApiError):
     """A form sent by another site's page, or from another session."""
 
 
@@ -70,7 +70,7 @@ class TooLongForSpreadsheet(ApiError):
         )
 
 
-class RateLimited(ApiError):
+class RateLimitExceeded(ApiError):
     """``wait``: whole seconds until the window ends, at least 1."""
 
     def __init__(self, wait: int) -> None:
@@ -96,7 +96,7 @@ STATUS: dict[type[Exception], int] = {
     r.PlanLimitReached: 402,
     r.StagingNotInPlan: 402,
     Forbidden: 403,
-    Forged: 403,
+    ForgedRequest: 403,
     NotFound: 404,
     r.UnknownContentType: 404,
     r.UnknownEntry: 404,
@@ -110,7 +110,7 @@ STATUS: dict[type[Exception], int] = {
     r.ContentTypeInUse: 409,
     r.CommandKeyReused: 422,
     TooLongForSpreadsheet: 422,
-    RateLimited: 429,
+    RateLimitExceeded: 429,
     NotVisibleYet: 503,
     Busy: 503,
     ReadModelUnavailable: 503,
@@ -149,7 +149,7 @@ def error_response(error: Exception) -> web.Response:
         response.headers["Retry-After"] = RETRY_AFTER
     if status == 401:
         response.headers["WWW-Authenticate"] = "Bearer"  # RFC 9110, 15.5.2
-    if isinstance(error, RateLimited):
+    if isinstance(error, RateLimitExceeded):
         response.headers["Retry-After"] = str(error.wait)
     return response
 

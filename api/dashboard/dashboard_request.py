@@ -18,7 +18,7 @@ from write_side.domain.identity import PRODUCTION, Actor, Scope
 from write_side.repository import Repository
 
 
-class SignedOut(Exception):
+class NoSession(Exception):
     """There is no session, it has expired, or its key was revoked."""
 
 
@@ -73,18 +73,18 @@ def link(*path: str, **query: str | int) -> str:
 
 
 async def check_session(request: DashboardRequest) -> None:
-    """Raises SignedOut. Permissions are those that the key has now."""
+    """Raises NoSession. Permissions are those that the key has now."""
     request.session = cookie_token(request.request)
     if not request.session:
-        raise SignedOut
+        raise NoSession
     sessions = request.request.app[SESSIONS]
     key_id = await sessions.key_of(request.session, active=request.active)
     if key_id is None:
-        raise SignedOut
+        raise NoSession
     request.caller = await request.service.access.caller_of_key(key_id)
     if request.caller is None:
         await sessions.end(request.session)
-        raise SignedOut
+        raise NoSession
 
 
 async def check(request: DashboardRequest) -> None:

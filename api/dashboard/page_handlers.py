@@ -10,12 +10,12 @@ from aiohttp import web
 from multidict import MultiDict, MultiDictProxy
 
 from api.context import SERVICE
-from api.dashboard.dashboard_request import DashboardRequest, SignedOut, check, link
+from api.dashboard.dashboard_request import DashboardRequest, NoSession, check, link
 from api.dashboard.layout import layout_of
 from api.dashboard.security import ROOT, check_csrf_token, referring_page
 from api.dashboard.session import cookie_token
 from api.dashboard.templates import render
-from api.errors import RETRY_AFTER, BadRequest, Busy, Forged, RateLimited, status_of
+from api.errors import RETRY_AFTER, BadRequest, Busy, ForgedRequest, RateLimitExceeded, status_of
 from api.http.request_log import log_fault
 from api.rest.request_body import receive_body
 from write_side.domain.refusals import StaleDecision
@@ -113,7 +113,7 @@ def redirect(address: str) -> web.Response:
 
 async def error_page(request: DashboardRequest, error: Exception) -> web.StreamResponse:
     """A page that says what went wrong and what to do."""
-    if isinstance(error, SignedOut):
+    if isinstance(error, NoSession):
         return _to_sign_in(request)
     status = error.status if isinstance(error, web.HTTPException) else status_of(error)
     if status >= 500:
@@ -123,13 +123,13 @@ async def error_page(request: DashboardRequest, error: Exception) -> web.StreamR
         "status": status,
         "message": str(error) if is_public and not isinstance(error, web.HTTPException) else "",
         "request_id": request.request_id,
-        "stale_form": referring_page(request.request) if isinstance(error, Forged) else None,
+        "stale_form": referring_page(request.request) if isinstance(error, ForgedRequest) else None,
     }
     if request.caller is None:
         response = html(render("error_signed_out.html", **context), status)
     else:
         response = await show(request, "error.html", status, **context)
-    if isinstance(error, RateLimited):
+    if isinstance(error, RateLimitExceeded):
         response.headers["Retry-After"] = str(error.wait)
     if status == 503:
         response.headers["Retry-After"] = RETRY_AFTER

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from api.errors import Forged
+from api.errors import ForgedRequest
 
 ROOT = "/dashboard"
 
@@ -55,15 +55,15 @@ def is_csrf_token_of(session: str, token: str) -> bool:
 
 
 def check_csrf_token(session: str, token: str) -> None:
-    """Raises Forged for a form that is not from a page of this session."""
+    """Raises ForgedRequest for a form that is not from a page of this session."""
     if not is_csrf_token_of(session, token):
-        raise Forged("This form is from an earlier session. Nothing was changed")
+        raise ForgedRequest("This form is from an earlier session. Nothing was changed")
 
 
 def check_origin(request: web.Request) -> None:
-    """Raises Forged for a form that another site's page sent."""
+    """Raises ForgedRequest for a form that another site's page sent."""
     if request.method not in ("GET", "HEAD") and not _is_same_origin(request):
-        raise Forged("This request came from another site. Nothing was changed")
+        raise ForgedRequest("This request came from another site. Nothing was changed")
 
 
 def is_dashboard_address(address: str) -> bool:

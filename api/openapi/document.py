@@ -21,7 +21,14 @@ from api.graphql.handler import GraphQLAnswer
 from api.graphql.request import GraphQLRequest
 from api.http.cors import crosses_origins
 from api.http.static_files import StaticFiles, limited_by_address
-from api.openapi.responses import described, json_content, referred, refused, source, spread
+from api.openapi.responses import (
+    expand_groups,
+    header_references,
+    json_content,
+    refusal_responses,
+    response_object,
+    source,
+)
 from api.operations.health import Readiness
 from api.rest import wire
 
@@ -97,17 +104,17 @@ def document() -> dict[str, Any]:
     )
     for name, refusal in components["responses"].items():
         # Outside of all described operations: only some paths cross origins.
-        [components["responses"][name]] = refused(refusal).values()
+        [components["responses"][name]] = refusal_responses(refusal).values()
         components["responses"][name]["headers"] |= _optional("...cors")
     return written
 
 
 def _completed(written: Operation) -> Operation:
-    parameters = list(spread(written["parameters"]))
+    parameters = list(expand_groups(written["parameters"]))
     responses = {status: _response(response) for status, response in written["responses"].items()}
     if "ifNoneMatch" in parameters:
-        responses["304"] = described("Unchanged since the ETag in If-None-Match", "ETag")
-    responses |= refused(*spread(written.pop("refusals")))
+        responses["304"] = response_object("Unchanged since the ETag in If-None-Match", "ETag")
+    responses |= refusal_responses(*expand_groups(written.pop("refusals")))
     if body := written.get("requestBody"):
         written["requestBody"] = {"required": True, "content": json_content(**body)}
     return {
@@ -120,7 +127,7 @@ def _completed(written: Operation) -> Operation:
 def _response(written: dict[str, Any]) -> dict[str, Any]:
     content = written.get("content") or json_content(written["schema"], example=written["example"])
     always = ("Content-Encoding", *written.get("headers", ()))
-    response = described(written["description"], *always, content=content)
+    response = response_object(written["description"], *always, content=content)
     response["headers"] |= _optional(*written.get("optionalHeaders", ()))
     return response
 
@@ -128,7 +135,7 @@ def _response(written: dict[str, Any]) -> dict[str, Any]:
 def _optional(*names: str) -> dict[str, Any]:
     """Headers that a response has only sometimes."""
     headers = source()["components"]["headers"]
-    return {name: {**headers[name], "required": False} for name in spread(names)}
+    return {name: {**headers[name], "required": False} for name in expand_groups(names)}
 
 
 def _add_bodiless(path: str, operations: dict[str, Operation]) -> None:
@@ -140,7 +147,7 @@ def _add_bodiless(path: str, operations: dict[str, Operation]) -> None:
         operations["options"] = _preflight(first)
         for operation in operations.values():
             for response in operation["responses"].values():
-                response["headers"] |= referred("...cors")
+                response["headers"] |= header_references("...cors")
 
 
 def _head(get: Operation) -> Operation:
@@ -166,12 +173,12 @@ def _preflight(operation: Operation) -> Operation:
         for parameter in operation["parameters"]
         if parameter["$ref"].rpartition("/")[2] in ("type", "slug", "typeSlug", "requestId")
     ]
-    allowed = described("The requests that pages of any origin may send", "...preflight")
+    allowed = response_object("The requests that pages of any origin may send", "...preflight")
     return {
         "operationId": f"{operation['operationId']}Preflight",
         "tags": ["Without a body"],
         "summary": f"{operation['summary']} (preflight)",
         "parameters": parameters,
         "security": [],
-        "responses": {"204": allowed, **refused("fault")},
+        "responses": {"204": allowed, **refusal_responses("fault")},
     }

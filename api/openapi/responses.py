@@ -73,7 +73,7 @@ REFUSALS: dict[str, Exception] = {
     "tooLarge": web.HTTPRequestEntityTooLarge(4194304),
     "expectation": web.HTTPExpectationFailed(),
     "keyReused": r.CommandKeyReused(),
-    "rateLimit": errors.RateLimited(17),
+    "rateLimit": errors.RateLimitExceeded(17),
     "fault": RuntimeError(),
     "unavailable": ReadModelUnavailable(),
 }
@@ -96,21 +96,21 @@ def source() -> dict[str, Any]:
     return written
 
 
-def spread(names: Iterable[str]) -> Iterator[str]:
+def expand_groups(names: Iterable[str]) -> Iterator[str]:
     """The names, with those of a group in place of ``...group``."""
     for name in names:
         if name.startswith("..."):
-            yield from spread(source()["groups"][name[3:]])
+            yield from expand_groups(source()["groups"][name[3:]])
         else:
             yield name
 
 
-def described(description: str, *headers: str, **more: Any) -> dict[str, Any]:
-    return {"description": description, "headers": referred("...always", *headers), **more}
+def response_object(description: str, *headers: str, **more: Any) -> dict[str, Any]:
+    return {"description": description, "headers": header_references("...always", *headers), **more}
 
 
-def referred(*headers: str) -> dict[str, Any]:
-    return {name: {"$ref": f"#/components/headers/{name}"} for name in spread(headers)}
+def header_references(*headers: str) -> dict[str, Any]:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in expand_groups(headers)}
 
 
 def json_content(schema: str, **more: Any) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def json_content(schema: str, **more: Any) -> dict[str, Any]:
     return {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}, **more}}
 
 
-def refused(*names: str) -> dict[str, Any]:
+def refusal_responses(*names: str) -> dict[str, Any]:
     """The responses by status, with an example by name for each message."""
     answers: dict[int, dict[str, web.Response]] = {}
     for name in names:
@@ -138,7 +138,7 @@ def _refusal(status: int, answers: dict[str, web.Response]) -> dict[str, Any]:
     headers = dict.fromkeys(str(header) for answer in answers.values() for header in answer.headers)
     headers.pop("Content-Type")
     content = json_content("ErrorBody", examples=examples)
-    return described(
+    return response_object(
         source()["statuses"][str(status)], "Content-Encoding", *headers, content=content
     )
 

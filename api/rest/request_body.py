@@ -38,7 +38,7 @@ async def receive_body(call: Call) -> bytes:
         raise _too_large(settings)
     try:
         return await _read(request, settings, _decompressor(request))
-    except (web.RequestPayloadError, Damaged):
+    except (web.RequestPayloadError, DamagedBody):
         raise BadRequest(DAMAGED) from None
     except ConnectionError:
         # The client will not see this, but it must not count as an internal error.
@@ -80,7 +80,7 @@ def _too_large(settings: ApiSettings) -> web.HTTPRequestEntityTooLarge:
     return web.HTTPRequestEntityTooLarge(settings.max_body_bytes)
 
 
-class Damaged(Exception):
+class DamagedBody(Exception):
     """The body does not match its Content-Encoding."""
 
 
@@ -105,7 +105,7 @@ class Decompressor:
     def decompress(self, data: bytes, limit: int) -> bytes:
         """The next part of the body, up to ``limit`` (> 0) bytes; beyond them it is lost.
 
-        Raises Damaged.
+        Raises DamagedBody.
         """
         body = bytearray()
         for start in range(0, len(data), PIECE):
@@ -119,16 +119,16 @@ class Decompressor:
         return bytes(body)
 
     def end(self) -> None:
-        """Raises Damaged if the body is incomplete; an empty one is complete."""
+        """Raises DamagedBody if the body is incomplete; an empty one is complete."""
         if self._member is not None and not self._member.eof:
-            raise Damaged
+            raise DamagedBody
 
     def _member_of(self, piece: bytes) -> _Member:
         """The current member, or the next one, which begins with the piece."""
         if self._member is None or self._member.eof:
             self._members += 1
             if self._members > (MAX_MEMBERS if self._encoding == "gzip" else 1):
-                raise Damaged
+                raise DamagedBody
             self._member = zlib.decompressobj(self._format(piece[0]))
         return self._member
 
@@ -143,4 +143,4 @@ def _decompress(member: _Member, piece: bytes, limit: int) -> bytes:
     try:
         return member.decompress(piece, limit)
     except zlib.error:
-        raise Damaged from None
+        raise DamagedBody from None

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from api.auth.keys import secret_of
 from api.context import LIMIT_STATUS, SERVICE, Call
-from api.errors import BadRequest, Forbidden, NotVisibleYet, RateLimited, Unauthorized
+from api.errors import BadRequest, Forbidden, NotVisibleYet, RateLimitExceeded, Unauthorized
 from api.rate_limits.bucket import LimitStatus
 from api.rest import parameters
 from api.rest.positions import HEADER
@@ -47,7 +47,7 @@ async def check_key(call: Call) -> None:
 def _enforce(call: Call, status: LimitStatus) -> None:
     call.request[LIMIT_STATUS] = status
     if not status.passed:
-        raise RateLimited(status.wait)
+        raise RateLimitExceeded(status.wait)
 
 
 def check_permission(call: Call, permission: str) -> None:
@@ -89,7 +89,9 @@ async def authenticate(call: Call) -> None:
     await check_key_limit(call)
 
 
-def checked(permission: str, handler: Handler) -> Callable[[web.Request], Awaitable[web.Response]]:
+def with_checks(
+    permission: str, handler: Handler
+) -> Callable[[web.Request], Awaitable[web.Response]]:
     """The handler behind all checks. Reads wait for the position that they name."""
 
     async def handle(request: web.Request) -> web.Response:

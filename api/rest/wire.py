@@ -212,15 +212,15 @@ def timestamp(time: datetime) -> str:
     return text[1:24] + "Z" if len(text) == _WITH_FRACTION else text[1:20] + ".000Z"
 
 
-def listed(row: EntryRow, locale: str) -> ListedEntry:
+def listed_entry(row: EntryRow, locale: str) -> ListedEntry:
     return ListedEntry(*_head(row), row.language, locale, *_times(row), row.fields)
 
 
-def single(row: EntryRow, locale: str) -> SingleEntry:
+def single_entry(row: EntryRow, locale: str) -> SingleEntry:
     return SingleEntry(*_head(row), row.language, locale, *_times(row), _type_of(row), row.fields)
 
 
-def of_any_type(row: EntryRow, locale: str) -> AnyEntry:
+def entry_of_any_type(row: EntryRow, locale: str) -> AnyEntry:
     return AnyEntry(*_head(row), locale, *_times(row), _type_of(row), row.fields)
 
 
@@ -236,7 +236,7 @@ def _times(row: EntryRow) -> tuple[str | None, str, str]:
     )
 
 
-def created(executed: Executed) -> CreatedEntry:
+def created_entry(executed: Executed) -> CreatedEntry:
     """Made from the event, without a read."""
     event, content_type = executed.events[0].event, executed.content_type
     assert isinstance(event, EntryCreated)
