@@ -26,12 +26,12 @@ async def check_address_limit(call: Call) -> None:
 
 
 async def check_key_limit(call: Call) -> None:
-    """429. From here on the response describes the key's bucket."""
+    """429."""
     _enforce(call, await call.service.limits.count_key(call.known_caller))
 
 
 async def check_sign_in_limit(call: Call) -> None:
-    """429. The response describes this bucket only where it refuses."""
+    """429. The response describes this bucket only if it refuses."""
     status = await call.service.limits.count_sign_in(call.request)
     if not status.passed:
         _enforce(call, status)
@@ -45,7 +45,10 @@ async def check_key(call: Call) -> None:
 
 
 def _enforce(call: Call, status: LimitStatus) -> None:
-    call.request[LIMIT_STATUS] = status
+    """The response describes the bucket that refuses, else the one with the fewest requests left."""
+    shown = call.request.get(LIMIT_STATUS)
+    if shown is None or not status.passed or status.remaining <= shown.remaining:
+        call.request[LIMIT_STATUS] = status
     if not status.passed:
         raise RateLimitExceeded(status.wait)
 
