@@ -20,7 +20,7 @@ from aiohttp import web
 from api.rest.wire import ErrorBody, encode
 from read_side.refusals import NotFound, ReadModelUnavailable
 from write_side.domain import refusals as r
-from write_side.domain.text import NotJSON
+from write_side.domain.text import NotJSON, shortened
 from write_side.store.conflicts import StoreUnavailable
 
 
@@ -63,10 +63,9 @@ class TooLongForSpreadsheet(ApiError):
     """
 
     def __init__(self, slug: str, column: str, length: int, longest: int) -> None:
-        slug = slug if len(slug) <= 100 else f"{slug[:100]}…"
         super().__init__(
-            f"The entry '{slug}' has {length:,} characters in '{column}', and a cell of an .xlsx "
-            f"file holds up to {longest:,}: export as CSV, which has no such limit"
+            f"The entry '{shortened(slug)}' has {length:,} characters in '{column}', and a cell of "
+            f"an .xlsx file holds up to {longest:,}: export as CSV, which has no such limit"
         )
 
 
@@ -123,7 +122,10 @@ RETRY_AFTER = "1"
 
 
 def status_of(error: Exception) -> int:
-    """The status of the nearest class in the map; 500 for an unexpected error."""
+    """aiohttp's errors have their status, others that of the nearest class in the map; 500 for an
+    unexpected error."""
+    if isinstance(error, web.HTTPException):
+        return error.status
     return next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
 
 
@@ -151,13 +153,7 @@ def error_response(error: Exception) -> web.Response:
         response.headers["WWW-Authenticate"] = "Bearer"  # RFC 9110, 15.5.2
     if isinstance(error, RateLimitExceeded):
         response.headers["Retry-After"] = str(error.wait)
-    return response
-
-
-def router_response(error: web.HTTPException) -> web.Response:
-    """aiohttp's own refusals, in the error envelope."""
-    response = envelope(error.status, message_of(error))
-    if "Allow" in error.headers:
+    if isinstance(error, web.HTTPMethodNotAllowed):
         response.headers["Allow"] = error.headers["Allow"]
     return response
 

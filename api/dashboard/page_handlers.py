@@ -115,7 +115,7 @@ async def error_page(request: DashboardRequest, error: Exception) -> web.StreamR
     """A page that says what went wrong and what to do."""
     if isinstance(error, NoSession):
         return _to_sign_in(request)
-    status = error.status if isinstance(error, web.HTTPException) else status_of(error)
+    status = status_of(error)
     if status >= 500:
         log_fault(request.request, error)
     is_public = status < 500 or isinstance(error, (Busy, StaleDecision))

@@ -11,11 +11,11 @@ from copy import deepcopy
 from functools import cache
 from importlib import resources
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 from aiohttp import web
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import Struct
 
 from api.graphql.handler import GraphQLAnswer
 from api.graphql.request import GraphQLRequest
@@ -35,27 +35,6 @@ from api.rest import wire
 Operation = dict[str, Any]
 
 
-class NewEntry(Struct, frozen=True, rename="camel"):
-    """The body of a create (§4.4), as far as it is read; other properties are ignored."""
-
-    content_type_slug: Annotated[str, Meta(min_length=1)]
-    title: Annotated[str, Meta(min_length=1)]
-    slug: Annotated[
-        str | UnsetType,
-        Meta(
-            description="Empty or absent: the title in lower case, with a hyphen for each "
-            "character that is not a letter or digit."
-        ),
-    ] = UNSET
-    fields: Annotated[
-        dict[str, Any] | UnsetType,
-        Meta(
-            description="Values by field slug; unknown slugs are ignored, null empties a field. "
-            "Text must not contain NUL; the nesting limit is 256."
-        ),
-    ] = UNSET
-
-
 _BODIES: tuple[type[Struct], ...] = (
     wire.TypeListBody,
     wire.SingleBody,
@@ -65,7 +44,6 @@ _BODIES: tuple[type[Struct], ...] = (
     wire.ContentTypesBody,
     wire.ContentTypeBody,
     Readiness,
-    NewEntry,
     GraphQLRequest,
     GraphQLAnswer,
 )
@@ -99,9 +77,8 @@ def document() -> dict[str, Any]:
             operations[method] = _completed(operation)
         _add_bodiless(path, operations)
     components = written["components"]
-    _, components["schemas"] = msgspec.json.schema_components(
-        _BODIES, ref_template="#/components/schemas/{name}"
-    )
+    _, schemas = msgspec.json.schema_components(_BODIES, ref_template="#/components/schemas/{name}")
+    components["schemas"] |= schemas
     for name, refusal in components["responses"].items():
         # Outside of all described operations: only some paths cross origins.
         [components["responses"][name]] = refusal_responses(refusal).values()

@@ -28,6 +28,7 @@ from write_side.domain import refusals as r
 from write_side.domain.events import STATUSES
 from write_side.domain.identity import ENVIRONMENTS, PRODUCTION, STAGING, Scope
 from write_side.domain.text import NotJSON, check_text
+from write_side.domain.workspace import EDIT, VIEW
 
 
 def _raised(refuses: Callable[[], object]) -> Exception:
@@ -60,8 +61,8 @@ REFUSALS: dict[str, Exception] = {
     "key": errors.Unauthorized(),
     "stagingNotInPlan": r.StagingNotInPlan(),
     "planLimit": r.PlanLimitReached("entries", 5000),
-    "viewPermission": errors.Forbidden("content.view"),
-    "editPermission": errors.Forbidden("content.edit"),
+    "viewPermission": errors.Forbidden(VIEW),
+    "editPermission": errors.Forbidden(EDIT),
     "stagingNotSetUp": r.EnvironmentNotSetUp(STAGING),
     "contentType": TypeNotFound(),
     "entry": EntryNotFound(),
@@ -122,15 +123,9 @@ def refusal_responses(*names: str) -> dict[str, Any]:
     """The responses by status, with an example by name for each message."""
     answers: dict[int, dict[str, web.Response]] = {}
     for name in names:
-        answer = _answer(REFUSALS[name])
+        answer = errors.error_response(REFUSALS[name])
         answers.setdefault(answer.status, {})[name] = answer
     return {str(status): _refusal(status, named) for status, named in answers.items()}
-
-
-def _answer(refusal: Exception) -> web.Response:
-    if isinstance(refusal, web.HTTPException):
-        return errors.router_response(refusal)
-    return errors.error_response(refusal)
 
 
 def _refusal(status: int, answers: dict[str, web.Response]) -> dict[str, Any]:

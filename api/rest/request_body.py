@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from typing import Protocol
 
 from aiohttp import web
 
@@ -84,14 +83,6 @@ class DamagedBody(Exception):
     """The body does not match its Content-Encoding."""
 
 
-class _Member(Protocol):
-    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes: ...
-
-
 class Decompressor:
     """``encoding``: one of ``ENCODINGS``. A gzip file may have several members (RFC 1952, 2.2);
     "deflate" is zlib's format, or without its header, as some clients send it.
@@ -99,7 +90,7 @@ class Decompressor:
 
     def __init__(self, encoding: str) -> None:
         self._encoding = encoding
-        self._member: _Member | None = None
+        self._member: zlib._Decompress | None = None
         self._members = 0
 
     def decompress(self, data: bytes, limit: int) -> bytes:
@@ -112,7 +103,10 @@ class Decompressor:
             piece = data[start : start + PIECE]
             while piece:
                 member = self._member_of(piece)
-                body += _decompress(member, piece, limit - len(body))
+                try:
+                    body += member.decompress(piece, limit - len(body))
+                except zlib.error:
+                    raise DamagedBody from None
                 if len(body) >= limit:
                     return bytes(body)
                 piece = member.unused_data
@@ -123,7 +117,7 @@ class Decompressor:
         if self._member is not None and not self._member.eof:
             raise DamagedBody
 
-    def _member_of(self, piece: bytes) -> _Member:
+    def _member_of(self, piece: bytes) -> zlib._Decompress:
         """The current member, or the next one, which begins with the piece."""
         if self._member is None or self._member.eof:
             self._members += 1
@@ -137,10 +131,3 @@ class Decompressor:
         if self._encoding == "gzip":
             return zlib.MAX_WBITS + 16
         return zlib.MAX_WBITS if first & 0xF == zlib.DEFLATED else -zlib.MAX_WBITS
-
-
-def _decompress(member: _Member, piece: bytes, limit: int) -> bytes:
-    try:
-        return member.decompress(piece, limit)
-    except zlib.error:
-        raise DamagedBody from None

@@ -45,7 +45,8 @@ async def check_key(call: Call) -> None:
 
 
 def _enforce(call: Call, status: LimitStatus) -> None:
-    """The response describes the bucket that refuses, else the one with the fewest requests left."""
+    """The response describes the bucket that refuses, or else the one with the fewest requests
+    left."""
     shown = call.request.get(LIMIT_STATUS)
     if shown is None or not status.passed or status.remaining <= shown.remaining:
         call.request[LIMIT_STATUS] = status

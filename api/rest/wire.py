@@ -83,23 +83,21 @@ class Entry(Wire, frozen=True):
     stage: Stage
 
 
-class ListedEntry(Entry, frozen=True):
-    """In the list of one type (§4.1)."""
-
+class EntryWithLanguage(Entry, frozen=True):
     language: Language
     locale: Locale
     published_at: Published
     created_at: Time
     updated_at: Time
+
+
+class ListedEntry(EntryWithLanguage, frozen=True):
+    """In the list of one type (§4.1)."""
+
     fields: Fields
 
 
-class SingleEntry(Entry, frozen=True):
-    language: Language
-    locale: Locale
-    published_at: Published
-    created_at: Time
-    updated_at: Time
+class SingleEntry(EntryWithLanguage, frozen=True):
     content_type: TypeReference
     fields: Fields
 

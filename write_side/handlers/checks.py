@@ -11,7 +11,7 @@ from write_side.domain.definition import translatable
 from write_side.domain.entry import Entry, check_size
 from write_side.domain.events import Translation
 from write_side.domain.identity import Scope
-from write_side.domain.locales import supported_locales
+from write_side.domain.locales import check_locale
 from write_side.domain.refusals import (
     InvalidEntry,
     InvalidText,
@@ -137,9 +137,3 @@ def _check_texts(entry: Entry) -> None:
     for what, text in texts.items():
         if not text:
             raise InvalidText(f"{what} is empty")
-
-
-def check_locale(code: str, what: str) -> None:
-    """``what``: "locale" or "language"."""
-    if code not in supported_locales():
-        raise InvalidEntry(f"Unsupported {what} '{code}': use a code like en-US or fr-FR")
