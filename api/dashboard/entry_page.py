@@ -12,6 +12,7 @@ from msgspec import Raw, Struct
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.entry_list import stage_of
 from api.dashboard.page_handlers import show
+from api.dashboard.table_pages import number
 from api.dashboard.values import (
     DisplayValue,
     display_value,
@@ -138,8 +139,7 @@ async def _history(
     request: DashboardRequest, details: EntryDetails, stages: tuple[Stage, ...], locale: str
 ) -> list[tuple[Change, list[FieldDifference]]]:
     """From the log, which can be ahead of the fields shown; for a past version, nothing later."""
-    text = request.query.get("before", "")
-    before = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else None
+    before = number(request.query.get("before", ""))
     if request.query.get("asOf"):
         latest = details.version + 1
         before = latest if before is None else min(before, latest)

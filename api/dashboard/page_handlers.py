@@ -12,8 +12,7 @@ from multidict import MultiDict, MultiDictProxy
 from api.context import SERVICE
 from api.dashboard.dashboard_request import DashboardRequest, NoSession, check, link
 from api.dashboard.layout import layout_of
-from api.dashboard.security import ROOT, check_csrf_token, referring_page
-from api.dashboard.session import cookie_token
+from api.dashboard.security import ROOT, check_csrf_token, cookie_token, referring_page
 from api.dashboard.templates import render
 from api.errors import RETRY_AFTER, BadRequest, Busy, ForgedRequest, RateLimitExceeded, status_of
 from api.http.request_log import log_fault
@@ -30,12 +29,11 @@ CSRF_HEADER = "X-CSRF-Token"
 MAX_FIELDS = 5_000
 
 
-def public(handler: Page, permission: str = "", *, active: bool = True) -> Handler:
+def public(handler: Page) -> Handler:
     """A page without checks; what the handler raises becomes an error page."""
 
     async def handle(http_request: web.Request) -> web.StreamResponse:
-        service = http_request.app[SERVICE]
-        request = DashboardRequest(http_request, service, permission=permission, active=active)
+        request = DashboardRequest(http_request, http_request.app[SERVICE])
         try:
             return await handler(request)
         except Exception as error:
@@ -48,35 +46,35 @@ def page(permission: str, handler: Page, *, active: bool = True) -> Handler:
     """A page that passes all checks. ``active``: False for a page that refreshes itself, which
     does not keep the session alive."""
 
-    async def checked(request: DashboardRequest) -> web.StreamResponse:
-        await check(request)
+    async def handle(request: DashboardRequest) -> web.StreamResponse:
+        await check(request, permission, active=active)
         return await handler(request)
 
-    return public(checked, permission, active=active)
+    return public(handle)
 
 
 def action(permission: str, handler: Action) -> Handler:
     """A form that changes something; its CSRF token is checked before the handler is called."""
 
-    async def checked(request: DashboardRequest) -> web.StreamResponse:
+    async def handle(request: DashboardRequest) -> web.StreamResponse:
         form = await read_form(request)
         check_csrf_token(request.session, form.get(CSRF, ""))
         return await handler(request, form)
 
-    return page(permission, checked)
+    return page(permission, handle)
 
 
 def stream(permission: str, handler: Page) -> Handler:
     """A body that the handler reads as a stream. The token is in X-CSRF-Token; without that header
     the handler must check the form's first part (``check_csrf_token``)."""
 
-    async def checked(request: DashboardRequest) -> web.StreamResponse:
+    async def handle(request: DashboardRequest) -> web.StreamResponse:
         token = request.request.headers.get(CSRF_HEADER)
         if token is not None:
             check_csrf_token(request.session, token)
         return await handler(request)
 
-    return page(permission, checked)
+    return page(permission, handle)
 
 
 async def read_form(request: DashboardRequest) -> Form:

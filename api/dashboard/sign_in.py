@@ -7,8 +7,14 @@ from aiohttp import web
 from api.dashboard.dashboard_request import DashboardRequest, NoSession, check_session, link
 from api.dashboard.layout import start_section
 from api.dashboard.page_handlers import Form, html, read_form, redirect
-from api.dashboard.security import check_origin, is_dashboard_address
-from api.dashboard.session import SESSIONS, cookie_token, delete_cookie, set_cookie
+from api.dashboard.security import (
+    SESSIONS,
+    check_origin,
+    cookie_token,
+    delete_cookie,
+    is_dashboard_address,
+    set_cookie,
+)
 from api.dashboard.templates import render
 from api.rest.request_checks import check_address_limit, check_sign_in_limit
 

@@ -7,7 +7,7 @@ from aiohttp import web
 from msgspec import Raw
 from msgspec.structs import replace
 
-from api.context import REQUEST_ID, Call
+from api.context import Call
 from api.errors import BadRequest
 from api.rest import parameters, point_in_time, wire
 from api.rest.idempotency import HEADER, command_key, digest
@@ -17,7 +17,6 @@ from api.rest.request_checks import with_checks
 from read_side import content_types, entries, paging
 from write_side.commands import CreateEntry
 from write_side.dispatch import execute
-from write_side.domain.identity import Actor
 from write_side.domain.text import minified
 from write_side.domain.workspace import EDIT, VIEW
 
@@ -153,10 +152,9 @@ def create_command(call: Call, body: bytes) -> CreateEntry:
     type_slug, title = (_string(entry.get(name)) for name in ("contentTypeSlug", "title"))
     if not type_slug or not title:
         raise BadRequest(MISSING)
-    caller = call.known_caller
     return CreateEntry(
-        actor=Actor("key", caller.key_id, caller.key_name),
-        request_id=call.request[REQUEST_ID],
+        actor=call.actor,
+        request_id=call.request_id,
         scope=call.scope,
         content_type_slug=type_slug,
         title=title,

@@ -25,23 +25,11 @@ async def check_address_limit(call: Call) -> None:
     _enforce(call, await call.service.limits.count_address(call.request))
 
 
-async def check_key_limit(call: Call) -> None:
-    """429."""
-    _enforce(call, await call.service.limits.count_key(call.known_caller))
-
-
 async def check_sign_in_limit(call: Call) -> None:
     """429. The response describes this bucket only if it refuses."""
     status = await call.service.limits.count_sign_in(call.request)
     if not status.passed:
         _enforce(call, status)
-
-
-async def check_key(call: Call) -> None:
-    """401."""
-    call.caller = await call.service.access.caller(secret_of(call.request.headers))
-    if call.caller is None:
-        raise Unauthorized
 
 
 def _enforce(call: Call, status: LimitStatus) -> None:
@@ -87,10 +75,12 @@ async def wait_for_position(call: Call) -> None:
 
 
 async def authenticate(call: Call) -> None:
-    """The checks of every request with a key, REST or not."""
+    """The checks of every request with a key, REST or not: 429, 401, 429."""
     await check_address_limit(call)
-    await check_key(call)
-    await check_key_limit(call)
+    call.caller = await call.service.access.caller(secret_of(call.request.headers))
+    if call.caller is None:
+        raise Unauthorized
+    _enforce(call, await call.service.limits.count_key(call.caller))
 
 
 def with_checks(
