@@ -14,7 +14,7 @@ from api.rest.positions import Positions
 from api.settings import ApiSettings
 from read_side.checkpoint import CheckpointWatch
 from read_side.pool import Pool
-from write_side.domain.identity import Scope
+from write_side.domain.identity import Actor, Scope
 from write_side.repository import Repository
 
 
@@ -48,6 +48,14 @@ class Call(Struct):
     @property
     def scope(self) -> Scope:
         return Scope(self.known_caller.workspace, self.environment)
+
+    @property
+    def actor(self) -> Actor:
+        return Actor("key", self.known_caller.key_id, self.known_caller.key_name)
+
+    @property
+    def request_id(self) -> str:
+        return self.request[REQUEST_ID]
 
 
 SERVICE = web.AppKey("service", Service)

@@ -5,11 +5,11 @@ Refusals of ``write_side`` and ``read_side`` know nothing of HTTP. The API's own
 ApiError
 ├── BadRequest              400
 ├── Unauthorized            401
-├── Forbidden, Forged       403
+├── Forbidden, ForgedRequest       403
 ├── SlowClient              408
 ├── StillInFlight           409
 ├── TooLongForSpreadsheet   422
-├── RateLimited             429
+├── RateLimitExceeded             429
 └── NotVisibleYet, Busy     503
 """
 
@@ -20,7 +20,7 @@ from aiohttp import web
 from api.rest.wire import ErrorBody, encode
 from read_side.refusals import NotFound, ReadModelUnavailable
 from write_side.domain import refusals as r
-from write_side.domain.text import NotJSON
+from write_side.domain.text import NotJSON, shortened
 from write_side.store.conflicts import StoreUnavailable
 
 
@@ -42,7 +42,7 @@ class Forbidden(ApiError):
         super().__init__(f"Forbidden - this API key needs the {permission} permission")
 
 
-class Forged(ApiError):
+class ForgedRequest(ApiError):
     """A form sent by another site's page, or from another session."""
 
 
@@ -63,14 +63,13 @@ class TooLongForSpreadsheet(ApiError):
     """
 
     def __init__(self, slug: str, column: str, length: int, longest: int) -> None:
-        slug = slug if len(slug) <= 100 else f"{slug[:100]}…"
         super().__init__(
-            f"The entry '{slug}' has {length:,} characters in '{column}', and a cell of an .xlsx "
-            f"file holds up to {longest:,}: export as CSV, which has no such limit"
+            f"The entry '{shortened(slug)}' has {length:,} characters in '{column}', and a cell of "
+            f"an .xlsx file holds up to {longest:,}: export as CSV, which has no such limit"
         )
 
 
-class RateLimited(ApiError):
+class RateLimitExceeded(ApiError):
     """``wait``: whole seconds until the window ends, at least 1."""
 
     def __init__(self, wait: int) -> None:
@@ -96,7 +95,7 @@ STATUS: dict[type[Exception], int] = {
     r.PlanLimitReached: 402,
     r.StagingNotInPlan: 402,
     Forbidden: 403,
-    Forged: 403,
+    ForgedRequest: 403,
     NotFound: 404,
     r.UnknownContentType: 404,
     r.UnknownEntry: 404,
@@ -110,7 +109,7 @@ STATUS: dict[type[Exception], int] = {
     r.ContentTypeInUse: 409,
     r.CommandKeyReused: 422,
     TooLongForSpreadsheet: 422,
-    RateLimited: 429,
+    RateLimitExceeded: 429,
     NotVisibleYet: 503,
     Busy: 503,
     ReadModelUnavailable: 503,
@@ -123,7 +122,10 @@ RETRY_AFTER = "1"
 
 
 def status_of(error: Exception) -> int:
-    """The status of the nearest class in the map; 500 for an unexpected error."""
+    """aiohttp's errors have their status, others that of the nearest class in the map; 500 for an
+    unexpected error."""
+    if isinstance(error, web.HTTPException):
+        return error.status
     return next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
 
 
@@ -149,15 +151,9 @@ def error_response(error: Exception) -> web.Response:
         response.headers["Retry-After"] = RETRY_AFTER
     if status == 401:
         response.headers["WWW-Authenticate"] = "Bearer"  # RFC 9110, 15.5.2
-    if isinstance(error, RateLimited):
+    if isinstance(error, RateLimitExceeded):
         response.headers["Retry-After"] = str(error.wait)
-    return response
-
-
-def router_response(error: web.HTTPException) -> web.Response:
-    """aiohttp's own refusals, in the error envelope."""
-    response = envelope(error.status, message_of(error))
-    if "Allow" in error.headers:
+    if isinstance(error, web.HTTPMethodNotAllowed):
         response.headers["Allow"] = error.headers["Allow"]
     return response
 

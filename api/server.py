@@ -66,11 +66,8 @@ def application(service: Service) -> web.Application:
     app[SERVICE] = service
     app[STATUS] = StatusCache(service)
     app.on_response_prepare.append(add_default_headers)
-    app.add_routes(content.routes())
-    app.add_routes(health.routes())
-    app.add_routes(metrics.routes())
-    app.add_routes(document.routes())
-    app.add_routes(graphql.routes())
+    for part in (content, health, metrics, document, graphql):
+        app.add_routes(part.routes())
     add_dashboard(app, service.repository.recorder)
     add_preflights(app)
     return app

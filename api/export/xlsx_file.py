@@ -97,11 +97,9 @@ def is_held(digits: str) -> bool:
     return f"{float(digits):.15G}" == digits
 
 
-def _always() -> bool:
-    return True
-
-
-async def write_xlsx(export: Export, path: Path, is_wanted: Callable[[], bool] = _always) -> bool:
+async def write_xlsx(
+    export: Export, path: Path, is_wanted: Callable[[], bool] = lambda: True
+) -> bool:
     """Write the whole file, in a folder of its own; false if it was given up because ``is_wanted``
     returned false. Raises TooLongForSpreadsheet."""
     file = XlsxFile(path, export.content_type.slug, headings(export.content_type))

@@ -28,6 +28,7 @@ from write_side.domain import refusals as r
 from write_side.domain.events import STATUSES
 from write_side.domain.identity import ENVIRONMENTS, PRODUCTION, STAGING, Scope
 from write_side.domain.text import NotJSON, check_text
+from write_side.domain.workspace import EDIT, VIEW
 
 
 def _raised(refuses: Callable[[], object]) -> Exception:
@@ -60,8 +61,8 @@ REFUSALS: dict[str, Exception] = {
     "key": errors.Unauthorized(),
     "stagingNotInPlan": r.StagingNotInPlan(),
     "planLimit": r.PlanLimitReached("entries", 5000),
-    "viewPermission": errors.Forbidden("content.view"),
-    "editPermission": errors.Forbidden("content.edit"),
+    "viewPermission": errors.Forbidden(VIEW),
+    "editPermission": errors.Forbidden(EDIT),
     "stagingNotSetUp": r.EnvironmentNotSetUp(STAGING),
     "contentType": TypeNotFound(),
     "entry": EntryNotFound(),
@@ -73,7 +74,7 @@ REFUSALS: dict[str, Exception] = {
     "tooLarge": web.HTTPRequestEntityTooLarge(4194304),
     "expectation": web.HTTPExpectationFailed(),
     "keyReused": r.CommandKeyReused(),
-    "rateLimit": errors.RateLimited(17),
+    "rateLimit": errors.RateLimitExceeded(17),
     "fault": RuntimeError(),
     "unavailable": ReadModelUnavailable(),
 }
@@ -96,21 +97,21 @@ def source() -> dict[str, Any]:
     return written
 
 
-def spread(names: Iterable[str]) -> Iterator[str]:
+def expand_groups(names: Iterable[str]) -> Iterator[str]:
     """The names, with those of a group in place of ``...group``."""
     for name in names:
         if name.startswith("..."):
-            yield from spread(source()["groups"][name[3:]])
+            yield from expand_groups(source()["groups"][name[3:]])
         else:
             yield name
 
 
-def described(description: str, *headers: str, **more: Any) -> dict[str, Any]:
-    return {"description": description, "headers": referred("...always", *headers), **more}
+def response_object(description: str, *headers: str, **more: Any) -> dict[str, Any]:
+    return {"description": description, "headers": header_references("...always", *headers), **more}
 
 
-def referred(*headers: str) -> dict[str, Any]:
-    return {name: {"$ref": f"#/components/headers/{name}"} for name in spread(headers)}
+def header_references(*headers: str) -> dict[str, Any]:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in expand_groups(headers)}
 
 
 def json_content(schema: str, **more: Any) -> dict[str, Any]:
@@ -118,19 +119,13 @@ def json_content(schema: str, **more: Any) -> dict[str, Any]:
     return {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}, **more}}
 
 
-def refused(*names: str) -> dict[str, Any]:
+def refusal_responses(*names: str) -> dict[str, Any]:
     """The responses by status, with an example by name for each message."""
     answers: dict[int, dict[str, web.Response]] = {}
     for name in names:
-        answer = _answer(REFUSALS[name])
+        answer = errors.error_response(REFUSALS[name])
         answers.setdefault(answer.status, {})[name] = answer
     return {str(status): _refusal(status, named) for status, named in answers.items()}
-
-
-def _answer(refusal: Exception) -> web.Response:
-    if isinstance(refusal, web.HTTPException):
-        return errors.router_response(refusal)
-    return errors.error_response(refusal)
 
 
 def _refusal(status: int, answers: dict[str, web.Response]) -> dict[str, Any]:
@@ -138,7 +133,7 @@ def _refusal(status: int, answers: dict[str, web.Response]) -> dict[str, Any]:
     headers = dict.fromkeys(str(header) for answer in answers.values() for header in answer.headers)
     headers.pop("Content-Type")
     content = json_content("ErrorBody", examples=examples)
-    return described(
+    return response_object(
         source()["statuses"][str(status)], "Content-Encoding", *headers, content=content
     )
 

@@ -24,7 +24,7 @@ class LimitStatus(Struct, frozen=True):
     wait: int = 1
 
 
-class Bucket:
+class Bucket(Struct, eq=False):
     """Times are of the process's monotonic clock; the lease is good until ``ends``.
 
     ``left`` are the leased requests at hand, ``spare`` what the counter recorded as spare here,
@@ -32,34 +32,18 @@ class Bucket:
     give back. ``waiting`` wait for the next call, ``calling`` for the one under way.
     """
 
-    __slots__ = (
-        "calling",
-        "calling_limit",
-        "ends",
-        "exhausted",
-        "free",
-        "leased_at",
-        "left",
-        "limit",
-        "name",
-        "spare",
-        "waiting",
-        "window",
-    )
-
-    def __init__(self, name: str, limit: int) -> None:
-        self.name = name
-        self.limit = limit
-        self.window = 0
-        self.ends = -math.inf
-        self.leased_at = 0.0
-        self.left = 0
-        self.spare = 0
-        self.free = limit
-        self.exhausted = False
-        self.calling_limit = limit
-        self.waiting: list[asyncio.Future[LimitStatus]] = []
-        self.calling: list[asyncio.Future[LimitStatus]] = []
+    name: str
+    limit: int
+    free: int
+    calling_limit: int
+    window: int = 0
+    ends: float = -math.inf
+    leased_at: float = 0.0
+    left: int = 0
+    spare: int = 0
+    exhausted: bool = False
+    waiting: list[asyncio.Future[LimitStatus]] = []
+    calling: list[asyncio.Future[LimitStatus]] = []
 
     @property
     def busy(self) -> bool:

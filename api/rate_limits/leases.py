@@ -140,7 +140,7 @@ class Leases:
             oldest = next(iter(self._buckets.values()))
             if not oldest.busy:
                 self._forget(oldest)
-        bucket = self._buckets[name] = Bucket(name, limit)
+        bucket = self._buckets[name] = Bucket(name, limit, free=limit, calling_limit=limit)
         return bucket
 
     def _forget(self, bucket: Bucket) -> None:

@@ -7,17 +7,16 @@ from aiohttp import web
 from msgspec import Raw
 from msgspec.structs import replace
 
-from api.context import REQUEST_ID, Call
+from api.context import Call
 from api.errors import BadRequest
 from api.rest import parameters, point_in_time, wire
 from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.positions import HEADER as POSITION
 from api.rest.request_body import receive_body
-from api.rest.request_checks import checked
+from api.rest.request_checks import with_checks
 from read_side import content_types, entries, paging
 from write_side.commands import CreateEntry
 from write_side.dispatch import execute
-from write_side.domain.identity import Actor
 from write_side.domain.text import minified
 from write_side.domain.workspace import EDIT, VIEW
 
@@ -32,12 +31,12 @@ _SLUG = "{slug:[^/]+}"
 
 def routes() -> list[web.RouteDef]:
     return [
-        web.get(f"/v1/content/{_TYPE}", checked(VIEW, list_of_type)),
-        web.get(f"/v1/content/{_TYPE}/{_SLUG}", checked(VIEW, one)),
-        web.get("/v1/content", checked(VIEW, list_across_types)),
-        web.post("/v1/content", checked(EDIT, create)),
-        web.get("/v1/content-types", checked(VIEW, list_content_types)),
-        web.get(f"/v1/content-types/{_SLUG}", checked(VIEW, one_content_type)),
+        web.get(f"/v1/content/{_TYPE}", with_checks(VIEW, list_of_type)),
+        web.get(f"/v1/content/{_TYPE}/{_SLUG}", with_checks(VIEW, one)),
+        web.get("/v1/content", with_checks(VIEW, list_across_types)),
+        web.post("/v1/content", with_checks(EDIT, create)),
+        web.get("/v1/content-types", with_checks(VIEW, list_content_types)),
+        web.get(f"/v1/content-types/{_SLUG}", with_checks(VIEW, one_content_type)),
     ]
 
 
@@ -58,7 +57,7 @@ async def list_of_type(call: Call) -> web.Response:
     return _json(
         wire.TypeListBody(
             True,
-            [wire.listed(row, call.locale) for row in page.rows],
+            [wire.listed_entry(row, call.locale) for row in page.rows],
             wire.Pagination(limit, offset, page.total),
         )
     )
@@ -78,7 +77,7 @@ async def one(call: Call) -> web.Response:
         row = await entries.entry_of_slug(service.read_model, scope, **named)
     else:
         row = (await point_in_time.entry_of_slug(service, scope, at=at, **named)).row
-    return _json(wire.SingleBody(True, wire.single(row, call.locale)))
+    return _json(wire.SingleBody(True, wire.single_entry(row, call.locale)))
 
 
 async def list_across_types(call: Call) -> web.Response:
@@ -95,7 +94,7 @@ async def list_across_types(call: Call) -> web.Response:
     )
     return _json(
         wire.ListBody(
-            [wire.of_any_type(row, call.locale) for row in page.rows],
+            [wire.entry_of_any_type(row, call.locale) for row in page.rows],
             wire.Pagination(limit, offset, page.total),
         )
     )
@@ -119,7 +118,7 @@ async def _created(call: Call, command: CreateEntry) -> web.Response:
     visible = await call.service.checkpoint.wait(
         executed.position, call.service.settings.read_your_writes
     )
-    entry = wire.created(executed)
+    entry = wire.created_entry(executed)
     response = _json(wire.CreatedBody(entry, f"Content entry '{entry.slug}' was created"))
     response.headers[POSITION] = call.service.positions.token(
         call.scope.workspace, executed.position
@@ -154,10 +153,9 @@ def create_command(call: Call, body: bytes) -> CreateEntry:
     type_slug, title = (_string(entry.get(name)) for name in ("contentTypeSlug", "title"))
     if not (type_slug and type_slug.strip() and title and title.strip()):
         raise BadRequest(MISSING)
-    caller = call.known_caller
     return CreateEntry(
-        actor=Actor("key", caller.key_id, caller.key_name),
-        request_id=call.request[REQUEST_ID],
+        actor=call.actor,
+        request_id=call.request_id,
         scope=call.scope,
         content_type_slug=type_slug,
         title=title,

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from api.auth.keys import secret_of
 from api.context import LIMIT_STATUS, SERVICE, Call
-from api.errors import BadRequest, Forbidden, NotVisibleYet, RateLimited, Unauthorized
+from api.errors import BadRequest, Forbidden, NotVisibleYet, RateLimitExceeded, Unauthorized
 from api.rate_limits.bucket import LimitStatus
 from api.rest import parameters
 from api.rest.positions import HEADER
@@ -25,29 +25,21 @@ async def check_address_limit(call: Call) -> None:
     _enforce(call, await call.service.limits.count_address(call.request))
 
 
-async def check_key_limit(call: Call) -> None:
-    """429. From here on the response describes the key's bucket."""
-    _enforce(call, await call.service.limits.count_key(call.known_caller))
-
-
 async def check_sign_in_limit(call: Call) -> None:
-    """429. The response describes this bucket only where it refuses."""
+    """429. The response describes this bucket only if it refuses."""
     status = await call.service.limits.count_sign_in(call.request)
     if not status.passed:
         _enforce(call, status)
 
 
-async def check_key(call: Call) -> None:
-    """401."""
-    call.caller = await call.service.access.caller(secret_of(call.request.headers))
-    if call.caller is None:
-        raise Unauthorized
-
-
 def _enforce(call: Call, status: LimitStatus) -> None:
-    call.request[LIMIT_STATUS] = status
+    """The response describes the bucket that refuses, or else the one with the fewest requests
+    left."""
+    shown = call.request.get(LIMIT_STATUS)
+    if shown is None or not status.passed or status.remaining <= shown.remaining:
+        call.request[LIMIT_STATUS] = status
     if not status.passed:
-        raise RateLimited(status.wait)
+        raise RateLimitExceeded(status.wait)
 
 
 def check_permission(call: Call, permission: str) -> None:
@@ -83,13 +75,17 @@ async def wait_for_position(call: Call) -> None:
 
 
 async def authenticate(call: Call) -> None:
-    """The checks of every request with a key, REST or not."""
+    """The checks of every request with a key, REST or not: 429, 401, 429."""
     await check_address_limit(call)
-    await check_key(call)
-    await check_key_limit(call)
+    call.caller = await call.service.access.caller(secret_of(call.request.headers))
+    if call.caller is None:
+        raise Unauthorized
+    _enforce(call, await call.service.limits.count_key(call.caller))
 
 
-def checked(permission: str, handler: Handler) -> Callable[[web.Request], Awaitable[web.Response]]:
+def with_checks(
+    permission: str, handler: Handler
+) -> Callable[[web.Request], Awaitable[web.Response]]:
     """The handler behind all checks. Reads wait for the position that they name."""
 
     async def handle(request: web.Request) -> web.Response:

@@ -21,8 +21,9 @@ from write_side.domain.events import (
     WorkspaceEvent,
     WorkspaceRenamed,
 )
-from write_side.domain.identity import PRODUCTION, STAGING, Scope
+from write_side.domain.identity import ENVIRONMENTS, PRODUCTION, STAGING, Scope
 from write_side.domain.refusals import EnvironmentNotSetUp, InvalidDefinition, StagingNotInPlan
+from write_side.domain.text import shortened
 
 VIEW = "content.view"
 EDIT = "content.edit"
@@ -116,6 +117,15 @@ def evolve_media(media: Media | None, event: MediaEvent) -> Media:
         at=event.at,
         version=1 if media is None else media.version + 1,
     )
+
+
+def check_environment_name(name: str) -> str:
+    """The name. Raises InvalidDefinition."""
+    if name not in ENVIRONMENTS:
+        raise InvalidDefinition(
+            f"Unknown environment '{shortened(name)}': use {' or '.join(ENVIRONMENTS)}"
+        )
+    return name
 
 
 def check_environment(plan: Plan, environments: Sequence[str], scope: Scope) -> None:

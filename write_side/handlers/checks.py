@@ -12,7 +12,7 @@ from write_side.domain.definition import translatable
 from write_side.domain.entry import Entry, check_size
 from write_side.domain.events import Translation
 from write_side.domain.identity import Scope, check_slug
-from write_side.domain.locales import supported_locales
+from write_side.domain.locales import check_locale
 from write_side.domain.refusals import (
     InvalidEntry,
     InvalidText,
@@ -142,9 +142,3 @@ def _check_texts(before: Entry | None, after: Entry) -> None:
     if before is None or after.slug != before.slug:
         check_text(after.slug, "The slug")
         check_slug(after.slug)
-
-
-def check_locale(code: str, what: str) -> None:
-    """``what``: "locale" or "language"."""
-    if code not in supported_locales():
-        raise InvalidEntry(f"Unsupported {what} '{code}': use a code like en-US or fr-FR")

@@ -18,6 +18,7 @@ from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry, changes, evolve, translates
 from write_side.domain.events import EntryCreated, EntryDeleted, EntryUpdated
 from write_side.domain.identity import Scope, entry_stream, is_id, new_id, slug_from, slug_hash
+from write_side.domain.locales import check_locale
 from write_side.domain.refusals import (
     EntryIdTaken,
     InvalidEntry,
@@ -28,7 +29,6 @@ from write_side.domain.refusals import (
 from write_side.domain.values import NULL, Target, checked, targets
 from write_side.handlers.checks import (
     check_entry,
-    check_locale,
     check_stage,
     check_targets,
     check_version,

@@ -31,7 +31,6 @@ from write_side.domain.events import (
     WorkspaceRenamed,
 )
 from write_side.domain.identity import (
-    ENVIRONMENTS,
     PRODUCTION,
     STAGING,
     key_stream,
@@ -48,7 +47,7 @@ from write_side.domain.refusals import (
     WorkspaceTaken,
 )
 from write_side.domain.text import check_text
-from write_side.domain.workspace import Key, check_permissions
+from write_side.domain.workspace import Key, check_environment_name, check_permissions
 from write_side.repository import Repository
 from write_side.store.append import CONTENT_TYPES, ENTRIES
 from write_side.store.conflicts import Conflict, KeyConflict
@@ -105,10 +104,7 @@ async def change_plan(command: ChangePlan, repository: Repository) -> Decision:
 async def add_environment(command: AddEnvironment, repository: Repository) -> Decision:
     workspace = await repository.workspace(command.scope.workspace)
     environment = command.scope.environment
-    if environment not in ENVIRONMENTS:
-        raise InvalidDefinition(
-            f"There is no environment {environment!r}; there are {' and '.join(ENVIRONMENTS)}"
-        )
+    check_environment_name(environment)
     if environment in workspace.environments:
         return Decision()
     if environment == STAGING and not workspace.plan.staging:

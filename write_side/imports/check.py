@@ -11,8 +11,8 @@ from msgspec import Struct
 
 from write_side.domain.content_type import ContentType
 from write_side.domain.identity import Actor
+from write_side.domain.locales import check_locale
 from write_side.domain.values import NULL
-from write_side.handlers.checks import check_locale
 from write_side.imports.columns import columns_of
 from write_side.imports.dry_run import EntryQuota, ImportContext, RowDecision, dry_run
 from write_side.imports.preview import Preview, PreviewRow, counted

@@ -18,7 +18,7 @@ from write_side.domain.definition import Field, Stage, check_definition, check_n
 from write_side.domain.events import Plan
 from write_side.domain.identity import ENVIRONMENTS, PRODUCTION, STAGING
 from write_side.domain.refusals import Refused
-from write_side.domain.workspace import check_permissions
+from write_side.domain.workspace import check_environment_name, check_permissions
 
 Limit = Annotated[int, Meta(ge=0, lt=2**53)]
 
@@ -171,10 +171,10 @@ def _check(manifest: Manifest) -> None:
 
 def _check_environments(environments: Iterable[str], path: str) -> None:
     for environment in environments:
-        if environment not in ENVIRONMENTS:
-            raise ManifestError(
-                f"{path}: there is no {environment!r}, only {' and '.join(ENVIRONMENTS)}"
-            )
+        try:
+            check_environment_name(environment)
+        except Refused as error:
+            raise ManifestError(f"{path}: {error}") from None
 
 
 def _check_keys(keys: Iterable[ManifestKey]) -> None:

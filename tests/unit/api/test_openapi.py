@@ -43,7 +43,7 @@ SAME_WORDS = {
 ELSEWHERE = {
     "Busy",
     "ContentTypeInUse",
-    "Forged",
+    "ForgedRequest",
     "InvalidDefinition",
     "TooLongForSpreadsheet",
     "UnknownImport",
