@@ -56,12 +56,11 @@ async def _check_event_store(url: str) -> None:
     """Ignores a database that cannot be reached: the command reports that, or waits."""
     import asyncpg
 
+    from write_side.postgres.connection import connect
     from write_side.store.migrations import check_released
 
     with suppress(OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError):
-        connection = await asyncpg.connect(
-            url, timeout=CHECK_TIMEOUT, command_timeout=CHECK_TIMEOUT
-        )
+        connection = await connect(url, timeout=CHECK_TIMEOUT, command_timeout=CHECK_TIMEOUT)
         try:
             await check_released(connection)
         finally:
@@ -124,10 +123,10 @@ async def open_connection(
     setting: str, url: str
 ) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
     """One connection to the database that a setting names. Raises DatabaseUnreachable."""
-    import asyncpg
+    from write_side.postgres.connection import connect
 
     with _named(setting, url):
-        connection = await asyncpg.connect(url, timeout=20)
+        connection = await connect(url, timeout=20)
     try:
         yield connection
     finally:

@@ -9,7 +9,6 @@ import signal
 import socket
 import time
 
-import asyncpg
 import structlog
 from msgspec import Struct
 
@@ -17,7 +16,7 @@ from projector.follower import Follower, Heartbeat
 from projector.log import Halted
 from read_side.schema import LIVE
 from write_side.domain.identity import new_id
-from write_side.postgres.connection import Connection
+from write_side.postgres.connection import Connection, connect
 from write_side.store.conflicts import passes
 
 # Seconds.
@@ -84,7 +83,7 @@ async def run_sessions(settings: ProjectorSettings) -> None:
 async def _session(settings: ProjectorSettings, projector_id: str, patience: float) -> None:
     async with contextlib.AsyncExitStack() as stack:
         try:
-            store = await asyncpg.connect(
+            store = await connect(
                 settings.event_store_url, timeout=CONNECTING, command_timeout=patience
             )
             stack.push_async_callback(_close, store)
@@ -127,7 +126,7 @@ async def connect_model(
     Commits do not wait for the disk: rows and checkpoint are one transaction, so rows that a crash
     of PostgreSQL loses are projected again from the log.
     """
-    return await asyncpg.connect(
+    return await connect(
         url,
         timeout=CONNECTING,
         command_timeout=patience,

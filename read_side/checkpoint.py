@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 from typing import Any
 
-import asyncpg
 import structlog
+
+from write_side.postgres.connection import connect
 
 CHANNEL = "contentlog_projected"
 POLL = 1.0
@@ -66,7 +67,7 @@ class CheckpointWatch:
                 await asyncio.sleep(0.2)
 
     async def _listen(self) -> None:
-        connection = await asyncpg.connect(self._url, timeout=PATIENCE, command_timeout=PATIENCE)
+        connection = await connect(self._url, timeout=PATIENCE, command_timeout=PATIENCE)
         try:
             await connection.add_listener(CHANNEL, self._on_notification)
             # A restored database may be at an earlier position.

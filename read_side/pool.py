@@ -14,7 +14,7 @@ from typing import Any
 import asyncpg
 
 from read_side.refusals import ReadModelUnavailable
-from write_side.postgres.connection import Connection, is_transient
+from write_side.postgres.connection import Connection, connect, is_transient
 
 SIZE = 10
 PATIENCE = 10.0
@@ -90,7 +90,7 @@ class Pool:
                 raise
 
     async def _connect(self) -> Connection:
-        connection = await asyncpg.connect(
+        connection = await connect(
             self._url,
             timeout=CONNECTING,
             command_timeout=PATIENCE,

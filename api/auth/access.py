@@ -19,7 +19,7 @@ import asyncpg
 import structlog
 
 from api.auth.keys import PATIENCE, Caller, KeyLoader
-from write_side.postgres.connection import Connection
+from write_side.postgres.connection import Connection, connect
 from write_side.repository import Repository
 from write_side.store.conflicts import StoreUnavailable, passes
 
@@ -165,7 +165,7 @@ class Access:
 
     async def _listen(self) -> None:
         """Returns when the connection ends."""
-        connection = await asyncpg.connect(self._url, timeout=5, command_timeout=5)
+        connection = await connect(self._url, timeout=5, command_timeout=5)
         try:
             ended = asyncio.Event()
             connection.add_termination_listener(lambda *_: ended.set())

@@ -26,12 +26,15 @@ def migrate_command() -> None:
 async def migrate_databases(found: Databases) -> list[str]:
     """Migrate; returns what was done, in words."""
     from read_side import schema
+    from write_side.postgres.connection import set_defaults
     from write_side.store.migrations import migrate
 
     async with open_connection("CONTENTLOG_EVENT_STORE_URL", found.event_store_url) as connection:
         steps = await migrate(connection)
+        await set_defaults(connection)
     async with open_connection("CONTENTLOG_READ_MODEL_URL", found.read_model_url) as connection:
         created = await schema.create(connection)
+        await set_defaults(connection)
     return [
         *(f"event store: {step}" for step in steps or ["up to date"]),
         f"read model: {'created' if created else 'already exists'}",

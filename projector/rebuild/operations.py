@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import asyncpg
 from msgspec import Struct
 
 from projector.checkpoint import begin_epoch
@@ -16,7 +15,7 @@ from projector.rebuild.comparison import Live, compare
 from projector.rebuild.progress import Operation, Report, exclusive_operation
 from projector.rebuild.switch import TO_NEXT, TO_PREVIOUS, Candidate
 from read_side.schema import DISCARDED, NEXT, PREVIOUS, SCRATCH, AnotherShape
-from write_side.postgres.connection import Connection
+from write_side.postgres.connection import Connection, connect
 from write_side.verification.claim_check import Difference, claim_differences
 from write_side.verification.claim_repair import repair
 
@@ -149,7 +148,7 @@ async def connections(
     settings: BuildSettings, schema: str
 ) -> AsyncIterator[tuple[Connection, Connection]]:
     """To the event store, and to the read models' database with this schema as search_path."""
-    store = await asyncpg.connect(settings.event_store_url, timeout=20)
+    store = await connect(settings.event_store_url, timeout=20)
     try:
         model = await connect_model(settings.read_model_url, schema, patience=None)
         try:

@@ -12,7 +12,7 @@ import asyncpg
 from msgspec import Struct
 
 from read_side import schema
-from write_side.postgres.connection import Connection
+from write_side.postgres.connection import Connection, connect
 
 LOCK = 0x636C_6F67_0004
 HEARTBEAT = 0.5
@@ -95,7 +95,7 @@ async def exclusive_operation(
 ) -> AsyncIterator[Operation]:
     """Run an operation while no other runs; ``projector.work`` shows its progress. Raises
     OperationInProgress."""
-    connection = await asyncpg.connect(read_model_url, timeout=20, server_settings=_KEEPALIVE)
+    connection = await connect(read_model_url, timeout=20, server_settings=_KEEPALIVE)
     heartbeat: asyncio.Task[None] | None = None
     try:
         with contextlib.suppress(schema.AnotherShape):

@@ -12,12 +12,12 @@ import os
 import sys
 from contextlib import AsyncExitStack
 
-import asyncpg
 import msgspec
 from msgspec import Struct
 
 from projector.process import connect_model
 from projector.rebuild.replay import Replay, Replayed
+from write_side.postgres.connection import connect
 from write_side.store.log_reader import Range
 
 
@@ -82,7 +82,7 @@ async def _work(requests: asyncio.Queue[bytes]) -> None:
 
 async def _replay(job: Job, requests: asyncio.Queue[bytes]) -> None:
     async with AsyncExitStack() as stack:
-        store = await asyncpg.connect(job.event_store_url, timeout=20)
+        store = await connect(job.event_store_url, timeout=20)
         stack.callback(store.terminate)
         model = await connect_model(job.read_model_url, job.schema, patience=None)
         stack.callback(model.terminate)

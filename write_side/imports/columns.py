@@ -24,8 +24,8 @@ NOT_IMPORTED = ("ID", "Content type", "Created", "Updated", "Published")
 EXPORTED = ("ID", *ATTRIBUTES, *NOT_IMPORTED[1:])
 """The first headings of every export; those of the fields follow."""
 NOTHING = ""
-"""The target of a column that is not imported. The other targets are ATTRIBUTES and the slugs of fields,
-which never have capital letters."""
+"""The target of a column that is not imported. The other targets are ATTRIBUTES and the slugs of
+fields, which never have capital letters."""
 
 Source = Literal["saved", "heading", ""]
 _GAPS = re.compile(r"[\s_-]+")

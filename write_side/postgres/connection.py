@@ -1,8 +1,9 @@
-"""The type of a connection, and which of its faults pass."""
+"""Connections: their settings, their type, and which of their faults pass."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 import asyncpg
 
@@ -10,6 +11,16 @@ Connection: TypeAlias = (
     "asyncpg.Connection[asyncpg.Record] | asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
 )
 """A connection of its own, or one lent by a pool."""
+
+SETTINGS: Mapping[str, str] = {"jit": "off"}
+"""What the statements need of a server with default settings. The plan of a list of a large model
+costs more than ``jit_above_cost``, and compiling it takes a hundred times as long as running it."""
+
+_LOCK = 0x636C_6F67_0006
+_WAIT = "SELECT pg_advisory_xact_lock($1)"
+_DEFAULT = """
+SELECT format('ALTER ROLE CURRENT_USER IN DATABASE %I SET %I = %L', current_database(), $1::text,
+              $2::text)"""
 
 _TRANSIENT = (
     OSError,
@@ -22,6 +33,34 @@ _TRANSIENT = (
     asyncpg.ReadOnlySQLTransactionError,
     asyncpg.LockNotAvailableError,
 )
+
+
+async def connect(
+    url: str, *, server_settings: Mapping[str, str] = {}, **options: Any
+) -> asyncpg.Connection[asyncpg.Record]:
+    """``asyncpg.connect`` with SETTINGS, to which ``server_settings`` add.
+
+    PgBouncer refuses parameters that it does not know. Behind it a connection has the defaults of
+    its role, which ``set_defaults`` sets, and of ``server_settings`` those that it knows.
+    """
+    settings = {**SETTINGS, **server_settings}
+    while True:
+        try:
+            return await asyncpg.connect(url, server_settings=settings, **options)
+        except asyncpg.ProtocolViolationError as error:
+            refused = str(error).rpartition(" ")[2]
+            if "unsupported startup parameter" not in str(error) or refused not in settings:
+                raise
+            del settings[refused]
+
+
+async def set_defaults(connection: Connection) -> None:
+    """Make SETTINGS the defaults of this connection's role in this database."""
+    async with connection.transaction():
+        # Two changes of one role at once fail.
+        await connection.execute(_WAIT, _LOCK)
+        for name, value in SETTINGS.items():
+            await connection.execute(await connection.fetchval(_DEFAULT, name, value))
 
 
 def is_transient(error: BaseException) -> bool:

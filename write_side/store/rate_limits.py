@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import asyncpg
 from msgspec import Struct
 
-from write_side.postgres.connection import Connection
+from write_side.postgres.connection import Connection, connect
 
 WINDOW = 60
 """Seconds."""
@@ -103,7 +102,7 @@ class Counter:
 
     async def _connected(self) -> Connection:
         if self._connection is None or self._connection.is_closed():
-            self._connection = await asyncpg.connect(
+            self._connection = await connect(
                 self._url,
                 timeout=CONNECT_TIMEOUT,
                 server_settings={"application_name": APPLICATION_NAME},

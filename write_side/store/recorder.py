@@ -17,6 +17,7 @@ import msgspec
 from eventsourcing.persistence import StoredEvent
 from msgspec import Struct
 
+from write_side.postgres.connection import connect
 from write_side.store.append import Append, Appended
 from write_side.store.appender import Appender, Connect
 from write_side.store.conflicts import StoreUnavailable, passes
@@ -74,9 +75,9 @@ async def open_recorder(
 ) -> AsyncIterator[Recorder]:
     """A recorder on the event store at a PostgreSQL URL, with a pool and the appender's own."""
     async with asyncpg.create_pool(
-        url, min_size=1, max_size=connections, command_timeout=PATIENCE
+        url, min_size=1, max_size=connections, command_timeout=PATIENCE, connect=connect
     ) as pool:
-        recorder = Recorder(pool, lambda: asyncpg.connect(url), patience=patience)
+        recorder = Recorder(pool, lambda: connect(url), patience=patience)
         try:
             yield recorder
         finally:

@@ -1,0 +1,87 @@
+"""What every connection asks of PostgreSQL, and what it does behind a pooler."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import asyncpg
+import pytest
+
+from read_side.pool import open_pool
+from write_side.postgres.connection import connect, set_defaults
+from write_side.store.recorder import Recorder
+
+JIT = "SHOW jit"
+
+
+@pytest.fixture
+async def compiling_url(empty_database_url: str) -> str:
+    """A database that compiles plans, as PostgreSQL does by default."""
+    connection = await asyncpg.connect(empty_database_url)
+    name = await connection.fetchval("SELECT current_database()")
+    await connection.execute(f'ALTER DATABASE "{name}" SET jit = on')
+    await connection.close()
+    return empty_database_url
+
+
+async def _jit(connection: asyncpg.Connection[asyncpg.Record]) -> str:
+    try:
+        return str(await connection.fetchval(JIT))
+    finally:
+        await connection.close()
+
+
+async def test_connections_do_not_compile_plans(compiling_url: str) -> None:
+    assert await _jit(await asyncpg.connect(compiling_url)) == "on"
+    assert await _jit(await connect(compiling_url)) == "off"
+
+
+async def test_pools_do_not_compile_plans(compiling_url: str, recorder: Recorder) -> None:
+    async with open_pool(compiling_url) as pool:
+        [row] = await pool.fetch(JIT)
+    assert row["jit"] == "off"
+    async with recorder.pool.acquire() as connection:
+        source = await connection.fetchval("SELECT source FROM pg_settings WHERE name = 'jit'")
+    assert source == "client"
+
+
+async def test_a_role_has_the_settings_by_default(compiling_url: str) -> None:
+    connection = await asyncpg.connect(compiling_url)
+    await set_defaults(connection)
+    await connection.close()
+    assert await _jit(await asyncpg.connect(compiling_url)) == "off"
+
+
+@asynccontextmanager
+async def pooler(refuses: bytes) -> AsyncIterator[tuple[str, list[bytes]]]:
+    """Refuses a startup parameter as PgBouncer does, and any login without it."""
+    startups: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        startup = await reader.readexactly(int.from_bytes(await reader.readexactly(4)) - 4)
+        startups.append(startup)
+        if refuses in startup:
+            code, text = b"08P01", b"unsupported startup parameter: " + refuses
+        else:
+            code, text = b"28000", b"no such user"
+        fields = b"SFATAL\0C" + code + b"\0M" + text + b"\0\0"
+        writer.write(b"E" + (len(fields) + 4).to_bytes(4) + fields)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    async with server:
+        yield f"postgresql://u:p@127.0.0.1:{port}/d?sslmode=disable", startups
+
+
+async def test_a_parameter_that_a_pooler_refuses_is_left_out() -> None:
+    async with pooler(refuses=b"jit") as (url, startups):
+        with pytest.raises(asyncpg.InvalidAuthorizationSpecificationError, match="no such user"):
+            await connect(url, server_settings={"application_name": "test"})
+    first, second = startups
+    assert b"jit" in first
+    assert b"jit" not in second
+    assert b"application_name" in second
