@@ -32,7 +32,7 @@ class Service(Struct):
 
 
 class Call(Struct):
-    """A request on its way through the checks, which fill in the caller, environment and locale."""
+    """A request; the checks set its caller, environment and locale."""
 
     request: web.Request
     service: Service

@@ -15,7 +15,7 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     ``trusted_proxies`` are addresses and networks, separated by commas, whose X-Forwarded-For
     counts.
 
-    ``metrics_folder``: where several workers of one command keep their counts.
+    ``metrics_folder``: the folder in which the workers of one command keep their counts.
     """
 
     event_store_url: str

@@ -1,4 +1,4 @@
-"""What surrounds every page: the workspace, its environments and the navigation."""
+"""The layout around every page: the workspace, its environments and the navigation."""
 
 from __future__ import annotations
 

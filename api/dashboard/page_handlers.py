@@ -1,4 +1,4 @@
-"""From a page's handler to a route: checks first, and an error page for what is refused."""
+"""Wraps handlers of pages into handlers of routes: with the checks, and pages for errors."""
 
 from __future__ import annotations
 

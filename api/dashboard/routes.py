@@ -1,4 +1,4 @@
-"""The dashboard's addresses, and what its routes need of the application."""
+"""The dashboard's routes, and the parts of the application that they need."""
 
 from __future__ import annotations
 

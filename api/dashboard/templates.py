@@ -18,6 +18,7 @@ from api.dashboard.dashboard_request import DashboardRequest, link
 from api.dashboard.security import ROOT
 from api.http.static_files import StaticFiles
 from api.rest.wire import timestamp
+from write_side.domain.workspace import EDIT, OPERATE
 
 _HERE = Path(__file__).parent
 _STATIC = StaticFiles("dashboard", "static")
@@ -88,7 +89,7 @@ ENVIRONMENT = Environment(
 ENVIRONMENT.filters.update(
     day=day, short=short, moment=moment, number=number, count=count, languages=language_options
 )
-ENVIRONMENT.globals.update(static=static_address, link=link)
+ENVIRONMENT.globals.update(static=static_address, link=link, EDIT=EDIT, OPERATE=OPERATE)
 
 
 def render(template: str, **context: Any) -> str:

@@ -1,5 +1,5 @@
-"""A field's value as a page shows it: by how its type is displayed, and with the names of what it
-refers to."""
+"""A field's value as a page shows it: in the display of its type, and with the names of the entries
+and files that it refers to."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>")
 
 
 class ReferenceTargets(Struct, frozen=True):
-    """What the values of an entry refer to, by id."""
+    """The entries and files that an entry's values refer to, by id."""
 
     entries: Mapping[str, EntryTitle]
     media: Mapping[str, MediaFile]

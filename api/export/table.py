@@ -1,5 +1,5 @@
-"""An export as a table of text, by the columns of §2.4, and that table as CSV: UTF-8 with BOM,
-RFC 4180, texts that would run as formulas disarmed."""
+"""An export as a table of text with the columns of §2.4, and that table as CSV: UTF-8 with BOM,
+RFC 4180, with texts escaped that a spreadsheet would run as formulas."""
 
 from __future__ import annotations
 

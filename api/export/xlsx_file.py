@@ -1,4 +1,4 @@
-"""An export as .xlsx: every text a string, written row by row so that memory stays flat."""
+"""An export as .xlsx. Texts are string cells; rows are written one by one, so memory stays flat."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ def is_held(digits: str) -> bool:
 async def write_xlsx(
     export: Export, path: Path, is_wanted: Callable[[], bool] = lambda: True
 ) -> bool:
-    """Write the whole file, in a folder of its own; false if it was given up because ``is_wanted``
-    returned false. Raises TooLongForSpreadsheet."""
+    """Write the whole file, in a folder of its own; false if ``is_wanted`` returned false, and the
+    file is incomplete. Raises TooLongForSpreadsheet."""
     file = XlsxFile(path, export.content_type.slug, headings(export.content_type))
     try:
         async for rows in pages(export):

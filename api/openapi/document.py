@@ -1,8 +1,8 @@
 """The OpenAPI document, and Swagger UI at ``/docs``. No key needed.
 
-``document.json`` is the document as people write it. It names parameters, headers, refusals and
-schemas, and ``...name`` stands for one of its groups. The rest is made from the code: the schemas,
-the responses of refusals, HEAD, and preflights.
+``document.json`` is written by hand. It names parameters, headers, refusals and schemas;
+``...name`` stands for one of its groups. The code adds the schemas of its Structs, the responses of
+refusals, HEAD and preflights.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _optional(*names: str) -> dict[str, Any]:
 
 
 def _add_bodiless(path: str, operations: dict[str, Operation]) -> None:
-    """Adds HEAD to GET, and a preflight and CORS headers where the path crosses origins."""
+    """Adds HEAD to GET, and a preflight and CORS headers if the path crosses origins."""
     first = next(iter(operations.values()))
     if "get" in operations:
         operations["head"] = _head(operations["get"])

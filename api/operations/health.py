@@ -21,12 +21,12 @@ from write_side.store.recorder import Lag
 PATIENCE = 3.0
 """Seconds that a database has to answer."""
 KEPT = 0.25
-"""Seconds for which an answer serves everyone who asks, with or without a key."""
+"""Seconds for which a status is reused."""
 T = TypeVar("T")
 
 
 class ServiceStatus(Struct, frozen=True):
-    """None stands for what could not be read; ``fault`` then names the error."""
+    """A value that could not be read is None; ``fault`` then names the error."""
 
     head: int | None = None
     model: ReadModelStatus | None = None
@@ -104,7 +104,7 @@ async def healthz(_request: web.Request) -> web.Response:
 
 
 async def readyz(request: web.Request) -> web.Response:
-    """200 where both databases answer and the read model is close enough to the log, else 503."""
+    """200 if both databases answer and the read model is close enough to the log, else 503."""
     status = await request.app[STATUS].current()
     readiness = _readiness(status, request.app[SERVICE].settings.ready_lag)
     return web.Response(

@@ -36,12 +36,12 @@ async def _counts(folder: str | None) -> bytes:
         return generate_latest()
     registry = CollectorRegistry()
     MultiProcessCollector(registry, folder)  # type: ignore[no-untyped-call]
-    # It reads the files of every worker.
+    # In a thread, because it reads the files of every worker.
     return await asyncio.to_thread(generate_latest, registry)
 
 
 class Gauges(Collector):
-    """The status for Prometheus. A value that could not be read is left out: an old one would look
+    """The status for Prometheus, without values that could not be read: old ones would look
     current."""
 
     def __init__(self, status: ServiceStatus) -> None:
@@ -49,7 +49,7 @@ class Gauges(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         up = GaugeMetricFamily(
-            "contentlog_database_up", "1 where the database answers", labels=["database"]
+            "contentlog_database_up", "1 if the database answers", labels=["database"]
         )
         up.add_metric(["event_store"], self._status.head is not None)
         up.add_metric(["read_model"], self._status.model is not None)
@@ -67,7 +67,7 @@ class Gauges(Collector):
         if status.model:
             halted = float(status.halted is not None)
             yield "checkpoint_position", "Last projected position", status.model.position
-            yield "projector_halted", "1 where a projector has halted", halted
+            yield "projector_halted", "1 if a projector has halted", halted
             beats = [one.heartbeat_age for one in status.model.projectors if one.role == "active"]
             meaning = "Seconds since the last heartbeat of the active projector"
             yield "projector_heartbeat_seconds", meaning, min(beats, default=None)

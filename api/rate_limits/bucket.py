@@ -50,7 +50,7 @@ class Bucket(Struct, eq=False):
         return bool(self.waiting or self.calling)
 
     def count_now(self, now: float) -> LimitStatus | None:
-        """Counts one request where the lease can answer; None where the counter must be asked."""
+        """Counts one request against the lease; None if the counter must be asked."""
         if now >= self.ends:
             return None
         return self._take(now) if self.left > 0 or self.exhausted else None
@@ -62,7 +62,7 @@ class Bucket(Struct, eq=False):
         return LimitStatus(passed, self.limit, remaining, self.window + WINDOW, wait)
 
     def demand(self) -> Demand:
-        """Requests a lease for all waiting requests, and returns what is left of the old one."""
+        """Asks for a lease for all waiting requests, and gives back what is left of the old one."""
         self.calling, self.waiting = self.waiting, []
         self.calling_limit = self.limit
         asked = len(self.calling)
@@ -72,7 +72,8 @@ class Bucket(Struct, eq=False):
         return demand
 
     def receive(self, grant: Grant, now: float) -> None:
-        """Answers those in the call in order, then those that arrived since, as far as it goes."""
+        """Answers the requests of the call in order, then those that arrived since, as far as the
+        lease goes."""
         self.window = grant.window
         self.ends = now + max(0.0, grant.window + WINDOW - grant.at)
         self.leased_at = now
@@ -88,7 +89,7 @@ class Bucket(Struct, eq=False):
             self._answer(self.waiting.pop(0), now)
 
     def let_pass(self, status: LimitStatus) -> int:
-        """Answers all that wait without counting them. Returns their number."""
+        """Lets all waiting requests pass uncounted. Returns their number."""
         unanswered = [future for future in self.calling + self.waiting if not future.done()]
         self.calling, self.waiting = [], []
         for future in unanswered:

@@ -178,7 +178,7 @@ def _slug(entry: dict[str, Raw]) -> str | None:
 
 
 def _string(value: Raw | None) -> str | None:
-    """None where the value is absent or not a string."""
+    """None if the value is absent or not a string."""
     try:
         return None if value is None else _STRING.decode(value)
     except msgspec.ValidationError:

@@ -18,7 +18,7 @@ from write_side.domain.workspace import check_environment_name
 _NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.[0-9]*)?", re.ASCII)
 _OFFSET = re.compile(r"(:\d\d\S*) (\d\d:?\d\d)\Z", re.ASCII)
 _SKEW = timedelta(seconds=1)
-"""The clock of another process, which an updatedAt may come from, may be ahead by this."""
+"""How far ahead the clock of another process may be: an updatedAt may come from it."""
 _TIME = "use an ISO 8601 time of the past, like 2026-01-31T09:30:00Z or 2026-01-31"
 
 Query = Mapping[str, str]

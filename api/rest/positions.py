@@ -27,7 +27,7 @@ class Positions:
         return urlsafe_b64encode(tag + self._masked(tag, plain)).decode()
 
     def position(self, workspace: str, token: str) -> int | None:
-        """None for a token that is not of this workspace."""
+        """None for a token of another workspace, or other text."""
         try:
             decoded = urlsafe_b64decode(token.encode("ascii"))
         except (UnicodeEncodeError, binascii.Error):

@@ -20,9 +20,9 @@ DAMAGED = "Request body cannot be read: its encoding is damaged"
 NOT_OURS = "Request body cannot be read: Content-Encoding may be gzip or deflate"
 ENCODINGS = ("gzip", "deflate")
 UNSUPPORTED = ("br", "zstd")
-# The rest of a piece is copied for the next member, so pieces are small.
+# What follows a member is copied for the next one, so pieces are small.
 PIECE = 4096
-# An empty member takes 20 bytes, and more time than others.
+# An empty member has 20 bytes but costs as much time as a full one.
 MAX_MEMBERS = 1024
 
 
@@ -47,7 +47,7 @@ async def receive_body(call: Call) -> bytes:
 
 
 def _decompressor(request: web.Request) -> Decompressor | None:
-    """None where the body is read as it arrives, also with an unknown encoding."""
+    """None if the body is not decompressed: without an encoding, or with an unknown one."""
     encoding = ",".join(request.headers.getall("Content-Encoding", ())).strip().lower()
     if encoding in UNSUPPORTED:
         raise BadRequest(NOT_OURS)

@@ -1,6 +1,6 @@
 """The checks of every content request, in the order of behaviour.md, 'Order of checks'.
 
-The router and aiohttp come first; the body and the content that it names are checked by handlers.
+The router and aiohttp check before these; handlers check the body and the content that it names.
 """
 
 from __future__ import annotations
