@@ -1,7 +1,4 @@
-"""``/healthz`` and ``/readyz``, for load balancers and supervisors. No key, no rate limit.
-
-The state of the log and of the read model is what both databases report.
-"""
+"""``/healthz`` and ``/readyz``, for load balancers and supervisors. No key, no rate limit."""
 
 from __future__ import annotations
 

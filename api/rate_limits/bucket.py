@@ -1,4 +1,4 @@
-"""One bucket as one process knows it: its lease, and the requests that wait for one."""
+"""A bucket in one process: its lease, and the requests that wait for a lease."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from write_side.store.rate_limits import WINDOW, Demand, Grant
 
 
 class LimitStatus(Struct, frozen=True):
-    """A bucket after a request was counted, or without one.
+    """The state of a bucket, after a request was counted or without counting one.
 
     ``reset`` is the Unix second at which the window ends, ``wait`` the whole seconds until then,
     at least 1.
@@ -25,11 +25,12 @@ class LimitStatus(Struct, frozen=True):
 
 
 class Bucket(Struct, eq=False):
-    """Times are of the process's monotonic clock; the lease is good until ``ends``.
+    """Times are of the process's monotonic clock; the lease is valid until ``ends``.
 
     ``left`` are the leased requests at hand, ``spare`` what the counter recorded as spare here,
     ``free`` what it had left to lease. ``exhausted``: none are free, and no process has any to
-    give back. ``waiting`` wait for the next call, ``calling`` for the one under way.
+    give back. Requests in ``waiting`` go into the next call; those in ``calling`` are in the
+    current one.
     """
 
     name: str

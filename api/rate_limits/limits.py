@@ -12,7 +12,7 @@ from api.rate_limits.leases import Leases
 from api.settings import ApiSettings
 
 UNLIMITED = 1_000_000_000
-"""What the headers show if a limit is switched off."""
+"""Shown in the headers if a limit is switched off."""
 SIGN_INS = 10
 """A minute from one address, failed or not."""
 REFUSED = Metric("contentlog_rate_limit_refused", "Requests refused with 429", ["bucket"])
