@@ -135,6 +135,8 @@ class TestEntries:
         [past] = rows.past_slugs
         assert (past.slug, past.id, past.position) == ("one", ENTRY, 90)
         assert (past.since, past.until) == (NOON, LATER)
+        place = (past.workspace, past.environment, past.content_type_id, past.language)
+        assert place == ("acme", "production", POSTS, "en-US")
         assert entry_of(rows).slug_since == LATER
 
     def test_a_slug_goes_with_its_entry(self) -> None:
@@ -241,6 +243,21 @@ class TestTypes:
     def test_a_revision_of_what_is_not_there_does_not_fit(self) -> None:
         with pytest.raises(Inconsistent, match="builds on a row that is missing"):
             project(recorded(removed(), revised(TEXT)), POSTS_TYPE)
+
+    def test_a_removed_type_is_kept_with_the_time_in_which_it_existed(self) -> None:
+        rows = project(recorded(removed(at=LATER), start=9, after=1), POSTS_TYPE)
+        assert rows.types == {POSTS: None}
+        assert [asdict(past) for past in rows.past_types] == [
+            {
+                "workspace": "acme",
+                "environment": "production",
+                "slug": "posts",
+                "position": 9,
+                "id": POSTS,
+                "since": NOON,
+                "until": LATER,
+            }
+        ]
 
 
 class TestTheRest:
