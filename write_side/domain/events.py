@@ -141,19 +141,18 @@ class EntryDeleted(Event, frozen=True, kw_only=True):
     content_type_id: str
 
 
-class _MediaFile(Event, frozen=True, kw_only=True):
+class MediaAdded(Event, frozen=True, kw_only=True):
     media_id: str
     url: str
     name: str
     content_type: str
 
 
-class MediaAdded(_MediaFile, frozen=True, kw_only=True):
-    pass
-
-
-class MediaChanged(_MediaFile, frozen=True, kw_only=True):
-    pass
+class MediaChanged(Event, frozen=True, kw_only=True):
+    media_id: str
+    url: str
+    name: str
+    content_type: str
 
 
 class MediaRemoved(Event, frozen=True, kw_only=True):

@@ -128,7 +128,7 @@ def of_both(case: Any, foreign: str) -> Iterator[Case]:
         "text": ({"body": 1}, "Field 'body' takes a string"),
         "number": ({"views": "7"}, "Field 'views' takes a finite number"),
         "option": ({"category": "x"}, "Field 'category' takes one of: news"),
-        "media": ({"cover": "x"}, "Field 'cover' refers to 'x', which is no file"),
+        "media": ({"cover": "x"}, "Field 'cover' refers to 'x', which is not in"),
         "unknown reference": ({"related": [UNKNOWN]}, "which is not in this environment"),
         "foreign reference": ({"related": [foreign]}, "which is not in this environment"),
         "NUL": ({"body": "\x00"}, NUL),

@@ -220,10 +220,10 @@ async def test_a_held_reference_is_accepted_though_its_target_was_deleted(world:
     await world.do(c.DeleteEntry, scope=SCOPE, entry_id=author)
     async with world.appends(EntryUpdated):
         await world.update(post, title="b", fields=raws(author=author))
-    async with world.refuses(UnknownReference, "which is no entry"):
+    async with world.refuses(UnknownReference, "which is not in this environment"):
         await world.update(post, fields=raws(related=[author]))
     await world.update(post, fields=raws(author=None))
-    async with world.refuses(UnknownReference, "which is no entry"):
+    async with world.refuses(UnknownReference, "which is not in this environment"):
         await world.update(post, fields=raws(author=author))
 
 
