@@ -100,7 +100,8 @@ async def measure(url: str, _other: str) -> str:
     return "\n".join([_TITLE, *(line for kind, figures in found for line in _lines(kind, figures))])
 
 
-_TITLE = f"""### Import, {ROWS:,} rows of {len(HEADINGS)} columns, while {WRITERS} writers create entries
+_TITLE = f"""\
+### Import, {ROWS:,} rows of {len(HEADINGS)} columns, while {WRITERS} writers create entries
 
 | what | median | worst | bound |
 |---|--:|--:|--:|"""
