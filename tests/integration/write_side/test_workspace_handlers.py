@@ -35,7 +35,6 @@ from write_side.domain.refusals import (
     KeyTaken,
     PlanLimitReached,
     StagingNotInPlan,
-    UnknownEnvironment,
     UnknownKey,
     UnknownWorkspace,
     WorkspaceTaken,
@@ -125,7 +124,7 @@ async def test_staging_is_set_up_once_where_the_plan_has_it(world: World) -> Non
         await world.do(c.AddEnvironment, scope=STAGE)
         await world.do(c.AddEnvironment, scope=STAGE)
         await world.do(c.AddEnvironment, scope=SCOPE)
-    async with world.refuses(UnknownEnvironment, "Unknown environment 'test': use production"):
+    async with world.refuses(InvalidDefinition, "Unknown environment 'test': use production"):
         await world.do(c.AddEnvironment, scope=Scope("acme", "test"))
 
 
