@@ -86,20 +86,21 @@ class RevokeKey(WorkspaceCommand, frozen=True, kw_only=True):
     name: str
 
 
-class CreateContentType(ScopedCommand, frozen=True, kw_only=True):
-    slug: str
-    name: str
-    fields: tuple[Field, ...]
-    stages: tuple[Stage, ...] = ()
-
-
-class ReviseContentType(ScopedCommand, frozen=True, kw_only=True):
-    """The complete new definition. The slug and type of a field never change."""
+class DefineContentType(ScopedCommand, frozen=True, kw_only=True):
+    """A complete definition."""
 
     slug: str
     name: str
     fields: tuple[Field, ...]
     stages: tuple[Stage, ...] = ()
+
+
+class CreateContentType(DefineContentType, frozen=True, kw_only=True):
+    pass
+
+
+class ReviseContentType(DefineContentType, frozen=True, kw_only=True):
+    """The slug and type of a field never change."""
 
 
 class RemoveContentType(ScopedCommand, frozen=True, kw_only=True):

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
@@ -19,6 +18,7 @@ import asyncpg
 import structlog
 
 from api.auth.keys import PATIENCE, Caller, KeyLoader
+from write_side.domain.workspace import secret_hash
 from write_side.postgres.connection import Connection, connect
 from write_side.repository import Repository
 from write_side.store.conflicts import StoreUnavailable, passes
@@ -68,7 +68,7 @@ class Access:
 
         Raises StoreUnavailable for an unknown one while the store is away.
         """
-        digest = _digest(secret)
+        digest = secret_hash(secret)
 
         def known() -> Caller | None:
             caller = self._loader.keys.caller(digest)
@@ -97,7 +97,7 @@ class Access:
 
     def cached_caller(self, secret: str) -> Caller | None:
         """The caller as far as this process knows, without a look: refuse no request by it."""
-        return self._loader.keys.caller(_digest(secret)) if secret else None
+        return self._loader.keys.caller(secret_hash(secret)) if secret else None
 
     async def _looked_since(self, moment: float) -> None:
         if self._looked < moment and not self._away:
@@ -187,7 +187,3 @@ class Access:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
-
-
-def _digest(secret: str) -> str:
-    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()

@@ -34,7 +34,7 @@ _WIDTH = 24
 
 class _Sheet(Worksheet):  # type: ignore[misc]
     """XlsxWriter's, with our escapes. Its own lose literals that share an underscore, and a text
-    ``<r>…</r>`` it writes as XML; there is no public way to replace them (ADR 22)."""
+    ``<r>…</r>`` it writes as XML; there is no public way to replace them (ADR 23)."""
 
     @staticmethod
     def _escape_control_characters(data: str) -> str:

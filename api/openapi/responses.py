@@ -55,7 +55,7 @@ REFUSALS: dict[str, Exception] = {
     "slug": errors.BadRequest("slug must be a string"),
     "fields": errors.BadRequest(FIELDS),
     "value": r.InvalidField("views", "a finite number"),
-    "reference": r.UnknownReference("related", "nothing", "which is no entry of this environment"),
+    "reference": r.UnknownReference("related", "nothing", "which is not in this environment"),
     "text": _raised(lambda: check_text("\x00", "The title")),
     "idempotencyKey": _raised(lambda: command_key("", "", Scope("acme", PRODUCTION))),
     "key": errors.Unauthorized(),

@@ -8,7 +8,7 @@ import msgspec
 from deploy.databases import Databases, open_repository
 from deploy.runner import json_option, operator, run, until_visible, workspace_option
 from deploy.settings import Settings
-from write_side.domain.workspace import PERMISSIONS
+from write_side.domain.workspace import PERMISSIONS, new_secret, secret_hash
 
 EXAMPLE = """\b
 Example:
@@ -40,7 +40,6 @@ def issue(workspace: str, name: str, permissions: tuple[str, ...]) -> None:
     """Issue a key and print its secret, alone on standard output."""
     from write_side.commands import IssueKey
     from write_side.dispatch import execute
-    from write_side.manifest.steps import new_secret, secret_hash
 
     secret = new_secret()
 

@@ -100,7 +100,8 @@ async def measure(url: str, _other: str) -> str:
     return "\n".join([_TITLE, *(line for kind, figures in found for line in _lines(kind, figures))])
 
 
-_TITLE = f"""### Import, {ROWS:,} rows of {len(HEADINGS)} columns, beside {WRITERS} writers
+_TITLE = f"""\
+### Import, {ROWS:,} rows of {len(HEADINGS)} columns, while {WRITERS} writers create entries
 
 | what | median | worst | bound |
 |---|--:|--:|--:|"""
@@ -120,12 +121,12 @@ def _lines(kind: str, figures: Figures) -> list[str]:
         row("preview", figures.preview, "3 s"),
         row("import", figures.imported),
         row("import to visible", figures.visible, "3 s"),
-        row("import again that updates every row", figures.updated),
-        row("taking an import back", figures.reverted),
-        wait("a create, no import under way", figures.alone),
-        wait("a create, previews and imports under way", figures.beside),
-        f"| {kind}: what a create waits more at worst | | {more:.0f} ms | 150 ms |",
-        wait("the event loop is held up", figures.blocked),
+        row("import that updates every row", figures.updated),
+        row("reverting the import", figures.reverted),
+        wait("a create, no import running", figures.alone),
+        wait("a create, while previews and imports run", figures.beside),
+        f"| {kind}: extra wait of a create, worst | | {more:.0f} ms | 150 ms |",
+        wait("the event loop is blocked", figures.blocked),
         f"| {kind}: peak memory of the process | | {figures.megabytes:.0f} MB | 300 MB |",
     ]
 

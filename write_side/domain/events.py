@@ -175,7 +175,7 @@ class ImportedRow(Struct, frozen=True, array_like=True):
 
 class ImportRecorded(Event, frozen=True, kw_only=True):
     """One import. The events of its rows follow it in the log; ``created`` and ``updated`` count
-    them. ``by`` is who imported. Events of version 1 lack it and the outcomes of the rows."""
+    them. ``by`` is who imported."""
 
     import_id: str
     content_type_id: str
@@ -248,7 +248,7 @@ TOPICS: dict[str, type[Event]] = {
     "media.added.v1": MediaAdded,
     "media.changed.v1": MediaChanged,
     "media.removed.v1": MediaRemoved,
-    "import.recorded.v2": ImportRecorded,
+    "import.recorded.v1": ImportRecorded,
     "import.reverted.v1": ImportReverted,
     "import.mapping_saved.v1": ImportMappingSaved,
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import secrets
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -25,11 +27,22 @@ from write_side.domain.identity import ENVIRONMENTS, PRODUCTION, STAGING, Scope
 from write_side.domain.refusals import EnvironmentNotSetUp, InvalidDefinition, StagingNotInPlan
 from write_side.domain.text import shortened
 
+SECRET_PREFIX = "cl_"  # noqa: S105 - the prefix of generated secrets
 VIEW = "content.view"
 EDIT = "content.edit"
 OPERATE = "service.view"
 PERMISSIONS = (VIEW, EDIT, OPERATE)
 """``service.view`` is for operators: it shows the state of the whole service."""
+
+
+def new_secret() -> str:
+    return SECRET_PREFIX + secrets.token_urlsafe(32)
+
+
+def secret_hash(secret: str) -> str:
+    """The hex sha256 of an API key's secret, which is all that is stored of it. Lone surrogates are
+    the invalid bytes of a header."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 class Workspace(Struct, frozen=True, kw_only=True):

@@ -52,13 +52,13 @@ async def check_targets(
 def check_file(target: Target, library: Container[str]) -> None:
     """``library``: the ids of known media files."""
     if target.id not in library:
-        raise UnknownReference(target.path, target.id, "which is no file of the media library")
+        raise UnknownReference(target.path, target.id, "which is not in the media library")
 
 
 def check_reference(target: Target, known: Mapping[str, str]) -> None:
     """``known``: entry id → slug of its content type."""
     if target.id not in known:
-        raise UnknownReference(target.path, target.id, "which is no entry of this environment")
+        raise UnknownReference(target.path, target.id, "which is not in this environment")
     allowed = target.field.to
     if allowed and known[target.id] not in allowed:
         raise UnknownReference(
@@ -76,7 +76,7 @@ def checked_translations(
         return {}
     fields = translatable(content_type.value_fields)
     for locale, translation in translations.items():
-        check_locale(locale, "locale")
+        check_locale(locale)
         check_text(translation.title or "", "The translated title")
         if locale == language:
             raise InvalidEntry(

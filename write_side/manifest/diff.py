@@ -16,10 +16,10 @@ from write_side.commands import (
 from write_side.domain.events import Plan
 from write_side.domain.identity import PRODUCTION, STAGING, Actor, Scope
 from write_side.domain.refusals import KeyTaken
-from write_side.domain.workspace import Key
+from write_side.domain.workspace import Key, new_secret, secret_hash
 from write_side.manifest.content_type_diff import diff_content_types
 from write_side.manifest.document import Manifest, ManifestError, ManifestKey
-from write_side.manifest.steps import DesiredState, Step, new_secret, secret_hash
+from write_side.manifest.steps import DesiredState, Step
 from write_side.repository import Repository
 
 _HOLDERS = """

@@ -20,11 +20,8 @@ _MARK = """
 SELECT version, position, pg_postmaster_start_time() AS since
 FROM write_side.access, write_side.head"""
 _LIVE = """
-SELECT id, workspace, name, secret_hash, permissions, revoked FROM write_side.key_claim
-WHERE NOT revoked AND id > $1 ORDER BY id LIMIT $2"""
-_SOME = """
-SELECT id, workspace, name, secret_hash, permissions, revoked FROM write_side.key_claim
-WHERE id = ANY ($1)"""
+SELECT * FROM write_side.key_claim WHERE NOT revoked AND id > $1 ORDER BY id LIMIT $2"""
+_SOME = "SELECT * FROM write_side.key_claim WHERE id = ANY ($1)"
 # By the names of streams, to include event types of newer versions. A workspace's name has no
 # effect on access, and renaming does not increment the version.
 _CHANGED = """

@@ -43,9 +43,8 @@ FROM write_side.entry_claim
 WHERE ($1::uuid IS NULL OR id >= $1) AND ($2::uuid IS NULL OR id < $2)"""
 _CONTENT_TYPES = """
 SELECT id::text, workspace, environment, slug, version FROM write_side.content_type_claim"""
-_KEYS = """
-SELECT id, workspace, name, secret_hash, permissions, revoked FROM write_side.key_claim"""
-_USAGE = "SELECT workspace, environment, quota, used, bound FROM write_side.usage"
+_KEYS = "SELECT * FROM write_side.key_claim"
+_USAGE = "SELECT * FROM write_side.usage"
 
 
 class EntryRow(Struct, frozen=True):

@@ -10,9 +10,10 @@ from write_side.commands import CreateEntry
 from write_side.dispatch import execute
 from write_side.domain.identity import Actor, Scope
 from write_side.domain.refusals import ContentTypeInUse, KeyTaken, PlanLimitReached
+from write_side.domain.workspace import secret_hash
 from write_side.manifest.diff import diff
 from write_side.manifest.document import ManifestError, read_manifest
-from write_side.manifest.steps import apply_steps, secret_hash
+from write_side.manifest.steps import apply_steps
 from write_side.repository import Repository
 
 OPERATOR = Actor("operator", "ann")

@@ -183,8 +183,8 @@ async def test_one_bad_row_refuses_all(world: World) -> None:
     taken = await world.entry("taken")
     cases: list[tuple[c.CreateEntry, type[Any], str]] = [
         (row("b", fields=raws(body=1)), InvalidField, "Field 'body' takes a string"),
-        (row("b", fields=raws(author=new_id())), UnknownReference, "which is no entry"),
-        (row("b", fields=raws(cover="none")), UnknownReference, "no file of the media library"),
+        (row("b", fields=raws(author=new_id())), UnknownReference, "which is not in"),
+        (row("b", fields=raws(cover="none")), UnknownReference, "not in the media library"),
         (row("b", status="published"), MissingFields, "body"),
         (row("b", language="english"), InvalidEntry, "Unsupported language"),
         (row("taken"), SlugTaken, "slug 'taken'"),

@@ -86,7 +86,7 @@ ILL_FORMED: list[tuple[str, tuple[Field, ...]]] = [
     ("A target of 'r' 'Posts' must be", (Field("r", "R", "reference", to=("Posts",)),)),
     ("Repeaters nest at most 4 deep: 'faq.faq.faq.faq.faq'", (nested(MAX_REPEATER_DEPTH + 1),)),
     (
-        "at most 500 fields, not 501",
+        "A content type has at most 500 fields, not 501",
         tuple(Field(f"f{n}", "F", "text") for n in range(MAX_FIELDS + 1)),
     ),
     (
@@ -135,13 +135,13 @@ def test_a_content_type_has_a_name(name: str) -> None:
 
 
 def test_names_and_options_hold_no_text_that_cannot_be_stored() -> None:
-    for name, fields in (
-        ("a\x00", ()),
-        ("A", (Field("a", "\ud800", "text"),)),
-        ("A", (Field("a", "A", "select", options=(Option("a\x00", "A"),)),)),
-        ("A", (Field("a", "A", "select", options=(Option("a", "\udfff"),)),)),
+    for what, name, fields in (
+        ("The name of the content type", "a\x00", ()),
+        ("The name of field 'a'", "A", (Field("a", "\ud800", "text"),)),
+        ("An option of 'a'", "A", (Field("a", "A", "select", options=(Option("a\x00", "A"),)),)),
+        ("An option of 'a'", "A", (Field("a", "A", "select", options=(Option("a", "\udfff"),)),)),
     ):
-        with pytest.raises(InvalidText, match="remove it"):
+        with pytest.raises(InvalidText, match=f"^{what} contains .* remove it"):
             check_definition(name, fields, ())
 
 
@@ -181,6 +181,12 @@ def test_the_refusal_names_both_kinds() -> None:
     before, after = Field("f", "F", "reference", multiple=True), Field("f", "F", "datetime")
     with pytest.raises(InvalidDefinition, match=r"'f' is reference \(multiple\) for life and can"):
         check_unchanged_kinds({"f": before}, [after])
+
+
+def test_every_field_is_compared_with_the_one_of_its_slug() -> None:
+    before, after = Field("f", "F", "datetime", range=True), Field("f", "F", "datetime")
+    with pytest.raises(InvalidDefinition, match=r"'f' is datetime \(range\) for life"):
+        check_unchanged_kinds({"f": before}, [Field("new", "N", "text"), after])
 
 
 def test_name_required_options_and_targets_may_change() -> None:
