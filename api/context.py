@@ -15,6 +15,7 @@ from api.settings import ApiSettings
 from read_side.checkpoint import CheckpointWatch
 from read_side.pool import Pool
 from write_side.domain.identity import Actor, Scope
+from write_side.domain.workspace import VIEW
 from write_side.repository import Repository
 
 
@@ -44,6 +45,11 @@ class Call(Struct):
     def known_caller(self) -> Caller:
         assert self.caller is not None
         return self.caller
+
+    @property
+    def published_only(self) -> bool:
+        """Whether the key reads published entries only."""
+        return VIEW not in self.known_caller.permissions
 
     @property
     def scope(self) -> Scope:

@@ -5,12 +5,12 @@ Refusals of ``write_side`` and ``read_side`` know nothing of HTTP. The API's own
 ApiError
 ├── BadRequest              400
 ├── Unauthorized            401
-├── Forbidden, ForgedRequest       403
+├── Forbidden, OtherEnvironment, ForgedRequest  403
 ├── SlowClient              408
 ├── StillInFlight           409
 ├── TooLongForSpreadsheet   422
 ├── RateLimitExceeded             429
-└── NotVisibleYet, Busy     503
+└── NotVisibleYet, Busy, KeysUnchecked  503
 """
 
 from __future__ import annotations
@@ -40,6 +40,16 @@ class Unauthorized(ApiError):
 class Forbidden(ApiError):
     def __init__(self, permission: str) -> None:
         super().__init__(f"Forbidden - this API key needs the {permission} permission")
+
+
+class OtherEnvironment(ApiError):
+    """The key works in one environment, and the request names another, or none: production."""
+
+    def __init__(self, environment: str) -> None:
+        super().__init__(
+            f"Forbidden - this API key works in {environment} only: use environment={environment} "
+            "in the query, or the X-Environment header"
+        )
 
 
 class ForgedRequest(ApiError):
@@ -81,6 +91,15 @@ class NotVisibleYet(ApiError):
     """The read model has not reached the position that the request names."""
 
 
+class KeysUnchecked(ApiError):
+    """Revoked keys may be among those that this process knows."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "API keys cannot be checked: the event store is out of reach, please retry"
+        )
+
+
 class Busy(ApiError):
     def __init__(self) -> None:
         super().__init__("Too many files are being read and checked at the moment")
@@ -95,6 +114,7 @@ STATUS: dict[type[Exception], int] = {
     r.PlanLimitReached: 402,
     r.StagingNotInPlan: 402,
     Forbidden: 403,
+    OtherEnvironment: 403,
     ForgedRequest: 403,
     NotFound: 404,
     r.UnknownContentType: 404,
@@ -112,6 +132,7 @@ STATUS: dict[type[Exception], int] = {
     RateLimitExceeded: 429,
     NotVisibleYet: 503,
     Busy: 503,
+    KeysUnchecked: 503,
     ReadModelUnavailable: 503,
     r.StaleDecision: 503,
     StoreUnavailable: 503,
@@ -135,6 +156,8 @@ def message_of(error: Exception) -> str:
         return _ROUTER.get(error.status, error.reason)
     if isinstance(error, NotJSON):
         return "Request body must be valid JSON"
+    if isinstance(error, KeysUnchecked):
+        return str(error)
     match status_of(error):
         case 500:
             return "Internal server error"

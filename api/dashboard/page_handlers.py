@@ -14,7 +14,15 @@ from api.dashboard.dashboard_request import DashboardRequest, NoSession, check, 
 from api.dashboard.layout import layout_of
 from api.dashboard.security import ROOT, check_csrf_token, cookie_token, referring_page
 from api.dashboard.templates import render
-from api.errors import RETRY_AFTER, BadRequest, Busy, ForgedRequest, RateLimitExceeded, status_of
+from api.errors import (
+    RETRY_AFTER,
+    BadRequest,
+    Busy,
+    ForgedRequest,
+    KeysUnchecked,
+    RateLimitExceeded,
+    status_of,
+)
 from api.http.request_log import log_fault
 from api.rest.request_body import receive_body
 from write_side.domain.refusals import StaleDecision
@@ -116,7 +124,7 @@ async def error_page(request: DashboardRequest, error: Exception) -> web.StreamR
     status = status_of(error)
     if status >= 500:
         log_fault(request.request, error)
-    is_public = status < 500 or isinstance(error, (Busy, StaleDecision))
+    is_public = status < 500 or isinstance(error, (Busy, KeysUnchecked, StaleDecision))
     context = {
         "status": status,
         "message": str(error) if is_public and not isinstance(error, web.HTTPException) else "",

@@ -24,7 +24,10 @@ class ContentEntryPage:
     pagination: Pagination
 
 
-@strawberry.type(description="Queries need the permission `content.view`.")
+@strawberry.type(
+    description="Queries need the permission `content.view`. "
+    "With `content.published` they read published entries only."
+)
 class Query:
     @described(
         "The entry with a slug, in any status, as it is or as it was at `asOf`; "
@@ -72,7 +75,8 @@ class Query:
         return None if row is None else entry_of_row(row, text_locale)
 
     @described(
-        "Entries, newest first. Without a type, status or language, those of any. "
+        "Entries, newest first. Without a type, status or language, those of any that the key "
+        "may read. "
         "`limit` is clamped to 1 to 100."
     )
     async def content_entries(
@@ -85,7 +89,10 @@ class Query:
         limit: int | None = 10,
         offset: int | None = 0,
     ) -> ContentEntryPage:
-        context, scope = info.context, await info.context.readable()
+        context = info.context
+        scope = await context.readable(status.value if status else None)
+        if not status and context.call.published_only:
+            status = EntryStatus.published
         text_locale = check_locale(locale or BASE_LANGUAGE)
         size, start = clamped_limit(limit, 10), clamped_offset(offset)
         wanted = {

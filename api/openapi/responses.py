@@ -28,7 +28,7 @@ from write_side.domain import refusals as r
 from write_side.domain.events import STATUSES
 from write_side.domain.identity import ENVIRONMENTS, PRODUCTION, STAGING, Scope
 from write_side.domain.text import NotJSON, check_text
-from write_side.domain.workspace import EDIT, VIEW
+from write_side.domain.workspace import EDIT, OPERATE, VIEW
 
 
 def _raised(refuses: Callable[[], object]) -> Exception:
@@ -63,6 +63,8 @@ REFUSALS: dict[str, Exception] = {
     "planLimit": r.PlanLimitReached("entries", 5000),
     "viewPermission": errors.Forbidden(VIEW),
     "editPermission": errors.Forbidden(EDIT),
+    "operatorPermission": errors.Forbidden(OPERATE),
+    "otherEnvironment": errors.OtherEnvironment(STAGING),
     "stagingNotSetUp": r.EnvironmentNotSetUp(STAGING),
     "contentType": TypeNotFound(),
     "entry": EntryNotFound(),
@@ -77,6 +79,7 @@ REFUSALS: dict[str, Exception] = {
     "rateLimit": errors.RateLimitExceeded(17),
     "fault": RuntimeError(),
     "unavailable": ReadModelUnavailable(),
+    "keysUnchecked": errors.KeysUnchecked(),
 }
 
 

@@ -13,12 +13,12 @@ from api.rest import parameters, point_in_time, wire
 from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.positions import HEADER as POSITION
 from api.rest.request_body import receive_body
-from api.rest.request_checks import with_checks
+from api.rest.request_checks import check_edit, check_read, check_read_of_status, with_checks
 from read_side import content_types, entries, paging
+from read_side.refusals import EntryNotFound
 from write_side.commands import CreateEntry
 from write_side.dispatch import execute
 from write_side.domain.text import minified
-from write_side.domain.workspace import EDIT, VIEW
 
 FIELDS = "fields must be an object; leave it out for an entry without values"
 MISSING = "Missing required fields: contentTypeSlug and title"
@@ -31,12 +31,12 @@ _SLUG = "{slug:[^/]+}"
 
 def routes() -> list[web.RouteDef]:
     return [
-        web.get(f"/v1/content/{_TYPE}", with_checks(VIEW, list_of_type)),
-        web.get(f"/v1/content/{_TYPE}/{_SLUG}", with_checks(VIEW, one)),
-        web.get("/v1/content", with_checks(VIEW, list_across_types)),
-        web.post("/v1/content", with_checks(EDIT, create)),
-        web.get("/v1/content-types", with_checks(VIEW, list_content_types)),
-        web.get(f"/v1/content-types/{_SLUG}", with_checks(VIEW, one_content_type)),
+        web.get(f"/v1/content/{_TYPE}", with_checks(check_read_of_status, list_of_type)),
+        web.get(f"/v1/content/{_TYPE}/{_SLUG}", with_checks(check_read, one)),
+        web.get("/v1/content", with_checks(check_read, list_across_types)),
+        web.post("/v1/content", with_checks(check_edit, create)),
+        web.get("/v1/content-types", with_checks(check_read, list_content_types)),
+        web.get(f"/v1/content-types/{_SLUG}", with_checks(check_read, one_content_type)),
     ]
 
 
@@ -64,7 +64,7 @@ async def list_of_type(call: Call) -> web.Response:
 
 
 async def one(call: Call) -> web.Response:
-    """§4.2: of any status; with ``asOf``, at that time."""
+    """§4.2: of any status that the key may read; with ``asOf``, at that time."""
     query, service, scope = call.request.query, call.service, call.scope
     at = parameters.as_of(query)
     named = {
@@ -77,17 +77,20 @@ async def one(call: Call) -> web.Response:
         row = await entries.entry_of_slug(service.read_model, scope, **named)
     else:
         row = (await point_in_time.entry_of_slug(service, scope, at=at, **named)).row
+    if call.published_only and row.status != "published":
+        raise EntryNotFound
     return _json(wire.SingleBody(True, wire.single_entry(row, call.locale)))
 
 
 async def list_across_types(call: Call) -> web.Response:
-    """§4.3: of every status, 50 a page."""
+    """§4.3: of every status that the key may read, 50 a page."""
     query = call.request.query
     limit, offset = parameters.paging(query, 50)
     page = await paging.list_across_types(
         call.service.read_model,
         call.scope,
         type_slug=parameters.type_slug(query),
+        status="published" if call.published_only else None,
         locale=call.locale,
         limit=limit,
         offset=offset,

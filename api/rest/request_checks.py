@@ -11,11 +11,25 @@ from aiohttp import web
 
 from api.auth.keys import secret_of
 from api.context import LIMIT_STATUS, SERVICE, Call
-from api.errors import BadRequest, Forbidden, NotVisibleYet, RateLimitExceeded, Unauthorized
+from api.errors import (
+    BadRequest,
+    Forbidden,
+    NotVisibleYet,
+    OtherEnvironment,
+    RateLimitExceeded,
+    Unauthorized,
+)
 from api.rate_limits.bucket import LimitStatus
 from api.rest import parameters
 from api.rest.positions import HEADER
-from write_side.domain.workspace import check_environment
+from write_side.domain.events import STATUSES
+from write_side.domain.workspace import (
+    EDIT,
+    OPERATE,
+    VIEW,
+    VIEW_PUBLISHED,
+    check_environment,
+)
 
 Handler = Callable[[Call], Awaitable[web.Response]]
 
@@ -48,11 +62,44 @@ def check_permission(call: Call, permission: str) -> None:
         raise Forbidden(permission)
 
 
-def resolve_environment(call: Call) -> None:
-    """400 if unknown, 402 if the plan lacks it, 404 if it is not set up."""
-    request = call.request
-    call.environment = parameters.environment(request.query, request.headers.get("X-Environment"))
+def check_read(call: Call, status: str | None = None) -> None:
+    """403 for a key that reads no entries, or only published ones where ``status`` is another. An
+    unknown status is left to the check of parameters."""
     caller = call.known_caller
+    readable = STATUSES if VIEW in caller.permissions else ()
+    if VIEW_PUBLISHED in caller.permissions:
+        readable = (*readable, "published")
+    if not readable or (status in STATUSES and status not in readable):
+        raise Forbidden(VIEW)
+
+
+def check_read_of_status(call: Call) -> None:
+    """The same for the status in the query."""
+    check_read(call, call.request.query.get("status"))
+
+
+def check_edit(call: Call) -> None:
+    """403."""
+    check_permission(call, EDIT)
+
+
+async def check_operator(call: Call) -> None:
+    """401 or 403. Requests with a live key are not counted, so that monitoring never uses a limit
+    up; those with another count against their address."""
+    call.caller = await call.service.access.caller(secret_of(call.request.headers))
+    if call.caller is None:
+        await check_address_limit(call)
+        raise Unauthorized
+    check_permission(call, OPERATE)
+
+
+def resolve_environment(call: Call) -> None:
+    """400 if unknown, 403 if the key works in another, 402 if the plan lacks it, 404 if it is not
+    set up. What a plan has is not told to a key that may not use it."""
+    request, caller = call.request, call.known_caller
+    call.environment = parameters.environment(request.query, request.headers.get("X-Environment"))
+    if caller.environment not in (None, call.environment):
+        raise OtherEnvironment(caller.environment)
     check_environment(caller.plan, caller.environments, call.scope)
 
 
@@ -84,14 +131,15 @@ async def authenticate(call: Call) -> None:
 
 
 def with_checks(
-    permission: str, handler: Handler
+    check: Callable[[Call], None], handler: Handler
 ) -> Callable[[web.Request], Awaitable[web.Response]]:
-    """The handler behind all checks. Reads wait for the position that they name."""
+    """The handler behind all checks; ``check`` is that of the permission. Reads wait for the
+    position that they name."""
 
     async def handle(request: web.Request) -> web.Response:
         call = Call(request, request.app[SERVICE])
         await authenticate(call)
-        check_permission(call, permission)
+        check(call)
         resolve_environment(call)
         call.locale = parameters.locale(request.query)
         if request.method in ("GET", "HEAD"):

@@ -57,17 +57,26 @@ class EnvironmentAdded(Event, frozen=True, kw_only=True):
 
 
 class KeyIssued(Event, frozen=True, kw_only=True):
-    """``secret_hash`` is the hex sha256 of the secret; the secret itself is not stored."""
+    """``secret_hash`` is the hex sha256 of the secret; the secret itself is not stored.
+
+    ``key_environment`` None: the key works in every environment. ``expires_at`` None: for ever.
+    """
 
     key_id: str
     name: str
     permissions: tuple[str, ...]
     secret_hash: str
+    key_environment: str | None = None
+    expires_at: datetime | None = None
 
 
 class KeyPermissionsChanged(Event, frozen=True, kw_only=True):
+    """Everything that the key may do from now on, as in ``KeyIssued``."""
+
     key_id: str
     permissions: tuple[str, ...]
+    key_environment: str | None = None
+    expires_at: datetime | None = None
 
 
 class KeyRevoked(Event, frozen=True, kw_only=True):

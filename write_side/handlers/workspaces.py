@@ -16,6 +16,7 @@ from write_side.commands import (
     RevokeKey,
 )
 from write_side.decision import Decision, header
+from write_side.domain.api_key import check_expiry
 from write_side.domain.definition import check_name, check_slug
 from write_side.domain.events import (
     EnvironmentAdded,
@@ -47,7 +48,12 @@ from write_side.domain.refusals import (
     WorkspaceTaken,
 )
 from write_side.domain.text import check_text
-from write_side.domain.workspace import Key, check_environment_name, check_permissions
+from write_side.domain.workspace import (
+    Key,
+    check_environment_name,
+    check_key_environment,
+    check_permissions,
+)
 from write_side.repository import Repository
 from write_side.store.append import CONTENT_TYPES, ENTRIES
 from write_side.store.conflicts import Conflict, KeyConflict
@@ -146,13 +152,18 @@ async def issue_key(command: IssueKey, repository: Repository) -> Decision:
             f"which the history uses for {_RESERVED[word]}: choose another"
         )
     check_permissions(command.permissions)
+    check_key_environment(command.environment)
     await repository.workspace(command.workspace)
+    about = header(command, command.workspace)
+    check_expiry(command.expires_at, about["at"])
     issued = KeyIssued(
-        **header(command, command.workspace),
+        **about,
         key_id=new_id(),
         name=command.name,
         permissions=command.permissions,
         secret_hash=command.secret_hash,
+        key_environment=command.environment,
+        expires_at=command.expires_at,
     )
     claim = {
         "op": "claim",
@@ -161,6 +172,8 @@ async def issue_key(command: IssueKey, repository: Repository) -> Decision:
         "name": issued.name,
         "secret_hash": issued.secret_hash,
         "permissions": issued.permissions,
+        "environment": issued.key_environment,
+        "expires_at": issued.expires_at,
     }
     return Decision(
         events=[StreamEvent(key_stream(issued.key_id), 1, issued)],
@@ -177,13 +190,28 @@ def _issue_refusal(name: str, conflict: Conflict) -> Refused:
 
 async def permit_key(command: PermitKey, repository: Repository) -> Decision:
     check_permissions(command.permissions)
+    check_key_environment(command.environment)
     key = await _key(repository, command.workspace, command.name)
-    if set(key.permissions) == set(command.permissions):
+    lasting = (key.environment, key.expires_at) == (command.environment, command.expires_at)
+    if lasting and set(key.permissions) == set(command.permissions):
         return Decision()
+    about = header(command, key.workspace, key.at)
+    if command.expires_at != key.expires_at:
+        check_expiry(command.expires_at, about["at"])
     changed = KeyPermissionsChanged(
-        **header(command, key.workspace, key.at), key_id=key.id, permissions=command.permissions
+        **about,
+        key_id=key.id,
+        permissions=command.permissions,
+        key_environment=command.environment,
+        expires_at=command.expires_at,
     )
-    change = {"op": "permit", "id": key.id, "permissions": command.permissions}
+    change = {
+        "op": "permit",
+        "id": key.id,
+        "permissions": command.permissions,
+        "environment": command.environment,
+        "expires_at": command.expires_at,
+    }
     return Decision(
         events=[StreamEvent(key_stream(key.id), key.version + 1, changed)],
         changes={"keys": [change], "access": True},

@@ -43,8 +43,9 @@ _INSERT = {
         INSERT INTO write_side.content_type_claim (id, workspace, environment, slug, version)
         VALUES ($1, $2, $3, $4, $5)""",
     "key_claim": """
-        INSERT INTO write_side.key_claim (id, workspace, name, secret_hash, permissions, revoked)
-        VALUES ($1, $2, $3, $4, $5, $6)""",
+        INSERT INTO write_side.key_claim
+            (id, workspace, name, secret_hash, permissions, environment, expires_at, revoked)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)""",
 }
 _DELETE_USAGE = """
 DELETE FROM write_side.usage WHERE (workspace, environment, quota) = ($1, $2, $3)"""

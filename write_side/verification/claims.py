@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import TypeAlias
 
 import msgspec
@@ -70,6 +71,8 @@ class KeyRow(Struct, frozen=True):
     name: str
     secret_hash: str
     permissions: tuple[str, ...]
+    environment: str | None
+    expires_at: datetime | None
     revoked: bool
 
 
@@ -115,10 +118,22 @@ class Claims(Struct):
                 del self.content_type_claim[key]
             case KeyIssued(key_id=key):
                 self.key_claim[key] = KeyRow(
-                    key, event.workspace, event.name, event.secret_hash, event.permissions, False
+                    key,
+                    event.workspace,
+                    event.name,
+                    event.secret_hash,
+                    event.permissions,
+                    event.key_environment,
+                    event.expires_at,
+                    revoked=False,
                 )
             case KeyPermissionsChanged(key_id=key):
-                self.key_claim[key] = replace(self.key_claim[key], permissions=event.permissions)
+                self.key_claim[key] = replace(
+                    self.key_claim[key],
+                    permissions=event.permissions,
+                    environment=event.key_environment,
+                    expires_at=event.expires_at,
+                )
             case KeyRevoked(key_id=key):
                 self.key_claim[key] = replace(self.key_claim[key], revoked=True)
             case WorkspaceCreated():

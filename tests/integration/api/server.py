@@ -97,7 +97,10 @@ class Server:
         await self.key(f"secret-of-{slug}", slug, permissions)
         return given
 
-    async def key(self, secret: str, workspace: str, permissions: tuple[str, ...] = BOTH) -> None:
+    async def key(
+        self, secret: str, workspace: str, permissions: tuple[str, ...] = BOTH, **limits: Any
+    ) -> None:
+        """``limits``: its ``environment`` and ``expires_at``."""
         given = Given(self.repository)
         await given.does(
             c.IssueKey,
@@ -105,6 +108,7 @@ class Server:
             name=secret,
             permissions=permissions,
             secret_hash=hashlib.sha256(secret.encode()).hexdigest(),
+            **limits,
         )
 
     async def caught_up(self) -> None:

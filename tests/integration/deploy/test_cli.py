@@ -11,6 +11,7 @@ import subprocess
 import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any
 
@@ -290,11 +291,45 @@ def test_keys_are_issued_listed_and_revoked(run: Run, files: Path) -> None:
         ("ci", ["content.view", "content.edit"]),
         ("web", ["content.view"]),
     ]
+    assert {one: keys[0][one] for one in ("environment", "expires", "expired", "lastUsed")} == {
+        "environment": None,
+        "expires": None,
+        "expired": False,
+        "lastUsed": None,
+    }
     assert "'ci' cannot be issued" in refused(run("key", "issue", *of, "--name", "ci", *both))
     assert said(run("key", "revoke", *of, "--name", "ci")) == ["key 'ci' of 'acme' revoked"]
     assert "no API key 'ci'" in refused(run("key", "revoke", *of, "--name", "ci"))
-    assert said(run("key", "list", *of))[0].startswith("web  content.view  issued 2")
+    listed = said(run("key", "list", *of))[0]
+    assert re.fullmatch(r"web  content.view  issued 2\S+ \S+ UTC  never used", listed)
     assert "no workspace 'nowhere'" in refused(run("key", "list", "--workspace", "nowhere"))
+
+
+@pytest.mark.usefixtures("projecting")
+async def test_a_key_may_expire_and_be_of_one_environment(
+    run: Run, files: Path, database_url: str
+) -> None:
+    run("apply", "acme.yaml")
+    of = ("--workspace", "acme", "--permission", "content.published")
+    issue = ("key", "issue", *of, "--name")
+    assert run(*issue, "page", "--expires", "90d", "--environment", "staging").exit_code == 0
+    assert run(*issue, "shop", "--expires", "2100-01-31T09:30:00Z").exit_code == 0
+    assert "'soon' is not a time" in refused(run(*issue, "bad", "--expires", "soon"))
+    assert "is in the past" in refused(run(*issue, "bad", "--expires", "2020-01-31"))
+    async with open_connection("", database_url) as connection:
+        await connection.execute(
+            "INSERT INTO write_side.key_use SELECT id, '2026-01-31' FROM write_side.key_claim "
+            "WHERE name = 'shop'"
+        )
+    [page, shop, _] = said(run("key", "list", "--workspace", "acme"))
+    assert re.fullmatch(
+        r"page  content.published  staging only  issued .+ UTC  expires .+ UTC  never used", page
+    )
+    assert shop.endswith("expires 2100-01-31 09:30 UTC  last used 2026-01-31")
+    rows = json.loads("".join(said(run("key", "list", "--workspace", "acme", "--json"))))
+    until = datetime.fromisoformat(rows[0]["expires"]) - datetime.now(UTC)
+    assert timedelta(days=89) < until <= timedelta(days=90)
+    assert (rows[1]["lastUsed"], rows[1]["expires"]) == ("2026-01-31", "2100-01-31T09:30:00Z")
 
 
 def test_without_a_projector_what_is_done_is_done_and_noted(run: Run, files: Path) -> None:

@@ -75,14 +75,19 @@ ISSUED = KeyIssued(
 def test_a_key_changes_permissions_and_is_revoked_for_ever() -> None:
     key = evolve_key(None, ISSUED)
     assert astuple(key) == (
-        *("k", "acme", "website", ("content.view",), "ab", NOON, NOON),
+        *("k", "acme", "website", ("content.view",), "ab", None, None, NOON, NOON),
         *(1, False),
     )
     edit = KeyPermissionsChanged(
-        **event_of(environment=None, at=LATER), key_id="k", permissions=("content.edit",)
+        **event_of(environment=None, at=LATER),
+        key_id="k",
+        permissions=("content.edit",),
+        key_environment="staging",
+        expires_at=LATEST,
     )
     key = evolve_key(key, edit)
     assert (key.permissions, key.revoked, key.version) == (("content.edit",), False, 2)
+    assert (key.environment, key.expires_at) == ("staging", LATEST)
     key = evolve_key(key, KeyRevoked(**event_of(environment=None, at=LATEST), key_id="k"))
     assert (key.revoked, key.issued_at, key.at, key.version) == (True, NOON, LATEST, 3)
 
@@ -131,9 +136,9 @@ def test_a_key_may_have_any_of_the_permissions(permissions: tuple[str, ...]) -> 
 @pytest.mark.parametrize(
     ("why", "permissions"),
     [
-        ("A key needs a permission: content.view, content.edit, service.view", ()),
+        ("A key needs a permission: content.view, content.published, content.edit,", ()),
         (
-            "There is no permission 'content.delete'; there are content.view, content.edit,",
+            "There is no permission 'content.delete'; there are content.view, content.published,",
             ("content.delete",),
         ),
         ("There is no permission ''", ("content.view", "")),

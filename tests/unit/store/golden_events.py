@@ -90,6 +90,8 @@ EXPECTED: dict[str, e.Event] = {
         name="website",
         permissions=("content.view", "content.edit"),
         secret_hash=SECRET_HASH,
+        key_environment="staging",
+        expires_at=AT,
     ),
     "key.permissions_changed.v1": e.KeyPermissionsChanged(
         workspace="acme",
@@ -99,6 +101,8 @@ EXPECTED: dict[str, e.Event] = {
         request_id=REQUEST,
         key_id=KEY.id,
         permissions=("content.view",),
+        key_environment="staging",
+        expires_at=AT,
     ),
     "key.revoked.v1": e.KeyRevoked(
         workspace="acme",
