@@ -1,4 +1,7 @@
-"""``/metrics``: request counts, and the service's status as gauges. No key, no rate limit."""
+"""``/metrics``: request counts, and the service's status as gauges.
+
+It needs a key with ``service.view``, or the listener for operators.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,9 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from api.context import SERVICE
+from api.context import SERVICE, Call
 from api.operations.health import STATUS, ServiceStatus
+from api.rest.request_checks import check_operator
 from read_side.status import ReadModelStatus, WorkStatus
 
 
@@ -20,7 +24,17 @@ def routes() -> list[web.RouteDef]:
     return [web.get("/metrics", metrics)]
 
 
+def operator_routes() -> list[web.RouteDef]:
+    """Without a key."""
+    return [web.get("/metrics", all_metrics)]
+
+
 async def metrics(request: web.Request) -> web.Response:
+    await check_operator(Call(request, request.app[SERVICE]))
+    return await all_metrics(request)
+
+
+async def all_metrics(request: web.Request) -> web.Response:
     """Prometheus' text format: the counts of all workers of this command, and the gauges."""
     gauges = CollectorRegistry()
     gauges.register(Gauges(await request.app[STATUS].current()))

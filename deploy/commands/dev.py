@@ -129,7 +129,7 @@ def greeting(url: str, key: str | None) -> Iterator[str]:
     yield f"contentlog is ready at {url}   (Ctrl-C stops everything)"
     yield f"  dashboard {url}/dashboard"
     yield f"  content   {url}/v1/content"
-    yield f"  health    {url}/readyz   {url}/metrics"
+    yield f"  health    {url}/readyz"
     if key is None:
         yield "  keys      contentlog key issue --help"
         return

@@ -18,6 +18,7 @@ EDITOR = "a-key-that-may-only-write"
 WEB_PAGE = "a-key-that-reads-what-is-published"
 REHEARSER = "a-key-that-works-in-staging-only"
 EXPIRED = "a-key-that-has-expired"
+OPERATOR = "a-key-that-shows-the-service"
 REVOKED = "a-key-that-was-revoked"
 DESK = "a-key-of-the-desk"
 STRANGER = "a-key-of-another-workspace"
@@ -124,6 +125,7 @@ async def _write_content(server: Server) -> None:
     given = await workspace(server, "magazine", KEY, staging=True)
     await server.key(VIEWER, "magazine", BOTH[:1])
     await server.key(EDITOR, "magazine", BOTH[1:])
+    await server.key(OPERATOR, "magazine", ("service.view",))
     await server.key(WEB_PAGE, "magazine", ("content.published",))
     await server.key(REHEARSER, "magazine", environment="staging")
     # Long before anything asks with it.

@@ -13,7 +13,7 @@ from tests.conformance.cases import Case, ask, create, get, post, table
 from tests.conformance.client import Asker
 from tests.conformance.expectations import limits_shown, says
 from tests.conformance.isolated_workspace import NewAddress, OpenWorkplace
-from tests.conformance.magazine import KEY, NO_STAGING, NOT_SET_UP, VIEWER
+from tests.conformance.magazine import KEY, NO_STAGING, NOT_SET_UP, OPERATOR, VIEWER
 from tests.conformance.windows import limit, remaining, statuses, within_a_window
 from tests.contract import Contract
 from tests.integration.api.server import Answer, Server, serving
@@ -42,7 +42,8 @@ EVERY = {
     "the page": (get("/docs", key=None), 200),
     "the health of the process": (get("/healthz", key=None), 200),
     "its readiness": (get("/readyz", key=None), 200),
-    "its metrics": (get("/metrics", key=None), 200),
+    "its metrics": (get("/metrics", key=OPERATOR), 200),
+    "its metrics without a key": (get("/metrics", key=None), 401),
 }
 
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from api.context import Service
 from api.http.connections import open_runner
-from api.server import application, open_service
+from api.server import application, open_service, operator_application
 from api.settings import ApiSettings
 from tests.integration.live_projector import caught_up, projecting
 from tests.integration.projector.sample_log import Given
@@ -79,11 +79,18 @@ class Server:
         self.service = service
         self.session = session
         self.repository = repository
+        self.operators: aiohttp.ClientSession
+        """The session with the listener for operators."""
 
     @property
     def origin(self) -> str:
         """Where it is served, for those who ask by other means than its session."""
         return str(self.session._base_url).rstrip("/")
+
+    @property
+    def operator(self) -> Client:
+        """Asks the listener for operators, without a key."""
+        return Client(self.operators, None)
 
     def client(self, secret: str | None = ACME) -> Client:
         return Client(self.session, secret)
@@ -134,7 +141,10 @@ async def serving(
         )
         if projector:
             await stack.enter_async_context(projecting(url))
-        yield Server(url, service, session, repository)
+        server = Server(url, service, session, repository)
+        operators = await stack.enter_async_context(listening(operator_application(service)))
+        server.operators = await stack.enter_async_context(aiohttp.ClientSession(operators))
+        yield server
 
 
 @asynccontextmanager
