@@ -38,12 +38,10 @@ class Caller(Struct, frozen=True):
 
 
 def secret_of(headers: Mapping[str, str]) -> str:
-    """``Authorization: Bearer`` takes precedence over ``X-API-Key`` (behaviour.md)."""
-    authorization = headers.get("Authorization")
-    if authorization is None:
-        return headers.get("X-API-Key", "")
-    scheme, _, secret = authorization.partition(" ")
-    return secret.strip() if scheme.lower() == "bearer" else ""
+    """``Authorization: Bearer`` takes precedence over ``X-API-Key`` (behaviour.md). Other schemes
+    do not: a proxy in front of the service may ask for HTTP Basic."""
+    scheme, _, secret = headers.get("Authorization", "").strip().partition(" ")
+    return secret.strip() if scheme.lower() == "bearer" else headers.get("X-API-Key", "")
 
 
 # Unknown keys are compared with this one, so that they take as long as known ones.

@@ -39,6 +39,8 @@ GOOD = {
     "a BEARER in upper case": {"Authorization": f"BEARER {KEY}"},
     "a Bearer beside a bad X-API-Key": {"Authorization": f"Bearer {KEY}", "X-API-Key": "nobody's"},
     "an X-API-Key": {"X-API-Key": KEY},
+    "an X-API-Key beside an empty Authorization": {"Authorization": "", "X-API-Key": KEY},
+    "an X-API-Key beside HTTP Basic": {"Authorization": "Basic YTpi", "X-API-Key": KEY},
 }
 BAD = {
     "nothing": {},
@@ -54,7 +56,7 @@ BAD = {
         "Authorization": "Bearer nobody's",
         "X-API-Key": KEY,
     },
-    "an empty Authorization beside a good X-API-Key": {"Authorization": "", "X-API-Key": KEY},
+    "a Bearer without a key beside a good X-API-Key": {"Authorization": "Bearer", "X-API-Key": KEY},
     "an empty X-API-Key": {"X-API-Key": ""},
     "an unknown X-API-Key": {"X-API-Key": "nobody's"},
     "a revoked X-API-Key": {"X-API-Key": REVOKED},
