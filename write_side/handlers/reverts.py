@@ -18,7 +18,7 @@ from write_side.domain.events import (
     ImportReverted,
     RevertedEntry,
 )
-from write_side.domain.identity import entry_stream, import_stream
+from write_side.domain.identity import Scope, entry_stream, import_stream
 from write_side.domain.refusals import UnknownImport
 from write_side.domain.values import NULL
 from write_side.repository import Repository
@@ -53,7 +53,7 @@ class _EntryStates(Struct):
 
 async def revert_import(command: RevertImport, repository: Repository) -> Decision:
     """A second revert has no effect: the answer is what was recorded. Raises UnknownImport."""
-    recorded, appended = await imported(command, repository)
+    recorded, appended = await recorded_import(repository, command.scope, command.import_id)
     reverted = await repository.find_revert(command.import_id)
     if reverted is not None:
         return Decision(recorded=reverted[1])
@@ -74,14 +74,17 @@ async def revert_import(command: RevertImport, repository: Repository) -> Decisi
     )
 
 
-async def imported(
-    command: RevertImport, repository: Repository
+async def recorded_import(
+    repository: Repository, scope: Scope, import_id: str
 ) -> tuple[ImportRecorded, Appended]:
-    """The record of the import, which must be of this workspace and environment."""
-    found = await repository.find_import(command.import_id)
-    place = (command.scope.workspace, command.scope.environment)
+    """The record of an import and the place of its events in the log.
+
+    Raises UnknownImport, also for an import of another workspace or environment.
+    """
+    found = await repository.find_import(import_id)
+    place = (scope.workspace, scope.environment)
     if found is None or (found[0].workspace, found[0].environment) != place:
-        raise UnknownImport(command.import_id)
+        raise UnknownImport(import_id)
     return found
 
 

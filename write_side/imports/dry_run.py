@@ -7,8 +7,10 @@ on theirs, and where only ready rows are imported, on their being ready.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 
+import msgspec
 from msgspec import UNSET, Raw, Struct, field
 
 from write_side.commands import CreateEntry, UpdateEntry
@@ -21,7 +23,7 @@ from write_side.domain.refusals import InvalidEntry, InvalidText, MissingFields,
 from write_side.domain.values import NULL, is_empty, is_null
 from write_side.handlers.checks import missing_required, refusals
 from write_side.handlers.entries import creation_event, update_event
-from write_side.imports.preview import Note, Severity, State
+from write_side.imports.preview import Note, PreviewRow, Severity, State
 from write_side.imports.references import References
 from write_side.imports.request import ImportRequest
 from write_side.imports.rows import Cell, ParsedRow
@@ -62,6 +64,37 @@ class RowDecision(Struct):
         )
         return (*(name for name, differs in own if differs), *self.values)
 
+    @property
+    def preview(self) -> PreviewRow:
+        is_made = self.after is not None and self.state != "error"
+        return PreviewRow(
+            number=self.row.number,
+            state=self.state,
+            title=self.row.title,
+            slug=self.row.slug,
+            status=self.after.status if self.after else "",
+            entry_id=self.entry_id if is_made or self.state == "skipped" else None,
+            changed=self.changed,
+            notes=tuple(self.notes),
+            digest=self._digest,
+        )
+
+    @property
+    def _digest(self) -> str:
+        """Of all that the row does, and of what it overwrites."""
+        before = self.before.fields if self.before else {}
+        content = (
+            self.state,
+            self.entry_id,
+            self.row.title,
+            self.row.slug,
+            self.after.status if self.after else "",
+            self.changed and self.before and (self.before.title, self.before.status),
+            [(slug, before.get(slug, NULL), value) for slug, value in self.values.items()],
+            self.notes,
+        )
+        return hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:16]
+
 
 class EntryQuota(Struct, frozen=True):
     """How many entries there are, and how many the plan allows; None is no limit."""
@@ -89,7 +122,7 @@ async def dry_run(
     excluded: dict[int, list[Note]] = {}
     for _ in range(ROUNDS):
         decisions = await _Round(context, request, excluded).of(rows)
-        failing = _dangling(decisions, excluded) if request.options.ready_only else {}
+        failing = _dangling(decisions, excluded) if request.ready_only else {}
         if not failing:
             return decisions
         excluded |= failing
@@ -120,7 +153,7 @@ class _Round:
     def _decision(self, row: ParsedRow) -> RowDecision:
         decision = RowDecision(row, notes=list(row.notes))
         decision.entry_id = self._known(row.slug)
-        if decision.entry_id is not None and not self._request.options.update:
+        if decision.entry_id is not None and not self._request.update:
             decision.state, decision.notes = "skipped", []
             return decision
         decision.before = before = self._entries.get(decision.entry_id or "")
@@ -136,7 +169,7 @@ class _Round:
             decision.after = before  # no event
         # Where only ready rows are imported, a row with errors leaves its slug to others. Elsewhere
         # it will be corrected, and counts as what it is going to be.
-        if row.slug and not (decision.failed and self._request.options.ready_only):
+        if row.slug and not (decision.failed and self._request.ready_only):
             self._register(decision)
         return decision
 
@@ -202,7 +235,7 @@ class _Round:
             title=row.title,
             slug=row.slug,
             status=row.status or "draft",
-            language=self._request.options.language,
+            language=self._request.language,
             fields=decision.values,
             entry_id=self._request.entry_id(row.slug),
         )

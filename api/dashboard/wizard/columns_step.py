@@ -20,7 +20,8 @@ from write_side.domain.definition import Field
 from write_side.domain.identity import BASE_LANGUAGE
 from write_side.domain.locales import supported_locales
 from write_side.domain.refusals import InvalidEntry
-from write_side.imports import check, uploads
+from write_side.imports import uploads
+from write_side.imports.check import check
 from write_side.imports.columns import (
     ATTRIBUTES,
     NOTHING,
@@ -31,7 +32,7 @@ from write_side.imports.columns import (
     save_mapping,
 )
 from write_side.imports.preview import one_line
-from write_side.imports.request import ImportRequest, Options
+from write_side.imports.request import ImportRequest
 from write_side.imports.table import FileRefused, column_letters
 from write_side.imports.uploads import StoredPreview, Upload
 
@@ -125,10 +126,12 @@ async def _preview(request: DashboardRequest, upload: Upload, mapping: ColumnMap
         import_id=upload.id,
         targets=tuple(mapping.targets),
         # Rows with errors never block the others: the import button states how many are left out.
-        options=Options(language=mapping.language, update=mapping.update, ready_only=True),
+        language=mapping.language,
+        update=mapping.update,
+        ready_only=True,
     )
     repository, scope, headings = request.repository, request.scope, upload.table.headings
-    preview = await check.preview(repository, upload.table, import_request)
+    preview = (await check(repository, upload.table, import_request)).preview
     if mapping.save:
         type_slug, actor = import_request.content_type_slug, request.actor
         await save_mapping(repository, scope, type_slug, headings, import_request.targets, actor)
@@ -152,9 +155,9 @@ async def _proposed(
 def _mapping_of(kept: StoredPreview) -> ColumnMapping:
     return ColumnMapping(
         type_slug=kept.request.content_type_slug,
-        language=kept.request.options.language,
+        language=kept.request.language,
         targets=kept.request.targets,
-        update=kept.request.options.update,
+        update=kept.request.update,
     )
 
 
@@ -195,8 +198,7 @@ async def _show(
         table=upload.table,
         mapping=mapping,
         choices=await form_choices.form_choices(request),
-        delimiter=form_choices.form_delimiter(upload.table.delimiter),
-        separator=form_choices.delimiter_name(upload.table.delimiter),
+        delimiter=form_choices.delimiter_name(upload.table.delimiter),
         sample_rows=_sample_rows(upload),
         hidden_columns=_hidden_columns(upload),
         how_to_write=_how_to_write(views["content_type"].value_fields),

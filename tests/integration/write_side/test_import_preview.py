@@ -112,7 +112,7 @@ async def test_an_update_changes_what_is_mapped_and_clears_what_is_blank(
     await imported(magazine, "Title,Status,Body,Views,Cover\nOne,published,x,1,hero\n")
     before = (await entries(magazine, "one"))["one"]
     report = await imported(magazine, "Title,Slug,Body,Views\nUno,one,y,\n", "i-2", update=True)
-    assert (report.updated, report.created) == (1, 0)
+    assert (report.counts.update, report.counts.new) == (1, 0)
     after = (await entries(magazine, "one"))["one"]
     assert values(after) == {"body": '"y"', "views": "null", "cover": '"hero"'}
     assert (after.title, after.status, after.version) == ("Uno", "published", 2)
@@ -128,7 +128,7 @@ async def test_later_rows_of_a_slug_update_the_entry_of_the_first_in_order(
     shown = await seen(magazine, file, update=True)
     assert states(shown) == ["new", "update", "unchanged", "update"]
     report = await imported(magazine, file, update=True)
-    assert (report.created, report.updated, report.unchanged) == (1, 2, 1)
+    assert (report.counts.new, report.counts.update, report.counts.unchanged) == (1, 2, 1)
     entry = (await entries(magazine, "s"))["s"]
     assert (entry.title, entry.version) == ("C", 3)
     assert values(entry) == {"body": '"two"', "views": "null"}
@@ -163,8 +163,8 @@ async def test_a_reference_to_a_row_with_errors_is_one_where_only_ready_rows_are
         "'two' refers to the row with the slug 'two', which has errors",
     )
     report = await imported(magazine, lonely, ready_only=True)
-    assert (report.created, report.failed) == (2, 4)
-    assert report.rows[2].note == "Views takes a number, such as 1234.5 or 1,234.5"
+    assert (report.counts.new, report.counts.error) == (2, 4)
+    assert str(report.rows[2].notes[0]) == "Views takes a number, such as 1234.5 or 1,234.5"
 
 
 @pytest.mark.parametrize("update", [False, True])
@@ -178,7 +178,7 @@ async def test_what_refers_to_a_slug_that_a_later_row_can_have_is_imported(
     shown = await seen(magazine, worse, ready_only=True, update=update)
     assert states(shown) == ["error"] * 4
     report = await imported(magazine, file, ready_only=True, update=update)
-    assert report.created == 2
+    assert report.counts.new == 2
     made = await entries(magazine, "t", "c")
     assert values(made["c"])["related"] == f'["{made["t"].id}"]'
 
@@ -299,7 +299,7 @@ async def test_every_type_of_field_is_read_and_read_again_changes_nothing(
     for again in (file, file.replace('"1,200.50"', "1200.5").replace("yes", "TRUE")):
         assert states(await seen(repository, again, update=True)) == ["unchanged"]
         report = await imported(repository, again, "i-2", update=True)
-        assert (report.position, report.unchanged) == (0, 1)
+        assert (report.position, report.counts.unchanged) == (0, 1)
     assert await repository.recorder.head() == head
     blank = f"{HEADINGS}\nOne,one,draft,,,,,,,,,,,,,\n"
     shown = await seen(repository, blank, update=True)
@@ -458,7 +458,7 @@ async def test_a_failing_first_row_leaves_its_slug_to_the_next_and_the_plan_its_
     shown = await seen(repository, file, ready_only=True)
     assert states(shown) == ["error", "new", "error"]
     assert errors(shown)[-1][2].startswith("Your plan's limit of 1 entries is reached")
-    assert (await imported(repository, file, ready_only=True)).created == 1
+    assert (await imported(repository, file, ready_only=True)).counts.new == 1
 
 
 async def test_times_of_events_are_of_the_import(magazine: Repository) -> None:

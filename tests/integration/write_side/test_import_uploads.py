@@ -21,7 +21,7 @@ from write_side.domain.events import ImportMappingSaved
 from write_side.domain.identity import Scope, import_mapping_stream, new_id
 from write_side.domain.refusals import UnknownContentType, UnknownUpload
 from write_side.imports import uploads
-from write_side.imports.check import preview
+from write_side.imports.check import check
 from write_side.imports.columns import MappingRefused, propose, save_mapping
 from write_side.imports.table import Choice, FileRefused
 from write_side.imports.uploads import (
@@ -55,7 +55,7 @@ async def test_an_upload_is_found_by_every_process_and_read_again(magazine: Repo
     assert upload.table.rows[0].cells == ("Café", "x")
     assert await find_upload(magazine, SCOPE, upload.id) == upload
     request = await request_for(magazine, upload.table, upload.id)
-    shown = await preview(magazine, upload.table, request)
+    shown = (await check(magazine, upload.table, request)).preview
     assert await find_preview(magazine, SCOPE, upload.id) is None
     await keep_preview(magazine, SCOPE, upload.id, request, shown)
     found = await find_preview(magazine, SCOPE, upload.id)
@@ -91,7 +91,7 @@ async def test_an_upload_that_is_sent_again_after_a_lost_connection_is_kept(
 async def test_an_upload_is_nobody_elses(magazine: Repository) -> None:
     upload = await keep_upload(magazine, SCOPE, "posts.csv", FILE)
     request = await request_for(magazine, upload.table, upload.id)
-    shown = await preview(magazine, upload.table, request)
+    shown = (await check(magazine, upload.table, request)).preview
     for scope, upload_id in [(each, upload.id) for each in OTHERS] + [
         (SCOPE, new_id()),
         (SCOPE, "no-uuid"),
