@@ -15,10 +15,11 @@ from write_side.domain.events import ContentTypeCreated
 from write_side.domain.identity import Actor, Scope, new_id
 from write_side.imports.columns import columns_of, matched
 from write_side.imports.csv_reader import csv_table
-from write_side.imports.dry_run import EntryQuota, ImportContext, RowDecision, dry_run
+from write_side.imports.dry_run import EntryQuota, ImportContext, dry_run
 from write_side.imports.preview import PreviewRow
 from write_side.imports.references import References
 from write_side.imports.request import ImportRequest
+from write_side.imports.row_decision import RowDecision
 from write_side.imports.rows import parsed_rows
 from write_side.imports.table import Epoch, Row, Table
 

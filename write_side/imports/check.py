@@ -33,6 +33,7 @@ class DryRun(Struct, frozen=True):
 
     preview: Preview
     commands: Sequence[CreateEntry | UpdateEntry]
+    content_type: ContentType
 
 
 async def check(repository: Repository, table: Table, request: ImportRequest) -> DryRun:
@@ -47,7 +48,8 @@ async def check(repository: Repository, table: Table, request: ImportRequest) ->
     shown = tuple([decision.preview async for decision in in_slices(decisions)])
     digest = await asyncio.to_thread(_digest, table, request, shown)
     ready = (each.command for each in decisions if each.state in ("new", "update"))
-    return DryRun(Preview(digest, shown), [command for command in ready if command is not None])
+    commands = [command for command in ready if command is not None]
+    return DryRun(Preview(digest, shown), commands, content_type)
 
 
 async def _context(
@@ -66,8 +68,8 @@ async def _context(
         entries = await repository.entries(scope, existing.values())
         # An entry that was deleted just now has freed its slug.
         existing = {slug: each for slug, each in existing.items() if each in entries}
-    own = {slug: request.entry_id(slug) for slug in slugs if slug not in existing}
-    references = await look_up(rows, own, content_type.slug, scope, language, repository)
+    new_entries = {slug: request.entry_id(slug) for slug in slugs if slug not in existing}
+    references = await look_up(repository, request, rows, new_entries)
     quota = await _quota(repository, request)
     return ImportContext(content_type, existing, entries, quota, references, actor)
 

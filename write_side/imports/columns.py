@@ -15,6 +15,7 @@ from write_side.domain.definition import Field
 from write_side.domain.events import MappedColumn
 from write_side.domain.identity import Actor, Scope
 from write_side.domain.refusals import InvalidEntry
+from write_side.imports.request import ImportRequest
 from write_side.repository import Repository
 
 Attribute = Literal["Title", "Slug", "Status"]
@@ -199,20 +200,12 @@ async def propose(
 
 
 async def save_mapping(
-    repository: Repository,
-    scope: Scope,
-    content_type_slug: str,
-    headings: Sequence[str],
-    targets: Sequence[str],
-    by: Actor,
+    repository: Repository, request: ImportRequest, headings: Sequence[str], by: Actor
 ) -> None:
     """Propose this mapping from now on. Raises MappingRefused, UnknownContentType."""
-    content_type = await repository.fresh_content_type(scope, content_type_slug)
-    columns_of(headings, targets, content_type.value_fields)
-    columns = tuple(map(MappedColumn, headings, targets))
-    await execute(
-        SaveImportMapping(
-            actor=by, scope=scope, content_type_slug=content_type_slug, columns=columns
-        ),
-        repository,
-    )
+    scope, type_slug = request.scope, request.content_type_slug
+    content_type = await repository.fresh_content_type(scope, type_slug)
+    columns_of(headings, request.targets, content_type.value_fields)
+    columns = tuple(map(MappedColumn, headings, request.targets))
+    command = SaveImportMapping(actor=by, scope=scope, content_type_slug=type_slug, columns=columns)
+    await execute(command, repository)

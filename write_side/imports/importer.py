@@ -104,9 +104,7 @@ async def run_import(
             done = await _attempt(repository, table, request, by, expected, request_id)
             if done is not None:
                 return done
-    raise StaleDecision(
-        "Entries of this file, or their type, are being edited all the time: try again"
-    )
+    raise StaleDecision("Entries of this file or their content type keep changing: try again")
 
 
 async def _attempt(
@@ -130,7 +128,7 @@ async def _attempt(
     if preview.counts.error and not request.ready_only:
         raise RowsRefused(preview)
     if not dry_run.commands:
-        return _report(table, request, by, preview)
+        return _report(table, request, by, dry_run)
     try:
         executed = await execute(_command(table, request, by, request_id, dry_run), repository)
     except _OVERTAKEN:
@@ -138,14 +136,14 @@ async def _attempt(
     if executed.replayed:
         return await earlier_report(repository, request)
     at = executed.events[0].event.at
-    return _report(table, request, by, preview, at, executed.position)
+    return _report(table, request, by, dry_run, at, executed.position)
 
 
 def _report(
     table: Table,
     request: ImportRequest,
     by: Actor,
-    preview: Preview,
+    dry_run: DryRun,
     at: datetime | None = None,
     position: int = 0,
 ) -> Report:
@@ -153,12 +151,12 @@ def _report(
     return Report(
         import_id=request.import_id,
         file_name=table.name,
-        content_type_slug=request.content_type_slug,
+        content_type=dry_run.content_type,
         language=request.language,
         at=at or now(),
         by=actor_name(by),
-        counts=preview.counts,
-        rows=preview.rows,
+        counts=dry_run.preview.counts,
+        rows=dry_run.preview.rows,
         position=position,
     )
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from write_side.commands import RevertImport
 from write_side.dispatch import execute
 from write_side.domain.changes import actor_name
+from write_side.domain.content_type import ContentType
 from write_side.domain.events import ImportedRow, ImportRecorded, ImportReverted
 from write_side.domain.identity import Actor, Scope
 from write_side.handlers.imports import recorded_before
@@ -51,7 +52,7 @@ class Report(Struct, frozen=True, kw_only=True):
 
     import_id: str
     file_name: str
-    content_type_slug: str
+    content_type: ContentType
     language: str
     at: datetime
     by: str
@@ -74,7 +75,7 @@ async def import_report(repository: Repository, scope: Scope, import_id: str) ->
     return Report(
         import_id=import_id,
         file_name=recorded.file_name,
-        content_type_slug=content_type.slug,
+        content_type=content_type,
         language=recorded.language,
         at=recorded.at,
         by=actor_name(recorded.by or recorded.actor),
@@ -88,9 +89,10 @@ async def import_report(repository: Repository, scope: Scope, import_id: str) ->
 async def earlier_report(repository: Repository, request: ImportRequest) -> Report | None:
     """The report of the import with this id, if it was carried out. Raises ImportIdTaken."""
     scope, import_id = request.scope, request.import_id
-    content_type = await repository.content_type(scope, request.content_type_slug)
-    if await recorded_before(repository, scope, content_type, import_id) is None:
+    if await repository.find_import(import_id) is None:
         return None
+    content_type = await repository.fresh_content_type(scope, request.content_type_slug)
+    await recorded_before(repository, scope, content_type, import_id)
     return replace(await import_report(repository, scope, import_id), replayed=True)
 
 

@@ -83,6 +83,7 @@ class Limits(Struct, frozen=True):
 
 
 LIMITS = Limits()
+TOO_MUCH_TEXT = "has too much text: split it into several files"
 
 
 class Row(Struct, frozen=True):
@@ -147,7 +148,7 @@ def headings_and_rows(
             )
         bytes_left -= _checked_bytes(number, cells, limits, cell_characters)
         if bytes_left < 0:
-            raise FileRefused("holds too much text: split it into several files")
+            raise FileRefused(TOO_MUCH_TEXT)
         rows.append(Row(number, tuple(cells)))
     width = max(map(_width, (headings, *(row.cells for row in rows))))
     return _filled(headings, width), tuple(
@@ -167,8 +168,8 @@ def column_letters(column: int) -> str:
 
 def too_far(number: int, limits: Limits) -> str:
     return (
-        f"reaches down to row {number:,}, and is read to row {limits.row_number:,}:"
-        " delete what is far below the table"
+        f"has cells in row {number:,}, and only {limits.row_number:,} rows are read:"
+        " delete the cells far below the table"
     )
 
 

@@ -50,7 +50,6 @@ async def show_result(request: DashboardRequest) -> web.StreamResponse:
         "wizard/result.html",
         steps=wizard_steps.STEPS,
         report=report,
-        type_name=await _type_name(request, report),
         tabs=tabs(OUTCOMES, [row.state for row in report.rows]),
         outcome=outcome,
         paging=paging,
@@ -97,10 +96,3 @@ def _revert_counts(report: Report) -> tuple[int, int]:
     new = {row.entry_id for row in report.rows if row.state == "new"}
     updated = {row.entry_id for row in report.rows if row.state == "update"}
     return len(new), len(updated - new)
-
-
-async def _type_name(request: DashboardRequest, report: Report) -> str:
-    """The content type's current name."""
-    found = await request.repository.find_import(report.import_id)
-    assert found is not None, "there is a report of it"
-    return (await request.repository.content_type_by_id(found[0].content_type_id)).name

@@ -23,6 +23,7 @@ from write_side.domain.refusals import UnknownContentType, UnknownUpload
 from write_side.imports import uploads
 from write_side.imports.check import check
 from write_side.imports.columns import MappingRefused, propose, save_mapping
+from write_side.imports.request import ImportRequest
 from write_side.imports.table import Choice, FileRefused
 from write_side.imports.uploads import (
     drop_upload,
@@ -157,12 +158,16 @@ HEADINGS = ("Titre", "Texte", "Vues", "Cover")
 TARGETS = ("Title", "body", "views", "")
 
 
+def mapping(targets: tuple[str, ...] = TARGETS, scope: Scope = SCOPE) -> ImportRequest:
+    return ImportRequest(scope, "posts", "", targets)
+
+
 async def test_a_mapping_that_was_saved_is_proposed_again(magazine: Repository) -> None:
     before = await propose(magazine, SCOPE, "posts", HEADINGS)
     assert before.targets == ("", "", "", "cover")
-    await save_mapping(magazine, SCOPE, "posts", HEADINGS, TARGETS, OPERATOR)
+    await save_mapping(magazine, mapping(), HEADINGS, OPERATOR)
     head = await magazine.recorder.head()
-    await save_mapping(magazine, SCOPE, "posts", HEADINGS, TARGETS, OPERATOR)
+    await save_mapping(magazine, mapping(), HEADINGS, OPERATOR)
     assert await magazine.recorder.head() == head
     found = await propose(magazine, SCOPE, "posts", ("VUES", "titre", "Texte", "Cover", "Author"))
     assert found.targets == ("views", "Title", "body", "", "author")
@@ -177,18 +182,18 @@ async def test_a_mapping_that_was_saved_is_proposed_again(magazine: Repository) 
 async def test_the_last_mapping_counts_and_a_removed_field_is_no_target(
     magazine: Repository,
 ) -> None:
-    await save_mapping(magazine, SCOPE, "posts", HEADINGS, TARGETS, OPERATOR)
+    await save_mapping(magazine, mapping(), HEADINGS, OPERATOR)
     other = ("Title", "body", "", "cover")
-    await save_mapping(magazine, SCOPE, "posts", HEADINGS, other, OPERATOR)
+    await save_mapping(magazine, mapping(other), HEADINGS, OPERATOR)
     assert (await propose(magazine, SCOPE, "posts", HEADINGS)).targets == other
     with pytest.raises(MappingRefused):
-        await save_mapping(magazine, SCOPE, "posts", HEADINGS, ("", "", "", ""), OPERATOR)
+        await save_mapping(magazine, mapping(("", "", "", "")), HEADINGS, OPERATOR)
     with pytest.raises(UnknownContentType):
-        await save_mapping(magazine, OTHERS[1], "posts", HEADINGS, TARGETS, OPERATOR)
+        await save_mapping(magazine, mapping(scope=OTHERS[1]), HEADINGS, OPERATOR)
 
 
 async def test_a_mapping_is_of_one_type_in_one_place(magazine: Repository) -> None:
-    await save_mapping(magazine, SCOPE, "posts", HEADINGS, TARGETS, OPERATOR)
+    await save_mapping(magazine, mapping(), HEADINGS, OPERATOR)
     rival = import_fixtures.MANIFEST.replace("workspace: acme", "workspace: rival")
     await set_up(magazine, rival)
     for scope in (OTHERS[0], OTHERS[1]):

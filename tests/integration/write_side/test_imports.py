@@ -117,23 +117,23 @@ async def test_every_bad_cell_is_named_and_nothing_is_imported(magazine: Reposit
         (
             4,
             "Author",
-            "'sea' names no entry: there is none of type authors with the id or slug 'sea'",
+            "'sea' names no entry: no entry of type authors has the id or slug 'sea'",
         ),
         (
             4,
             "About",
             "'ada, moon' names no entry: "
-            "there is none of type authors or topics with the id or slug 'moon'",
+            "no entry of type authors or topics has the id or slug 'moon'",
         ),
         (
             4,
             "Related",
-            "'gone' names no entry: there is none of type posts with the id or slug 'gone'",
+            "'gone' names no entry: no entry of type posts has the id or slug 'gone'",
         ),
         (
             4,
             "Cover",
-            "'nowhere' names no file: the media library has none with the id or URL 'nowhere'",
+            "'nowhere' names no file: no media file has the id or URL 'nowhere'",
         ),
         (5, "Body", "is blank, and a published entry needs it"),
     ]
