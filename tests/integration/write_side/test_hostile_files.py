@@ -141,7 +141,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "laughs in relations": (lambda: doctype_in(RELATIONS, LAUGHS), ENTITIES),
     "a document type elsewhere": (lambda: with_sheet(NOWHERE + sheet(HEADINGS)), ENTITIES),
     "a sparse sheet": (lambda: with_sheet(SPARSE), "has cells in row 1,048,576"),
-    "a sparse row": (lambda: rows('<row r="1048576"><c><v>1</v></c></row>'), "to row 1,048,576"),
+    "a sparse row": (lambda: rows('<row r="1048576"><c><v>1</v></c></row>'), "in row 1,048,576"),
     "a sparse column": (lambda: rows('<row><c r="XFD2"><v>1</v></c></row>'), "in column XFD: at"),
     "a long attribute": (lambda: rows(f'<row x="{X_15_MB}"/>', "<row"), DAMAGED),
     "a long text": (lambda: rows(f'<row><c t="str"><v>{X_15_MB}</v></c></row>'), LONG),

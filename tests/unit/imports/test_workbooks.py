@@ -211,7 +211,7 @@ def test_dates_since_1904() -> None:
         (HEADINGS + "<row><c><v>1</v></c></row>" * 2001, "has more than 2,000 rows"),
         (
             HEADINGS + '<row><c r="SG2"><v>1</v></c></row>',
-            "has something in column SG: at most 500",
+            "has cells in column SG: at most 500",
         ),
         (HEADINGS + '<row r="100001"><c><v>1</v></c></row>', "has cells in row 100,001"),
         (

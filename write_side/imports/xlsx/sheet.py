@@ -144,7 +144,7 @@ class SheetHandler(_TextHandler):
             raise FileRefused(too_far(self._number, limits))
         if max(self._row) >= limits.columns:
             raise FileRefused(
-                f"has something in column {column_letters(max(self._row))}: at most"
+                f"has cells in column {column_letters(max(self._row))}: at most"
                 f" {limits.columns} columns are imported"
             )
         self.rows[self._number] = self._row
