@@ -10,39 +10,24 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 from click.core import ParameterSource
-from msgspec import Struct
+from msgspec.structs import replace
 
 from deploy.databases import Databases, open_repository
 from deploy.failures import Failed
 from deploy.progress import spinner
 from deploy.runner import operator, run, until_visible
 from write_side.domain.identity import BASE_LANGUAGE, ENVIRONMENTS, PRODUCTION
+from write_side.imports.table import DELIMITERS, Choice
 
 if TYPE_CHECKING:
     from api.import_result import ImportResult
     from write_side.domain.definition import Field
-    from write_side.domain.identity import Scope
-    from write_side.imports.preview import State
-    from write_side.imports.report import KeptEntry, Reverted
-    from write_side.imports.request import Options
-    from write_side.imports.table import Choice
+    from write_side.imports.report import RevertReport, RevertReportEntry
+    from write_side.imports.request import ImportRequest
+    from write_side.imports.table import Table
+    from write_side.repository import Repository
 
-DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
 REVERT_OPTIONS = {"revert", "as_json", "workspace", "environment"}
-
-
-class Arguments(Struct, frozen=True):
-    """The arguments of an import."""
-
-    file: Path
-    scope: Scope
-    kind: str
-    maps: tuple[str, ...]
-    options: Options
-    choice: Choice
-    import_id: str
-    dry_run: bool
-    as_json: bool
 
 
 @click.command(
@@ -97,8 +82,6 @@ def import_command(
     workspace: str | None,
     environment: str | None,
     kind: str | None,
-    import_id: str | None,
-    delimiter: str | None,
     **given: Any,
 ) -> None:
     """Import the rows of a CSV or .xlsx file, or revert an import.
@@ -107,78 +90,55 @@ def import_command(
     imported and every such cell is listed. Rows whose slug already exists are skipped, or update
     that entry (--update).
     """
-    from write_side.domain.identity import PRODUCTION, Scope, new_id
-    from write_side.imports.request import Options
-    from write_side.imports.table import Choice
+    from write_side.domain.identity import Scope, new_id
+    from write_side.imports.request import ImportRequest
 
-    if given["revert"] is not None:
+    as_json, revert = given["as_json"], given["revert"]
+    if revert is not None:
         _check_revert_options(context)
-        run(
-            lambda found, _: _revert(
-                found, given["revert"], workspace, environment, as_json=given["as_json"]
-            )
-        )
+        run(lambda found, _: _revert(found, revert, workspace, environment, as_json=as_json))
         return
     if file is None or workspace is None or kind is None:
         raise click.UsageError("FILE, --workspace and --type are required")
-    arguments = Arguments(
-        file,
+    request = ImportRequest(
         Scope(workspace, environment or PRODUCTION),
         kind,
-        given["maps"],
-        Options(given["language"], given["update"], given["ready_only"]),
-        Choice(given["sheet"], given["encoding"], DELIMITERS[delimiter] if delimiter else None),
-        import_id or new_id(),
-        given["dry_run"],
-        given["as_json"],
+        given["import_id"] or new_id(),
+        language=given["language"],
+        update=given["update"],
+        ready_only=given["ready_only"],
     )
-    run(lambda found, _: _import(found, arguments))
+    choice = Choice(given["sheet"], given["encoding"], DELIMITERS.get(given["delimiter"]))
+    maps, dry_run = given["maps"], given["dry_run"]
+    run(lambda found, _: _import(found, file, choice, maps, request, dry_run, as_json))
 
 
-async def _import(found: Databases, arguments: Arguments) -> None:
-    from api.import_result import result_of_preview, result_of_report
+async def _import(
+    found: Databases,
+    file: Path,
+    choice: Choice,
+    maps: Sequence[str],
+    request: ImportRequest,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Raises Failed where rows have errors and none is imported."""
     from write_side.domain.workspace import check_environment
     from write_side.handlers.imports import check_import_id
-    from write_side.imports.check import preview
     from write_side.imports.file_reader import read_file
-    from write_side.imports.importer import PreviewOutdated, RowsRefused, run_import
-    from write_side.imports.report import earlier_report
-    from write_side.imports.request import ImportRequest
 
-    scope, dry_run, import_id = arguments.scope, arguments.dry_run, arguments.import_id
-    check_import_id(import_id)
-    with spinner(f"reading {arguments.file.name}"):
-        table = await read_file(arguments.file, arguments.file.name, arguments.choice)
+    check_import_id(request.import_id)
+    with spinner(f"reading {file.name}"):
+        table = await read_file(file, file.name, choice)
     async with open_repository(found) as repository:
-        workspace = await repository.workspace(scope.workspace)
-        check_environment(workspace.plan, workspace.environments, scope)
-        content_type = await repository.content_type(scope, arguments.kind)
-        targets = _targets(arguments.maps, table.headings, content_type.value_fields)
-        request = ImportRequest(scope, arguments.kind, import_id, targets, arguments.options)
-        refused = False
+        workspace = await repository.workspace(request.scope.workspace)
+        check_environment(workspace.plan, workspace.environments, request.scope)
+        content_type = await repository.content_type(request.scope, request.content_type_slug)
+        targets = _targets(maps, table.headings, content_type.value_fields)
+        request = replace(request, targets=targets)
         with spinner(f"{'checking' if dry_run else 'importing'} {len(table.rows):,} rows"):
-            if not dry_run:
-                try:
-                    report = await run_import(repository, table, request, operator())
-                    assert not isinstance(report, PreviewOutdated), (
-                        "there was no preview to differ from"
-                    )
-                    result = result_of_report(report)
-                except RowsRefused as error:
-                    result, refused = result_of_preview(import_id, error.preview), True
-            elif earlier := await earlier_report(repository, content_type, request):
-                result = result_of_report(earlier)
-            else:
-                checked = await preview(repository, table, request)
-                result = result_of_preview(import_id, checked)
-                refused = bool(result.counts["error"]) and not request.options.ready_only
-    _print(result, dry_run=dry_run, refused=refused, as_json=arguments.as_json)
-    if not dry_run:
-        await until_visible(found, result.position)
-
-
-def _print(result: ImportResult, *, dry_run: bool, refused: bool, as_json: bool) -> None:
-    """Raises Failed where the import is refused."""
+            result = await (_dry_run if dry_run else _run)(repository, table, request)
+    refused = result.counts.error > 0 and not request.ready_only and not result.replayed
     if as_json:
         click.echo(msgspec.json.encode(result))
     else:
@@ -188,17 +148,42 @@ def _print(result: ImportResult, *, dry_run: bool, refused: bool, as_json: bool)
                 click.echo(line)
     if refused:
         nothing = "nothing would be imported" if dry_run else "nothing was imported"
-        raise Failed(f"{nothing}: {result.counts['error']} rows have errors")
+        raise Failed(f"{nothing}: {result.counts.error} rows have errors")
     if not as_json:
         click.echo(_outcome(result, dry_run=dry_run))
+    if not dry_run:
+        await until_visible(found, result.position)
+
+
+async def _dry_run(repository: Repository, table: Table, request: ImportRequest) -> ImportResult:
+    from api.import_result import result_of_preview, result_of_report
+    from write_side.imports.check import check
+    from write_side.imports.report import earlier_report
+
+    if earlier := await earlier_report(repository, request):
+        return result_of_report(earlier)
+    checked = await check(repository, table, request)
+    return result_of_preview(request.import_id, checked.preview)
+
+
+async def _run(repository: Repository, table: Table, request: ImportRequest) -> ImportResult:
+    from api.import_result import result_of_preview, result_of_report
+    from write_side.imports.importer import PreviewOutdated, RowsRefused, run_import
+
+    try:
+        report = await run_import(repository, table, request, operator())
+    except RowsRefused as refused:
+        return result_of_preview(request.import_id, refused.preview)
+    assert not isinstance(report, PreviewOutdated), "there was no preview to differ from"
+    return result_of_report(report)
 
 
 def _problems(result: ImportResult, severity: str) -> Iterator[str]:
     """A line for each cell with an error or a warning."""
     for row in result.rows:
-        for note in row.cells:
+        for note in row.notes:
             if note.severity == severity:
-                place = f"row {row.row}, {note.column}" if note.column else f"row {row.row}"
+                place = f"row {row.number}" + (f", {note.heading}" if note.heading else "")
                 cell = f"{note.cell!r} " if note.cell else ""
                 yield f"{place}: {cell}{note.reason}"
 
@@ -214,16 +199,15 @@ def _outcome(result: ImportResult, *, dry_run: bool) -> str:
             "--import-id"
         )
     counts = result.counts
-    words: dict[State, str] = {
-        "new": f"{'entry' if counts['new'] == 1 else 'entries'} "
-        f"{'would be imported' if dry_run else 'imported'}",
-        "update": "updated",
-        "unchanged": "unchanged",
-        "skipped": "skipped because their slug exists",
-        "error": "left out because of errors",
-    }
-    summary = ", ".join(f"{counts[state]} {text}" for state, text in words.items() if counts[state])
-    summary = summary or "the file has no rows"
+    entries = "entry" if counts.new == 1 else "entries"
+    texts = (
+        (counts.new, f"{entries} {'would be imported' if dry_run else 'imported'}"),
+        (counts.update, "updated"),
+        (counts.unchanged, "unchanged"),
+        (counts.skipped, "skipped because their slug exists"),
+        (counts.error, "left out because of errors"),
+    )
+    summary = ", ".join(f"{n} {text}" for n, text in texts if n) or "the file has no rows"
     if dry_run:
         return summary
     if not result.imported:
@@ -322,7 +306,7 @@ async def _revert(
     await until_visible(found, reverted.position)
 
 
-def _revert_lines(reverted: Reverted) -> Iterator[str]:
+def _revert_lines(reverted: RevertReport) -> Iterator[str]:
     if reverted.replayed:
         yield (
             f"import {reverted.import_id!r} was already reverted by {reverted.by} "
@@ -343,7 +327,7 @@ def _revert_lines(reverted: Reverted) -> Iterator[str]:
         yield _kept(entry, "already deleted")
 
 
-def _kept(entry: KeptEntry, what: str) -> str:
+def _kept(entry: RevertReportEntry, what: str) -> str:
     return f"{entry.slug} ({entry.entry_id}) was {what} by {entry.by} at {_time(entry.at)}"
 
 

@@ -26,11 +26,11 @@ from tests.benchmarks.report import median
 from write_side.commands import CreateEntry
 from write_side.dispatch import execute
 from write_side.domain.identity import Actor, Scope, new_id
-from write_side.imports.check import preview
+from write_side.imports.check import check
 from write_side.imports.columns import matched
 from write_side.imports.importer import PreviewOutdated, run_import
 from write_side.imports.report import revert_import
-from write_side.imports.request import ImportRequest, Options
+from write_side.imports.request import ImportRequest
 from write_side.imports.uploads import Upload, find_upload, keep_preview, keep_upload
 from write_side.manifest.diff import diff
 from write_side.manifest.document import read_manifest
@@ -161,7 +161,7 @@ async def _imported(
     request = ImportRequest(SCOPE, "posts", upload.id, targets)
     began = time.perf_counter()
     kept = await find_upload(repository, SCOPE, upload.id)
-    shown = await preview(repository, kept.table, request)
+    shown = (await check(repository, kept.table, request)).preview
     await keep_preview(repository, SCOPE, upload.id, request, shown)
     figures.preview.append(time.perf_counter() - began)
     assert shown.counts.new == ROWS, shown.counts
@@ -187,12 +187,12 @@ async def _updated(
         for row in upload.table.rows
     )
     table = msgspec.structs.replace(upload.table, rows=rows)
-    again = ImportRequest(SCOPE, "posts", new_id(), request.targets, Options(update=True))
+    again = ImportRequest(SCOPE, "posts", new_id(), request.targets, update=True)
     began = time.perf_counter()
     report = await run_import(repository, table, again, ACTOR)
     figures.updated.append(time.perf_counter() - began)
     assert not isinstance(report, PreviewOutdated)
-    assert report.updated >= ROWS - 1
+    assert report.counts.update >= ROWS - 1
     await revert_import(repository, SCOPE, again.import_id, ACTOR)
 
 

@@ -13,13 +13,13 @@ from write_side.domain.definition import Field, Option
 from write_side.domain.entry import Entry
 from write_side.domain.events import ContentTypeCreated
 from write_side.domain.identity import Actor, Scope, new_id
-from write_side.imports.check import preview_row
 from write_side.imports.columns import columns_of, matched
 from write_side.imports.csv_reader import csv_table
-from write_side.imports.dry_run import EntryQuota, ImportContext, RowDecision, dry_run
+from write_side.imports.dry_run import EntryQuota, ImportContext, dry_run
 from write_side.imports.preview import PreviewRow
 from write_side.imports.references import References
-from write_side.imports.request import ImportRequest, Options
+from write_side.imports.request import ImportRequest
+from write_side.imports.row_decision import RowDecision
 from write_side.imports.rows import parsed_rows
 from write_side.imports.table import Epoch, Row, Table
 
@@ -115,20 +115,20 @@ async def seen(
     table = csv_table(text.encode(), "posts.csv") if isinstance(text, str) else text
     content_type = posts(fields)
     targets = matched(table.headings, fields, {})
-    request = ImportRequest(SCOPE, "posts", "i-1", targets, Options(**options))
+    request = ImportRequest(SCOPE, "posts", "i-1", targets, **options)
     rows = list(parsed_rows(table, columns_of(table.headings, targets, fields)))
     by_slug = {each.slug: each for each in existing}
     own = {row.slug: request.entry_id(row.slug) for row in rows if row.slug not in by_slug}
     context = ImportContext(
         content_type,
         {each.slug: each.id for each in existing},
-        {each.id: each for each in existing} if request.options.update else {},
+        {each.id: each for each in existing} if request.update else {},
         EntryQuota(0, room),
         _references(existing, own),
         Actor("import", "i-1", table.name),
     )
     decisions = await dry_run(rows, context, request)
-    return Seen([preview_row(decision) for decision in decisions], decisions)
+    return Seen([decision.preview for decision in decisions], decisions)
 
 
 def _references(existing: tuple[Entry, ...], own: dict[str, str]) -> References:

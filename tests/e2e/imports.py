@@ -7,7 +7,7 @@ import asyncpg
 from write_side.domain.identity import Actor, Scope
 from write_side.imports.csv_reader import csv_table
 from write_side.imports.importer import run_import
-from write_side.imports.request import ImportRequest, Options
+from write_side.imports.request import ImportRequest
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
@@ -24,7 +24,7 @@ async def send(url: str, import_id: str) -> None:
     """New entries, and one that an earlier import has made and every import changes."""
     rows = "".join(f"{import_id} {n},\n" for n in range(ROWS - 1))
     table = csv_table(f"Title,Slug\n{import_id},shared\n{rows}".encode(), "x.csv")
-    request = ImportRequest(SCOPE, CONTENT_TYPE, import_id, ("Title", "Slug"), Options(update=True))
+    request = ImportRequest(SCOPE, CONTENT_TYPE, import_id, ("Title", "Slug"), update=True)
     async with open_recorder(url, connections=1) as recorder:
         await run_import(
             Repository(recorder, EventMapper()), table, request, Actor("operator", "t")

@@ -37,7 +37,7 @@ from write_side.domain.definition import Field
 from write_side.domain.events import Translation
 from write_side.domain.identity import Actor, Scope
 from write_side.domain.locales import supported_locales
-from write_side.imports.check import preview
+from write_side.imports.check import check
 from write_side.imports.columns import propose
 from write_side.imports.importer import PreviewOutdated, run_import
 from write_side.imports.preview import Counts
@@ -264,7 +264,7 @@ async def imported(repository: Repository, type_slug: str, rows: list[Entry]) ->
     )
     proposal = await propose(repository, WORLD, type_slug, upload.table.headings)
     request = ImportRequest(WORLD, type_slug, upload.id, proposal.targets)
-    shown = await preview(repository, upload.table, request)
+    shown = (await check(repository, upload.table, request)).preview
     assert shown.counts == Counts(new=len(rows))
     await keep_preview(repository, WORLD, upload.id, request, shown)
     kept = await find_upload(repository, WORLD, upload.id)

@@ -31,7 +31,7 @@ from write_side.store.mapper import StreamEvent
 LONGEST_ID = 200
 
 
-class _Decided(Struct):
+class _Decisions(Struct):
     """The events decided so far, and the entries after them."""
 
     entries: dict[str, Entry]
@@ -56,17 +56,17 @@ async def import_entries(command: ImportEntries, repository: Repository) -> Deci
     if recorded is not None:
         return Decision(recorded=recorded, content_type=content_type)
     header = scoped_header(command, command.scope)  # before the rows: time never goes back
-    decided = await _decide(command, content_type, repository)
+    decisions = await _decide(command, content_type, repository)
     # Rows may refer to one another, in any order and in cycles.
-    new_entries = {created.entry_id: content_type.slug for created in decided.created}
-    await check_targets(command.scope, decided.targets, repository, new_entries)
-    record = _record(command, header, content_type, decided)
-    claims = [claim_of(command.scope, created) for created in decided.created]
+    new_entries = {created.entry_id: content_type.slug for created in decisions.created}
+    await check_targets(command.scope, decisions.targets, repository, new_entries)
+    record = _record(command, header, content_type, decisions)
+    claims = [claim_of(command.scope, created) for created in decisions.created]
     return Decision(
-        events=[StreamEvent(import_stream(command.import_id), 1, record), *decided.events],
+        events=[StreamEvent(import_stream(command.import_id), 1, record), *decisions.events],
         claims=claims,
         type_checks=[type_check(content_type)],
-        uses=[Use(command.scope, ENTRIES, len(decided.created))],
+        uses=[Use(command.scope, ENTRIES, len(decisions.created))],
         refusal=partial(creation_refusal, claims),
         content_type=content_type,
         is_large=True,
@@ -96,27 +96,27 @@ async def recorded_before(
 
 async def _decide(
     command: ImportEntries, content_type: ContentType, repository: Repository
-) -> _Decided:
+) -> _Decisions:
     """Raises VersionConflict if an entry has changed since the import was checked."""
     ids = {row.entry_id for row in command.entries if isinstance(row, UpdateEntry)}
-    decided = _Decided(await repository.entries(command.scope, ids))
+    decisions = _Decisions(await repository.entries(command.scope, ids))
     fields = content_type.value_fields
     async for row in in_slices(command.entries):
         assert row.scope == command.scope, "an import is of one place"
         if isinstance(row, CreateEntry):
             assert row.content_type_slug == command.content_type_slug, "an import is of one type"
             created = created_entry(row, content_type)
-            decided.created.append(created)
-            decided.targets.extend(targets(fields, created.fields))
-            decided.take(created)
+            decisions.created.append(created)
+            decisions.targets.extend(targets(fields, created.fields))
+            decisions.take(created)
             continue
-        entry = _of_type(decided.entries.get(row.entry_id), content_type)
+        entry = _of_type(decisions.entries.get(row.entry_id), content_type)
         check_version(row.expected_version, entry)
         updated = updated_entry(row, entry, content_type)
         if changes(entry, updated):
-            decided.targets.extend(new_targets(updated, entry, content_type))
-            decided.take(updated)
-    return decided
+            decisions.targets.extend(new_targets(updated, entry, content_type))
+            decisions.take(updated)
+    return decisions
 
 
 def _of_type(entry: Entry | None, content_type: ContentType) -> Entry:
@@ -126,7 +126,7 @@ def _of_type(entry: Entry | None, content_type: ContentType) -> Entry:
 
 
 def _record(
-    command: ImportEntries, header: ScopedHeader, content_type: ContentType, decided: _Decided
+    command: ImportEntries, header: ScopedHeader, content_type: ContentType, decisions: _Decisions
 ) -> ImportRecorded:
     return ImportRecorded(
         **header,
@@ -135,8 +135,8 @@ def _record(
         file_name=command.file_name,
         language=command.language,
         by=command.by,
-        created=len(decided.created),
-        updated=len(decided.events) - len(decided.created),
+        created=len(decisions.created),
+        updated=len(decisions.events) - len(decisions.created),
         unchanged=command.unchanged,
         skipped=command.skipped,
         failed=command.failed,

@@ -18,7 +18,7 @@ from write_side.domain.events import (
     ImportReverted,
     RevertedEntry,
 )
-from write_side.domain.identity import entry_stream, import_stream
+from write_side.domain.identity import Scope, entry_stream, import_stream
 from write_side.domain.refusals import UnknownImport
 from write_side.domain.values import NULL
 from write_side.repository import Repository
@@ -26,21 +26,21 @@ from write_side.store.append import ENTRIES, Appended, Use
 from write_side.store.mapper import StreamEvent
 
 
-class _Decided(Struct):
-    """The decisions on the entries of the import so far."""
+class _Decisions(Struct):
+    """On the entries of the import so far."""
 
     entries: list[RevertedEntry] = field(default_factory=list)
     deletes: list[StreamEvent] = field(default_factory=list)
     restores: list[StreamEvent] = field(default_factory=list)
 
 
-class _EntryStates(Struct):
+class _EntryHistory(Struct):
     """One of the import's entries: as it is now, with its last event; as the import left it; and as
     it was before the import, if it existed."""
 
     entry: Entry
     last: EntryEvent
-    then: Entry | None = None
+    imported: Entry | None = None
     before: Entry | None = None
 
     def take(self, entry: Entry, event: EntryEvent, first_made: int, last_made: int) -> None:
@@ -48,66 +48,64 @@ class _EntryStates(Struct):
         if entry.version < first_made:
             self.before = entry
         if entry.version <= last_made:
-            self.then = entry
+            self.imported = entry
 
 
 async def revert_import(command: RevertImport, repository: Repository) -> Decision:
     """A second revert has no effect: the answer is what was recorded. Raises UnknownImport."""
-    recorded, appended = await imported(command, repository)
+    recorded, appended = await recorded_import(repository, command.scope, command.import_id)
     reverted = await repository.find_revert(command.import_id)
     if reverted is not None:
         return Decision(recorded=reverted[1])
-    decided = await _decide(command, appended, repository)
+    decisions = _Decisions()
+    async for history in _histories(await _versions(appended, repository), repository):
+        _decide(command, history, decisions)
     content_type = await repository.content_type_by_id(recorded.content_type_id)
-    ids = [each.entry_id for each in decided.entries if each.outcome == "deleted"]
+    ids = [each.entry_id for each in decisions.entries if each.outcome == "deleted"]
     return Decision(
         events=[
-            StreamEvent(import_stream(command.import_id), 2, _record(command, recorded, decided)),
-            *decided.deletes,
-            *decided.restores,
+            StreamEvent(import_stream(command.import_id), 2, _record(command, recorded, decisions)),
+            *decisions.deletes,
+            *decisions.restores,
         ],
         # A content type is only removed when it has no entries: then nothing is restored.
-        type_checks=[type_check(content_type)] if decided.restores else [],
+        type_checks=[type_check(content_type)] if decisions.restores else [],
         uses=[Use(command.scope, ENTRIES, -len(ids))] if ids else [],
         changes={"entries": [{"op": "release", "id": each} for each in ids]} if ids else None,
         is_large=True,
     )
 
 
-async def imported(
-    command: RevertImport, repository: Repository
+async def recorded_import(
+    repository: Repository, scope: Scope, import_id: str
 ) -> tuple[ImportRecorded, Appended]:
-    """The record of the import, which must be of this workspace and environment."""
-    found = await repository.find_import(command.import_id)
-    place = (command.scope.workspace, command.scope.environment)
+    """The record of an import and the place of its events in the log.
+
+    Raises UnknownImport, also for an import of another workspace or environment.
+    """
+    found = await repository.find_import(import_id)
+    place = (scope.workspace, scope.environment)
     if found is None or (found[0].workspace, found[0].environment) != place:
-        raise UnknownImport(command.import_id)
+        raise UnknownImport(import_id)
     return found
 
 
-async def _decide(command: RevertImport, appended: Appended, repository: Repository) -> _Decided:
-    decided = _Decided()
-    async for states in _entry_states(await _events(appended, repository), repository):
-        _decide_entry(command, states, decided)
-    return decided
-
-
-async def _entry_states(
+async def _histories(
     done: Mapping[str, tuple[int, int]], repository: Repository
-) -> AsyncIterator[_EntryStates]:
-    states: _EntryStates | None = None
+) -> AsyncIterator[_EntryHistory]:
+    history: _EntryHistory | None = None
     async for entry, event in repository.entry_states(done):
-        if states is None or states.entry.id != entry.id:
-            if states is not None:
-                yield states
-            states = _EntryStates(entry, event)
+        if history is None or history.entry.id != entry.id:
+            if history is not None:
+                yield history
+            history = _EntryHistory(entry, event)
         first, last = done[entry.id]
-        states.take(entry, event, first, last)
-    if states is not None:
-        yield states
+        history.take(entry, event, first, last)
+    if history is not None:
+        yield history
 
 
-async def _events(appended: Appended, repository: Repository) -> dict[str, tuple[int, int]]:
+async def _versions(appended: Appended, repository: Repository) -> dict[str, tuple[int, int]]:
     """Entry id → the first and the last version that the import made of it."""
     found: dict[str, tuple[int, int]] = {}
     for row in await repository.recorder.log(appended.position, appended.events - 1):
@@ -117,27 +115,24 @@ async def _events(appended: Appended, repository: Repository) -> dict[str, tuple
     return found
 
 
-def _decide_entry(command: RevertImport, states: _EntryStates, decided: _Decided) -> None:
-    entry, then, before = states.entry, states.then, states.before
-    assert then is not None
+def _decide(command: RevertImport, history: _EntryHistory, decisions: _Decisions) -> None:
+    entry, imported, before = history.entry, history.imported, history.before
+    assert imported is not None
     stream, version = entry_stream(entry.id), entry.version + 1
     # An entry that was changed and changed back counts as unchanged.
-    if entry.deleted or contents(entry) != contents(then):
-        decided.entries.append(_left(entry, states.last))
+    if entry.deleted or contents(entry) != contents(imported):
+        outcome: Literal["gone", "changed"] = "gone" if entry.deleted else "changed"
+        left = RevertedEntry(entry.id, entry.slug, outcome, history.last.at, history.last.actor)
+        decisions.entries.append(left)
     elif before is None:
-        decided.entries.append(RevertedEntry(entry.id, entry.slug, "deleted"))
+        decisions.entries.append(RevertedEntry(entry.id, entry.slug, "deleted"))
         deleted = EntryDeleted(**_header(command, entry))
-        decided.deletes.append(StreamEvent(stream, version, deleted))
+        decisions.deletes.append(StreamEvent(stream, version, deleted))
     else:
         restored = _restored(command, before, entry)
         if changes(entry, restored):
-            decided.entries.append(RevertedEntry(entry.id, entry.slug, "restored"))
-            decided.restores.append(StreamEvent(stream, version, restored))
-
-
-def _left(entry: Entry, last: EntryEvent) -> RevertedEntry:
-    outcome: Literal["gone", "changed"] = "gone" if entry.deleted else "changed"
-    return RevertedEntry(entry.id, entry.slug, outcome, last.at, last.actor)
+            decisions.entries.append(RevertedEntry(entry.id, entry.slug, "restored"))
+            decisions.restores.append(StreamEvent(stream, version, restored))
 
 
 def _restored(command: RevertImport, before: Entry, entry: Entry) -> EntryUpdated:
@@ -165,12 +160,14 @@ def _header(command: RevertImport, entry: Entry) -> dict[str, Any]:
     }
 
 
-def _record(command: RevertImport, recorded: ImportRecorded, decided: _Decided) -> ImportReverted:
+def _record(
+    command: RevertImport, recorded: ImportRecorded, decisions: _Decisions
+) -> ImportReverted:
     return ImportReverted(
         **scoped_header(command, command.scope, recorded.at),
         import_id=command.import_id,
         content_type_id=recorded.content_type_id,
-        deleted=len(decided.deletes),
-        restored=len(decided.restores),
-        entries=tuple(decided.entries),
+        deleted=len(decisions.deletes),
+        restored=len(decisions.restores),
+        entries=tuple(decisions.entries),
     )

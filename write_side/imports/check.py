@@ -9,13 +9,13 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
+from write_side.commands import CreateEntry, UpdateEntry
 from write_side.domain.content_type import ContentType
 from write_side.domain.identity import Actor
 from write_side.domain.locales import check_locale
-from write_side.domain.values import NULL
 from write_side.imports.columns import columns_of
-from write_side.imports.dry_run import EntryQuota, ImportContext, RowDecision, dry_run
-from write_side.imports.preview import Preview, PreviewRow, counted
+from write_side.imports.dry_run import EntryQuota, ImportContext, dry_run
+from write_side.imports.preview import Preview, PreviewRow
 from write_side.imports.references import look_up
 from write_side.imports.request import ImportRequest
 from write_side.imports.rows import ParsedRow, parsed_rows
@@ -29,30 +29,27 @@ SELECT used, bound FROM write_side.usage WHERE (workspace, environment, quota) =
 
 
 class DryRun(Struct, frozen=True):
-    """``decisions`` are in the order of the table's rows, as are those of the preview."""
+    """What an import would do, and the commands that do it: one for each row that is ready."""
 
     preview: Preview
-    decisions: Sequence[RowDecision]
+    commands: Sequence[CreateEntry | UpdateEntry]
     content_type: ContentType
 
 
-async def preview(repository: Repository, table: Table, request: ImportRequest) -> Preview:
-    """What an import would do. Raises MappingRefused, UnknownContentType, InvalidEntry."""
-    return (await check(repository, table, request)).preview
-
-
 async def check(repository: Repository, table: Table, request: ImportRequest) -> DryRun:
-    """The same, with the decisions that an import is made of."""
-    check_locale(request.options.language, "language")
+    """Raises MappingRefused, UnknownContentType, InvalidEntry."""
+    check_locale(request.language, "language")
     content_type = await repository.fresh_content_type(request.scope, request.content_type_slug)
     columns = columns_of(table.headings, request.targets, content_type.value_fields)
     rows = [row async for row in in_slices(parsed_rows(table, columns))]
     actor = Actor("import", request.import_id, table.name)
     context = await _context(repository, rows, request, content_type, actor)
     decisions = await dry_run(rows, context, request)
-    shown = tuple([preview_row(decision) async for decision in in_slices(decisions)])
+    shown = tuple([decision.preview async for decision in in_slices(decisions)])
     digest = await asyncio.to_thread(_digest, table, request, shown)
-    return DryRun(Preview(digest, counted(shown), shown), decisions, content_type)
+    ready = (each.command for each in decisions if each.state in ("new", "update"))
+    commands = [command for command in ready if command is not None]
+    return DryRun(Preview(digest, shown), commands, content_type)
 
 
 async def _context(
@@ -62,17 +59,17 @@ async def _context(
     content_type: ContentType,
     actor: Actor,
 ) -> ImportContext:
-    scope, language = request.scope, request.options.language
+    scope, language = request.scope, request.language
     slugs = {row.slug for row in rows if row.slug}
     found = await repository.entries_by_slug(scope, [content_type.slug], language, slugs)
     existing = {slug: entries[0][0] for slug, entries in found.items()}
     entries = {}
-    if request.options.update:
+    if request.update:
         entries = await repository.entries(scope, existing.values())
         # An entry that was deleted just now has freed its slug.
         existing = {slug: each for slug, each in existing.items() if each in entries}
-    own = {slug: request.entry_id(slug) for slug in slugs if slug not in existing}
-    references = await look_up(rows, own, content_type.slug, scope, language, repository)
+    new_entries = {slug: request.entry_id(slug) for slug in slugs if slug not in existing}
+    references = await look_up(repository, request, rows, new_entries)
     quota = await _quota(repository, request)
     return ImportContext(content_type, existing, entries, quota, references, actor)
 
@@ -91,35 +88,3 @@ def _digest(table: Table, request: ImportRequest, rows: Sequence[PreviewRow]) ->
     for part in (head, *encoded.rows, *encoded.texts):
         digest.update(len(part).to_bytes(8, "big") + part)
     return digest.hexdigest()
-
-
-def preview_row(decision: RowDecision) -> PreviewRow:
-    row = decision.row
-    is_made = decision.after is not None and decision.state != "error"
-    return PreviewRow(
-        number=row.number,
-        state=decision.state,
-        title=row.title,
-        slug=row.slug,
-        status=decision.after.status if decision.after else "",
-        entry_id=decision.entry_id if is_made or decision.state == "skipped" else None,
-        changed=decision.changed,
-        notes=tuple(decision.notes),
-        digest=_row_digest(decision),
-    )
-
-
-def _row_digest(decision: RowDecision) -> str:
-    """Of all that the row does, and of what it overwrites."""
-    before = decision.before.fields if decision.before else {}
-    content = (
-        decision.state,
-        decision.entry_id,
-        decision.row.title,
-        decision.row.slug,
-        decision.after.status if decision.after else "",
-        decision.changed and decision.before and (decision.before.title, decision.before.status),
-        [(slug, before.get(slug, NULL), value) for slug, value in decision.values.items()],
-        decision.notes,
-    )
-    return hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:16]

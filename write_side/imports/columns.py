@@ -15,6 +15,7 @@ from write_side.domain.definition import Field
 from write_side.domain.events import MappedColumn
 from write_side.domain.identity import Actor, Scope
 from write_side.domain.refusals import InvalidEntry
+from write_side.imports.request import ImportRequest
 from write_side.repository import Repository
 
 Attribute = Literal["Title", "Slug", "Status"]
@@ -32,10 +33,9 @@ _GAPS = re.compile(r"[\s_-]+")
 
 
 class MappingRefused(InvalidEntry):
-    """The mapping is not valid; ``missing`` are required targets without a column."""
+    """The mapping is not valid."""
 
-    def __init__(self, reasons: Sequence[str], missing: Sequence[str]) -> None:
-        self.missing = tuple(missing)
+    def __init__(self, reasons: Sequence[str]) -> None:
         super().__init__(f"The columns cannot be imported as they are mapped: {'; '.join(reasons)}")
 
 
@@ -73,36 +73,26 @@ def columns_of(
 ) -> tuple[Column, ...]:
     """The columns that are imported. Raises MappingRefused with everything that is wrong: the
     number of columns, unknown or repeated targets, required targets without a column."""
+    if len(headings) != len(targets):
+        raise MappingRefused([f"the file has {len(headings)} columns, not {len(targets)}"])
     known: dict[str, Attribute | Field] = {name: name for name in ATTRIBUTES}
     known |= {field.slug: field for field in fields}
-    _check(headings, targets, known, column_targets(fields))
+    used = Counter(target for target in targets if target != NOTHING)
+    reasons = [f"unknown target {target!r}" for target in used.keys() - known]
+    reasons += [f"{n} columns are mapped to {target!r}" for target, n in used.items() if n > 1]
+    missing = [one for one in column_targets(fields) if one.required and one.target not in used]
+    reasons += [
+        "no column is mapped to "
+        + ("Title" if one.target == "Title" else f"the required field {one.name!r}")
+        for one in missing
+    ]
+    if reasons:
+        raise MappingRefused(reasons)
     return tuple(
         Column(index, heading.strip(), known[target])
         for index, (heading, target) in enumerate(zip(headings, targets, strict=True))
         if target != NOTHING
     )
-
-
-def _check(
-    headings: Sequence[str],
-    targets: Sequence[str],
-    known: Mapping[str, Attribute | Field],
-    offered: Iterable[ColumnTarget],
-) -> None:
-    if len(headings) != len(targets):
-        raise MappingRefused([f"the file has {len(headings)} columns, not {len(targets)}"], [])
-    used = Counter(target for target in targets if target != NOTHING)
-    reasons = [f"unknown target {target!r}" for target in used.keys() - known]
-    reasons += [f"{n} columns are mapped to {target!r}" for target, n in used.items() if n > 1]
-    missing = [target for target in offered if target.required and target.target not in used]
-    reasons += [
-        f"no column is mapped to the required field {target.name!r}"
-        if target.target != "Title"
-        else "no column is mapped to Title"
-        for target in missing
-    ]
-    if reasons:
-        raise MappingRefused(reasons, [target.target for target in missing])
 
 
 def matched(
@@ -120,9 +110,10 @@ def matched(
     ]
     if lost:
         known = ", ".join(target.name for target in column_targets(fields))
-        what = "the heading {} fits" if len(lost) == 1 else "the headings {} fit"
-        reason = f"{what.format(', '.join(lost))} no column, or one too many; there are: {known}"
-        raise MappingRefused([reason], [])
+        what = "heading" if len(lost) == 1 else "headings"
+        raise MappingRefused(
+            [f"no free target matches the {what} {', '.join(lost)}; targets are: {known}"]
+        )
     return proposal.targets
 
 
@@ -209,20 +200,12 @@ async def propose(
 
 
 async def save_mapping(
-    repository: Repository,
-    scope: Scope,
-    content_type_slug: str,
-    headings: Sequence[str],
-    targets: Sequence[str],
-    by: Actor,
+    repository: Repository, request: ImportRequest, headings: Sequence[str], by: Actor
 ) -> None:
     """Propose this mapping from now on. Raises MappingRefused, UnknownContentType."""
-    content_type = await repository.fresh_content_type(scope, content_type_slug)
-    columns_of(headings, targets, content_type.value_fields)
-    columns = tuple(map(MappedColumn, headings, targets))
-    await execute(
-        SaveImportMapping(
-            actor=by, scope=scope, content_type_slug=content_type_slug, columns=columns
-        ),
-        repository,
-    )
+    scope, type_slug = request.scope, request.content_type_slug
+    content_type = await repository.fresh_content_type(scope, type_slug)
+    columns_of(headings, request.targets, content_type.value_fields)
+    columns = tuple(map(MappedColumn, headings, request.targets))
+    command = SaveImportMapping(actor=by, scope=scope, content_type_slug=type_slug, columns=columns)
+    await execute(command, repository)

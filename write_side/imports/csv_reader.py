@@ -47,7 +47,7 @@ def read_csv(document: bytes, name: str, choice: Choice, limits: Limits) -> Tabl
     text, encoding = decoded(document, choice.encoding)
     line = _SEPARATOR_LINE.match(text)
     delimiter = choice.delimiter or (line[1] if line else _detected_delimiter(text, limits))
-    if delimiter not in DELIMITERS:
+    if delimiter not in DELIMITERS.values():
         raise FileRefused(f"has columns separated by {delimiter!r}: use a comma, semicolon or tab")
     records = _records(text, delimiter, limits, start=line.end() if line else 0)
     headings, rows = headings_and_rows(records, limits, limits.cell_characters)
@@ -104,7 +104,7 @@ def _detected_delimiter(text: str, limits: Limits) -> str:
     between semicolons, do not split them.
     """
     best, detected = (0.0, 0), ","
-    for delimiter in DELIMITERS:
+    for delimiter in DELIMITERS.values():
         fit = _fit(text, delimiter, limits)
         if fit > best:
             best, detected = fit, delimiter

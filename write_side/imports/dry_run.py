@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from msgspec import UNSET, Raw, Struct, field
+from msgspec import UNSET, Struct
 
 from write_side.commands import CreateEntry, UpdateEntry
 from write_side.domain.cells import BadCell, same
@@ -21,46 +21,14 @@ from write_side.domain.refusals import InvalidEntry, InvalidText, MissingFields,
 from write_side.domain.values import NULL, is_empty, is_null
 from write_side.handlers.checks import missing_required, refusals
 from write_side.handlers.entries import creation_event, update_event
-from write_side.imports.preview import Note, Severity, State
+from write_side.imports.preview import Note, Severity
 from write_side.imports.references import References
 from write_side.imports.request import ImportRequest
-from write_side.imports.rows import Cell, ParsedRow
+from write_side.imports.row_decision import RowDecision
+from write_side.imports.rows import ParsedRow
 from write_side.slices import in_slices
 
 ROUNDS = 100
-
-
-class RowDecision(Struct):
-    """What becomes of a row. ``values``: those that it changes, or that the new entry has.
-
-    ``references``: slug of another row of the file → the cell that names it. ``command`` and
-    ``after`` are set for all rows but skipped ones, even where the row has errors.
-    """
-
-    row: ParsedRow
-    state: State = "error"
-    entry_id: str | None = None
-    before: Entry | None = None
-    after: Entry | None = None
-    command: CreateEntry | UpdateEntry | None = None
-    values: dict[str, Raw] = field(default_factory=dict)
-    notes: list[Note] = field(default_factory=list)
-    references: dict[str, Cell] = field(default_factory=dict)
-
-    @property
-    def failed(self) -> bool:
-        return any(note.severity == "error" for note in self.notes)
-
-    @property
-    def changed(self) -> tuple[str, ...]:
-        """What changes of an existing entry, as targets."""
-        if self.state != "update" or self.before is None or self.after is None:
-            return ()
-        own = (
-            ("Title", self.before.title != self.after.title),
-            ("Status", self.before.status != self.after.status),
-        )
-        return (*(name for name, differs in own if differs), *self.values)
 
 
 class EntryQuota(Struct, frozen=True):
@@ -89,7 +57,7 @@ async def dry_run(
     excluded: dict[int, list[Note]] = {}
     for _ in range(ROUNDS):
         decisions = await _Round(context, request, excluded).of(rows)
-        failing = _dangling(decisions, excluded) if request.options.ready_only else {}
+        failing = _dangling(decisions, excluded) if request.ready_only else {}
         if not failing:
             return decisions
         excluded |= failing
@@ -120,7 +88,7 @@ class _Round:
     def _decision(self, row: ParsedRow) -> RowDecision:
         decision = RowDecision(row, notes=list(row.notes))
         decision.entry_id = self._known(row.slug)
-        if decision.entry_id is not None and not self._request.options.update:
+        if decision.entry_id is not None and not self._request.update:
             decision.state, decision.notes = "skipped", []
             return decision
         decision.before = before = self._entries.get(decision.entry_id or "")
@@ -131,12 +99,10 @@ class _Round:
         decision.notes += self._excluded.get(row.number, [])
         if before is None and not decision.failed:
             self._take_quota(decision)
-        decision.state = _state(decision)
-        if decision.state == "unchanged":
-            decision.after = before  # no event
+        decision.settle()
         # Where only ready rows are imported, a row with errors leaves its slug to others. Elsewhere
         # it will be corrected, and counts as what it is going to be.
-        if row.slug and not (decision.failed and self._request.options.ready_only):
+        if row.slug and not (decision.failed and self._request.ready_only):
             self._register(decision)
         return decision
 
@@ -202,7 +168,7 @@ class _Round:
             title=row.title,
             slug=row.slug,
             status=row.status or "draft",
-            language=self._request.options.language,
+            language=self._request.language,
             fields=decision.values,
             entry_id=self._request.entry_id(row.slug),
         )
@@ -246,17 +212,6 @@ class _Round:
 def _names_are_noted(row: ParsedRow) -> bool:
     """Whether a note says already what is wrong with the title or the slug."""
     return any(note.severity == "error" for note in row.notes)
-
-
-def _state(decision: RowDecision) -> State:
-    if decision.failed:
-        return "error"
-    if decision.before is None:
-        return "new"
-    assert decision.after is not None
-    before, after = decision.before, decision.after
-    same_own = (before.title, before.status) == (after.title, after.status)
-    return "unchanged" if same_own and not decision.values else "update"
 
 
 def _dangling(

@@ -19,6 +19,7 @@ import structlog
 from write_side.imports.table import (
     LIMITS,
     NO_CHOICE,
+    TOO_MUCH_TEXT,
     Choice,
     FileRefused,
     Limits,
@@ -91,7 +92,7 @@ async def _answer(file: BinaryIO, task: Task) -> Answer:
             assert worker.stdout is not None
             document = await _bounded(worker.stdout, limits.text_bytes + _ROOM)
             if document is None:
-                return Answer(refusal="holds too much text: split it into several files")
+                return Answer(refusal=TOO_MUCH_TEXT)
             status = await worker.wait()
     except TimeoutError:
         return Answer(refusal=TOO_MUCH)

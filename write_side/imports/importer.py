@@ -8,16 +8,18 @@ them again until the import is through (ADR 21).
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import datetime
 
 import asyncpg
 from asyncpg.transaction import Transaction
 from msgspec import Struct
 
 from write_side.commands import ImportEntries
+from write_side.decision import now
 from write_side.dispatch import execute
-from write_side.domain.events import ImportedRow, RowOutcome
+from write_side.domain.changes import actor_name
 from write_side.domain.identity import Actor
 from write_side.domain.refusals import (
     InvalidField,
@@ -31,8 +33,8 @@ from write_side.domain.refusals import (
     VersionConflict,
 )
 from write_side.imports.check import DryRun, check
-from write_side.imports.preview import Counts, Difference, Preview, State, differences
-from write_side.imports.report import Report, empty_report, import_report, with_notes
+from write_side.imports.preview import Difference, Preview, differences
+from write_side.imports.report import Report, earlier_report, recorded_row
 from write_side.imports.request import ImportRequest
 from write_side.imports.table import Table
 from write_side.repository import Repository
@@ -40,14 +42,6 @@ from write_side.store.conflicts import passes
 
 ATTEMPTS = 10
 ATTEMPTS_WITHOUT_PRIORITY = 2
-LONGEST_NOTE = 300
-_OUTCOMES: dict[State, RowOutcome] = {
-    "new": "new",
-    "update": "updated",
-    "unchanged": "unchanged",
-    "skipped": "skipped",
-    "error": "error",
-}
 _OVERTAKEN = (
     InvalidField,
     MissingFields,
@@ -102,7 +96,7 @@ async def run_import(
     """
     async with AsyncExitStack() as stack:
         for attempt in range(ATTEMPTS):
-            if attempt == ATTEMPTS_WITHOUT_PRIORITY and request.options.update:
+            if attempt == ATTEMPTS_WITHOUT_PRIORITY and request.update:
                 content_type = await repository.content_type(
                     request.scope, request.content_type_slug
                 )
@@ -110,9 +104,7 @@ async def run_import(
             done = await _attempt(repository, table, request, by, expected, request_id)
             if done is not None:
                 return done
-    raise StaleDecision(
-        "Entries of this file, or their type, are being edited all the time: try again"
-    )
+    raise StaleDecision("Entries of this file or their content type keep changing: try again")
 
 
 async def _attempt(
@@ -124,76 +116,70 @@ async def _attempt(
     request_id: str | None,
 ) -> Report | PreviewOutdated | None:
     """None where the log changed between the check and the append."""
-    if await repository.find_import(request.import_id) is not None:
-        again = _command(table, request, by, request_id, None)
-        return await _report(repository, again, request, replayed=True)
-    checked = await check(repository, table, request)
-    if await repository.find_import(request.import_id) is not None:
-        return None  # Sent twice at once: the check may have seen what the other one imported.
-    if expected is not None and checked.preview.digest != expected.digest:
-        return PreviewOutdated(checked.preview, differences(expected, checked.preview))
-    if checked.preview.counts.error and not request.options.ready_only:
-        raise RowsRefused(checked.preview)
-    command = _command(table, request, by, request_id, checked)
-    if not checked.preview.counts.ready:
-        return with_notes(empty_report(command), checked.preview)
+    if earlier := await earlier_report(repository, request):
+        return earlier
+    dry_run = await check(repository, table, request)
+    # Sent twice at once: the check may have seen what the other one imported.
+    if earlier := await earlier_report(repository, request):
+        return earlier
+    preview = dry_run.preview
+    if expected is not None and preview.digest != expected.digest:
+        return PreviewOutdated(preview, differences(expected, preview))
+    if preview.counts.error and not request.ready_only:
+        raise RowsRefused(preview)
+    if not dry_run.commands:
+        return _report(table, request, by, dry_run)
     try:
-        return with_notes(await _report(repository, command, request), checked.preview)
+        executed = await execute(_command(table, request, by, request_id, dry_run), repository)
     except _OVERTAKEN:
         return None
+    if executed.replayed:
+        return await earlier_report(repository, request)
+    at = executed.events[0].event.at
+    return _report(table, request, by, dry_run, at, executed.position)
 
 
-async def _report(
-    repository: Repository,
-    command: ImportEntries,
+def _report(
+    table: Table,
     request: ImportRequest,
-    *,
-    replayed: bool = False,
+    by: Actor,
+    dry_run: DryRun,
+    at: datetime | None = None,
+    position: int = 0,
 ) -> Report:
-    replayed = (await execute(command, repository)).replayed or replayed
-    return await import_report(repository, request.scope, request.import_id, replayed=replayed)
+    """Without a position: of an import that changes nothing, and is not recorded."""
+    return Report(
+        import_id=request.import_id,
+        file_name=table.name,
+        content_type=dry_run.content_type,
+        language=request.language,
+        at=at or now(),
+        by=actor_name(by),
+        counts=dry_run.preview.counts,
+        rows=dry_run.preview.rows,
+        position=position,
+    )
 
 
 def _command(
-    table: Table, request: ImportRequest, by: Actor, request_id: str | None, checked: DryRun | None
+    table: Table, request: ImportRequest, by: Actor, request_id: str | None, dry_run: DryRun
 ) -> ImportEntries:
-    """Without ``checked`` the command only finds the decision of an earlier import."""
-    actor = Actor("import", request.import_id, table.name)
-    decisions = checked.decisions if checked else ()
-    counts = checked.preview.counts if checked else Counts()
+    counts = dry_run.preview.counts
     return ImportEntries(
-        actor=actor,
+        actor=Actor("import", request.import_id, table.name),
         request_id=request_id,
         scope=request.scope,
         content_type_slug=request.content_type_slug,
         import_id=request.import_id,
         file_name=table.name,
-        entries=[
-            decision.command
-            for decision in decisions
-            if decision.command is not None and decision.state in ("new", "update")
-        ],
-        language=request.options.language,
+        entries=dry_run.commands,
+        language=request.language,
         by=by,
-        rows=tuple(_recorded(checked)) if checked else (),
+        rows=tuple(map(recorded_row, dry_run.preview.rows)),
         unchanged=counts.unchanged,
         skipped=counts.skipped,
         failed=counts.error,
     )
-
-
-def _recorded(checked: DryRun) -> Iterator[ImportedRow]:
-    for row in checked.preview.rows:
-        errors = [note for note in row.notes if note.severity == "error"]
-        note = "; ".join(f"{note.heading} {note.reason}".strip() for note in errors)
-        yield ImportedRow(row.number, _OUTCOMES[row.state], row.entry_id, row.slug, _cut(note))
-
-
-def _cut(note: str) -> str:
-    """Cut between words, with an ellipsis."""
-    if len(note) <= LONGEST_NOTE:
-        return note
-    return note[: LONGEST_NOTE - 1].rsplit(" ", 1)[0] + "…"
 
 
 @asynccontextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from typing import Literal
 
 from msgspec import Struct
@@ -26,22 +25,28 @@ class Note(Struct, frozen=True):
     cell: str
     reason: str
 
+    def __str__(self) -> str:
+        return f"{self.heading} {self.reason}".strip()
 
-class PreviewRow(Struct, frozen=True):
-    """A row as it would be imported.
 
-    ``entry_id``: of the existing entry, or the one that the new entry will have. ``changed``: what
-    changes of an existing entry, as targets. ``digest``: of everything the row would do.
-    """
+class ImportRow(Struct, frozen=True, kw_only=True):
+    """A row that was imported or would be. ``number`` as a spreadsheet counts; ``entry_id``: of the
+    existing entry, or the one that the new entry has."""
 
     number: int
     state: State
-    title: str
     slug: str
-    status: str
     entry_id: str | None
-    changed: tuple[str, ...]
     notes: tuple[Note, ...]
+
+
+class PreviewRow(ImportRow, frozen=True, kw_only=True):
+    """``changed``: what changes of an existing entry, as targets. ``digest``: of everything the row
+    would do."""
+
+    title: str
+    status: str
+    changed: tuple[str, ...]
     digest: str
 
 
@@ -62,8 +67,12 @@ class Preview(Struct, frozen=True):
     """``rows`` are in the table's order. ``digest``: of file, mapping, options and outcome."""
 
     digest: str
-    counts: Counts
     rows: tuple[PreviewRow, ...]
+
+    @property
+    def counts(self) -> Counts:
+        found = Counter(row.state for row in self.rows)
+        return Counts(**{str(state): n for state, n in found.items()})
 
 
 class Difference(Struct, frozen=True):
@@ -73,11 +82,6 @@ class Difference(Struct, frozen=True):
     before: State
     after: State
     why: str
-
-
-def counted(rows: Iterable[PreviewRow]) -> Counts:
-    found = Counter(row.state for row in rows)
-    return Counts(**{str(state): n for state, n in found.items()})
 
 
 def one_line(cell: str) -> str:
@@ -99,7 +103,7 @@ def differences(before: Preview, after: Preview) -> tuple[Difference, ...]:
 def _why(was: PreviewRow, now: PreviewRow) -> str:
     new_errors = [note for note in now.notes if note.severity == "error" and note not in was.notes]
     if new_errors:
-        return "; ".join(f"{note.heading} {note.reason}".strip() for note in new_errors)
+        return "; ".join(map(str, new_errors))
     match (was.state, now.state):
         case ("new", "skipped" | "update" | "unchanged"):
             return f"an entry with the slug '{now.slug}' has been created since"

@@ -14,6 +14,7 @@ from write_side.domain.refusals import InvalidText, UnknownReference
 from write_side.domain.text import NotJSON
 from write_side.domain.values import NULL, Target, is_null, json_of, targets
 from write_side.handlers.checks import check_file, check_reference
+from write_side.imports.request import ImportRequest
 from write_side.imports.rows import Cell, ParsedRow
 from write_side.repository import Repository
 from write_side.slices import in_slices
@@ -32,14 +33,14 @@ class References(Struct, frozen=True):
     """What the names in a file can refer to.
 
     ``types``: entry id → slug of its type. ``by_slug``: allowed types of a field → slug → entries.
-    ``own``: slug → entry id of the file's rows that are not entries yet; they are of type
-    ``own_type``. ``files``: id or URL → ids of media files.
+    ``new_entries``: slug → entry id of the file's rows that are not entries yet; they are of type
+    ``content_type_slug``. ``files``: id or URL → ids of media files.
     """
 
     types: Mapping[str, str]
     by_slug: Mapping[tuple[str, ...], Mapping[str, list[tuple[str, str]]]]
-    own: Mapping[str, str]
-    own_type: str
+    new_entries: Mapping[str, str]
+    content_type_slug: str
     files: Mapping[str, list[str]]
 
     def value_of(self, cell: Cell, held: Raw = NULL) -> ResolvedCell:
@@ -53,8 +54,8 @@ class References(Struct, frozen=True):
         if isinstance(cell.value, tuple):
             kept = _ids_in(held)
             found = [self._named(cell.field, name, kept) for name in cell.value]
-            own = (name for name, target in found if target == self.own.get(name))
-            return ResolvedCell(listed(cell.field, [target for _, target in found]), tuple(own))
+            new = (name for name, target in found if target == self.new_entries.get(name))
+            return ResolvedCell(listed(cell.field, [target for _, target in found]), tuple(new))
         assert cell.value is not None, "blank cells have no value"
         if cell.field.spec.is_nested:
             self._check_inner(cell.field, cell.value, held)
@@ -88,11 +89,11 @@ class References(Struct, frozen=True):
             self._check(Target(field.slug, field, name))
             return name
         found = {entry for entry, _ in self.by_slug[field.to].get(name, [])}
-        if name in self.own and (not field.to or self.own_type in field.to):
-            found.add(self.own[name])
+        if name in self.new_entries and (not field.to or self.content_type_slug in field.to):
+            found.add(self.new_entries[name])
         if not found:
             kind = f"of type {' or '.join(field.to)} " if field.to else ""
-            raise BadCell(f"names no entry: there is none {kind}with the id or slug {name!r}")
+            raise BadCell(f"names no entry: no entry {kind}has the id or slug {name!r}")
         if len(found) > 1:
             raise BadCell(f"is ambiguous: {len(found)} entries have the slug {name!r}, give the id")
         return found.pop()
@@ -100,21 +101,20 @@ class References(Struct, frozen=True):
     def _file(self, _field: Field, name: str) -> str:
         found = self.files.get(name, [])
         if not found:
-            raise BadCell(f"names no file: the media library has none with the id or URL {name!r}")
+            raise BadCell(f"names no file: no media file has the id or URL {name!r}")
         if len(found) > 1:
             raise BadCell(f"is ambiguous: these files have that URL: {', '.join(found)}")
         return found[0]
 
 
 async def look_up(
-    rows: Iterable[ParsedRow],
-    own: Mapping[str, str],
-    own_type: str,
-    scope: Scope,
-    language: str,
     repository: Repository,
+    request: ImportRequest,
+    rows: Iterable[ParsedRow],
+    new_entries: Mapping[str, str],
 ) -> References:
     """Makes one query for all ids, one for all files, and one or two per set of allowed types."""
+    scope, content_type_slug = request.scope, request.content_type_slug
     names: dict[tuple[str, ...], set[str]] = {}
     ids: set[str] = set()
     has_media = False
@@ -129,27 +129,18 @@ async def look_up(
                 *(target.field.spec.refers_to for target in inner),
             )
     types = await repository.types_of_entries(scope, ids.union(*names.values()))
-    by_slug = {
-        to: await _by_slug(found - types.keys(), to, own, own_type, scope, language, repository)
-        for to, found in names.items()
-    }
+    by_slug = {}
+    for to, found in names.items():
+        slugs = found - types.keys()
+        by_slug[to] = await repository.entries_by_slug(scope, to, request.language, slugs)
+        # Slugs that the import's language does not have are looked for in all others.
+        slugs -= by_slug[to].keys()
+        if not to or content_type_slug in to:
+            slugs -= new_entries.keys()
+        if slugs:
+            by_slug[to] |= await repository.entries_by_slug(scope, to, None, slugs)
     files = await _files(scope, repository) if has_media else {}
-    return References(types, by_slug, own, own_type, files)
-
-
-async def _by_slug(
-    names: set[str],
-    to: tuple[str, ...],
-    own: Mapping[str, str],
-    own_type: str,
-    scope: Scope,
-    language: str,
-    repository: Repository,
-) -> dict[str, list[tuple[str, str]]]:
-    """In the import's language; the slugs it does not have, in all others."""
-    found = await repository.entries_by_slug(scope, to, language, names)
-    lacking = names - found.keys() - (own.keys() if not to or own_type in to else set())
-    return found | (await repository.entries_by_slug(scope, to, None, lacking) if lacking else {})
+    return References(types, by_slug, new_entries, content_type_slug, files)
 
 
 def _unchanged(cell: Cell, held: Raw, reason: str) -> Raw:

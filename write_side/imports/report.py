@@ -7,40 +7,24 @@ from datetime import datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from write_side.commands import ImportEntries, RevertImport
-from write_side.decision import now
+from write_side.commands import RevertImport
 from write_side.dispatch import execute
 from write_side.domain.changes import actor_name
 from write_side.domain.content_type import ContentType
-from write_side.domain.events import (
-    ImportedRow,
-    ImportReverted,
-    RevertedEntry,
-    RowOutcome,
-)
+from write_side.domain.events import ImportedRow, ImportRecorded, ImportReverted
 from write_side.domain.identity import Actor, Scope
-from write_side.domain.refusals import UnknownImport
 from write_side.handlers.imports import recorded_before
-from write_side.imports.preview import Note, Preview
+from write_side.handlers.reverts import recorded_import
+from write_side.imports.preview import Counts, ImportRow, Note
 from write_side.imports.request import ImportRequest
 from write_side.repository import Repository
-from write_side.store.append import Appended
+
+LONGEST_NOTE = 300
 
 
-class ReportRow(Struct, frozen=True):
-    """``number`` as a spreadsheet counts; ``note`` says what is wrong with the row. ``notes`` are
-    per cell after an import; the log has them as one text."""
-
-    number: int
-    outcome: RowOutcome
-    entry_id: str | None
-    slug: str
-    note: str
-    notes: tuple[Note, ...] = ()
-
-
-class KeptEntry(Struct, frozen=True):
-    """An entry that a revert does not touch: ``by`` changed or deleted it after the import."""
+class RevertReportEntry(Struct, frozen=True):
+    """``at`` and ``by``: of the entry's last change, which is the revert unless a later one made
+    the revert leave the entry as it is."""
 
     entry_id: str
     slug: str
@@ -48,109 +32,68 @@ class KeptEntry(Struct, frozen=True):
     by: str
 
 
-class UndoneEntry(Struct, frozen=True):
-    entry_id: str
-    slug: str
-
-
-class Reverted(Struct, frozen=True):
+class RevertReport(Struct, frozen=True):
     """``position``: of the last event. ``replayed``: the import was reverted before."""
 
     import_id: str
     at: datetime
     by: str
-    deleted: tuple[UndoneEntry, ...]
-    restored: tuple[UndoneEntry, ...]
-    changed_since: tuple[KeptEntry, ...]
-    gone: tuple[KeptEntry, ...]
+    deleted: tuple[RevertReportEntry, ...]
+    restored: tuple[RevertReportEntry, ...]
+    changed_since: tuple[RevertReportEntry, ...]
+    gone: tuple[RevertReportEntry, ...]
     position: int
     replayed: bool = False
 
 
-class Report(Struct, frozen=True):
+class Report(Struct, frozen=True, kw_only=True):
     """``position``: of the last event, 0 where there is none. ``rows`` are in the order of the
-    file."""
+    file, with their notes per cell right after the import; the log has them as one text."""
 
     import_id: str
     file_name: str
-    content_type_slug: str
+    content_type: ContentType
     language: str
     at: datetime
     by: str
-    created: int
-    updated: int
-    unchanged: int
-    skipped: int
-    failed: int
-    rows: tuple[ReportRow, ...]
+    counts: Counts
+    rows: tuple[ImportRow, ...]
     position: int
     replayed: bool = False
-    reverted: Reverted | None = None
+    reverted: RevertReport | None = None
+
+    @property
+    def imported(self) -> bool:
+        return self.position > 0
 
 
-async def import_report(
-    repository: Repository, scope: Scope, import_id: str, *, replayed: bool = False
-) -> Report:
+async def import_report(repository: Repository, scope: Scope, import_id: str) -> Report:
     """Raises UnknownImport, also for an import of another workspace or environment."""
-    found = await repository.find_import(import_id)
-    if found is None or (found[0].workspace, found[0].environment) != _place(scope):
-        raise UnknownImport(import_id)
-    recorded, appended = found
+    recorded, appended = await recorded_import(repository, scope, import_id)
     content_type = await repository.content_type_by_id(recorded.content_type_id)
     revert = await repository.find_revert(import_id)
     return Report(
         import_id=import_id,
         file_name=recorded.file_name,
-        content_type_slug=content_type.slug,
+        content_type=content_type,
         language=recorded.language,
         at=recorded.at,
         by=actor_name(recorded.by or recorded.actor),
-        created=recorded.created,
-        updated=recorded.updated,
-        unchanged=recorded.unchanged,
-        skipped=recorded.skipped,
-        failed=recorded.failed,
+        counts=_counts(recorded),
         rows=tuple(map(_row, recorded.rows)),
         position=appended.last,
-        replayed=replayed,
-        reverted=None if revert is None else _reverted(*revert, replayed=False),
+        reverted=None if revert is None else _revert_report(revert[0], revert[1].last),
     )
 
 
-async def earlier_report(
-    repository: Repository, content_type: ContentType, request: ImportRequest
-) -> Report | None:
+async def earlier_report(repository: Repository, request: ImportRequest) -> Report | None:
     """The report of the import with this id, if it was carried out. Raises ImportIdTaken."""
-    if await recorded_before(repository, request.scope, content_type, request.import_id) is None:
+    scope, import_id = request.scope, request.import_id
+    if await repository.find_import(import_id) is None:
         return None
-    return await import_report(repository, request.scope, request.import_id, replayed=True)
-
-
-def empty_report(command: ImportEntries) -> Report:
-    """The report of an import that changes nothing, and is not recorded."""
-    return Report(
-        import_id=command.import_id,
-        file_name=command.file_name,
-        content_type_slug=command.content_type_slug,
-        language=command.language,
-        at=now(),
-        by=actor_name(command.by or command.actor),
-        created=0,
-        updated=0,
-        unchanged=command.unchanged,
-        skipped=command.skipped,
-        failed=command.failed,
-        rows=tuple(map(_row, command.rows)),
-        position=0,
-    )
-
-
-def with_notes(report: Report, preview: Preview) -> Report:
-    """The report with the preview's notes per cell, unless the import was carried out before."""
-    if report.replayed:
-        return report
-    rows = zip(report.rows, preview.rows, strict=True)
-    return replace(report, rows=tuple(replace(row, notes=shown.notes) for row, shown in rows))
+    content_type = await repository.fresh_content_type(scope, request.content_type_slug)
+    await recorded_before(repository, scope, content_type, import_id)
+    return replace(await import_report(repository, scope, import_id), replayed=True)
 
 
 async def revert_import(
@@ -159,7 +102,7 @@ async def revert_import(
     import_id: str,
     by: Actor,
     request_id: str | None = None,
-) -> Reverted:
+) -> RevertReport:
     """Delete the entries that the import created and restore those it updated, unless they have
     changed since.
 
@@ -170,40 +113,56 @@ async def revert_import(
     executed = await execute(command, repository)
     reverted = executed.events[0].event
     assert isinstance(reverted, ImportReverted)
-    appended = Appended(executed.position - len(executed.events) + 1, len(executed.events))
-    return _reverted(reverted, appended, replayed=executed.replayed)
+    return _revert_report(reverted, executed.position, replayed=executed.replayed)
 
 
-def _reverted(event: ImportReverted, appended: Appended, *, replayed: bool) -> Reverted:
-    def undone(outcome: str) -> tuple[UndoneEntry, ...]:
-        return tuple(UndoneEntry(e.entry_id, e.slug) for e in event.entries if e.outcome == outcome)
+def _revert_report(event: ImportReverted, position: int, *, replayed: bool = False) -> RevertReport:
+    def entries(outcome: str) -> tuple[RevertReportEntry, ...]:
+        found = (one for one in event.entries if one.outcome == outcome)
+        return tuple(
+            RevertReportEntry(
+                one.entry_id, one.slug, one.at or event.at, actor_name(one.by or event.actor)
+            )
+            for one in found
+        )
 
-    def left(outcome: str) -> tuple[KeptEntry, ...]:
-        return tuple(map(_left, (e for e in event.entries if e.outcome == outcome)))
-
-    return Reverted(
+    return RevertReport(
         import_id=event.import_id,
         at=event.at,
         by=actor_name(event.actor),
-        deleted=undone("deleted"),
-        restored=undone("restored"),
-        changed_since=left("changed"),
-        gone=left("gone"),
-        position=appended.last,
+        deleted=entries("deleted"),
+        restored=entries("restored"),
+        changed_since=entries("changed"),
+        gone=entries("gone"),
+        position=position,
         replayed=replayed,
     )
 
 
-def _left(entry: RevertedEntry) -> KeptEntry:
-    assert entry.at is not None, "a revert says when an entry was changed"
-    assert entry.by is not None, "a revert says who changed an entry"
-    return KeptEntry(entry.entry_id, entry.slug, entry.at, actor_name(entry.by))
+def _counts(recorded: ImportRecorded) -> Counts:
+    return Counts(
+        new=recorded.created,
+        update=recorded.updated,
+        unchanged=recorded.unchanged,
+        skipped=recorded.skipped,
+        error=recorded.failed,
+    )
 
 
-def _row(row: ImportedRow) -> ReportRow:
-    notes = (Note(None, "", "error", "", row.note),) if row.note else ()
-    return ReportRow(row.number, row.outcome, row.entry_id, row.slug, row.note, notes)
+def recorded_row(row: ImportRow) -> ImportedRow:
+    """The row as the log has it: its errors as one text, cut between words."""
+    text = "; ".join(str(note) for note in row.notes if note.severity == "error")
+    if len(text) > LONGEST_NOTE:
+        text = text[: LONGEST_NOTE - 1].rsplit(" ", 1)[0] + "…"
+    outcome = "updated" if row.state == "update" else row.state
+    return ImportedRow(row.number, outcome, row.entry_id, row.slug, text)
 
 
-def _place(scope: Scope) -> tuple[str, str]:
-    return (scope.workspace, scope.environment)
+def _row(row: ImportedRow) -> ImportRow:
+    return ImportRow(
+        number=row.number,
+        state="update" if row.outcome == "updated" else row.outcome,
+        slug=row.slug,
+        entry_id=row.entry_id,
+        notes=(Note(None, "", "error", "", row.note),) if row.note else (),
+    )

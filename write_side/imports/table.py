@@ -9,29 +9,29 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-DELIMITERS = (",", ";", "\t", "|")
-ENCODINGS = (
-    "utf-8",
-    "utf-16",
-    "cp1252",
-    "iso8859-15",
-    "mac-roman",
-    "cp437",
-    "cp850",
-    "cp1250",
-    "cp1251",
-    "cp1253",
-    "cp1254",
-    "cp1255",
-    "cp1256",
-    "cp1257",
-    "koi8-r",
-    "shift_jis",
-    "euc-jp",
-    "gb18030",
-    "big5",
-    "euc-kr",
-)
+DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
+ENCODINGS = {
+    "utf-8": "UTF-8",
+    "utf-16": "UTF-16",
+    "cp1252": "Windows-1252, Western European",
+    "iso8859-15": "ISO 8859-15, Western European",
+    "mac-roman": "Mac Roman",
+    "cp437": "DOS 437, US",
+    "cp850": "DOS 850, Western European",
+    "cp1250": "Windows-1250, Central European",
+    "cp1251": "Windows-1251, Cyrillic",
+    "cp1253": "Windows-1253, Greek",
+    "cp1254": "Windows-1254, Turkish",
+    "cp1255": "Windows-1255, Hebrew",
+    "cp1256": "Windows-1256, Arabic",
+    "cp1257": "Windows-1257, Baltic",
+    "koi8-r": "KOI8-R, Cyrillic",
+    "shift_jis": "Shift JIS, Japanese",
+    "euc-jp": "EUC-JP, Japanese",
+    "gb18030": "GB 18030, Chinese",
+    "big5": "Big5, Chinese",
+    "euc-kr": "EUC-KR, Korean",
+}
 """Encodings to choose from. UTF-8, UTF-16 with a byte order mark and cp1252 are detected."""
 
 CHUNK_CELLS = 10_000
@@ -83,6 +83,7 @@ class Limits(Struct, frozen=True):
 
 
 LIMITS = Limits()
+TOO_MUCH_TEXT = "has too much text: split it into several files"
 
 
 class Row(Struct, frozen=True):
@@ -147,7 +148,7 @@ def headings_and_rows(
             )
         bytes_left -= _checked_bytes(number, cells, limits, cell_characters)
         if bytes_left < 0:
-            raise FileRefused("holds too much text: split it into several files")
+            raise FileRefused(TOO_MUCH_TEXT)
         rows.append(Row(number, tuple(cells)))
     width = max(map(_width, (headings, *(row.cells for row in rows))))
     return _filled(headings, width), tuple(
@@ -167,8 +168,8 @@ def column_letters(column: int) -> str:
 
 def too_far(number: int, limits: Limits) -> str:
     return (
-        f"reaches down to row {number:,}, and is read to row {limits.row_number:,}:"
-        " delete what is far below the table"
+        f"has cells in row {number:,}, and only {limits.row_number:,} rows are read:"
+        " delete the cells far below the table"
     )
 
 

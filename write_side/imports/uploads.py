@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any, TypeVar
 
 import msgspec
@@ -36,7 +35,7 @@ T = TypeVar("T")
 
 _PUT = """
 INSERT INTO write_side.upload (id, workspace, environment, file_name, document, reading, parsed)
-VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO UPDATE SET at = upload.at RETURNING at"""
+VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (id) DO NOTHING"""
 _MAKE_ROOM = """
 DELETE FROM write_side.upload WHERE id IN (
     SELECT id FROM (
@@ -46,10 +45,10 @@ DELETE FROM write_side.upload WHERE id IN (
         WINDOW newest AS (ORDER BY at DESC, id DESC)
     ) AS kept WHERE n > 1 AND (n > $2 OR bytes > $3))"""
 _FIND = """
-SELECT file_name, reading, parsed, at FROM write_side.upload
+SELECT reading, parsed FROM write_side.upload
 WHERE id = $1 AND (workspace, environment) = ($2, $3) AND at > now() - interval '24 hours'"""
 _DOCUMENT = """
-SELECT file_name, document, at FROM write_side.upload
+SELECT file_name, document FROM write_side.upload
 WHERE id = $1 AND (workspace, environment) = ($2, $3) AND at > now() - interval '24 hours'"""
 _PREVIEW = """
 SELECT preview FROM write_side.upload
@@ -69,7 +68,6 @@ class Upload(Struct, frozen=True):
     id: str
     choice: Choice
     table: Table
-    at: datetime
 
     @property
     def file_name(self) -> str:
@@ -96,9 +94,9 @@ async def keep_upload(
     parsed = await asyncio.to_thread(_compressed_table, table)
     reading = msgspec.json.encode(choice).decode()
     row = (upload_id, *_place(scope), table.name, document, reading, parsed)
-    rows = await repository.recorder.fetch(_PUT, *row)
+    await repository.recorder.fetch(_PUT, *row)
     await repository.recorder.fetch(_MAKE_ROOM, scope.workspace, MOST, MOST_BYTES)
-    return Upload(upload_id, choice, table, rows[0]["at"])
+    return Upload(upload_id, choice, table)
 
 
 async def find_upload(repository: Repository, scope: Scope, upload_id: str) -> Upload:
@@ -110,12 +108,10 @@ async def find_upload(repository: Repository, scope: Scope, upload_id: str) -> U
         # Written by another version of the service.
         raise UnknownUpload from None
     choice = msgspec.json.decode(row["reading"], type=Choice)
-    return Upload(upload_id, choice, table, row["at"])
+    return Upload(upload_id, choice, table)
 
 
-async def read_again(
-    repository: Repository, scope: Scope, upload_id: str, choice: Choice
-) -> Upload:
+async def read_again(repository: Repository, scope: Scope, upload_id: str, choice: Choice) -> None:
     """Read another sheet, or with another encoding or delimiter. Raises UnknownUpload, FileRefused;
     the earlier table is kept then."""
     row = await _row(repository, _DOCUMENT, scope, upload_id)
@@ -123,7 +119,6 @@ async def read_again(
     parsed = await asyncio.to_thread(_compressed_table, table)
     reading = msgspec.json.encode(choice).decode()
     await repository.recorder.fetch(_READ_AGAIN, upload_id, *_place(scope), reading, parsed)
-    return Upload(upload_id, choice, table, row["at"])
 
 
 async def keep_preview(

@@ -20,7 +20,8 @@ from write_side.domain.definition import Field
 from write_side.domain.identity import BASE_LANGUAGE
 from write_side.domain.locales import supported_locales
 from write_side.domain.refusals import InvalidEntry
-from write_side.imports import check, uploads
+from write_side.imports import uploads
+from write_side.imports.check import check
 from write_side.imports.columns import (
     ATTRIBUTES,
     NOTHING,
@@ -31,9 +32,9 @@ from write_side.imports.columns import (
     save_mapping,
 )
 from write_side.imports.preview import one_line
-from write_side.imports.request import ImportRequest, Options
+from write_side.imports.request import ImportRequest
 from write_side.imports.table import FileRefused, column_letters
-from write_side.imports.uploads import StoredPreview, Upload
+from write_side.imports.uploads import Upload
 
 MAX_OPTIONS = 40_000
 """In all selects of the page; above it, inputs share one list of options."""
@@ -43,14 +44,11 @@ SAMPLE_ROWS = 5
 SAMPLE_COLUMNS = 30
 
 
-class ColumnMapping(Struct):
+class ColumnMapping(Struct, frozen=True):
     """The user's choices so far. ``sources``: why each target is proposed, "" if it was chosen."""
 
-    type_slug: str
-    language: str
-    targets: Sequence[str]
+    request: ImportRequest
     sources: Sequence[str] = ()
-    update: bool = False
     save: bool = False
 
 
@@ -70,9 +68,9 @@ async def show_columns(request: DashboardRequest, upload: Upload) -> web.StreamR
     kept = await uploads.find_preview(request.repository, request.scope, upload.id)
     if kept:
         # The user comes back from the preview, unless the address names something else.
-        mapping = _mapping_of(kept)
-        if type_slug in ("", mapping.type_slug) and language in ("", mapping.language):
-            return await _show(request, upload, mapping)
+        shown = kept.request
+        if type_slug in ("", shown.content_type_slug) and language in ("", shown.language):
+            return await _show(request, upload, ColumnMapping(shown))
     if not type_slug:
         # The address was shortened; guessing a content type would be worse than starting again.
         return redirect(request.link("imports", "new"))
@@ -80,15 +78,19 @@ async def show_columns(request: DashboardRequest, upload: Upload) -> web.StreamR
 
 
 async def map_columns(request: DashboardRequest, upload: Upload, form: Form) -> web.StreamResponse:
-    mapping = ColumnMapping(
-        type_slug=form.get("type", ""),
+    chosen = ImportRequest(
+        scope=request.scope,
+        content_type_slug=form.get("type", ""),
+        import_id=upload.id,
+        targets=tuple(form.getall("target", [])),
         language=form.get("language", "") or BASE_LANGUAGE,
-        targets=form.getall("target", []),
         update="update" in form,
-        save="save" in form,
+        # Rows with errors never block the others: the import button states how many are left out.
+        ready_only=True,
     )
-    if len(mapping.targets) != len(upload.table.headings):
-        mapping = await _proposed(request, upload, mapping.type_slug, mapping.language)
+    mapping = ColumnMapping(chosen, save="save" in form)
+    if len(chosen.targets) != len(upload.table.headings):
+        mapping = await _proposed(request, upload, chosen.content_type_slug, chosen.language)
         problem = "The file was read with other settings in the meantime. These are its columns now"
         return await _show(request, upload, mapping, problem, 409)
     if CHECK in form:
@@ -119,20 +121,11 @@ async def read_again(request: DashboardRequest, upload: Upload, form: Form) -> w
 
 async def _preview(request: DashboardRequest, upload: Upload, mapping: ColumnMapping) -> None:
     """Raises MappingRefused, InvalidEntry."""
-    import_request = ImportRequest(
-        scope=request.scope,
-        content_type_slug=mapping.type_slug,
-        import_id=upload.id,
-        targets=tuple(mapping.targets),
-        # Rows with errors never block the others: the import button states how many are left out.
-        options=Options(language=mapping.language, update=mapping.update, ready_only=True),
-    )
-    repository, scope, headings = request.repository, request.scope, upload.table.headings
-    preview = await check.preview(repository, upload.table, import_request)
+    repository, chosen = request.repository, mapping.request
+    preview = (await check(repository, upload.table, chosen)).preview
     if mapping.save:
-        type_slug, actor = import_request.content_type_slug, request.actor
-        await save_mapping(repository, scope, type_slug, headings, import_request.targets, actor)
-    await uploads.keep_preview(repository, scope, upload.id, import_request, preview)
+        await save_mapping(repository, chosen, upload.table.headings, request.actor)
+    await uploads.keep_preview(repository, request.scope, upload.id, chosen, preview)
 
 
 async def _proposed(
@@ -141,21 +134,9 @@ async def _proposed(
     """Raises UnknownContentType."""
     headings = upload.table.headings
     proposal = await propose(request.repository, request.scope, type_slug, headings)
-    return ColumnMapping(
-        type_slug=type_slug,
-        language=language if language in supported_locales() else BASE_LANGUAGE,
-        targets=proposal.targets,
-        sources=proposal.sources,
-    )
-
-
-def _mapping_of(kept: StoredPreview) -> ColumnMapping:
-    return ColumnMapping(
-        type_slug=kept.request.content_type_slug,
-        language=kept.request.options.language,
-        targets=kept.request.targets,
-        update=kept.request.options.update,
-    )
+    language = language if language in supported_locales() else BASE_LANGUAGE
+    proposed = ImportRequest(request.scope, type_slug, upload.id, proposal.targets, language)
+    return ColumnMapping(proposed, proposal.sources)
 
 
 def _address(request: DashboardRequest, upload: Upload, type_slug: str, language: str) -> str:
@@ -166,14 +147,16 @@ async def _views(
     request: DashboardRequest, upload: Upload, mapping: ColumnMapping
 ) -> dict[str, Any]:
     """What both templates show. Raises UnknownContentType."""
-    content_type = await request.repository.fresh_content_type(request.scope, mapping.type_slug)
-    offered = column_targets(content_type.value_fields)
+    content_type = await request.repository.fresh_content_type(
+        request.scope, mapping.request.content_type_slug
+    )
+    offered, targets = column_targets(content_type.value_fields), mapping.request.targets
     return {
         "content_type": content_type,
         "columns": await _column_views(upload, mapping, offered),
-        "required": _required_targets(offered, mapping),
+        "required": [(one.name, one.target in targets) for one in offered if one.required],
         "groups": _target_groups(offered, content_type),
-        "is_large": len(mapping.targets) * len(offered) > MAX_OPTIONS,
+        "is_large": len(targets) * len(offered) > MAX_OPTIONS,
     }
 
 
@@ -184,19 +167,19 @@ async def _show(
     problem: str = "",
     status: int = 200,
 ) -> web.StreamResponse:
-    views = await _views(request, upload, mapping)
+    views, chosen = await _views(request, upload, mapping), mapping.request
     return await show_step(
         request,
         "wizard/columns.html",
-        _address(request, upload, mapping.type_slug, mapping.language),
+        _address(request, upload, chosen.content_type_slug, chosen.language),
         status,
         problem=problem,
         upload=upload,
         table=upload.table,
-        mapping=mapping,
+        chosen=chosen,
+        save=mapping.save,
         choices=await form_choices.form_choices(request),
-        delimiter=form_choices.form_delimiter(upload.table.delimiter),
-        separator=form_choices.delimiter_name(upload.table.delimiter),
+        delimiter=form_choices.delimiter_name(upload.table.delimiter),
         sample_rows=_sample_rows(upload),
         hidden_columns=_hidden_columns(upload),
         how_to_write=_how_to_write(views["content_type"].value_fields),
@@ -209,7 +192,8 @@ async def _column_views(
 ) -> list[ColumnView]:
     headings = upload.table.headings
     samples = await asyncio.to_thread(uploads.samples, upload.table)
-    errors = _errors(mapping.targets, offered)
+    targets = mapping.request.targets
+    errors = _errors(targets, offered)
     return [
         ColumnView(
             letters=column_letters(index),
@@ -219,7 +203,7 @@ async def _column_views(
             source=mapping.sources[index] if mapping.sources else "",
             error=errors[index],
         )
-        for index, target in enumerate(mapping.targets)
+        for index, target in enumerate(targets)
     ]
 
 
@@ -256,13 +240,6 @@ def _target_groups(
 def _option(target: ColumnTarget, kind: str) -> str:
     notes = ", ".join(note for note in (kind, "required" if target.required else "") if note)
     return f"{target.name} ({notes})" if notes else target.name
-
-
-def _required_targets(
-    offered: Sequence[ColumnTarget], mapping: ColumnMapping
-) -> list[tuple[str, bool]]:
-    """The names of required targets, and whether a column is mapped to each."""
-    return [(one.name, one.target in mapping.targets) for one in offered if one.required]
 
 
 def _how_to_write(fields: Sequence[Field]) -> list[tuple[str, str]]:

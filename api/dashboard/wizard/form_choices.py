@@ -18,34 +18,6 @@ from write_side.imports.table import DELIMITERS, ENCODINGS, Choice
 SelectOptions = Sequence[tuple[str, str]]
 
 _DETECT = ("", "Detect automatically")
-# A form would not send a tab character back unchanged.
-_TAB = "tab"
-_DELIMITERS = {",": "comma", ";": "semicolon", _TAB: "Tab", "|": "vertical bar"}
-_DELIMITER_OPTIONS = [
-    (one, name if one == _TAB else f"{one}  ({name})") for one, name in _DELIMITERS.items()
-]
-_ENCODINGS = {
-    "utf-8": "UTF-8",
-    "utf-16": "UTF-16",
-    "cp1252": "Windows-1252, Western European",
-    "iso8859-15": "ISO 8859-15, Western European",
-    "mac-roman": "Mac Roman",
-    "cp437": "DOS 437, US",
-    "cp850": "DOS 850, Western European",
-    "cp1250": "Windows-1250, Central European",
-    "cp1251": "Windows-1251, Cyrillic",
-    "cp1253": "Windows-1253, Greek",
-    "cp1254": "Windows-1254, Turkish",
-    "cp1255": "Windows-1255, Hebrew",
-    "cp1256": "Windows-1256, Arabic",
-    "cp1257": "Windows-1257, Baltic",
-    "koi8-r": "KOI8-R, Cyrillic",
-    "shift_jis": "Shift JIS, Japanese",
-    "euc-jp": "EUC-JP, Japanese",
-    "gb18030": "GB 18030, Chinese",
-    "big5": "Big5, Chinese",
-    "euc-kr": "EUC-KR, Korean",
-}
 
 
 class FormChoices(Struct, frozen=True):
@@ -65,28 +37,24 @@ async def form_choices(request: DashboardRequest) -> FormChoices:
         types=[(one.slug, one.name) for one in types],
         used_languages=language_options(used),
         other_languages=[pair for pair in _all_languages() if pair[0] not in used],
-        encodings=[_DETECT, *((code, _ENCODINGS.get(code, code)) for code in ENCODINGS)],
-        delimiters=[_DETECT, *_DELIMITER_OPTIONS],
+        encodings=[_DETECT, *ENCODINGS.items()],
+        delimiters=[_DETECT, *((name, name.capitalize()) for name in DELIMITERS)],
     )
 
 
 def reading_choice(form: Mapping[str, str]) -> Choice:
     """How to read the file; unknown values mean detection."""
-    encoding, delimiter = form.get("encoding", ""), form.get("delimiter", "")
+    encoding = form.get("encoding", "")
     return Choice(
         sheet=form.get("sheet", "").strip() or None,
         encoding=encoding if encoding in ENCODINGS else None,
-        delimiter=next((one for one in DELIMITERS if form_delimiter(one) == delimiter), None),
+        delimiter=DELIMITERS.get(form.get("delimiter", "")),
     )
 
 
-def form_delimiter(delimiter: str | None) -> str:
-    """A delimiter as a form sends it."""
-    return _TAB if delimiter == "\t" else delimiter or ""
-
-
 def delimiter_name(delimiter: str | None) -> str:
-    return _DELIMITERS[form_delimiter(delimiter)] if delimiter else ""
+    """A delimiter as a form sends it; "" if there is none."""
+    return next((name for name, one in DELIMITERS.items() if one == delimiter), "")
 
 
 @cache

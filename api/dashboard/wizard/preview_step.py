@@ -137,8 +137,6 @@ async def _show(
         status,
         upload=upload,
         kept=kept,
-        options=import_request.options,
-        type_slug=import_request.content_type_slug,
         counts=counts,
         content_type=content_type,
         tabs=tabs(STATES, [row.state for row in rows]),
@@ -150,7 +148,7 @@ async def _show(
         max_problems=MAX_PROBLEMS,
         entries=entries,
         button=_button_text(counts, entries),
-        obstacle=_obstacle(counts, update=import_request.options.update),
+        obstacle=_obstacle(counts, update=import_request.update),
         problem=problem,
         differences=differences,
     )

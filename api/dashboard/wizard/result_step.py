@@ -18,7 +18,7 @@ from write_side.imports.report import Report, revert_import
 RESULT_ROWS = 50
 OUTCOMES = (
     ("new", "New"),
-    ("updated", "Updated"),
+    ("update", "Updated"),
     ("unchanged", "Unchanged"),
     ("skipped", "Skipped"),
     ("error", "Left out"),
@@ -43,15 +43,14 @@ async def show_imports(request: DashboardRequest) -> web.StreamResponse:
 async def show_result(request: DashboardRequest) -> web.StreamResponse:
     report = await requested_report(request)
     outcome = one_of([value for value, _ in OUTCOMES], request.query.get("outcome", ""))
-    rows = [row for row in report.rows if not outcome or row.outcome == outcome]
+    rows = [row for row in report.rows if not outcome or row.state == outcome]
     paging = Paging(page_number(request.query.get("page", "")), len(rows), RESULT_ROWS)
     return await show(
         request,
         "wizard/result.html",
         steps=wizard_steps.STEPS,
         report=report,
-        type_name=await _type_name(request, report),
-        tabs=tabs(OUTCOMES, [row.outcome for row in report.rows]),
+        tabs=tabs(OUTCOMES, [row.state for row in report.rows]),
         outcome=outcome,
         paging=paging,
         rows=paging.of(rows),
@@ -93,14 +92,7 @@ def _revert_counts(report: Report) -> tuple[int, int]:
     """How many entries a revert deletes, and how many others it restores."""
     if not report.rows:
         # The import is older than the recording of rows.
-        return report.created, report.updated
-    new = {row.entry_id for row in report.rows if row.outcome == "new"}
-    updated = {row.entry_id for row in report.rows if row.outcome == "updated"}
+        return report.counts.new, report.counts.update
+    new = {row.entry_id for row in report.rows if row.state == "new"}
+    updated = {row.entry_id for row in report.rows if row.state == "update"}
     return len(new), len(updated - new)
-
-
-async def _type_name(request: DashboardRequest, report: Report) -> str:
-    """The content type's current name."""
-    found = await request.repository.find_import(report.import_id)
-    assert found is not None, "there is a report of it"
-    return (await request.repository.content_type_by_id(found[0].content_type_id)).name

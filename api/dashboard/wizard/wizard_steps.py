@@ -17,6 +17,7 @@ from api.errors import Busy
 from write_side.domain.identity import is_id
 from write_side.domain.refusals import UnknownImport, UnknownUpload
 from write_side.domain.workspace import EDIT
+from write_side.handlers.reverts import recorded_import
 from write_side.imports.report import Report, import_report
 from write_side.imports.uploads import Upload, find_upload
 
@@ -97,17 +98,21 @@ def result_link(request: DashboardRequest) -> str:
 
 async def requested_report(request: DashboardRequest) -> Report:
     """Raises UnknownImport, also for an import of another workspace or environment."""
+    return await import_report(request.repository, request.scope, _checked_id(request))
+
+
+def _checked_id(request: DashboardRequest) -> str:
     if not is_id(import_id(request)):
         raise UnknownImport(import_id(request))
-    return await import_report(request.repository, request.scope, import_id(request))
+    return import_id(request)
 
 
 async def is_imported(request: DashboardRequest) -> bool:
-    if not is_id(import_id(request)):
+    try:
+        await recorded_import(request.repository, request.scope, _checked_id(request))
+    except UnknownImport:
         return False
-    found = await request.repository.find_import(import_id(request))
-    scope = (request.scope.workspace, request.scope.environment)
-    return found is not None and (found[0].workspace, found[0].environment) == scope
+    return True
 
 
 async def wait_until_readable(request: DashboardRequest, position: int) -> None:

@@ -244,7 +244,7 @@ async def test_saved_mappings_are_proposed_and_chosen_ones_kept(
 
 async def test_a_file_is_read_again_with_other_settings(wizard: Wizard) -> None:
     import_id = await wizard.previewed(csv("Title;Views", "Überall;1"), "Title", "views")
-    chosen = {"type": "posts", "language": "de-DE", "delimiter": ",", "encoding": "cp1252"}
+    chosen = {"type": "posts", "language": "de-DE", "delimiter": "comma", "encoding": "cp1252"}
     answer = await wizard.sent(import_id, "reading", *chosen.items())
     assert answer.status == 303
     assert "language=de-DE" in answer.headers["Location"]

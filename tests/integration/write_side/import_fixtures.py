@@ -10,13 +10,13 @@ from write_side.dispatch import execute
 from write_side.domain.entry import Entry
 from write_side.domain.events import EntryCreated
 from write_side.domain.identity import Actor, Scope
-from write_side.imports.check import preview
+from write_side.imports.check import check
 from write_side.imports.columns import matched
 from write_side.imports.csv_reader import csv_table
 from write_side.imports.importer import PreviewOutdated, run_import
 from write_side.imports.preview import Preview
 from write_side.imports.report import Report
-from write_side.imports.request import ImportRequest, Options
+from write_side.imports.request import ImportRequest
 from write_side.imports.table import Table
 from write_side.manifest.diff import diff
 from write_side.manifest.document import read_manifest
@@ -94,12 +94,12 @@ async def request_for(
     """Columns by their headings."""
     fields = (await repository.fresh_content_type(scope, kind)).value_fields
     targets = matched(table.headings, fields, {})
-    return ImportRequest(scope, kind, import_id, targets, Options(**options))
+    return ImportRequest(scope, kind, import_id, targets, **options)
 
 
 async def seen(repository: Repository, text: str | Table, **options: Any) -> Preview:
     table = table_of(text) if isinstance(text, str) else text
-    return await preview(repository, table, await request_for(repository, table, **options))
+    return (await check(repository, table, await request_for(repository, table, **options))).preview
 
 
 async def imported(

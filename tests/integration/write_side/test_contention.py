@@ -295,9 +295,9 @@ async def test_an_import_goes_through_while_its_entries_are_edited_unless_it_los
     monkeypatch.setattr(slow.recorder, "append", slow_append)
     result = import_fixtures.imported(slow, file.replace("x", "y"), "i-2", update=True)
     if longest == "30s":
-        assert (await result).updated == 2
+        assert (await result).counts.update == 2
     else:
-        with pytest.raises(StaleDecision, match="being edited all the time: try again"):
+        with pytest.raises(StaleDecision, match="keep changing: try again"):
             await result
     await asyncio.gather(*editing)
     # The edits that had to wait are not lost.

@@ -38,7 +38,7 @@ async def test_an_import_and_its_revert_were_not_done_before(
     losing = Losing()
     monkeypatch.setattr(Appender, "_call", lambda *of, **said: losing(*of, **said))
     report = await imported(magazine, FILE)
-    assert (report.created, report.replayed) == (2, False)
+    assert (report.counts.new, report.replayed) == (2, False)
     reverted = await revert_import(magazine, SCOPE, "i-1", OPERATOR)
     assert (len(reverted.deleted), reverted.replayed) == (2, False)
     assert reverted.position == report.position + 3 == await magazine.recorder.head()

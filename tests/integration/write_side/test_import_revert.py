@@ -23,7 +23,7 @@ from write_side.domain.entry import Entry
 from write_side.domain.events import Translation
 from write_side.domain.identity import Actor, Scope, entry_stream
 from write_side.domain.refusals import UnknownEntry, UnknownImport
-from write_side.imports.report import Reverted, import_report, revert_import
+from write_side.imports.report import RevertReport, import_report, revert_import
 from write_side.repository import Repository
 
 BOB = Actor("key", "018f0000-0000-7000-8000-00000000000c", "bob")
@@ -35,7 +35,7 @@ async def magazine(repository: Repository) -> Repository:
     return await import_fixtures.magazine(repository)
 
 
-async def revert(repository: Repository, import_id: str = "i-1") -> Reverted:
+async def revert(repository: Repository, import_id: str = "i-1") -> RevertReport:
     return await revert_import(repository, SCOPE, import_id, OPERATOR, "r-9")
 
 
@@ -66,7 +66,7 @@ async def test_what_it_made_is_deleted_and_frees_slug_and_place(magazine: Reposi
     rows = await magazine.recorder.select_events(entry_stream(entry_id))
     gone = magazine.mapper.decode(rows[-1].topic, rows[-1].state)
     assert (gone.actor, gone.request_id) == (OPERATOR, "r-9")
-    assert (await imported(magazine, FILE, "i-2")).created == 3
+    assert (await imported(magazine, FILE, "i-2")).counts.new == 3
     await check_store(magazine)
 
 
@@ -149,7 +149,7 @@ async def test_an_import_of_another_place_is_unknown(
         await revert(magazine, "i-2")
 
 
-async def _revert(repository: Repository, scope: Scope) -> Reverted:
+async def _revert(repository: Repository, scope: Scope) -> RevertReport:
     return await revert_import(repository, scope, "i-1", BOB)
 
 

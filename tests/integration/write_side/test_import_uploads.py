@@ -21,8 +21,9 @@ from write_side.domain.events import ImportMappingSaved
 from write_side.domain.identity import Scope, import_mapping_stream, new_id
 from write_side.domain.refusals import UnknownContentType, UnknownUpload
 from write_side.imports import uploads
-from write_side.imports.check import preview
+from write_side.imports.check import check
 from write_side.imports.columns import MappingRefused, propose, save_mapping
+from write_side.imports.request import ImportRequest
 from write_side.imports.table import Choice, FileRefused
 from write_side.imports.uploads import (
     drop_upload,
@@ -55,15 +56,16 @@ async def test_an_upload_is_found_by_every_process_and_read_again(magazine: Repo
     assert upload.table.rows[0].cells == ("Café", "x")
     assert await find_upload(magazine, SCOPE, upload.id) == upload
     request = await request_for(magazine, upload.table, upload.id)
-    shown = await preview(magazine, upload.table, request)
+    shown = (await check(magazine, upload.table, request)).preview
     assert await find_preview(magazine, SCOPE, upload.id) is None
     await keep_preview(magazine, SCOPE, upload.id, request, shown)
     found = await find_preview(magazine, SCOPE, upload.id)
     assert found is not None
     assert (found.request, found.preview) == (request, shown)
-    again = await read_again(magazine, SCOPE, upload.id, Choice(encoding="cp850"))
+    await read_again(magazine, SCOPE, upload.id, Choice(encoding="cp850"))
+    again = await find_upload(magazine, SCOPE, upload.id)
+    assert (again.choice, again.table.encoding) == (Choice(encoding="cp850"), "cp850")
     assert again.table.rows[0].cells[0] != "Café"
-    assert await find_upload(magazine, SCOPE, upload.id) == again
     assert await find_preview(magazine, SCOPE, upload.id) is None
     with pytest.raises(FileRefused):
         await read_again(magazine, SCOPE, upload.id, Choice(encoding="utf-8"))
@@ -91,7 +93,7 @@ async def test_an_upload_that_is_sent_again_after_a_lost_connection_is_kept(
 async def test_an_upload_is_nobody_elses(magazine: Repository) -> None:
     upload = await keep_upload(magazine, SCOPE, "posts.csv", FILE)
     request = await request_for(magazine, upload.table, upload.id)
-    shown = await preview(magazine, upload.table, request)
+    shown = (await check(magazine, upload.table, request)).preview
     for scope, upload_id in [(each, upload.id) for each in OTHERS] + [
         (SCOPE, new_id()),
         (SCOPE, "no-uuid"),
@@ -157,12 +159,16 @@ HEADINGS = ("Titre", "Texte", "Vues", "Cover")
 TARGETS = ("Title", "body", "views", "")
 
 
+def mapping(targets: tuple[str, ...] = TARGETS, scope: Scope = SCOPE) -> ImportRequest:
+    return ImportRequest(scope, "posts", "", targets)
+
+
 async def test_a_mapping_that_was_saved_is_proposed_again(magazine: Repository) -> None:
     before = await propose(magazine, SCOPE, "posts", HEADINGS)
     assert before.targets == ("", "", "", "cover")
-    await save_mapping(magazine, SCOPE, "posts", HEADINGS, TARGETS, OPERATOR)
+    await save_mapping(magazine, mapping(), HEADINGS, OPERATOR)
     head = await magazine.recorder.head()
-    await save_mapping(magazine, SCOPE, "posts", HEADINGS, TARGETS, OPERATOR)
+    await save_mapping(magazine, mapping(), HEADINGS, OPERATOR)
     assert await magazine.recorder.head() == head
     found = await propose(magazine, SCOPE, "posts", ("VUES", "titre", "Texte", "Cover", "Author"))
     assert found.targets == ("views", "Title", "body", "", "author")
@@ -177,18 +183,18 @@ async def test_a_mapping_that_was_saved_is_proposed_again(magazine: Repository) 
 async def test_the_last_mapping_counts_and_a_removed_field_is_no_target(
     magazine: Repository,
 ) -> None:
-    await save_mapping(magazine, SCOPE, "posts", HEADINGS, TARGETS, OPERATOR)
+    await save_mapping(magazine, mapping(), HEADINGS, OPERATOR)
     other = ("Title", "body", "", "cover")
-    await save_mapping(magazine, SCOPE, "posts", HEADINGS, other, OPERATOR)
+    await save_mapping(magazine, mapping(other), HEADINGS, OPERATOR)
     assert (await propose(magazine, SCOPE, "posts", HEADINGS)).targets == other
     with pytest.raises(MappingRefused):
-        await save_mapping(magazine, SCOPE, "posts", HEADINGS, ("", "", "", ""), OPERATOR)
+        await save_mapping(magazine, mapping(("", "", "", "")), HEADINGS, OPERATOR)
     with pytest.raises(UnknownContentType):
-        await save_mapping(magazine, OTHERS[1], "posts", HEADINGS, TARGETS, OPERATOR)
+        await save_mapping(magazine, mapping(scope=OTHERS[1]), HEADINGS, OPERATOR)
 
 
 async def test_a_mapping_is_of_one_type_in_one_place(magazine: Repository) -> None:
-    await save_mapping(magazine, SCOPE, "posts", HEADINGS, TARGETS, OPERATOR)
+    await save_mapping(magazine, mapping(), HEADINGS, OPERATOR)
     rival = import_fixtures.MANIFEST.replace("workspace: acme", "workspace: rival")
     await set_up(magazine, rival)
     for scope in (OTHERS[0], OTHERS[1]):

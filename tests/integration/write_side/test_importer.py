@@ -29,7 +29,8 @@ from write_side.domain.entry import Entry
 from write_side.domain.events import EntryCreated, EntryUpdated, ImportRecorded
 from write_side.domain.identity import Actor, slug_hash
 from write_side.imports.check import DryRun, check
-from write_side.imports.importer import LONGEST_NOTE, PreviewOutdated, run_import
+from write_side.imports.importer import PreviewOutdated, run_import
+from write_side.imports.report import LONGEST_NOTE, import_report
 from write_side.repository import Repository
 from write_side.store import appender
 from write_side.store.retention import delete_leftovers
@@ -61,7 +62,7 @@ async def test_an_import_is_one_stretch_of_the_log_by_one_actor(magazine: Reposi
     assert [type(event) for event in events] == [ImportRecorded, EntryUpdated, EntryCreated]
     assert {event.actor for event in events} == {Actor("import", "i-2", "posts.csv")}
     assert report.position == await magazine.recorder.head()
-    assert [row.outcome for row in report.rows] == ["updated", "unchanged", "new"]
+    assert [row.state for row in report.rows] == ["update", "unchanged", "new"]
     assert await staged(magazine) == 0
     await check_store(magazine)
 
@@ -74,8 +75,9 @@ async def test_what_is_wrong_with_a_row_is_seen_to_be_cut_where_it_is_long(
     shown = await seen(magazine, file + "Two,x,2,,,,\n")
     said = "; ".join(f"{note.heading} {note.reason}" for note in shown.rows[0].notes)
     assert len(said) > LONGEST_NOTE
-    report = await imported(magazine, file + "Two,x,2,,,,\n", ready_only=True)
-    note = report.rows[0].note
+    await imported(magazine, file + "Two,x,2,,,,\n", ready_only=True)
+    report = await import_report(magazine, SCOPE, "i-1")
+    note = report.rows[0].notes[0].reason
     assert note.endswith("…")
     assert len(note) <= LONGEST_NOTE
     assert said.startswith(f"{note[:-1]} ")
@@ -88,7 +90,7 @@ async def test_what_was_agreed_to_is_imported(magazine: Repository) -> None:
     await create(magazine, "topics", "Of no concern")
     report = await run_import(magazine, table, request, OPERATOR, shown)
     assert not isinstance(report, PreviewOutdated)
-    assert (report.created, report.by) == (2, "operator ann")
+    assert (report.counts.new, report.by) == (2, "operator ann")
 
 
 async def test_what_has_changed_since_is_told_and_not_imported(magazine: Repository) -> None:
@@ -112,7 +114,7 @@ async def test_what_has_changed_since_is_told_and_not_imported(magazine: Reposit
     agreed = await seen(magazine, table)
     report = await run_import(magazine, table, request, OPERATOR, agreed)
     assert not isinstance(report, PreviewOutdated)
-    assert (report.created, report.skipped) == (2, 1)
+    assert (report.counts.new, report.counts.skipped) == (2, 1)
 
 
 async def test_an_update_does_not_run_over_what_somebody_else_has_changed_since(
@@ -154,7 +156,7 @@ async def test_what_changes_between_check_and_append_is_checked_again(
     report = await imported(
         magazine, FILE.replace("x,1", "y,1") + "Three,x,3\n", "i-2", update=True
     )
-    assert (report.created, report.updated, report.unchanged) == (0, 2, 1)
+    assert (report.counts.new, report.counts.update, report.counts.unchanged) == (0, 2, 1)
     after = (await entries(magazine, "one"))["one"]
     assert (after.title, values(after)["cover"]) == ("One", '"hero"')
 
@@ -177,7 +179,7 @@ async def test_what_is_sent_twice_at_once_has_one_report(
     monkeypatch.setattr("write_side.imports.importer.check", racing)
     report = await run_import(magazine, table, request, OPERATOR, shown)
     assert not isinstance(report, PreviewOutdated)
-    assert (report.created, report.replayed) == (2, True)
+    assert (report.counts.new, report.replayed) == (2, True)
 
 
 async def test_who_appends_little_does_not_wait_for_an_import_that_waits(
@@ -193,7 +195,7 @@ async def test_who_appends_little_does_not_wait_for_an_import_that_waits(
         await create(magazine, "posts", "Meanwhile")
         assert not importing_it.done()
         await hold.release()
-        assert (await importing_it).created == 2
+        assert (await importing_it).counts.new == 2
 
 
 async def test_the_event_loop_serves_others_while_rows_are_checked(magazine: Repository) -> None:
@@ -229,7 +231,7 @@ async def test_staged_events_that_are_lost_are_staged_again(
                 yield batch
 
         monkeypatch.setattr("write_side.store.appender.staged", losing)
-        assert (await imported(magazine, FILE)).created == 2
+        assert (await imported(magazine, FILE)).counts.new == 2
     assert not losses
     await check_store(magazine)
 

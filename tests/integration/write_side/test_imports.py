@@ -22,7 +22,7 @@ from tests.integration.write_side.import_fixtures import (
 from write_side.domain.events import ImportRecorded
 from write_side.domain.identity import Actor, import_stream
 from write_side.domain.refusals import ImportIdTaken, UnknownContentType
-from write_side.imports.check import preview
+from write_side.imports.check import check
 from write_side.imports.importer import RowsRefused
 from write_side.imports.request import ImportRequest
 from write_side.imports.table import Row, Table
@@ -71,15 +71,15 @@ async def test_rows_whose_slug_exists_are_skipped(magazine: Repository) -> None:
     one = (await entries(magazine, "one"))["one"]
     assert [row.entry_id for row in shown.rows[::2]] == [one.id, shown.rows[1].entry_id]
     report = await imported(magazine, more, "i-2")
-    assert (report.created, report.skipped) == (1, 2)
-    assert [row.outcome for row in report.rows] == ["skipped", "new", "skipped"]
+    assert (report.counts.new, report.counts.skipped) == (1, 2)
+    assert [row.state for row in report.rows] == ["skipped", "new", "skipped"]
 
 
 async def test_nothing_left_to_import_appends_nothing(magazine: Repository) -> None:
     await imported(magazine, POSTS)
     head = await magazine.recorder.head()
     report = await imported(magazine, POSTS, "i-2")
-    assert (report.created, report.skipped, report.position) == (0, 3, 0)
+    assert (report.counts.new, report.counts.skipped, report.position) == (0, 3, 0)
     assert await magazine.recorder.head() == head
     assert await magazine.recorder.select_events(import_stream("i-2")) == []
 
@@ -90,7 +90,8 @@ async def test_the_same_import_id_has_no_effect_the_second_time(magazine: Reposi
     for again in (POSTS, "Title,Body\nOther,x\n", "Title,Body\n,bad\n"):
         report = await imported(magazine, again)
         assert report.replayed
-        assert report.rows == first.rows
+        assert report.counts == first.counts
+        assert [row.entry_id for row in report.rows] == [row.entry_id for row in first.rows]
         assert report.position == first.position
     assert await magazine.recorder.head() == head
 
@@ -116,23 +117,23 @@ async def test_every_bad_cell_is_named_and_nothing_is_imported(magazine: Reposit
         (
             4,
             "Author",
-            "'sea' names no entry: there is none of type authors with the id or slug 'sea'",
+            "'sea' names no entry: no entry of type authors has the id or slug 'sea'",
         ),
         (
             4,
             "About",
             "'ada, moon' names no entry: "
-            "there is none of type authors or topics with the id or slug 'moon'",
+            "no entry of type authors or topics has the id or slug 'moon'",
         ),
         (
             4,
             "Related",
-            "'gone' names no entry: there is none of type posts with the id or slug 'gone'",
+            "'gone' names no entry: no entry of type posts has the id or slug 'gone'",
         ),
         (
             4,
             "Cover",
-            "'nowhere' names no file: the media library has none with the id or URL 'nowhere'",
+            "'nowhere' names no file: no media file has the id or URL 'nowhere'",
         ),
         (5, "Body", "is blank, and a published entry needs it"),
     ]
@@ -183,7 +184,7 @@ async def test_what_a_repeater_refers_to_is_named_by_its_cell(magazine: Reposito
         f"parts[1].by refers to '{topic}', an entry of type topics, but takes authors" in reasons[1]
     )
     assert "parts[1].image refers to 'https://cdn" in reasons[2]
-    assert (await imported(magazine, table([good]))).created == 1
+    assert (await imported(magazine, table([good]))).counts.new == 1
 
 
 async def test_references_are_found_by_id_and_ambiguous_slugs_are_not(
@@ -217,10 +218,10 @@ async def test_rows_beyond_the_plans_limit_are_errors(magazine: Repository) -> N
         await imported(magazine, more, "i-2")
     assert await magazine.recorder.head() == head
     report = await imported(magazine, more, "i-2", ready_only=True)
-    assert (report.created, report.failed) == (499, 1500)
+    assert (report.counts.new, report.counts.error) == (499, 1500)
 
 
 async def test_an_unknown_type_is_refused(magazine: Repository) -> None:
     request = ImportRequest(SCOPE, "songs", "i-1", ("Title",))
     with pytest.raises(UnknownContentType):
-        await preview(magazine, table_of("Title\nx\n"), request)
+        await check(magazine, table_of("Title\nx\n"), request)

@@ -75,7 +75,7 @@ async def test_no_history_is_held_as_a_whole(old: Entry, repository: Repository)
 
     async def update_by_import() -> None:
         file = "Title,Slug,Body,Views\nOld,old,y,2\n"
-        assert (await imported(repository, file, "i-2", update=True)).updated == 1
+        assert (await imported(repository, file, "i-2", update=True)).counts.update == 1
 
     async def revert() -> None:
         assert len((await revert_import(repository, SCOPE, "i-2", OPERATOR)).restored) == 1

@@ -113,7 +113,7 @@ async def test_a_worker_is_killed_when_nobody_waits_for_it(instead: Callable[[st
 async def test_a_worker_that_says_too_much_is_killed(instead: Callable[[str], None]) -> None:
     instead("exec /bin/cat /dev/zero")
     before = children()
-    with pytest.raises(FileRefused, match="holds too much text"):
+    with pytest.raises(FileRefused, match="has too much text"):
         await read_file(b"Title\n", "x.csv", limits=Limits(text_bytes=1))
     assert children() <= before
 

@@ -97,7 +97,7 @@ def test_damaged_utf8_is_no_other_encoding() -> None:
         ("A\nxxxxxxxxxxx\n", "more than 10 characters in the row that begins in line 2"),
         ("A,B,C,D\n", "has more than 3 columns"),
         ("A\n1\n2\n3\n", "has more than 2 rows: split it"),
-        ("A,B,C\n123456789,123456789,123456789\n", "holds too much text"),
+        ("A,B,C\n123456789,123456789,123456789\n", "has too much text"),
     ],
 )
 def test_what_is_refused_is_told_by_its_place(text: str, said: str) -> None:

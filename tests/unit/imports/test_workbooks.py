@@ -113,7 +113,7 @@ def test_formulas_without_a_value_are_told() -> None:
     (cell_error,) = read.cell_errors
     assert read.rows[0].cells == ("x", "=1+1")
     assert (cell_error.row, cell_error.column) == (2, 1)
-    assert cell_error.reason.startswith("holds a formula without a value: save the file")
+    assert cell_error.reason.startswith("has a formula without a saved value: open and save")
 
 
 def test_hidden_sheets_are_listed_and_read_when_chosen() -> None:
@@ -211,9 +211,9 @@ def test_dates_since_1904() -> None:
         (HEADINGS + "<row><c><v>1</v></c></row>" * 2001, "has more than 2,000 rows"),
         (
             HEADINGS + '<row><c r="SG2"><v>1</v></c></row>',
-            "has something in column SG: at most 500",
+            "has cells in column SG: at most 500",
         ),
-        (HEADINGS + '<row r="100001"><c><v>1</v></c></row>', "reaches down to row 100,001"),
+        (HEADINGS + '<row r="100001"><c><v>1</v></c></row>', "has cells in row 100,001"),
         (
             in_column(f' t="inlineStr"><is><t>{"x" * 32_768}</t></is>'),
             "32,767 characters in cell A2",

@@ -63,7 +63,7 @@ class Archive(ZipFile):
             raise FileRefused(DAMAGED)
         for part in parts:
             if part.filename.startswith("/") or ".." in part.filename.split("/"):
-                raise FileRefused("names files outside of itself: it is not imported")
+                raise FileRefused("contains a path that leads outside: it is not imported")
             if part.flag_bits & 0x1:
                 raise FileRefused("is encrypted: save it without a password")
             if part.file_size > max(limits.ratio_from_bytes, limits.ratio * part.compress_size):
@@ -74,7 +74,7 @@ class Archive(ZipFile):
 
 
 def _too_large(size: int) -> str:
-    return f"unpacks to {size:,} bytes, which is too much: {_SMALLER}"
+    return f"decompresses to {size:,} bytes, which is too large: {_SMALLER}"
 
 
 def _check_directory(file: BinaryIO, limits: Limits) -> None:

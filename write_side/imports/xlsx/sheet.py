@@ -12,7 +12,15 @@ from xml.sax.xmlreader import AttributesImpl
 from openpyxl.utils.cell import coordinate_to_tuple
 
 from write_side.imports.escapes import unescaped
-from write_side.imports.table import CellError, Epoch, FileRefused, Limits, column_letters, too_far
+from write_side.imports.table import (
+    TOO_MUCH_TEXT,
+    CellError,
+    Epoch,
+    FileRefused,
+    Limits,
+    column_letters,
+    too_far,
+)
 from write_side.imports.xlsx.number_formats import Kind, number_text
 from write_side.imports.xlsx.serials import reads_like_a_serial
 
@@ -27,8 +35,7 @@ _BLANK_ROWS = 5
 """Up to this many times the row limit is read, since rows may be blank once strings are known."""
 _TEXTS = frozenset("vft")
 """Elements that hold text: value, formula, and a run of a string."""
-_NO_VALUE = "holds a formula without a value: save the file in a spreadsheet"
-_TOO_MUCH_TEXT = "holds too much text: split it into several files"
+_NO_VALUE = "has a formula without a saved value: open and save the file in a spreadsheet program"
 
 
 class _TextHandler(ContentHandler):
@@ -71,7 +78,7 @@ class _TextHandler(ContentHandler):
     def bounded(self, text: str) -> str:
         self._room -= len(text)
         if self._room < 0:
-            raise FileRefused(_TOO_MUCH_TEXT)
+            raise FileRefused(TOO_MUCH_TEXT)
         return text
 
 
@@ -137,7 +144,7 @@ class SheetHandler(_TextHandler):
             raise FileRefused(too_far(self._number, limits))
         if max(self._row) >= limits.columns:
             raise FileRefused(
-                f"has something in column {column_letters(max(self._row))}: at most"
+                f"has cells in column {column_letters(max(self._row))}: at most"
                 f" {limits.columns} columns are imported"
             )
         self.rows[self._number] = self._row
@@ -172,7 +179,7 @@ class SheetHandler(_TextHandler):
             case "b":
                 return "true" if int(self._value) else "false"
             case "e":
-                return self._cell_error(self._value, f"holds the error {self._value[:20]}")
+                return self._cell_error(self._value, f"has the error {self._value[:20]}")
         return self._text(unescaped(self._value))
 
     def _text(self, text: str) -> str:

@@ -1,0 +1,91 @@
+"""What an import does with one row of a file."""
+
+from __future__ import annotations
+
+import hashlib
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+from write_side.commands import CreateEntry, UpdateEntry
+from write_side.domain.entry import Entry
+from write_side.domain.values import NULL
+from write_side.imports.preview import Note, PreviewRow, State
+from write_side.imports.rows import Cell, ParsedRow
+
+
+class RowDecision(Struct):
+    """What becomes of a row. ``values``: those that it changes, or that the new entry has.
+
+    ``references``: slug of another row of the file → the cell that names it. ``command`` and
+    ``after`` are set for all rows but skipped ones, even where the row has errors.
+    """
+
+    row: ParsedRow
+    state: State = "error"
+    entry_id: str | None = None
+    before: Entry | None = None
+    after: Entry | None = None
+    command: CreateEntry | UpdateEntry | None = None
+    values: dict[str, Raw] = field(default_factory=dict)
+    notes: list[Note] = field(default_factory=list)
+    references: dict[str, Cell] = field(default_factory=dict)
+
+    @property
+    def failed(self) -> bool:
+        return any(note.severity == "error" for note in self.notes)
+
+    def settle(self) -> None:
+        """Set ``state``, once all notes are known."""
+        if self.failed:
+            self.state = "error"
+        elif self.before is None:
+            self.state = "new"
+        elif self.values or self._changed_attributes:
+            self.state = "update"
+        else:
+            self.state = "unchanged"
+            self.after = self.before  # no event
+
+    @property
+    def _changed_attributes(self) -> list[str]:
+        if self.before is None or self.after is None:
+            return []
+        title = ["Title"] if self.before.title != self.after.title else []
+        return title + (["Status"] if self.before.status != self.after.status else [])
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """What changes of an existing entry, as targets."""
+        return (*self._changed_attributes, *self.values) if self.state == "update" else ()
+
+    @property
+    def preview(self) -> PreviewRow:
+        is_made = self.after is not None and self.state != "error"
+        return PreviewRow(
+            number=self.row.number,
+            state=self.state,
+            title=self.row.title,
+            slug=self.row.slug,
+            status=self.after.status if self.after else "",
+            entry_id=self.entry_id if is_made or self.state == "skipped" else None,
+            changed=self.changed,
+            notes=tuple(self.notes),
+            digest=self._digest,
+        )
+
+    @property
+    def _digest(self) -> str:
+        """Of all that the row does, and of what it overwrites."""
+        before = self.before.fields if self.before else {}
+        content = (
+            self.state,
+            self.entry_id,
+            self.row.title,
+            self.row.slug,
+            self.after.status if self.after else "",
+            self.changed and self.before and (self.before.title, self.before.status),
+            [(slug, before.get(slug, NULL), value) for slug, value in self.values.items()],
+            self.notes,
+        )
+        return hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:16]
