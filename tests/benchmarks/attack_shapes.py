@@ -77,7 +77,7 @@ def requests(cookie: str) -> Iterator[Shape]:
     yield from _graphql_documents()
     yield from _json_bodies()
     yield from _forms(cookie)
-    yield from _heads()
+    yield from _heads(cookie)
 
 
 def _graphql_variables() -> Iterator[Shape]:
@@ -212,6 +212,9 @@ def _forms(cookie: str) -> Iterator[Shape]:
         "50,000 parts": part * 50_000,
         "500,000 headers of a part": heads,
         "a header of 3 MB": b"--b\r\nX: " + b"y" * 3 * MB + b"\r\n\r\n1\r\n--b--\r\n",
+        "a token, then 3 MB of line ends": (
+            b'--b\r\nContent-Disposition: form-data; name="csrf"\r\n\r\n' + b"\r\n" * 1_500_000
+        ),
         "3 MB of line ends": b"\r\n" * 1_500_000,
         "3 MB before the boundary": b"x" * 3 * MB,
     }
@@ -219,8 +222,8 @@ def _forms(cookie: str) -> Iterator[Shape]:
         yield Shape(f"multipart: {name}", "/dashboard/imports", body, multipart)
 
 
-def _heads() -> Iterator[Shape]:
-    list_ = "/v1/content/posts"
+def _heads(cookie: str) -> Iterator[Shape]:
+    list_ = "/v1/content/none"
     queries = {
         "2,600 parameters": "&".join(["a=1"] * 1_900),
         "7 kB of escapes": "status=" + "%41" * 2_500,
@@ -241,7 +244,7 @@ def _heads() -> Iterator[Shape]:
     for name, value in headers.items():
         yield Shape(f"header: {name}", list_, None, f"{_bearer(VIEW)}{name}: {value}\r\n")
     search = quote("%_" * 100)
-    yield Shape("a search for wildcards", f"/v1/content?search={search}", None, _bearer(VIEW))
+    yield Shape("a search for wildcards", f"/dashboard/entries?search={search}", None, cookie)
 
 
 def _query(name: str, document: str, variables: bytes, key: str, packed: bool = False) -> Shape:

@@ -25,6 +25,7 @@ X = TypeVar("X")
 NULL = Raw(b"null")
 MAX_DIGITS = 4_000
 """The length of a number in JSON text. Python's clients fail on integers above 4,300 digits."""
+EMPTY = (b"null", b'""', b"[]")
 MAX_ITEMS = 5_000
 """Elements of a repeater, or values of a field that takes several: each is checked by itself."""
 
@@ -237,7 +238,7 @@ def _any(fields: Iterable[Field], holds: Callable[[Field], bool]) -> bool:
 
 def is_empty(field: Field, value: Raw) -> bool:
     """Whether the value is null, "" or []; where any JSON is a value, whether it is null."""
-    empty = (b"null",) if field.spec.any_json else (b"null", b'""', b"[]")
+    empty = (b"null",) if field.spec.any_json else EMPTY
     return bytes(value) in empty
 
 
