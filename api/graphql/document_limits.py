@@ -29,7 +29,7 @@ from strawberry.extensions import (
 from api.errors import BadRequest
 from api.graphql.cost import Fragments
 
-TOKENS = 5_000
+TOKENS = 3_000
 ALIASES = 100
 FIELDS = 500
 DEFINITIONS = 50

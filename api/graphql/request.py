@@ -28,7 +28,7 @@ from api.rest.json_budget import check_values
 from write_side.domain.text import NotJSON, minified
 
 EXPECTED = 'Send an object: {"query": "…", "variables": {…}, "operationName": "…"}'
-MAX_CHARACTERS = 200_000
+MAX_CHARACTERS = 100_000
 """Of a document. The lexer reads them one by one, and no other request is answered meanwhile."""
 MAX_INPUTS = 5_000
 """Items of lists and members of input objects, which graphql-core coerces one by one: 10 µs each.

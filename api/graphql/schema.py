@@ -40,6 +40,13 @@ class Preparation(SchemaExtension):
             if not self.execution_context.pre_execution_errors:
                 self._prepare()
 
+    async def on_execute(self) -> AsyncIterator[None]:
+        """A large document asks for much: it delays others of its workspace alone."""
+        context = self.execution_context.context
+        workspace = context.call.known_caller.workspace
+        async with context.service.loop_turns.alone(workspace, len(context.body.query)):
+            yield
+
     def _turn(self) -> AbstractAsyncContextManager[None]:
         context = self.execution_context.context
         return context.service.loop_turns.turn(context.body.size)  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Work that takes tens of milliseconds, one piece in each turn of the event loop.
+"""Work that takes tens of milliseconds, one piece at a time and half of the time.
 
 Many such requests at once delay each other, and any other request by one piece.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from weakref import WeakValueDictionary
 
 SMALL = 4096
 """Bytes of input that take no turn: whatever they hold takes a few milliseconds."""
@@ -16,6 +17,7 @@ SMALL = 4096
 class LoopTurns:
     def __init__(self) -> None:
         self._turn = asyncio.Lock()
+        self._workspaces: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @asynccontextmanager
     async def turn(self, size: int) -> AsyncIterator[None]:
@@ -23,7 +25,24 @@ class LoopTurns:
         if size <= SMALL:
             yield
             return
-        async with self._turn:
+        await self._turn.acquire()
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        try:
             # What has arrived meanwhile comes first.
             await asyncio.sleep(0)
+            began = loop.time()
+            yield
+        finally:
+            # A read takes several turns of the loop: the next piece must not delay each of them.
+            loop.call_later(loop.time() - began, self._turn.release)
+
+    @asynccontextmanager
+    async def alone(self, workspace: str, size: int) -> AsyncIterator[None]:
+        """One of a workspace at a time; for work that may wait."""
+        if size <= SMALL:
+            yield
+            return
+        lock = self._workspaces.setdefault(workspace, asyncio.Lock())
+        async with lock:
             yield

@@ -36,7 +36,7 @@ async def receive_body(call: Call, most: int | None = None) -> bytes:
     if (request.content_length or 0) > limit:
         raise web.HTTPRequestEntityTooLarge(limit)
     try:
-        return await _read(request, limit, settings.client_timeout, _decompressor(request))
+        return await _read(call, limit, _decompressor(request))
     except (web.RequestPayloadError, DamagedBody):
         raise BadRequest(DAMAGED) from None
     except ConnectionError:
@@ -54,18 +54,21 @@ def _decompressor(request: web.Request) -> Decompressor | None:
     return Decompressor(encoding) if encoding in ENCODINGS else None
 
 
-async def _read(
-    request: web.Request, limit: int, client_timeout: float, decompressor: Decompressor | None
-) -> bytes:
+async def _read(call: Call, limit: int, decompressor: Decompressor | None) -> bytes:
     """The size limit holds before and after decompression. A steady client may take longer than
     ``client_timeout``, but not forever."""
     body, arrived = bytearray(), 0
     began = asyncio.get_running_loop().time()
-    patience = client_timeout or None
+    patience = call.service.settings.client_timeout or None
     async with asyncio.timeout(patience) as deadline:
-        while chunk := await request.content.readany():
+        while chunk := await call.request.content.readany():
             arrived += len(chunk)
-            body += decompressor.decompress(chunk, limit + 1 - len(body)) if decompressor else chunk
+            if decompressor:
+                # A kilobyte may become a megabyte.
+                async with call.service.loop_turns.turn(limit):
+                    body += decompressor.decompress(chunk, limit + 1 - len(body))
+            else:
+                body += chunk
             if max(arrived, len(body)) > limit:
                 raise web.HTTPRequestEntityTooLarge(limit)
             if patience:

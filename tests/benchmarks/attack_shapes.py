@@ -54,15 +54,15 @@ def stored_values() -> dict[str, dict[str, Raw]]:
         "nested-tags": {"body": _json("<b>" * 600_000)},
         "comments": {"body": _json("<b>" + "<!--" * 400_000)},
         "entities": {"body": _json("<b>" + "&" * MB + "&lt;" * 200_000)},
-        "many-markups": {"rows": _json([{"b": "<b>" + "<a " * 60}] * 10_000)},
-        "many-elements": {"rows": Raw(b"[" + b"{}," * 650_000 + b"{}]")},
-        "many-values": {"rows": _json([{"a": "x", "b": "<i>y", "c": 1}] * 60_000)},
+        "many-markups": {"rows": _json([{"b": "<b>" + "<a " * 60}] * 5_000)},
+        "many-elements": {"rows": Raw(b"[" + b"{}," * 4_999 + b"{}]")},
+        "many-values": {"rows": _json([{"a": "x", "b": "<i>y", "c": 1}] * 5_000)},
         "wide-json": {"meta": Raw(b"[" + b"{}," * 650_000 + b"{}]")},
         "deep-json": {"meta": Raw(b"[" * 250 + b"1" + b"]" * 250)},
         "long-text": {"body": _json("word " * 400_000)},
         "long-title": {"body": _json("x")},
-        "many-choices": {"tags": Raw(b"[" + b'"a",' * 500_000 + b'"a"]')},
-        "many-media": {"media": Raw(b"[" + b'"m",' * 500_000 + b'"m"]')},
+        "many-choices": {"tags": Raw(b"[" + b'"a",' * 4_999 + b'"a"]')},
+        "many-media": {"media": Raw(b"[" + b'"m",' * 4_999 + b'"m"]')},
     }
 
 
