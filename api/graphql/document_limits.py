@@ -13,6 +13,7 @@ from typing import Any
 
 from graphql import (
     DocumentNode,
+    ExecutableDefinitionNode,
     FieldNode,
     FragmentDefinitionNode,
     FragmentSpreadNode,
@@ -91,7 +92,9 @@ def check_document(document: DocumentNode) -> None:
         )
     repetition = _Repetition(fragments_of(document))
     for definition in document.definitions:
-        repetition.count([definition])
+        # Definitions of types, which execution refuses, select nothing.
+        if isinstance(definition, ExecutableDefinitionNode):
+            repetition.count([definition])
 
 
 class _Repetition:

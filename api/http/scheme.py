@@ -8,6 +8,7 @@ from aiohttp import web
 
 from api.context import SERVICE
 from api.http import client_address
+from api.http.request_log import ROUTE
 
 # A year. Not for subdomains: they may be other services.
 _STRICT = "max-age=31536000"
@@ -29,5 +30,6 @@ def is_https(request: web.Request) -> bool:
 
 async def add_strict_transport(request: web.Request, response: web.StreamResponse) -> None:
     """``on_response_prepare``: browsers that came over https come back over https."""
-    if is_https(request):
+    # What is not HTTP has met no application, which knows the proxies.
+    if ROUTE in request and is_https(request):
         response.headers["Strict-Transport-Security"] = _STRICT
