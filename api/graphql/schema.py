@@ -19,7 +19,7 @@ from api.graphql.mutation import Mutation
 from api.graphql.query import Query
 from api.graphql.request import check_literal_variables, read_variables
 from api.graphql.scalars import SCALARS
-from api.http.loop_turns import SMALL
+from api.http.loop_turns import FEW
 
 
 class Preparation(SchemaExtension):
@@ -57,7 +57,7 @@ class Preparation(SchemaExtension):
         assert document is not None
         assert isinstance(context, GraphQLContext)
         sent, operation = context.body.variables, self._operation()
-        if sent is not None and len(bytes(sent)) > SMALL:
+        if sent is not None and len(bytes(sent)) > FEW:
             # Below, the refusal of a mutation is in its payload.
             context.check_operation(operation.operation)
         # Strawberry has no public name for graphql-core's schema.

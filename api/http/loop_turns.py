@@ -10,8 +10,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
-SMALL = 4096
+SMALL = 1024
 """Bytes of input that take no turn: whatever they hold takes a few milliseconds."""
+FEW = 4096
+"""Bytes of a document that asks for little."""
+SHORT = 0.005
+"""Seconds of work that need no pause after them."""
 
 
 class LoopTurns:
@@ -34,13 +38,17 @@ class LoopTurns:
             began = loop.time()
             yield
         finally:
-            # A read takes several turns of the loop: the next piece must not delay each of them.
-            loop.call_later(loop.time() - began, self._turn.release)
+            worked = loop.time() - began
+            if worked < SHORT:
+                self._turn.release()
+            else:
+                # A read takes several turns of the loop: the next piece must not delay each.
+                loop.call_later(worked, self._turn.release)
 
     @asynccontextmanager
     async def alone(self, workspace: str, size: int) -> AsyncIterator[None]:
         """One of a workspace at a time; for work that may wait."""
-        if size <= SMALL:
+        if size <= FEW:
             yield
             return
         lock = self._workspaces.setdefault(workspace, asyncio.Lock())

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
-from api.http.loop_turns import SMALL, LoopTurns
+from api.http.loop_turns import FEW, SHORT, SMALL, LoopTurns
 
-LARGE = SMALL + 1
+LARGE = FEW + 1
 
 
 async def test_pieces_wait_for_one_another() -> None:
@@ -28,6 +29,7 @@ async def test_others_come_between_two_pieces() -> None:
     async def piece() -> None:
         async with turns.turn(LARGE):
             order.append("piece")
+            time.sleep(SHORT)  # noqa: ASYNC251 - the work
 
     async def other() -> None:
         for _ in range(3):
@@ -43,7 +45,7 @@ async def test_small_work_does_not_wait() -> None:
     turns = LoopTurns()
     async with turns.turn(LARGE), turns.turn(SMALL):
         pass
-    async with turns.alone("acme", LARGE), turns.alone("acme", SMALL):
+    async with turns.alone("acme", LARGE), turns.alone("acme", FEW):
         pass
 
 
