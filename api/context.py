@@ -7,6 +7,7 @@ from msgspec import Struct, field
 
 from api.auth.access import Access
 from api.auth.keys import Caller
+from api.http.loop_turns import LoopTurns
 from api.rate_limits.bucket import LimitStatus
 from api.rate_limits.limits import Limits
 from api.rest.idempotency import InFlight
@@ -30,6 +31,7 @@ class Service(Struct):
     limits: Limits
     positions: Positions
     in_flight: InFlight = field(default_factory=InFlight)
+    loop_turns: LoopTurns = field(default_factory=LoopTurns)
 
 
 class Call(Struct):

@@ -16,6 +16,8 @@ from api.graphql import handler as graphql
 from api.http.connections import open_runner
 from api.http.cors import add_preflights
 from api.http.default_headers import add_default_headers
+from api.http.listening import listen
+from api.http.open_connections import raise_open_files
 from api.http.representation import add_representation
 from api.http.request_log import answer_errors
 from api.openapi import document
@@ -86,6 +88,7 @@ def operator_application(service: Service) -> web.Application:
 
 async def serve(settings: ApiSettings) -> None:
     """Serves until SIGTERM or SIGINT; then requests in progress may finish."""
+    raise_open_files()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -109,5 +112,5 @@ async def _listener(
         yield
         return
     async with open_runner(app, patience=settings.client_timeout, grace=GRACE) as runner:
-        await web.TCPSite(runner, host, port, reuse_port=settings.reuse_port or None).start()
+        await listen(runner, host, port, reuse_port=settings.reuse_port)
         yield

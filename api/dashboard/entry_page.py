@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -11,10 +11,12 @@ from msgspec import Raw, Struct
 
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.entry_list import stage_of
+from api.dashboard.excerpts import CHARACTERS, ITEMS, Cutter, Excerpt, value_at
 from api.dashboard.page_handlers import show
 from api.dashboard.table_pages import number
 from api.dashboard.values import (
     DisplayValue,
+    ReferenceTargets,
     display_value,
     reference_names,
     reference_targets,
@@ -30,12 +32,16 @@ from write_side.domain.changes import Change, FieldChange
 from write_side.domain.definition import Field, Stage
 from write_side.domain.identity import BASE_LANGUAGE
 from write_side.domain.text import shortened
-from write_side.domain.values import NULL, targets
+from write_side.domain.values import NULL
 from write_side.entry_history import HistoryRequest, histories
 
 CHANGES = 20
+MAX_DIFFERENCES = 100
+"""Of one change. Translations into many languages have thousands."""
 MAX_LENGTH = 400
 """Characters of a value in the history."""
+MAX_DECODED = 4_000
+"""Bytes of a value in the history; the beginning of a longer one is shown as it is stored."""
 _NAMES = {"title": "Title", "slug": "Slug", "status": "Status", "stage": "Stage"}
 _FIELDS = msgspec.json.Decoder(dict[str, Raw])
 
@@ -58,14 +64,7 @@ class FieldDifference(Struct, frozen=True):
 
 async def show_entry(request: DashboardRequest) -> web.StreamResponse:
     """In the locale and at the time that the address names."""
-    query = request.query
-    locale = parameters.locale(query) if query.get("locale") else ""
-    at = parameters.as_of({"asOf": query.get("asOf", "")})
-    entry_id = request.request.match_info["id"]
-    if at is None:
-        details = await entry_details(*request.read_model, entry_id=entry_id, locale=locale)
-    else:
-        details = await _entry_at(request, entry_id, locale, at)
+    details, locale, at = await _details(request)
     stages = await _stages(request, details)
     history = await _history(request, details, stages, locale)
     last = history[-1][0].version if len(history) == CHANGES else 0
@@ -76,11 +75,58 @@ async def show_entry(request: DashboardRequest) -> web.StreamResponse:
         entry=details.entry,
         stage=stage_of(stages, details.entry),
         lines=await _lines(request, details, locale),
+        address=_value_address(request, details, locale),
         locale=locale,
         at=at,
         history=history,
         before=last if last > 1 else 0,
     )
+
+
+async def show_value(request: DashboardRequest) -> web.StreamResponse:
+    """One value of the entry, page by page."""
+    details, locale, _at = await _details(request)
+    path, first = request.query.get("path", ""), number(request.query.get("start", "")) or 0
+    field, value = value_at(details.definition, details.fields, path)
+    shown = Cutter().excerpt(field, value, path, first)
+    step = ITEMS if field.multiple or field.spec.is_nested else CHARACTERS
+    return await show(
+        request,
+        "value.html",
+        details=details,
+        shown=shown,
+        display=_whole(display_value(shown, await _targets(request, [shown], locale))),
+        address=_value_address(request, details, locale),
+        before=max(first - step, 0),
+        locale=locale,
+        as_of=request.query.get("asOf", ""),
+    )
+
+
+def _whole(shown: DisplayValue) -> DisplayValue:
+    """Without a link to the page that it is on."""
+    shown.cut = None
+    return shown
+
+
+def _value_address(request: DashboardRequest, details: EntryDetails, locale: str) -> str:
+    """Of ``show_value``; the path of a value follows."""
+    as_of = request.query.get("asOf", "")
+    address = request.link("entries", details.entry.id, "value", locale=locale, asOf=as_of)
+    return f"{address}{'&' if '?' in address else '?'}path="
+
+
+async def _details(request: DashboardRequest) -> tuple[EntryDetails, str, datetime | None]:
+    """The entry, in the locale and at the time that the address names, and both of them."""
+    query = request.query
+    locale = parameters.locale(query) if query.get("locale") else ""
+    at = parameters.as_of({"asOf": query.get("asOf", "")})
+    entry_id = request.request.match_info["id"]
+    if at is None:
+        details = await entry_details(*request.read_model, entry_id=entry_id, locale=locale)
+    else:
+        details = await _entry_at(request, entry_id, locale, at)
+    return details, locale, at
 
 
 async def _entry_at(
@@ -123,16 +169,23 @@ async def _stages(request: DashboardRequest, details: EntryDetails) -> tuple[Sta
 
 
 async def _lines(request: DashboardRequest, details: EntryDetails, locale: str) -> list[FieldLine]:
-    found = list(targets(details.definition, details.fields))
-    entries = {target.id for target in found if target.is_entry}
-    media = {target.id for target in found if not target.is_entry}
-    known = await reference_targets(request, entries, media, locale)
-    return [
-        FieldLine(field, display_value(field, details.fields.get(field.slug, NULL), known))
-        if field.spec.holds_values
-        else FieldLine(field, None)
+    cutter = Cutter()
+    shown = [
+        cutter.excerpt(field, details.fields.get(field.slug, NULL), field.slug)
         for field in details.definition
+        if field.spec.holds_values
     ]
+    targets = await _targets(request, shown, locale)
+    values = {one.path: display_value(one, targets) for one in shown}
+    return [FieldLine(field, values.get(field.slug)) for field in details.definition]
+
+
+async def _targets(
+    request: DashboardRequest, shown: Sequence[Excerpt], locale: str
+) -> ReferenceTargets:
+    entries = {target for one in shown for target in one.targets("entry")}
+    media = {target for one in shown for target in one.targets("media")}
+    return await reference_targets(request, entries, media, locale)
 
 
 async def _history(
@@ -161,7 +214,7 @@ def _differences_of(
     entries and media, by id."""
     known = {field.slug: field for field in fields}
     stage_names = {stage.id: stage.name for stage in stages}
-    return [_difference(one, known, stage_names, names) for one in change.fields]
+    return [_difference(one, known, stage_names, names) for one in change.fields[:MAX_DIFFERENCES]]
 
 
 def _difference(
@@ -176,7 +229,7 @@ def _difference(
         before, after = (one and stages.get(one, one) for one in (before, after))
     slug = path.removeprefix("fields.")
     field = None if path in _NAMES else fields.get(slug)
-    if field is not None and field.spec.refers_to:
+    if field is not None and field.spec.refers_to and not _is_long(change):
         before = shortened(with_names(change.before, names), MAX_LENGTH) or before
         after = shortened(with_names(change.after, names), MAX_LENGTH) or after
     name = _NAMES.get(path, field.name if field else slug)
@@ -187,9 +240,9 @@ def _values_of(changes: Iterable[Change], fields: Iterable[Field]) -> Iterator[t
     """The values of fields before and after, each with its field."""
     known = {f"fields.{field.slug}": field for field in fields}
     for change in changes:
-        for one in change.fields:
+        for one in change.fields[:MAX_DIFFERENCES]:
             field = known.get(_path_and_locale(one)[0])
-            if field is not None:
+            if field is not None and not _is_long(one):
                 yield from ((field, one.before), (field, one.after))
 
 
@@ -205,5 +258,11 @@ def _text(value: Raw) -> str | None:
     raw = bytes(value)
     if raw in (b"null", b'""'):
         return None
+    if len(raw) > MAX_DECODED:
+        return shortened(raw[:MAX_DECODED].decode(errors="ignore"), MAX_LENGTH)
     text = msgspec.json.decode(raw, type=str) if raw.startswith(b'"') else raw.decode()
     return shortened(text, MAX_LENGTH)
+
+
+def _is_long(change: FieldChange) -> bool:
+    return max(len(bytes(change.before)), len(bytes(change.after))) > MAX_DECODED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import parse_qsl
@@ -35,6 +36,9 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 CSRF = "csrf"
 CSRF_HEADER = "X-CSRF-Token"
 MAX_FIELDS = 5_000
+MAX_FORM = 128 * 1024
+"""Bytes. Decoding a percent escape takes 100 ns, and no other request is answered meanwhile."""
+_DAMAGED = re.compile(rb"%(?![0-9a-fA-F]{2})")
 
 
 def public(handler: Page) -> Handler:
@@ -85,11 +89,15 @@ def stream(permission: str, handler: Page) -> Handler:
     return page(permission, handle)
 
 
-async def read_form(request: DashboardRequest) -> Form:
-    """The fields of a URL-encoded form. Raises BadRequest."""
+async def read_form(request: DashboardRequest, most: int = MAX_FORM) -> Form:
+    """The fields of a URL-encoded form of up to ``most`` bytes. Raises BadRequest."""
+    body = await receive_body(request, most)
     try:
+        # No browser sends them, and each takes more time than one that is not.
+        if _DAMAGED.search(body):
+            raise ValueError
         fields = parse_qsl(
-            (await receive_body(request)).decode(),
+            body.decode(),
             keep_blank_values=True,
             errors="strict",
             max_num_fields=MAX_FIELDS,

@@ -46,6 +46,7 @@ def _routes() -> list[web.RouteDef]:
         web.get(f"{ROOT}/entries", page(VIEW, entry_list.show_entries)),
         web.get(f"{ROOT}/entries/export.{{kind:csv|xlsx}}", page(VIEW, entry_list.export_entries)),
         web.get(f"{ROOT}/entries/{{id:[^/]+}}", page(VIEW, entry_page.show_entry)),
+        web.get(f"{ROOT}/entries/{{id:[^/]+}}/value", page(VIEW, entry_page.show_value)),
         *_import_routes(),
         web.get(f"{ROOT}/projections", page("", _projections, active=False)),
         # Last: every other address below ROOT is answered with an error page.

@@ -14,14 +14,12 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from functools import cache
 from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from api.context import SERVICE
 from api.errors import ForgedRequest
-from api.http import client_address
+from api.http.scheme import is_https
 from write_side.store.dashboard_sessions import LIFETIME, Sessions
 
 ROOT = "/dashboard"
@@ -42,7 +40,6 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-_networks = cache(client_address.networks)
 _NONCE = 16
 _PURPOSE = b"contentlog dashboard forms"
 
@@ -128,12 +125,4 @@ def delete_cookie(request: web.Request, response: web.StreamResponse) -> None:
 def _is_https(request: web.Request) -> bool:
     """Whether the browser uses https, according to a trusted proxy or to the browser itself: its
     Origin header decides about its own cookie only."""
-    if request.scheme == "https" or request.headers.get("Origin", "").startswith("https://"):
-        return True
-    remote = client_address.parsed(request.remote or "")
-    trusted = _networks(request.app[SERVICE].settings.trusted_proxies)
-    if remote is None or not any(remote in network for network in trusted):
-        return False
-    # The last value is that of our own proxy; a client can have sent the others.
-    protocol = ",".join(request.headers.getall("X-Forwarded-Proto", ())).rpartition(",")[2]
-    return protocol.strip().lower() == "https"
+    return is_https(request) or request.headers.get("Origin", "").startswith("https://")

@@ -18,6 +18,8 @@ from api.dashboard.security import (
 from api.dashboard.templates import render
 from api.rest.request_checks import check_address_limit, check_sign_in_limit
 
+MAX_FORM = 16 * 1024
+"""Bytes of a key and an address, from whoever asks."""
 NO_KEY = "Enter an API key."
 UNKNOWN = "This key does not exist or was revoked. Check that you copied all of it."
 ENDED = "Your session has ended, or its key was revoked. Please sign in again."
@@ -39,7 +41,7 @@ async def sign_in(request: DashboardRequest) -> web.StreamResponse:
     await check_address_limit(request)
     check_origin(request.request)
     await check_sign_in_limit(request)
-    form = await read_form(request)
+    form = await read_form(request, MAX_FORM)
     secret, following = form.get("key", "").strip(), form.get("next", "")
     if not secret:
         return _form(following, error=NO_KEY)

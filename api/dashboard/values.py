@@ -3,31 +3,23 @@ and files that it refers to."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from html.parser import HTMLParser
 
 import msgspec
 from msgspec import Raw, Struct
 
 from api.dashboard.dashboard_request import DashboardRequest
+from api.dashboard.excerpts import Excerpt
+from api.dashboard.plain_text import has_markup, plain
 from read_side.entry_details import EntryTitle, titles
 from read_side.lookups import MediaFile, media_files
-from write_side.domain.definition import Field, value_fields
+from write_side.domain.definition import Field
 from write_side.domain.field_types import Display
-from write_side.domain.values import NULL, elements, ends_of, text_of, texts_of
+from write_side.domain.values import ends_of, text_of, texts_of
 
-LONGEST = 20_000
-"""Characters of a value that a page shows at most."""
-
-_EMPTY = (b"null", b'""', b"[]")
+MAX_INDENTED = 100_000
+"""Bytes."""
 _IDS = msgspec.json.Decoder(str | list[str] | None)
-_BLOCKS = re.compile(
-    r"address|article|aside|blockquote|br|d[dlt]|div|fig(ure|caption)|footer|h[1-6r]|header|li|main"
-    r"|[ou]l|p|pre|section|table|td|th|tr"
-)
-_HIDDEN = frozenset(("script", "style", "template"))
-_MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>")
 
 
 class ReferenceTargets(Struct, frozen=True):
@@ -46,7 +38,8 @@ class DisplayValue(Struct):
     entries: list[tuple[str, EntryTitle | None]] = []
     media: list[tuple[str, MediaFile | None]] = []
     elements: list[list[tuple[Field, DisplayValue]]] = []
-    is_cut: bool = False
+    cut: Excerpt | None = None
+    """Where it is not the whole value."""
 
 
 async def reference_targets(
@@ -88,74 +81,74 @@ def _ids(value: Raw) -> list[str]:
 EMPTY_VALUE = DisplayValue("none")
 
 
-def display_value(field: Field, value: Raw, targets: ReferenceTargets) -> DisplayValue:
-    if bytes(value) in _EMPTY:
-        return EMPTY_VALUE
-    return _DISPLAYS[field.spec.display](field, value, targets)
+def display_value(shown: Excerpt, targets: ReferenceTargets) -> DisplayValue:
+    if shown.is_empty:
+        value = DisplayValue("none")
+    else:
+        value = _DISPLAYS[shown.field.spec.display](shown, targets)
+    value.cut = None if shown.is_whole else shown
+    return value
 
 
 def _text(text: str) -> DisplayValue:
-    return DisplayValue("text", text[:LONGEST], is_cut=len(text) > LONGEST)
+    return DisplayValue("text", text)
 
 
-def _markup(_field: Field, value: Raw, _targets: ReferenceTargets) -> DisplayValue:
+def _markup(shown: Excerpt, _targets: ReferenceTargets) -> DisplayValue:
     """Readable, with its markup as a part if it has some."""
-    given = text_of(value)
-    text = given[:LONGEST]
+    text = text_of(shown.value)
     if not has_markup(text):
-        return _text(given)
-    return DisplayValue("markup", plain(text), parts=[_text(given)], is_cut=len(given) > LONGEST)
+        return _text(text)
+    return DisplayValue("markup", plain(text), parts=[_text(text)])
 
 
-def _flag(_field: Field, value: Raw, _targets: ReferenceTargets) -> DisplayValue:
-    return DisplayValue("flag", "Yes" if bytes(value) == b"true" else "No")
+def _flag(shown: Excerpt, _targets: ReferenceTargets) -> DisplayValue:
+    return DisplayValue("flag", "Yes" if bytes(shown.value) == b"true" else "No")
 
 
-def _date(field: Field, value: Raw, _targets: ReferenceTargets) -> DisplayValue:
+def _date(shown: Excerpt, _targets: ReferenceTargets) -> DisplayValue:
     """As it was written, which shows whether it is a day or a time, and its offset."""
-    if not field.range:
-        return DisplayValue("date", parts=[_text(text_of(value))])
-    ends = ends_of(value)
+    if not shown.field.range:
+        return DisplayValue("date", parts=[_text(text_of(shown.value))])
+    ends = ends_of(shown.value)
     return DisplayValue("date", parts=[_text(ends["from"]), _text(ends["to"])])
 
 
-def _choice(field: Field, value: Raw, _targets: ReferenceTargets) -> DisplayValue:
-    labels = {option.value: option.label for option in field.options}
-    return DisplayValue(
-        "choice", parts=[_text(labels.get(one, one)) for one in texts_of(field, value)]
-    )
+def _choice(shown: Excerpt, _targets: ReferenceTargets) -> DisplayValue:
+    labels = {option.value: option.label for option in shown.field.options}
+    chosen = texts_of(shown.field, shown.value)
+    return DisplayValue("choice", parts=[_text(labels.get(one, one)) for one in chosen])
 
 
-def _entries(field: Field, value: Raw, targets: ReferenceTargets) -> DisplayValue:
-    found = [(one, targets.entries.get(one)) for one in texts_of(field, value)]
+def _entries(shown: Excerpt, targets: ReferenceTargets) -> DisplayValue:
+    found = [(one, targets.entries.get(one)) for one in shown.targets("entry")]
     return DisplayValue("entries", entries=found)
 
 
-def _media(field: Field, value: Raw, targets: ReferenceTargets) -> DisplayValue:
-    return DisplayValue(
-        "media", media=[(one, targets.media.get(one)) for one in texts_of(field, value)]
-    )
+def _media(shown: Excerpt, targets: ReferenceTargets) -> DisplayValue:
+    found = [(one, targets.media.get(one)) for one in shown.targets("media")]
+    return DisplayValue("media", media=found)
 
 
-def _code(_field: Field, value: Raw, _targets: ReferenceTargets) -> DisplayValue:
-    text = msgspec.json.format(bytes(value), indent=2).decode()
-    return DisplayValue("code", text[:LONGEST], is_cut=len(text) > LONGEST)
+def _code(shown: Excerpt, _targets: ReferenceTargets) -> DisplayValue:
+    """Indented, where deep levels do not multiply its size; a part as it is stored."""
+    raw = bytes(shown.value)
+    text = msgspec.json.format(raw, indent=2) if shown.is_whole else raw
+    return DisplayValue("code", (text if len(text) <= MAX_INDENTED else raw).decode())
 
 
-def _table(field: Field, value: Raw, targets: ReferenceTargets) -> DisplayValue:
-    inner = tuple(value_fields(field.fields))
+def _table(shown: Excerpt, targets: ReferenceTargets) -> DisplayValue:
     rows = [
-        [(one, display_value(one, element.get(one.slug, NULL), targets)) for one in inner]
-        for element in elements(value)
+        [(one.field, display_value(one, targets)) for one in element] for element in shown.elements
     ]
     return DisplayValue("table", elements=rows)
 
 
-_DISPLAYS: dict[Display, Callable[[Field, Raw, ReferenceTargets], DisplayValue]] = {
-    "text": lambda _field, value, _targets: _text(text_of(value)),
+_DISPLAYS: dict[Display, Callable[[Excerpt, ReferenceTargets], DisplayValue]] = {
+    "text": lambda shown, _targets: _text(text_of(shown.value)),
     "markup": _markup,
     # As it was written: no number is too large for that.
-    "number": lambda _field, value, _targets: DisplayValue("number", bytes(value).decode()),
+    "number": lambda shown, _targets: DisplayValue("number", bytes(shown.value).decode()),
     "flag": _flag,
     "date": _date,
     "choice": _choice,
@@ -164,41 +157,3 @@ _DISPLAYS: dict[Display, Callable[[Field, Raw, ReferenceTargets], DisplayValue]]
     "code": _code,
     "table": _table,
 }
-
-
-def has_markup(text: str) -> bool:
-    return _MARKUP.search(text) is not None
-
-
-def plain(text: str) -> str:
-    """One line for each block element."""
-    reader = _Reader()
-    reader.feed(text)
-    reader.close()
-    lines = "".join(reader.parts).split("\n")
-    return "\n".join(kept for line in lines if (kept := " ".join(line.split())))
-
-
-class _Reader(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.parts: list[str] = []
-        self._hidden = 0
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:  # noqa: ARG002
-        self._hidden += tag in _HIDDEN
-        self._break(tag)
-        if tag == "li":
-            self.parts.append("• ")
-
-    def handle_endtag(self, tag: str) -> None:
-        self._hidden -= tag in _HIDDEN and self._hidden > 0
-        self._break(tag)
-
-    def handle_data(self, data: str) -> None:
-        if not self._hidden:
-            self.parts.append(data.replace("\n", " "))
-
-    def _break(self, tag: str) -> None:
-        if _BLOCKS.fullmatch(tag):
-            self.parts.append("\n")

@@ -10,6 +10,7 @@ from itertools import count
 from typing import Any, TypeAlias
 
 import strawberry
+from graphql import OperationType
 from msgspec import Struct
 from msgspec.structs import asdict
 from strawberry.dataloader import DataLoader
@@ -140,6 +141,13 @@ class GraphQLContext:
 
     def may_read(self, row: EntryRow) -> bool:
         return row.status == "published" or not self.call.published_only
+
+    def check_operation(self, kind: OperationType) -> None:
+        """Raises Forbidden."""
+        if kind is OperationType.MUTATION:
+            check_edit(self.call)
+        else:
+            check_read(self.call)
 
     def writable(self) -> Scope:
         """The scope to write. Raises Forbidden and the refusals of an environment."""

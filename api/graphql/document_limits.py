@@ -7,11 +7,13 @@ fragments and empty selections: ``check_document`` refuses all of these first.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from graphql import (
     DocumentNode,
+    ExecutableDefinitionNode,
     FieldNode,
     FragmentDefinitionNode,
     FragmentSpreadNode,
@@ -28,9 +30,13 @@ from strawberry.extensions import (
 from api.errors import BadRequest
 from api.graphql.cost import Fragments
 
-TOKENS = 5_000
+TOKENS = 3_000
 ALIASES = 100
 FIELDS = 500
+DEFINITIONS = 50
+"""Operations and fragments. Validation compares each fragment with every other one."""
+PAIRS = 2_000
+"""Fields with one name in one place. Validation compares them in pairs, with all below them."""
 SELECTIONS = 5_000
 """Fields and spreads of the operations, with every fragment written out where it is spread."""
 DEPTH = 10
@@ -56,6 +62,11 @@ def fragments_of(document: DocumentNode) -> Fragments:
 
 def check_document(document: DocumentNode) -> None:
     """Bounds what validation has to visit. Raises BadRequest."""
+    if len(document.definitions) > DEFINITIONS:
+        raise BadRequest(
+            f"The query has {len(document.definitions):,} operations and fragments; it may have up "
+            f"to {DEFINITIONS}: send several requests"
+        )
     contents = [(definition, list(_selections(definition))) for definition in document.definitions]
     fields = sum(isinstance(node, FieldNode) for _, selections in contents for node in selections)
     if fields > FIELDS:
@@ -79,6 +90,43 @@ def check_document(document: DocumentNode) -> None:
             f"The query has more than {SELECTIONS:,} fields where its fragments are spread: "
             "send several requests"
         )
+    repetition = _Repetition(fragments_of(document))
+    for definition in document.definitions:
+        # Definitions of types, which execution refuses, select nothing.
+        if isinstance(definition, ExecutableDefinitionNode):
+            repetition.count([definition])
+
+
+class _Repetition:
+    """Counts the pairs of fields that have one name in one place. Raises BadRequest."""
+
+    def __init__(self, fragments: Fragments) -> None:
+        self._fragments = fragments
+        self._pairs = 0
+
+    def count(self, parents: Sequence[Any]) -> None:
+        """Below fields that are merged into one. Each fragment spread there counts once."""
+        by_name: defaultdict[str, list[FieldNode]] = defaultdict(list)
+        seen: set[str] = set()
+        waiting = [parent.selection_set for parent in parents]
+        while waiting:
+            selected = waiting.pop()
+            for node in selected.selections if selected else ():
+                if isinstance(node, FieldNode):
+                    by_name[(node.alias or node.name).value].append(node)
+                elif not isinstance(node, FragmentSpreadNode):
+                    waiting.append(node.selection_set)
+                elif node.name.value not in seen:
+                    seen.add(node.name.value)
+                    waiting.append(self._fragments[node.name.value].selection_set)
+        for nodes in by_name.values():
+            self._pairs += len(nodes) * (len(nodes) - 1) // 2
+            if self._pairs > PAIRS:
+                raise BadRequest(
+                    "The query repeats the same fields too often in one place: "
+                    "name each of them once"
+                )
+            self.count(nodes)
 
 
 class _Expansion:

@@ -83,7 +83,8 @@ async def post(request: web.Request) -> web.Response:
 async def _execute(call: Call) -> web.Response:
     await authenticate(call)
     sent = await receive_body(call)
-    body = read_body(sent)
+    async with call.service.loop_turns.turn(len(sent)):
+        body = read_body(sent)
     context = GraphQLContext(call, body, IdempotencyKeys(call, sent))
     with context.keys.reserved():
         result = await schema.execute(

@@ -6,6 +6,7 @@ unforeseen failure is in ``errors``.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -102,6 +103,8 @@ class Mutation:
 async def _payload(
     context: GraphQLContext, command: Callable[..., Command], verb: str
 ) -> ContentEntryPayload:
+    # A refusal waits for nothing, and a document may have a hundred.
+    await asyncio.sleep(0)
     try:
         write = await _write(context, command)
     except Exception as error:

@@ -24,11 +24,15 @@ from graphql import (
 from msgspec import Meta, Raw, Struct
 
 from api.errors import BadRequest
+from api.rest.json_budget import check_values
 from write_side.domain.text import NotJSON, minified
 
 EXPECTED = 'Send an object: {"query": "…", "variables": {…}, "operationName": "…"}'
-MAX_CHARACTERS = 200_000
+MAX_CHARACTERS = 100_000
 """Of a document. The lexer reads them one by one, and no other request is answered meanwhile."""
+MAX_INPUTS = 5_000
+"""Items of lists and members of input objects, which graphql-core coerces one by one: 10 µs each.
+What is inside of a JSON scalar does not count."""
 _TEXT = msgspec.json.Decoder(str | None)
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
 _OBJECT_OR_NULL = msgspec.json.Decoder(dict[str, Raw] | None)
@@ -44,15 +48,19 @@ class GraphQLRequest(Struct, frozen=True, rename="camel"):
 
 
 class RequestBody(Struct, frozen=True):
-    """``variables`` is the JSON text, until the operation says what types they have."""
+    """``variables`` is the JSON text, until the operation says what types they have.
+
+    ``size``: bytes of the whole body."""
 
     query: str
     variables: Raw | None
     operation_name: str | None
+    size: int
 
 
 def read_body(body: bytes) -> RequestBody:
     """Raises BadRequest, NotJSON, and InvalidText for half of a surrogate pair."""
+    check_values(body)
     try:
         body.decode()
         given = _OBJECT.decode(body)
@@ -69,23 +77,27 @@ def read_body(body: bytes) -> RequestBody:
             f"The query has {len(query):,} characters; it may have up to {MAX_CHARACTERS:,}: "
             "large values belong in variables"
         )
-    return RequestBody(query, given.get("variables"), operation_name or None)
+    return RequestBody(query, given.get("variables"), operation_name or None, len(body))
 
 
 def read_variables(
-    sent: Raw | None, operation: OperationDefinitionNode, schema: GraphQLSchema
+    sent: Raw | None,
+    operation: OperationDefinitionNode,
+    schema: GraphQLSchema,
+    most: int = MAX_INPUTS,
 ) -> dict[str, Any]:
-    """The variables that the operation declares. Raises BadRequest.
+    """The variables that the operation declares. Raises BadRequest, also for more than ``most``
+    list items and members of input objects.
 
     A value of type JSON stays the text that was sent, with its numbers and the order of its keys.
     """
-    given = _objects(sent)
+    given, reader = _objects(sent), _InputReader(most)
     declared = {
         definition.variable.name.value: type_from_ast(schema, definition.type)
         for definition in operation.variable_definitions or ()
     }
     return {
-        name: _read(given[name], type_)
+        name: reader.read(given[name], type_)
         for name, type_ in declared.items()
         # Validation reports a type that is not an input type.
         if name in given and is_input_type(type_)
@@ -140,21 +152,42 @@ def _text(value: Raw | None) -> str | None:
         raise BadRequest(EXPECTED) from None
 
 
-def _read(sent: Raw, type_: GraphQLInputType) -> Any:
-    if isinstance(type_, GraphQLNonNull):
-        return _read(sent, type_.of_type)
-    text = bytes(sent)
-    if text == b"null":
-        return None
-    if isinstance(type_, GraphQLList):
-        # GraphQL takes a single value for a list of one.
-        values = _LIST.decode(sent) if text[:1] == b"[" else [sent]
-        return [_read(value, type_.of_type) for value in values]
-    if isinstance(type_, GraphQLInputObjectType) and text[:1] == b"{":
-        return {
-            name: _read(value, type_.fields[name].type) if name in type_.fields else None
-            for name, value in _OBJECT.decode(sent).items()
-        }
+class _InputReader:
+    """Reads values as their types say. Raises BadRequest, before it has read too many."""
+
+    def __init__(self, most: int) -> None:
+        self._most = self._left = most
+
+    def read(self, sent: Raw, type_: GraphQLInputType) -> Any:
+        if isinstance(type_, GraphQLNonNull):
+            return self.read(sent, type_.of_type)
+        text = bytes(sent)
+        if text == b"null":
+            return None
+        if isinstance(type_, GraphQLList):
+            # GraphQL takes a single value for a list of one.
+            values = _LIST.decode(sent) if text[:1] == b"[" else [sent]
+            self._take(len(values))
+            return [self.read(value, type_.of_type) for value in values]
+        if isinstance(type_, GraphQLInputObjectType) and text[:1] == b"{":
+            members = _OBJECT.decode(sent)
+            self._take(len(members))
+            return {
+                name: self.read(value, type_.fields[name].type) if name in type_.fields else None
+                for name, value in members.items()
+            }
+        return _scalar(sent, type_)
+
+    def _take(self, number: int) -> None:
+        self._left -= number
+        if self._left < 0:
+            raise BadRequest(
+                f"The variables have more than {self._most:,} list items and input fields: "
+                "send several requests"
+            )
+
+
+def _scalar(sent: Raw, type_: GraphQLInputType) -> Any:
     if getattr(type_, "name", "") == "JSON":
         return sent
     try:

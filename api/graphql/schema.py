@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 
 import strawberry
 from graphql import GraphQLError, OperationDefinitionNode, get_operation_ast
@@ -18,28 +19,47 @@ from api.graphql.mutation import Mutation
 from api.graphql.query import Query
 from api.graphql.request import check_literal_variables, read_variables
 from api.graphql.scalars import SCALARS
+from api.http.loop_turns import FEW
 
 
 class Preparation(SchemaExtension):
     """Bounds a document before it is validated. After that it reads the variables and charges the
-    estimated cost, before any resolver runs."""
+    estimated cost, before any resolver runs. Both take a turn of the event loop."""
 
-    def on_parse(self) -> Iterator[None]:
-        yield
-        document = self.execution_context.graphql_document
-        if document is not None:
-            check_document(document)
-            self._operation()
+    async def on_parse(self) -> AsyncIterator[None]:
+        async with self._turn():
+            yield
+            document = self.execution_context.graphql_document
+            if document is not None:
+                check_document(document)
+                self._operation()
 
-    def on_validate(self) -> Iterator[None]:
-        yield
+    async def on_validate(self) -> AsyncIterator[None]:
+        async with self._turn():
+            yield
+            if not self.execution_context.pre_execution_errors:
+                self._prepare()
+
+    async def on_execute(self) -> AsyncIterator[None]:
+        """A large document asks for much: it delays others of its workspace alone."""
+        context = self.execution_context.context
+        workspace = context.call.known_caller.workspace
+        async with context.service.loop_turns.alone(workspace, len(context.body.query)):
+            yield
+
+    def _turn(self) -> AbstractAsyncContextManager[None]:
+        context = self.execution_context.context
+        return context.service.loop_turns.turn(context.body.size)  # type: ignore[no-any-return]
+
+    def _prepare(self) -> None:
         execution = self.execution_context
-        if execution.pre_execution_errors:
-            return
         document, context = execution.graphql_document, execution.context
         assert document is not None
         assert isinstance(context, GraphQLContext)
         sent, operation = context.body.variables, self._operation()
+        if sent is not None and len(bytes(sent)) > FEW:
+            # Below, the refusal of a mutation is in its payload.
+            context.check_operation(operation.operation)
         # Strawberry has no public name for graphql-core's schema.
         variables = read_variables(sent, operation, execution.schema._schema)  # noqa: SLF001
         check_literal_variables(document, sent, context.service.settings.max_body_bytes)

@@ -21,6 +21,7 @@ from aiohttp.streams import StreamReader
 
 from api.context import LIMIT_STATUS, SERVICE
 from api.errors import envelope, error_response
+from api.http.open_connections import OpenConnections, most_connections
 from api.http.request_log import ROUTE, log_fault, log_request, request_id, route_of
 
 # Longer than the usual proxy in front keeps a connection, so that the proxy closes it.
@@ -39,10 +40,16 @@ class Connection(web.RequestHandler):
     """``patience``: seconds for the head of a request, and for reading a response; 0: no limit."""
 
     def __init__(
-        self, server: web.Server, application: web.Application, patience: float, **options: Any
+        self,
+        server: web.Server,
+        application: web.Application,
+        patience: float,
+        others: OpenConnections,
+        **options: Any,
     ) -> None:
         self._application = application
         self._patience = patience
+        self._others = others
         self._body: StreamReader | None = None
         self._busy = self._stopping = False
         self._finished: asyncio.Future[None] | None = None
@@ -54,6 +61,11 @@ class Connection(web.RequestHandler):
     def begin(self, body: StreamReader) -> None:
         """A request was read as far as its head."""
         self._busy, self._body, self._head_since = True, body, None
+        self._others.busy(self)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._others.opened(self)
 
     def data_received(self, data: bytes) -> None:
         idle = not self._busy and (self._body is None or self._body.is_eof())
@@ -65,7 +77,7 @@ class Connection(web.RequestHandler):
 
     def close(self) -> None:
         """Stops after the request in progress."""
-        if self._busy:
+        if self._has_request():
             self._stopping = True
         else:
             super().close()
@@ -73,10 +85,10 @@ class Connection(web.RequestHandler):
     async def shutdown(self, timeout: float | None = 15.0) -> None:
         """Lets the request in progress finish while its body may still arrive."""
         self._stopping = True
-        if self._busy:
+        if self._has_request():
             self._finished = asyncio.get_running_loop().create_future()
             await asyncio.wait((self._finished,), timeout=timeout)
-        await super().shutdown(OVERTIME if self._busy else timeout)
+        await super().shutdown(OVERTIME if self._has_request() else timeout)
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -93,6 +105,7 @@ class Connection(web.RequestHandler):
             if timer is not None:
                 timer.cancel()
         self._end()
+        self._others.closed(self)
         super().connection_lost(exc)
 
     def handle_error(
@@ -158,8 +171,13 @@ class Connection(web.RequestHandler):
             await self._application.on_response_prepare.send(request, response)
         return await super().finish_response(request, response, start_time)
 
+    def _has_request(self) -> bool:
+        """One that is answered, or whose head arrives: it is handled a turn of the loop later."""
+        return self._busy or self._head_since is not None
+
     def _end(self) -> None:
         self._busy = False
+        self._others.idle(self)
         if self._finished is not None and not self._finished.done():
             self._finished.set_result(None)
 
@@ -197,10 +215,11 @@ class Server(web.Server):
         self._served = served
         self._patience = patience
         self._options = options
+        self._open = OpenConnections(most_connections())
         super().__init__(self.answer, request_factory=self.begin_request)  # type: ignore[arg-type]
 
     def __call__(self) -> web.RequestHandler:
-        return Connection(self, self._application, self._patience, **self._options)
+        return Connection(self, self._application, self._patience, self._open, **self._options)
 
     def begin_request(
         self,

@@ -12,6 +12,7 @@ from api.dashboard.security import add_security_headers
 from api.http.cors import add_cors
 from api.http.representation import add_cache_control
 from api.http.request_log import add_request_id
+from api.http.scheme import add_strict_transport
 from api.rate_limits.bucket import LimitStatus
 
 AddHeaders = Callable[[web.Request, web.StreamResponse], Awaitable[None]]
@@ -46,12 +47,19 @@ async def _uncounted(request: web.Request) -> LimitStatus:
     return min(service.limits.peek_key(caller), address, key=lambda status: status.remaining)
 
 
+async def add_server(_request: web.Request, response: web.StreamResponse) -> None:
+    """``on_response_prepare``: no versions, which aiohttp would name."""
+    response.headers["Server"] = "contentlog"
+
+
 ADDED: tuple[AddHeaders, ...] = (
     add_request_id,
     add_rate_limits,
     add_cors,
     add_cache_control,
     add_security_headers,
+    add_server,
+    add_strict_transport,
 )
 _FAILED = web.RequestKey("default_headers_failed", bool)
 

@@ -14,7 +14,8 @@ import asyncio
 import contextlib
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 import structlog
 from prometheus_client import Counter as Metric
@@ -25,6 +26,8 @@ from write_side.store.rate_limits import WINDOW, Counter, Demand, Grant
 
 CALL_TIMEOUT = 2.0
 """Seconds until the counter counts as unreachable."""
+STEPS = 8
+"""The timeout is waited for in so many steps, of which a stall of our own takes one."""
 RETRY = 1.0
 """Seconds between two attempts to reach it again."""
 SWEEP = 0.25
@@ -40,6 +43,7 @@ AWAY = Gauge(
     multiprocess_mode="livemax",
 )
 UNCOUNTED = Metric("contentlog_rate_limit_uncounted", "Requests served without being counted")
+T = TypeVar("T")
 _log = structlog.get_logger("api.limits")
 
 
@@ -168,8 +172,7 @@ class Leases:
     async def _expire(self) -> None:
         """A failure does not make the counter unreachable: the next window tries again."""
         try:
-            async with asyncio.timeout(CALL_TIMEOUT):
-                self._expiring = await self._counter.expire(self._window)
+            self._expiring = await _answer(self._counter.expire(self._window))
         except Exception as error:
             self._expiring = False
             _log.info("expired rate limits are not deleted yet", fault=repr(error))
@@ -187,12 +190,7 @@ class Leases:
                 self._queued.pop(bucket.name, None)
 
     async def _lease(self, demands: list[Demand]) -> list[Grant]:
-        async with asyncio.timeout(CALL_TIMEOUT):
-            try:
-                grants = await self._counter.lease(demands)
-            except Exception:
-                # An idle connection may have been closed by the server.
-                grants = await self._counter.lease([demand.for_retry() for demand in demands])
+        grants = await _answer(self._lease_or_retry(demands))
         if grants:
             self._ahead = grants[-1].at - self._clock()
             window = max(grant.window for grant in grants)
@@ -200,6 +198,13 @@ class Leases:
                 # The first call in a new window deletes the buckets of earlier ones.
                 self._window, self._expiring = window, True
         return grants
+
+    async def _lease_or_retry(self, demands: list[Demand]) -> list[Grant]:
+        try:
+            return await self._counter.lease(demands)
+        except Exception:
+            # An idle connection may have been closed by the server.
+            return await self._counter.lease([demand.for_retry() for demand in demands])
 
     def _let_pass(self, batch: list[Bucket], error: Exception) -> None:
         self._expiring = False
@@ -217,3 +222,20 @@ class Leases:
             await self.check_if_back()
             self.give_back()
             self.forget_ended()
+
+
+async def _answer(call: Coroutine[Any, Any, T]) -> T:
+    """What the counter answers. Raises TimeoutError where the event loop has run for CALL_TIMEOUT
+    and there was no answer.
+
+    A deadline would also pass while the loop stands still, with the answer waiting to be read.
+    """
+    task = asyncio.ensure_future(call)
+    try:
+        for _ in range(STEPS):
+            await asyncio.wait((task,), timeout=CALL_TIMEOUT / STEPS)
+            if task.done():
+                return task.result()
+        raise TimeoutError
+    finally:
+        task.cancel()

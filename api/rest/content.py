@@ -11,6 +11,7 @@ from api.context import Call
 from api.errors import BadRequest
 from api.rest import parameters, point_in_time, wire
 from api.rest.idempotency import HEADER, command_key, digest
+from api.rest.json_budget import check_values
 from api.rest.positions import HEADER as POSITION
 from api.rest.request_body import receive_body
 from api.rest.request_checks import check_edit, check_read, check_read_of_status, with_checks
@@ -108,7 +109,8 @@ async def create(call: Call) -> web.Response:
     given = call.request.headers.get(HEADER)
     key = None if given is None else command_key(given, call.known_caller.key_id, call.scope)
     body = await receive_body(call)
-    command = create_command(call, body)
+    async with call.service.loop_turns.turn(len(body)):
+        command = create_command(call, body)
     if key is None:
         return await _created(call, command)
     with call.service.in_flight.reserve(key):
@@ -152,6 +154,7 @@ def _json(body: wire.Wire) -> web.Response:
 
 def create_command(call: Call, body: bytes) -> CreateEntry:
     """Raises NotJSON, InvalidText or BadRequest."""
+    check_values(body)
     entry = _object(minified(body), MISSING)
     type_slug, title = (_string(entry.get(name)) for name in ("contentTypeSlug", "title"))
     if not (type_slug and type_slug.strip() and title and title.strip()):

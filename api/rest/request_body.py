@@ -13,7 +13,6 @@ from aiohttp import web
 
 from api.context import Call
 from api.errors import BadRequest, SlowClient
-from api.settings import ApiSettings
 
 SLOWEST = 8 * 1024  # bytes a second that a body must arrive with, after ``client_timeout``
 DAMAGED = "Request body cannot be read: its encoding is damaged"
@@ -26,17 +25,18 @@ PIECE = 4096
 MAX_MEMBERS = 1024
 
 
-async def receive_body(call: Call) -> bytes:
-    """The body, decompressed. Its Content-Type does not matter: forms of other sites cannot send
-    the header with the key.
+async def receive_body(call: Call, most: int | None = None) -> bytes:
+    """The body, decompressed; up to ``most`` bytes, where that is less than the setting. Its
+    Content-Type does not matter: forms of other sites cannot send the header with the key.
 
     Raises BadRequest or SlowClient, and aiohttp's 413 as soon as it is too large.
     """
     request, settings = call.request, call.service.settings
-    if (request.content_length or 0) > settings.max_body_bytes:
-        raise _too_large(settings)
+    limit = min(most or settings.max_body_bytes, settings.max_body_bytes)
+    if (request.content_length or 0) > limit:
+        raise web.HTTPRequestEntityTooLarge(limit)
     try:
-        return await _read(request, settings, _decompressor(request))
+        return await _read(call, limit, _decompressor(request))
     except (web.RequestPayloadError, DamagedBody):
         raise BadRequest(DAMAGED) from None
     except ConnectionError:
@@ -54,29 +54,28 @@ def _decompressor(request: web.Request) -> Decompressor | None:
     return Decompressor(encoding) if encoding in ENCODINGS else None
 
 
-async def _read(
-    request: web.Request, settings: ApiSettings, decompressor: Decompressor | None
-) -> bytes:
+async def _read(call: Call, limit: int, decompressor: Decompressor | None) -> bytes:
     """The size limit holds before and after decompression. A steady client may take longer than
     ``client_timeout``, but not forever."""
-    body, arrived, limit = bytearray(), 0, settings.max_body_bytes
+    body, arrived = bytearray(), 0
     began = asyncio.get_running_loop().time()
-    patience = settings.client_timeout or None
+    patience = call.service.settings.client_timeout or None
     async with asyncio.timeout(patience) as deadline:
-        while chunk := await request.content.readany():
+        while chunk := await call.request.content.readany():
             arrived += len(chunk)
-            body += decompressor.decompress(chunk, limit + 1 - len(body)) if decompressor else chunk
+            if decompressor:
+                # A kilobyte may become a megabyte.
+                async with call.service.loop_turns.turn(limit):
+                    body += decompressor.decompress(chunk, limit + 1 - len(body))
+            else:
+                body += chunk
             if max(arrived, len(body)) > limit:
-                raise _too_large(settings)
+                raise web.HTTPRequestEntityTooLarge(limit)
             if patience:
                 deadline.reschedule(began + patience + arrived / SLOWEST)
     if decompressor:
         decompressor.end()
     return bytes(body)
-
-
-def _too_large(settings: ApiSettings) -> web.HTTPRequestEntityTooLarge:
-    return web.HTTPRequestEntityTooLarge(settings.max_body_bytes)
 
 
 class DamagedBody(Exception):

@@ -27,6 +27,7 @@ BENCHMARKS = (
     "imports",
     "browse",
     "walk",
+    "fairness",
 )
 
 

@@ -13,6 +13,7 @@ import pytest
 from msgspec import Raw
 
 from api.dashboard import templates, values
+from api.dashboard.excerpts import Cutter
 from api.dashboard.values import ReferenceTargets
 from api.graphql.types import EntryStatus, content_type_of
 from api.openapi.document import document
@@ -132,7 +133,7 @@ def test_a_cell_is_read_as_the_value_that_was_written(
 
 @pytest.mark.parametrize(("field", "value", "_misfit", "page"), SAMPLES)
 def test_the_dashboard_shows_every_type(field: Field, value: str, _misfit: str, page: str) -> None:
-    shown = values.display_value(field, raw(value), ReferenceTargets({}, {}))
+    shown = values.display_value(Cutter().excerpt(field, raw(value), "f"), ReferenceTargets({}, {}))
     assert shown.display == field.spec.display
     assert page in displayed(shown)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from array import array
+from itertools import accumulate
 
 import msgspec
 from msgspec import Raw
@@ -15,14 +17,18 @@ JSON recursively; the first of them fails at a far greater depth."""
 
 _LONE = re.compile("[\ud800-\udfff]")
 _SUSPECT = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
-_ESCAPE = re.compile(
-    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-    rb"|(?P<nul>u0000)|(?P<half>u[dD][89a-fA-F])|.)",
+# From the first escape on, so that an escaped backslash never begins another one.
+_STORABLE = re.compile(
+    rb"(?:[^\\]*+\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    rb"|(?!u0000|u[dD][89a-fA-F]).))*+[^\\]*+",
     re.DOTALL,
 )
-# Strings are skipped; one that never ends is skipped to the end of the document. A search that
-# began again inside it would take quadratic time.
-_BRACKETS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|([\[\]{}])', re.DOTALL)
+# One that never ends goes to the end of the document. A search that began again inside it would
+# take quadratic time.
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
+"""A bracket as a signed byte: one level up or down."""
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[{]}"))
 
 
 class NotJSON(ValueError):
@@ -73,25 +79,24 @@ def minified(document: bytes) -> bytes:
 def _check_escapes(document: bytes) -> None:
     if not _SUSPECT.search(document):
         return
-    # Escapes are matched from the first on, so an escaped backslash never begins another one.
-    for escape in _ESCAPE.finditer(document):
-        if escape["nul"]:
-            raise InvalidText(
-                "The JSON contains a NUL character (\\u0000), which cannot be stored; remove it"
-            )
-        if escape["half"]:
-            raise InvalidText(
-                "The JSON contains half of a surrogate pair (\\ud800 to \\udfff), "
-                "which is not a character; remove it"
-            )
+    storable = _STORABLE.match(document)
+    assert storable is not None
+    rest = document[storable.end() :]
+    if rest.startswith(b"\\u0000"):
+        raise InvalidText(
+            "The JSON contains a NUL character (\\u0000), which cannot be stored; remove it"
+        )
+    if rest.startswith(b"\\u"):
+        raise InvalidText(
+            "The JSON contains half of a surrogate pair (\\ud800 to \\udfff), "
+            "which is not a character; remove it"
+        )
 
 
 def _check_depth(document: bytes) -> None:
     if document.count(b"[") + document.count(b"{") <= MAX_DEPTH:
         return
-    depth = 0
-    for bracket in _BRACKETS.findall(document):
-        if bracket:
-            depth += 1 if bracket in b"[{" else -1
-        if depth > MAX_DEPTH:
-            raise InvalidText(f"The JSON is nested deeper than {MAX_DEPTH} levels")
+    # In C throughout: a document may have hundreds of thousands of brackets.
+    steps = array("b", _STRING.sub(b"", document).translate(_STEPS, _NO_BRACKETS))
+    if max(accumulate(steps), default=0) > MAX_DEPTH:
+        raise InvalidText(f"The JSON is nested deeper than {MAX_DEPTH} levels")

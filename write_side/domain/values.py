@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
@@ -25,11 +25,15 @@ X = TypeVar("X")
 NULL = Raw(b"null")
 MAX_DIGITS = 4_000
 """The length of a number in JSON text. Python's clients fail on integers above 4,300 digits."""
+EMPTY = (b"null", b'""', b"[]")
+MAX_ITEMS = 5_000
+"""Elements of a repeater, or values of a field that takes several: each is checked by itself."""
 
 _STRING = msgspec.json.Decoder(str)
 _STRINGS = msgspec.json.Decoder(list[str])
 _RANGE = msgspec.json.Decoder(dict[str, str])
 _ELEMENTS = msgspec.json.Decoder(list[dict[str, Raw]])
+_ITEMS = msgspec.json.Decoder(list[Raw])
 _encode = msgspec.json.Encoder().encode
 _AS_DIGITS = bytes(48 if chr(byte) in "0123456789.eE+-" else 32 for byte in range(256))
 _LONG_RUN = b"0" * (MAX_DIGITS + 1)
@@ -67,6 +71,8 @@ def checked_value(field: Field, value: Raw, path: str) -> Raw:
         raise InvalidField(path, field.spec.expected(field))
     if not field.spec.is_nested and has_long_number(value):
         raise InvalidField(path, f"numbers of at most {MAX_DIGITS:,} characters")
+    if (field.multiple or field.spec.is_nested) and _is_longer(value, MAX_ITEMS):
+        raise InvalidField(path, f"an array of up to {MAX_ITEMS:,}: use several fields or entries")
     if not field.spec.is_nested:
         return value
     return json_of(
@@ -93,6 +99,10 @@ def is_null(value: Raw) -> bool:
 
 def json_of(value: object) -> Raw:
     return Raw(_encode(value))
+
+
+def _is_longer(array: Raw, most: int) -> bool:
+    return bytes(array).count(b",") >= most and len(_ITEMS.decode(array)) > most
 
 
 def text_of(value: Raw) -> str:
@@ -202,7 +212,7 @@ def targets(
         path = f"{within}.{field.slug}" if within else field.slug
         if field.spec.refers_to:
             yield from (Target(path, field, target) for target in texts_of(field, value))
-        elif field.spec.is_nested:
+        elif field.spec.is_nested and _any(field.fields, lambda one: bool(one.spec.refers_to)):
             for number, element in enumerate(elements(value)):
                 yield from targets(field.fields, element, f"{path}[{number}]")
 
@@ -215,15 +225,20 @@ def missing(fields: Iterable[Field], values: Mapping[str, Raw], within: str = ""
         path = f"{within}.{field.slug}" if within else field.slug
         if is_empty(field, value):
             absent.extend([path] if field.required else [])
-        elif field.spec.is_nested:
+        elif field.spec.is_nested and _any(field.fields, lambda one: one.required):
             for number, element in enumerate(elements(value)):
                 absent.extend(missing(field.fields, element, f"{path}[{number}]"))
     return absent
 
 
+def _any(fields: Iterable[Field], holds: Callable[[Field], bool]) -> bool:
+    """Of these fields, or of those inside of them."""
+    return any(holds(field) or _any(field.fields, holds) for field in fields)
+
+
 def is_empty(field: Field, value: Raw) -> bool:
     """Whether the value is null, "" or []; where any JSON is a value, whether it is null."""
-    empty = (b"null",) if field.spec.any_json else (b"null", b'""', b"[]")
+    empty = (b"null",) if field.spec.any_json else EMPTY
     return bytes(value) in empty
 
 

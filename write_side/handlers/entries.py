@@ -42,6 +42,10 @@ from write_side.store.mapper import StreamEvent
 T = TypeVar("T")
 
 
+SLUG_SOURCE = 4_000
+"""Characters of a title that a slug is made of. It is cut at 500, but a title may have 2 MB."""
+
+
 async def create_entry(command: CreateEntry, repository: Repository) -> Decision:
     """Refusals in the order of behaviour.md: unknown type, fields and references; then, inside the
     append, slug and plan."""
@@ -78,7 +82,7 @@ def creation_event(command: CreateEntry, content_type: ContentType) -> EntryCrea
         **scoped_header(command, command.scope),
         entry_id=command.entry_id or new_id(),
         content_type_id=content_type.id,
-        slug=command.slug or slug_from(command.title),
+        slug=command.slug or slug_from(command.title[:SLUG_SOURCE]),
         title=command.title,
         language=command.language,
         status=command.status,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any, cast
 
-from aiohttp import BodyPartReader, web
+from aiohttp import BodyPartReader, MultipartReader, web
 from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.streams import StreamReader
 from msgspec import Struct
 
 from api.dashboard.dashboard_request import DashboardRequest
@@ -23,6 +25,7 @@ from write_side.imports.uploads import keep_upload
 FILE = "file"
 MAX_NAME = 1_000
 MAX_FIELDS = 10
+MAX_LINES = 200
 _MAX_FIELD = 4 * 1024
 _CHUNK = 64 * 1024
 _NO_FILE = "Choose a file"
@@ -122,6 +125,24 @@ async def read_file_form(request: DashboardRequest) -> FileForm:
         raise BadRequest(_UNREADABLE) from None
 
 
+class _BoundedLines:
+    """The body, of which so many lines may be read one by one: boundaries and headers. aiohttp
+    reads all that comes before the first boundary in this way, without a pause."""
+
+    def __init__(self, content: StreamReader) -> None:
+        self._content = content
+        self._left = MAX_LINES
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._content, name)
+
+    async def readline(self, **options: Any) -> bytes:
+        self._left -= 1
+        if self._left < 0:
+            raise BadRequest(_UNREADABLE)
+        return await self._content.readline(**options)
+
+
 class _FormReader:
     """Reads the parts of one form, within limits of time and size."""
 
@@ -135,7 +156,9 @@ class _FormReader:
     async def read(self) -> FileForm:
         form = FileForm({})
         async with asyncio.timeout(self._patience) as self._deadline:
-            reader = await self._request.request.multipart()
+            http_request = self._request.request
+            content = cast("StreamReader", _BoundedLines(http_request.content))
+            reader = MultipartReader(http_request.headers, content)
             for _ in range(MAX_FIELDS):
                 part = await reader.next()
                 if part is None:

@@ -14,6 +14,7 @@ import pytest
 from msgspec import json
 from prometheus_client import REGISTRY
 
+from api.http.connections import Connection
 from tests.integration.api.server import Server, serving
 from tests.integration.api.test_refusals import refused
 from tests.integration.projector.sample_log import raws
@@ -322,3 +323,24 @@ class TestBodies:
             answer = await client.post(body, headers={"Content-Type": name})
             assert answer.status == 200, answer.text
         refused(await client.post(b"title=T&contentTypeSlug=posts"), 400, "valid JSON")
+
+
+async def test_a_request_that_arrives_as_its_connection_closes_is_answered(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its handler begins a turn of the loop after its head."""
+    made: list[Connection] = []
+    opened = Connection.connection_made
+
+    def connection_made(self: Connection, transport: asyncio.BaseTransport) -> None:
+        made.append(self)
+        opened(self, transport)
+
+    monkeypatch.setattr(Connection, "connection_made", connection_made)
+    async with connected(server) as streams:
+        await answered(streams, b"GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n")
+        made[0].data_received(b"GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n")
+        made[0].close()
+        status, headers, _ = await answered(streams, b"")
+        assert (status, headers["connection"]) == (404, "close")
+        assert await is_closed(streams)

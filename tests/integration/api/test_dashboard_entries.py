@@ -30,6 +30,7 @@ FIELDS = (
     Field("meta", "Meta", "json"),
     Field("faq", "FAQ", "repeater", fields=(Field("q", "Question", "text"),)),
 )
+UNKNOWN = "019a0000-0000-7000-8000-000000000000"
 _TITLE = re.compile(r'data-label="Title">\s*<a href="([^"]+)">([^<]*)</a>')
 _TOTAL = re.compile(r'id="results-heading"[^>]*>([^<]*)<')
 
@@ -284,3 +285,43 @@ async def _work(server: Server) -> None:
             "INSERT INTO projector.work (name, phase, done, total) "
             "VALUES ('rebuild', 'replaying', 1000, 4000)"
         )
+
+
+async def test_large_values_are_shown_in_pages(server: Server, acme: Given) -> None:
+    await acme.content_type(*FIELDS)
+    words = [f"word-{number}" for number in range(3_000)]
+    faq = [{"q": f"question-{number}"} for number in range(450)]
+    values = raws(lead=" ".join(words), faq=faq, meta=["m"] * 9_000)
+    entry_id = await acme.entry("large", fields=values)
+    await server.caught_up()
+    async with signed_in(server) as visitor:
+        page = (await visitor.get(f"/dashboard/entries/{entry_id}")).text
+        assert "Characters 1 to 10,000 of 28,889." in page
+        assert "Items 1 to 200 of 450." in page
+        assert "question-199<" in page
+        assert "question-200<" not in page
+        addresses = [
+            unescape(one) for one in re.findall(r'href="([^"]*/value[^"]*)">Show all', page)
+        ]
+        assert [one.partition("path=")[2] for one in addresses] == ["lead", "meta", "faq"]
+        shown = [await all_pages(visitor, address) for address in addresses]
+        # A word may be cut between two pages.
+        assert all(word in shown[0] for word in words[::500])
+        assert [f"question-{n}<" in shown[2] for n in (0, 199, 200, 449)] == [True] * 4
+        for path in ("nothing", "faq.450.q", "faq"):
+            answer = await visitor.get(f"/dashboard/entries/{entry_id}/value?path={path}")
+            assert answer.status == (200 if path == "faq" else 404)
+        other = await visitor.get(f"/dashboard/entries/{UNKNOWN}/value?path=lead")
+        assert other.status == 404
+
+
+async def all_pages(visitor: Browser, address: str) -> str:
+    """What the pages of a value have, by their links."""
+    text = ""
+    while address:
+        page = await visitor.get(address)
+        assert page.status == 200
+        text += page.text
+        following = re.search(r'href="([^"]*)">Next', page.text)
+        address = unescape(following[1]) if following else ""
+    return text

@@ -15,6 +15,7 @@ from api.errors import BadRequest
 from api.graphql.cost import COST, INTROSPECTION, Budget, CostEstimate
 from api.graphql.document_limits import (
     ALIASES,
+    DEFINITIONS,
     DEPTH,
     FIELDS,
     RULES,
@@ -107,9 +108,13 @@ def test_aliases_are_limited_wherever_their_fragment_is_spread() -> None:
     assert broken_rules(spread % "more: __typename") == ["102 aliases found. Allowed: 100"]
 
 
+def names(number: int) -> str:
+    return " ".join(f"x{n}" for n in range(number))
+
+
 def test_fields_are_limited() -> None:
-    check_document(parse("{" + "x " * FIELDS + "}"))
-    assert refusal("{" + "x " * (FIELDS + 1) + "}") == (
+    check_document(parse("{" + names(FIELDS) + "}"))
+    assert refusal("{" + names(FIELDS + 1) + "}") == (
         f"The query has {FIELDS + 1} fields; it may have up to {FIELDS}: send several requests"
     )
 
@@ -123,7 +128,7 @@ def test_what_the_limiters_cannot_read_is_refused_before_them() -> None:
 
 def test_fields_of_fragments_count_wherever_they_are_spread() -> None:
     def spread(number: int) -> str:
-        return "{" + "...A " * number + "} fragment A on Query {" + "x " * 499 + "}"
+        return "{" + "...A " * number + "} fragment A on Query {" + names(499) + "}"
 
     assert SELECTIONS == 5_000
     check_document(parse(spread(10)))
@@ -131,9 +136,45 @@ def test_fields_of_fragments_count_wherever_they_are_spread() -> None:
 
 
 def test_fragments_that_double_without_end_are_refused_at_once() -> None:
-    doubling = " ".join(f"fragment F{n} on Query {{ ...F{n + 1} ...F{n + 1} }}" for n in range(99))
-    last = "fragment F99 on Query { x }"
+    doubling = " ".join(f"fragment F{n} on Query {{ ...F{n + 1} ...F{n + 1} }}" for n in range(48))
+    last = "fragment F48 on Query { x }"
     assert "where its fragments are spread" in refusal("{ ...F0 }" + doubling + last)
+
+
+def test_definitions_are_limited() -> None:
+    def fragments(number: int) -> str:
+        return "{ x }" + "".join(f" fragment F{n} on Query {{ x }}" for n in range(number))
+
+    check_document(parse(fragments(DEFINITIONS - 1)))
+    assert refusal(fragments(DEFINITIONS)) == (
+        "The query has 51 operations and fragments; it may have up to 50: send several requests"
+    )
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "{%s}",
+        "{ a { %s } a { y } }",
+        "{ a: b { ...A } } fragment A on Query { ...B } fragment B on Query {%s}",
+        "{ a { ... on Query { ... @skip(if: $s) {%s} } } }",
+        "{ y } fragment A on Query {%s}",
+    ],
+)
+def test_fields_that_validation_compares_in_pairs_are_limited(query: str) -> None:
+    check_document(parse(query % ("x " * 36)))
+    assert "repeats the same fields" in refusal(query % ("x " * 64))
+
+
+def test_fields_are_compared_below_fields_that_are_merged() -> None:
+    apart = "".join(f"a{n}: b {{ x y z }} " for n in range(100))
+    check_document(parse("{" + apart + "}"))
+    merged = "b { x y z } " * 40
+    assert "repeats the same fields" in refusal("{" + merged + "}")
+
+
+def test_a_fragment_is_compared_once_in_each_place() -> None:
+    check_document(parse("{" + "...A " * 70 + "} fragment A on Query { x y }"))
 
 
 def test_fragments_that_double_at_each_level_are_counted_at_once() -> None:

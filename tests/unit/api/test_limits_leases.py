@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 import structlog
@@ -280,6 +281,21 @@ class TestCounterAway:
         await settled()
         assert (held, counter.free("a", 320)) == (319 - 319 // 16, 319)
         assert (await leases.count("a", 320)).passed
+
+    async def test_a_stall_of_our_own_is_no_silence_of_the_counter(
+        self, leases: Leases, counter: FakeCounter, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The answer is there when the loop goes on, long after the timeout has passed."""
+        monkeypatch.setattr(module, "CALL_TIMEOUT", 0.01)
+        counter.open.clear()
+        waiting = asyncio.create_task(leases.count("a", 5))
+        await settled()
+        counter.open.set()
+        time.sleep(0.1)  # noqa: ASYNC251 - the stall
+        assert (await waiting).remaining == 4
+        assert [status.remaining for status in await counted(leases, 2, 5)] == [3, 2]
+        assert len(counter.calls) >= 1
+        assert leases._away_since is None
 
     async def test_one_that_hangs_is_given_up(
         self, leases: Leases, counter: FakeCounter, monkeypatch: pytest.MonkeyPatch

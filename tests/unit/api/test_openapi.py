@@ -54,6 +54,7 @@ OF_THE_KEY = {"Authorization", "X-API-Key"}
 # Browsers send them, and are answered with a page.
 OF_PAGES = {"Accept", "Origin", "Referer", "Sec-Fetch-Site", "X-Forwarded-Proto"}
 TOLD_TO_PAGES = {"HX-Push-Url"}
+OF_EVERY_ANSWER = {"Server", "Strict-Transport-Security"}
 OF_DOWNLOADS = {"Content-Disposition"}
 OF_PROXIES = {"X-Forwarded-For"}  # clients send none; the README tells operators
 SECRET = "clk_a-key-of-your-workspace"
@@ -122,7 +123,10 @@ def test_every_header_that_the_code_reads_or_writes_is_described() -> None:
     assert len(written) >= 12
     parameters = {part["name"] for part in COMPONENTS["parameters"].values()}
     assert read | {IDEMPOTENCY, POSITION} <= parameters | OF_THE_KEY | OF_PAGES | OF_PROXIES
-    assert written | {POSITION} <= COMPONENTS["headers"].keys() | OF_DOWNLOADS | TOLD_TO_PAGES
+    assert (
+        written | {POSITION}
+        <= COMPONENTS["headers"].keys() | OF_DOWNLOADS | TOLD_TO_PAGES | OF_EVERY_ANSWER
+    )
 
 
 def test_a_way_to_give_the_key_has_an_example() -> None:

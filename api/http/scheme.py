@@ -1,0 +1,35 @@
+"""Whether a request came over https."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from aiohttp import web
+
+from api.context import SERVICE
+from api.http import client_address
+from api.http.request_log import ROUTE
+
+# A year. Not for subdomains: they may be other services.
+_STRICT = "max-age=31536000"
+_networks = cache(client_address.networks)
+
+
+def is_https(request: web.Request) -> bool:
+    """According to the connection, or to a trusted proxy."""
+    if request.scheme == "https":
+        return True
+    remote = client_address.parsed(request.remote or "")
+    trusted = _networks(request.app[SERVICE].settings.trusted_proxies)
+    if remote is None or not any(remote in network for network in trusted):
+        return False
+    # The last value is that of our own proxy; a client can have sent the others.
+    protocol = ",".join(request.headers.getall("X-Forwarded-Proto", ())).rpartition(",")[2]
+    return protocol.strip().lower() == "https"
+
+
+async def add_strict_transport(request: web.Request, response: web.StreamResponse) -> None:
+    """``on_response_prepare``: browsers that came over https come back over https."""
+    # What is not HTTP has met no application, which knows the proxies.
+    if ROUTE in request and is_https(request):
+        response.headers["Strict-Transport-Security"] = _STRICT

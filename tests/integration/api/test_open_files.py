@@ -1,0 +1,110 @@
+"""A process with few descriptors: idle connections make room, and running out does no harm."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import pytest
+
+FILES = 64
+PROGRAM = f"""
+import asyncio, os, resource, sys
+from aiohttp import web
+from api.http.connections import open_runner
+from api.http.listening import listen
+from api.http.open_connections import raise_open_files
+from api.http.request_log import ROUTE
+from tests.processes import free_port
+
+resource.setrlimit(resource.RLIMIT_NOFILE, (32, {FILES}))
+raise_open_files()
+held = []
+
+@web.middleware
+async def routed(request, handler):
+    request[ROUTE] = "test"
+    return await handler(request)
+
+async def limit(request):
+    return web.Response(text=str(resource.getrlimit(resource.RLIMIT_NOFILE)[0]))
+
+async def exhaust(request):
+    try:
+        while True:
+            held.append(os.dup(0))
+    except OSError:
+        asyncio.get_running_loop().call_later(0.5, lambda: [os.close(held.pop()) for _ in held[:]])
+    return web.Response(text="exhausted")
+
+async def main():
+    app = web.Application(middlewares=[routed])
+    app.router.add_get("/", limit)
+    app.router.add_get("/exhaust", exhaust)
+    port = free_port()
+    async with open_runner(app, patience=30, grace=1) as runner:
+        await listen(runner, "127.0.0.1", port)
+        print(port, flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+
+asyncio.run(main())
+"""
+
+
+@contextmanager
+def serving() -> Iterator[tuple[int, subprocess.Popen[str]]]:
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM],
+        stdin=pipe,
+        stdout=pipe,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        yield int(process.stdout.readline()), process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def asked(port: int, path: str = "/", *, close: bool = True) -> tuple[socket.socket, str]:
+    connection = socket.create_connection(("127.0.0.1", port), timeout=60)
+    closing = "Connection: close\r\n" if close else ""
+    connection.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n{closing}\r\n".encode())
+    return connection, connection.recv(4096).decode()
+
+
+def test_silent_connections_are_closed_oldest_first() -> None:
+    with serving() as (port, _), ExitStack() as stack:
+        silent = [
+            stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
+            for _ in range(2 * FILES)
+        ]
+        connection, answer = asked(port)
+        connection.close()
+        assert answer.startswith("HTTP/1.1 200")
+        assert answer.endswith(f"\r\n\r\n{FILES}"), "the soft limit is the hard one"
+        assert silent[0].recv(1) == b""
+        silent[-1].setblocking(False)
+        with pytest.raises(BlockingIOError):
+            silent[-1].recv(1)
+
+
+def test_without_descriptors_the_process_goes_on_and_logs_little() -> None:
+    with serving() as (port, process):
+        connection, _ = asked(port, "/exhaust", close=False)
+        began = time.monotonic()
+        waiting, answer = asked(port)
+        seconds = time.monotonic() - began
+        assert answer.startswith("HTTP/1.1 200")
+        connection.close()
+        waiting.close()
+        output, _ = process.communicate("")
+        lines = output.count("connections cannot be accepted")
+        assert 1 <= lines <= seconds + 2

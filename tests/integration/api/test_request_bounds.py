@@ -1,0 +1,107 @@
+"""Bounds of forms, lists and headers over HTTP."""
+
+from __future__ import annotations
+
+import pytest
+
+from api.dashboard.page_handlers import MAX_FORM
+from api.dashboard.sign_in import MAX_FORM as MAX_SIGN_IN
+from tests.integration.api.dashboard import signed_in
+from tests.integration.api.server import Client, Server, serving
+from tests.integration.api.test_connections import answered, connected
+from tests.integration.projector.sample_log import Given
+from write_side.domain.definition import Field, Option
+from write_side.domain.values import MAX_ITEMS
+from write_side.repository import Repository
+
+SAME_SITE = {"Sec-Fetch-Site": "same-origin"}
+TAGS = Field("tags", "Tags", "select", multiple=True, options=(Option("a", "A"),))
+ROWS = Field("rows", "Rows", "repeater", fields=(Field("q", "Q", "text"),))
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"key=" + b"%41" * (MAX_SIGN_IN // 3), 413),
+        (b"key=" + b"x" * (MAX_SIGN_IN - 4), 403),
+        (b"key=%zz", 400),
+        (b"key=%4", 400),
+    ],
+)
+async def test_the_sign_in_form_is_bounded(server: Server, body: bytes, status: int) -> None:
+    answer = await server.client(None).post(body, "/dashboard/sign-in", headers=SAME_SITE)
+    assert answer.status == status
+
+
+async def test_other_forms_are_bounded(server: Server, acme: Given) -> None:
+    async with signed_in(server) as visitor:
+        for size, status in ((MAX_FORM + 1, 413), (MAX_FORM, 403)):
+            body = b"x=" + b"y" * (size - 2)
+            async with visitor.session.post(
+                "/dashboard/sign-out", data=body, headers=SAME_SITE
+            ) as answer:
+                assert answer.status == status
+
+
+async def test_lines_of_a_multipart_form_are_bounded(server: Server, acme: Given) -> None:
+    headers = {**SAME_SITE, "Content-Type": "multipart/form-data; boundary=b"}
+    async with (
+        signed_in(server) as visitor,
+        visitor.session.post(
+            "/dashboard/imports", data=b"\r\n" * 100_000, headers=headers
+        ) as answer,
+    ):
+        assert answer.status == 400
+
+
+@pytest.mark.parametrize(("slug", "item"), [("tags", "a"), ("rows", {})])
+async def test_lists_are_bounded(client: Client, acme: Given, slug: str, item: object) -> None:
+    await acme.content_type(TAGS, ROWS)
+    given = {"contentTypeSlug": "posts", "title": "T"}
+    answer = await client.post({**given, "fields": {slug: [item] * MAX_ITEMS}})
+    assert answer.status == 200
+    answer = await client.post({**given, "slug": "t2", "fields": {slug: [item] * (MAX_ITEMS + 1)}})
+    assert (answer.status, answer.body["error"]) == (
+        400,
+        f"Field '{slug}' takes an array of up to 5,000: use several fields or entries",
+    )
+
+
+async def test_a_mutation_with_large_variables_needs_the_permission_first(
+    server: Server, acme: Given
+) -> None:
+    await server.key("a-viewer's", "acme", ("content.view",))
+    query = """mutation ($t: [TranslationInput!]) { createContentEntry(
+        input: {contentTypeSlug: "posts", title: "A", translations: $t}) { success message } }"""
+    viewer = server.client("a-viewer's")
+    for number, refused_early in ((1, False), (300, True), (6_000, True)):
+        sent = {"query": query, "variables": {"t": [{"locale": "fr-FR"}] * number}}
+        body = (await viewer.post(sent, "/graphql")).body
+        if refused_early:
+            [error] = body["errors"]
+            assert error["extensions"] == {"status": 403}
+        else:
+            assert body["data"]["createContentEntry"]["success"] is False
+
+
+async def test_the_server_header_names_no_version(server: Server) -> None:
+    for path in ("/healthz", "/nowhere", "/dashboard/sign-in"):
+        answer = await server.client(None).get(path)
+        assert answer.headers["Server"] == "contentlog"
+    async with connected(server) as streams:
+        _, headers, _ = await answered(streams, b"nonsense\r\n\r\n")
+    assert headers["server"] == "contentlog"
+
+
+async def test_browsers_stay_on_https_where_a_trusted_proxy_has_it(
+    database_url: str, repository: Repository
+) -> None:
+    for proxies, strict in (("127.0.0.1", True), ("10.0.0.0/8", False)):
+        async with serving(
+            database_url, repository, projector=False, trusted_proxies=proxies
+        ) as server:
+            client = server.client(None)
+            answer = await client.get("/healthz", headers={"X-Forwarded-Proto": "https"})
+            assert ("Strict-Transport-Security" in answer.headers) is strict
+            answer = await client.get("/healthz", headers={"X-Forwarded-Proto": "https, http"})
+            assert "Strict-Transport-Security" not in answer.headers

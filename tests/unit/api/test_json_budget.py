@@ -1,0 +1,59 @@
+"""Bodies are bounded by the number of their values before they are decoded."""
+
+from __future__ import annotations
+
+import pytest
+from graphql import OperationDefinitionNode, parse
+from msgspec import Raw
+
+from api.errors import BadRequest
+from api.graphql.request import MAX_INPUTS, read_body, read_variables
+from api.graphql.schema import schema
+from api.rest.json_budget import MAX_VALUES, check_values
+
+CREATE = "mutation($t: [TranslationInput!], $f: JSON) { __typename }"
+
+
+def variables(sent: bytes, most: int = MAX_INPUTS) -> dict[str, object]:
+    operation = parse(CREATE).definitions[0]
+    assert isinstance(operation, OperationDefinitionNode)
+    return read_variables(Raw(sent), operation, schema._schema, most)
+
+
+@pytest.mark.parametrize("value", [b"1", b"{}", b"[]", b'""', b'{"a":[]}', b"[[]]"])
+def test_values_are_counted_however_they_are_written(value: bytes) -> None:
+    many = b"[" + b",".join([value] * (MAX_VALUES + 1)) + b"]"
+    with pytest.raises(BadRequest, match="more than 100,000 values: send less"):
+        check_values(many)
+
+
+def test_as_many_as_are_allowed_pass() -> None:
+    check_values(b"[" + b",".join([b"1"] * (MAX_VALUES - 1)) + b"]")
+
+
+@pytest.mark.parametrize(
+    "text", [b"," * 10**6, b"[{" * 10**6, b'\\"' * 10**6, b"\\\\" * 10**6, b'\\",' * 10**6]
+)
+def test_what_is_inside_of_a_text_does_not_count(text: bytes) -> None:
+    check_values(b'{"a":"' + text + b'"}')
+
+
+@pytest.mark.parametrize("body", [b'"' + b"," * 10**6, b'"\\', b"", b"\xff" * 10**6])
+def test_what_is_no_json_passes_on_to_the_parser(body: bytes) -> None:
+    check_values(body)
+
+
+def test_a_graphql_body_is_counted_before_it_is_decoded() -> None:
+    body = b'{"query":"{a}","variables":{"t":[' + b"{}," * MAX_VALUES + b"{}]}}"
+    with pytest.raises(BadRequest, match="values"):
+        read_body(body)
+
+
+def test_list_items_and_input_fields_are_counted_before_they_are_coerced() -> None:
+    assert variables(b'{"t":[{"locale":"a"},{"locale":"b"}]}', 4)
+    with pytest.raises(BadRequest, match="more than 3 list items and input fields: send several"):
+        variables(b'{"t":[{"locale":"a"},{"locale":"b"}]}', 3)
+
+
+def test_what_is_inside_of_a_json_scalar_is_not_coerced() -> None:
+    assert variables(b'{"f":{"a":[1,2,3],"b":{}}}', 0)
