@@ -34,7 +34,7 @@ NO_KEYS: list[dict[str, str]] = [
     {"Authorization": "secret-of-acme"},
     {"Authorization": "Basic secret-of-acme"},
     {"Authorization": "Bearer unknown", "X-API-Key": "secret-of-acme"},
-    {"Authorization": "", "X-API-Key": "secret-of-acme"},
+    {"Authorization": "Bearer", "X-API-Key": "secret-of-acme"},
     {"X-API-Key": ""},
     {"X-API-Key": "Bearer secret-of-acme"},
     {"X-API-Key": "SECRET-OF-ACME"},
