@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from write_side import commands as c
 from write_side.commands import Command
@@ -119,6 +120,8 @@ async def _attempt(command: Command, repository: Repository) -> Executed:
         return await _replayed(command, appended, repository)
     if appended.replayed and appended.digest != command.digest:
         raise StaleAppend  # another request has used the import id: its handler will find it
+    for happened in decision.events:
+        force_setattr(happened.event, "at", appended.at)
     return Executed(tuple(decision.events), appended.last, decision.content_type)
 
 
@@ -175,7 +178,7 @@ async def _from_log(appended: Appended, repository: Repository) -> Executed:
         StreamEvent(
             row["originator_id"],
             row["originator_version"],
-            repository.mapper.decode(row["topic"], row["state"]),
+            repository.mapper.decode(row["topic"], row["state"], row["at"]),
         )
         for row in rows
     )

@@ -149,7 +149,7 @@ async def _entry_after(write: Write, repository: Repository) -> tuple[Entry, Con
         stored = await repository.recorder.select_events(
             last.originator_id, lte=last.originator_version
         )
-        events = [repository.mapper.decode(event.topic, event.state) for event in stored]
+        events = [repository.mapper.decode(event.topic, event.state, event.at) for event in stored]
     entry = fold(events)
     assert entry is not None
     return entry, content_type

@@ -159,7 +159,7 @@ def _differing(before: Mapping[str, Raw], now_held: Mapping[str, Raw]) -> dict[s
 
 def _header(command: RevertImport, entry: Entry) -> dict[str, Any]:
     return {
-        **scoped_header(command, command.scope, entry.updated_at),
+        **scoped_header(command, command.scope),
         "entry_id": entry.id,
         "content_type_id": entry.content_type_id,
     }
@@ -167,7 +167,7 @@ def _header(command: RevertImport, entry: Entry) -> dict[str, Any]:
 
 def _record(command: RevertImport, recorded: ImportRecorded, decided: _Decided) -> ImportReverted:
     return ImportReverted(
-        **scoped_header(command, command.scope, recorded.at),
+        **scoped_header(command, command.scope),
         import_id=command.import_id,
         content_type_id=recorded.content_type_id,
         deleted=len(decided.deletes),

@@ -78,7 +78,7 @@ async def rename_workspace(command: RenameWorkspace, repository: Repository) -> 
     workspace = await repository.workspace(command.workspace)
     if workspace.name == command.name:
         return Decision()
-    renamed = WorkspaceRenamed(**header(command, workspace.slug, workspace.at), name=command.name)
+    renamed = WorkspaceRenamed(**header(command, workspace.slug), name=command.name)
     return Decision(
         events=[StreamEvent(workspace_stream(workspace.slug), workspace.version + 1, renamed)]
     )
@@ -90,7 +90,7 @@ async def change_plan(command: ChangePlan, repository: Repository) -> Decision:
     workspace = await repository.workspace(command.workspace)
     if workspace.plan == command.plan:
         return Decision()
-    changed = PlanChanged(**header(command, workspace.slug, workspace.at), plan=command.plan)
+    changed = PlanChanged(**header(command, workspace.slug), plan=command.plan)
     bounds = [
         bound
         for environment in workspace.environments
@@ -113,9 +113,7 @@ async def add_environment(command: AddEnvironment, repository: Repository) -> De
         return Decision()
     if environment == STAGING and not workspace.plan.staging:
         raise StagingNotInPlan
-    added = EnvironmentAdded(
-        **header(command, workspace.slug, workspace.at), environment=environment
-    )
+    added = EnvironmentAdded(**header(command, workspace.slug), environment=environment)
     bounds = _bounds(workspace.slug, environment, workspace.plan)
     return Decision(
         events=[StreamEvent(workspace_stream(workspace.slug), workspace.version + 1, added)],
@@ -185,7 +183,7 @@ async def permit_key(command: PermitKey, repository: Repository) -> Decision:
     if set(key.permissions) == set(command.permissions):
         return Decision()
     changed = KeyPermissionsChanged(
-        **header(command, key.workspace, key.at), key_id=key.id, permissions=command.permissions
+        **header(command, key.workspace), key_id=key.id, permissions=command.permissions
     )
     change = {"op": "permit", "id": key.id, "permissions": command.permissions}
     return Decision(
@@ -197,7 +195,7 @@ async def permit_key(command: PermitKey, repository: Repository) -> Decision:
 async def revoke_key(command: RevokeKey, repository: Repository) -> Decision:
     """The key is refused from now on, and its name can be used again."""
     key = await _key(repository, command.workspace, command.name)
-    revoked = KeyRevoked(**header(command, key.workspace, key.at), key_id=key.id)
+    revoked = KeyRevoked(**header(command, key.workspace), key_id=key.id)
     return Decision(
         events=[StreamEvent(key_stream(key.id), key.version + 1, revoked)],
         changes={"keys": [{"op": "revoke", "id": key.id}], "access": True},
@@ -225,9 +223,11 @@ async def put_media(command: PutMedia, repository: Repository) -> Decision:
     if exists and all(getattr(media, what) == text for what, text in wanted.items()):
         return Decision()
     event = (MediaChanged if exists else MediaAdded)(
-        **header(command, command.workspace, media.at if media else None),
+        **header(command, command.workspace),
         media_id=command.media_id,
-        **wanted,
+        url=command.url,
+        name=command.name,
+        content_type=command.content_type,
     )
     stream = media_stream(command.workspace, command.media_id)
     return Decision(events=[StreamEvent(stream, media.version + 1 if media else 1, event)])
@@ -238,6 +238,6 @@ async def remove_media(command: RemoveMedia, repository: Repository) -> Decision
     media = await repository.find_media(command.workspace, command.media_id)
     if media is None or media.removed:
         return Decision()
-    removed = MediaRemoved(**header(command, command.workspace, media.at), media_id=media.id)
+    removed = MediaRemoved(**header(command, command.workspace), media_id=media.id)
     stream = media_stream(command.workspace, media.id)
     return Decision(events=[StreamEvent(stream, media.version + 1, removed)])

@@ -136,7 +136,7 @@ async def _attempt(
         raise RowsRefused(checked.preview)
     command = _command(table, request, by, request_id, checked)
     if not checked.preview.counts.ready:
-        return with_notes(empty_report(command), checked.preview)
+        return with_notes(empty_report(command, await repository.recorder.time()), checked.preview)
     try:
         return with_notes(await _report(repository, command, request), checked.preview)
     except _OVERTAKEN:

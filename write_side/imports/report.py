@@ -8,7 +8,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from write_side.commands import ImportEntries, RevertImport
-from write_side.decision import now
 from write_side.dispatch import execute
 from write_side.domain.changes import actor_name
 from write_side.domain.content_type import ContentType
@@ -126,14 +125,14 @@ async def earlier_report(
     return await import_report(repository, request.scope, request.import_id, replayed=True)
 
 
-def empty_report(command: ImportEntries) -> Report:
+def empty_report(command: ImportEntries, at: datetime) -> Report:
     """The report of an import that changes nothing, and is not recorded."""
     return Report(
         import_id=command.import_id,
         file_name=command.file_name,
         content_type_slug=command.content_type_slug,
         language=command.language,
-        at=now(),
+        at=at,
         by=actor_name(command.by or command.actor),
         created=0,
         updated=0,

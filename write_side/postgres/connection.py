@@ -36,17 +36,17 @@ _TRANSIENT = (
 
 
 async def connect(
-    url: str, *, server_settings: Mapping[str, str] = {}, **options: Any
+    dsn: str | None = None, *, server_settings: dict[str, str] | None = None, **options: Any
 ) -> asyncpg.Connection[asyncpg.Record]:
     """``asyncpg.connect`` with SETTINGS, to which ``server_settings`` add.
 
     PgBouncer refuses parameters that it does not know. Behind it a connection has the defaults of
     its role, which ``set_defaults`` sets, and of ``server_settings`` those that it knows.
     """
-    settings = {**SETTINGS, **server_settings}
+    settings = {**SETTINGS, **(server_settings or {})}
     while True:
         try:
-            return await asyncpg.connect(url, server_settings=settings, **options)
+            return await asyncpg.connect(dsn, server_settings=settings, **options)
         except asyncpg.ProtocolViolationError as error:
             refused = str(error).rpartition(" ")[2]
             if "unsupported startup parameter" not in str(error) or refused not in settings:

@@ -16,13 +16,13 @@ LAST = 2**63 - 1
 
 # The first event of a page has no bytes before it, so it is read whatever its size.
 _PAGE = """
-SELECT o, originator_version, topic, state, bytes FROM (
+SELECT o, originator_version, topic, state, at, bytes FROM (
     SELECT *, sum(octet_length(state)) OVER (ORDER BY o, originator_version) AS bytes FROM (
         SELECT wanted.o, event.*
         FROM unnest($1::text[], $2::bigint[], $3::bigint[]) WITH ORDINALITY
             AS wanted(stream, after, before, o)
         CROSS JOIN LATERAL (
-            SELECT originator_version, topic, state FROM write_side.event
+            SELECT originator_version, topic, state, at FROM write_side.event
             WHERE originator_id = wanted.stream AND originator_version > wanted.after
               AND originator_version < wanted.before
             ORDER BY originator_version LIMIT $4
@@ -45,8 +45,9 @@ async def slice_pages(
     slices: Sequence[StreamSlice],
     turn: AbstractAsyncContextManager[object] = nullcontext(),  # noqa: B008
 ) -> AsyncIterator[list[tuple[int, asyncpg.Record]]]:
-    """Events (originator_version, topic, state), each with the index of its slice: slice by slice
-    in the given order, each by version. One statement reads a page. ``turn``: entered for each.
+    """Events (originator_version, topic, state, at), each with the index of its slice: slice by
+    slice in the given order, each by version. One statement reads a page. ``turn``: entered for
+    each.
 
     Raises StoreUnavailable.
     """

@@ -131,7 +131,7 @@ class _Check:
 
     async def _pages(self, streams: Range, through: int) -> AsyncIterator[list[Event]]:
         async for rows in pages(self._store, streams, through, PAGE_BYTES):
-            yield [self._mapper.decode(row["topic"], row["state"]) for row in rows]
+            yield [self._mapper.decode(row["topic"], row["state"], row["at"]) for row in rows]
 
 
 @asynccontextmanager

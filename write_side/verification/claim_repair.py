@@ -27,7 +27,8 @@ STREAM_OF = {
 }
 _HOLD_APPENDS = "SELECT position FROM write_side.head FOR UPDATE"
 _STREAM = """
-SELECT topic, state FROM write_side.event WHERE originator_id = $1 ORDER BY originator_version"""
+SELECT topic, state, at FROM write_side.event
+WHERE originator_id = $1 ORDER BY originator_version"""
 _DELETE = {
     "entry_claim": "DELETE FROM write_side.entry_claim WHERE id = ANY ($1::uuid[])",
     "content_type_claim": "DELETE FROM write_side.content_type_claim WHERE id = ANY ($1::uuid[])",
@@ -122,4 +123,4 @@ class _Repair:
 
     async def _events(self, stream: str) -> list[Event]:
         rows = await self._store.fetch(_STREAM, stream)
-        return [self._mapper.decode(row["topic"], row["state"]) for row in rows]
+        return [self._mapper.decode(row["topic"], row["state"], row["at"]) for row in rows]

@@ -188,7 +188,7 @@ async def test_status_tells_of_an_event_that_cannot_be_read(run: Run, database_u
         for position, state in ((1, "not json"), (2, '{"at": 7}')):
             await connection.execute("UPDATE write_side.head SET position = $1", position)
             await connection.execute(
-                "INSERT INTO write_side.event VALUES ($1, $2, 1, 'entry.created.v1', $3)",
+                "INSERT INTO write_side.event VALUES ($1, $2, 1, 'entry.created.v1', $3, now())",
                 position,
                 f"entry/{position}",
                 state,

@@ -27,7 +27,7 @@ from write_side.store import log_reader
 
 APPEND = """
 WITH at AS (UPDATE write_side.head SET position = position + 1 RETURNING position)
-INSERT INTO write_side.event SELECT position, $1, $2, $3, $4 FROM at"""
+INSERT INTO write_side.event SELECT position, $1, $2, $3, $4, now() FROM at"""
 
 DELETE_ONE = """
 DELETE FROM read_model.{table} WHERE ctid = (SELECT min(ctid) FROM read_model.{table})"""

@@ -311,7 +311,7 @@ async def test_an_append_that_is_not_yet_committed_is_never_skipped(
         await slow.execute("UPDATE write_side.head SET position = position + 1")
         await slow.execute(
             "INSERT INTO write_side.event SELECT position, 'media/acme/late', 1, "
-            "'media.added.v1', $1 FROM write_side.head",
+            "'media.added.v1', $1, now() FROM write_side.head",
             LATE,
         )
         writing = asyncio.create_task(given.entry("one"))

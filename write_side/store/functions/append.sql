@@ -13,8 +13,8 @@
 -- No two commands of a call share a key, a claim or a stream. In a call with several commands, each
 -- command has at most one claim and one use, and there are no changes.
 --
--- Returns a row ('first', position of the first event), and a row for each command that was not
--- appended. The events of all other commands have consecutive positions from the first. Outcomes and
+-- Returns a row ('first', position of the first event and the time of all, in milliseconds since 1970),
+-- and a row for each command that was not appended. The events of all other commands have consecutive positions from the first. Outcomes and
 -- their details:
 --
 --   replayed    the command was appended before: position, number of events and digest
@@ -49,6 +49,7 @@ DECLARE
     total    record;
     part     record;
     base     bigint;         -- the position before the first event
+    moment   timestamptz;    -- the time of the events
     size     int := cardinality(events);
 BEGIN
     -- 1. Command keys. The insert waits for a transaction that holds the same key, for example the one
@@ -237,28 +238,33 @@ BEGIN
        AND size <> (SELECT count(*) FROM write_side.staged_event WHERE batch = staged) THEN
         RAISE EXCEPTION 'stale' USING ERRCODE = 'CL001';
     END IF;
-    UPDATE write_side.head SET position = position + size RETURNING position - size INTO base;
+    UPDATE write_side.head
+    SET position = position + size,
+        at = greatest(at, date_trunc('milliseconds', clock_timestamp()))
+    RETURNING position - size, head.at INTO base, moment;
 
     IF staged IS NOT NULL THEN
         INSERT INTO write_side.event
-            (notification_id, originator_id, originator_version, topic, state)
-        SELECT base + s.n, s.originator_id, s.originator_version, s.topic, s.state
+            (notification_id, originator_id, originator_version, topic, state, at)
+        SELECT base + s.n, s.originator_id, s.originator_version, s.topic, s.state, moment
         FROM write_side.staged_event s WHERE s.batch = staged ORDER BY s.n;
     ELSIF cardinality(refused) = 0 THEN
         INSERT INTO write_side.event
-            (notification_id, originator_id, originator_version, topic, state)
-        SELECT base + ordinality, stream, version, topic, state
+            (notification_id, originator_id, originator_version, topic, state, at)
+        SELECT base + ordinality, stream, version, topic, state, moment
         FROM unnest(events) WITH ORDINALITY;
     ELSE
         INSERT INTO write_side.event
-            (notification_id, originator_id, originator_version, topic, state)
-        SELECT base + row_number() OVER (ORDER BY ordinality), stream, version, topic, state
+            (notification_id, originator_id, originator_version, topic, state, at)
+        SELECT base + row_number() OVER (ORDER BY ordinality), stream, version, topic, state, moment
         FROM unnest(events) WITH ORDINALITY
         WHERE command <> ALL (refused);
     END IF;
     PERFORM pg_notify('contentlog_event', (base + size)::text);
 
-    n := NULL; outcome := 'first'; detail := base + 1;
+    n := NULL;
+    outcome := 'first';
+    detail := base + 1 || ':' || (extract(epoch FROM moment) * 1000)::bigint;
     RETURN NEXT;
 END
 $$;
