@@ -13,15 +13,36 @@ from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 
+from deploy.embedded.sockets import OWNER
 from read_side import schema
-from write_side.store.migrations import migrate
+from tests.cluster import OUTSIDE
+from write_side.store.migrations import grant_runtime, migrate
 
 _numbers = itertools.count()
+RUNTIME = "contentlog"
+"""The role that tests run as, and its password on a server of the tester's own."""
 
 
 def with_database(url: str, database: str) -> str:
     """The URL with another database in it."""
     return urlunsplit(urlsplit(url)._replace(path=f"/{database}"))
+
+
+def runtime_url(url: str) -> str:
+    """The URL for the role that contentlog runs as."""
+    password = f":{RUNTIME}" if os.environ.get(OUTSIDE) else ""
+    return _with_user(url, f"{RUNTIME}{password}")
+
+
+def owner_of(url: str) -> str:
+    """The URL for the superuser, who owns the event store."""
+    outside = os.environ.get(OUTSIDE)
+    return _with_user(url, urlsplit(outside).netloc.rpartition("@")[0] if outside else OWNER)
+
+
+def _with_user(url: str, user: str) -> str:
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=f"{user}@{parts.netloc.rpartition('@')[2]}"))
 
 
 class Databases:
@@ -46,8 +67,9 @@ class Databases:
         template = "template0" if empty else self._template
         # Copying the files takes less than half the time of writing them through the WAL.
         self._execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY file_copy')
+        self._execute(f'GRANT CREATE ON DATABASE "{name}" TO {RUNTIME}')
         try:
-            yield with_database(self._cluster, name)
+            yield with_database(self._cluster if empty else runtime_url(self._cluster), name)
         finally:
             self._execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
@@ -77,9 +99,13 @@ class Databases:
 
 
 async def set_up(url: str) -> None:
-    """The event store and the read model in an empty database."""
-    connection = await asyncpg.connect(url)
-    await migrate(connection)
+    """The event store and the read model in an empty database, as two roles make them."""
+    owner = await asyncpg.connect(owner_of(url))
+    await migrate(owner)
+    await grant_runtime(owner, RUNTIME, RUNTIME)
+    await owner.execute(f'GRANT CREATE ON DATABASE "{urlsplit(url).path[1:]}" TO {RUNTIME}')
+    await owner.close()
+    connection = await asyncpg.connect(runtime_url(url))
     await schema.create(connection)
     await connection.close()
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from deploy.databases import Databases, connected, open_repository
+from deploy.databases import Databases, connected, open_repository, role_of
 from deploy.runner import json_option, run
 from deploy.settings import describe, load_settings, unknown_names
 
@@ -27,10 +27,15 @@ async def migrated(found: Databases) -> list[str]:
     """Migrate; returns what was done, in words."""
     from read_side import schema
     from write_side.postgres.connection import set_defaults
-    from write_side.store.migrations import migrate
+    from write_side.store.migrations import grant_runtime, migrate
 
-    async with connected("CONTENTLOG_EVENT_STORE_URL", found.event_store_url) as connection:
+    owner = found.owner_url or found.event_store_url
+    setting = "CONTENTLOG_OWNER_URL" if found.owner_url else "CONTENTLOG_EVENT_STORE_URL"
+    async with connected(setting, owner) as connection:
         steps = await migrate(connection)
+        if found.owner_url:
+            steps += await grant_runtime(connection, *role_of(found.event_store_url))
+    async with connected("CONTENTLOG_EVENT_STORE_URL", found.event_store_url) as connection:
         await set_defaults(connection)
     async with connected("CONTENTLOG_READ_MODEL_URL", found.read_model_url) as connection:
         created = await schema.create(connection)

@@ -26,6 +26,8 @@
 -- If a single command is refused, the function raises CL001 instead, with outcome and detail as message
 -- and detail.
 --
+-- Runs as the owner: the role that calls it may not write events or claims (write_side.grant_runtime).
+--
 -- All calls take their locks in the same order, each kind sorted: command keys, content types, entry
 -- claims (by slug), usage, the head. Two calls therefore cannot deadlock, unless they claim the same ids
 -- with different slugs. The head, which all appends need, is locked for the shortest time.
@@ -39,7 +41,8 @@ CREATE OR REPLACE FUNCTION write_side.append(
     changes       jsonb,
     events        write_side.append_event[],
     staged        uuid DEFAULT NULL
-) RETURNS TABLE (n int, outcome text, detail text) LANGUAGE plpgsql AS $$
+) RETURNS TABLE (n int, outcome text, detail text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
     alone    boolean := cardinality(commands) = 1;
@@ -268,3 +271,4 @@ BEGIN
     RETURN NEXT;
 END
 $$;
+REVOKE ALL ON FUNCTION write_side.append FROM PUBLIC;
