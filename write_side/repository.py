@@ -44,6 +44,7 @@ from write_side.domain.workspace import (
     evolve_media,
     evolve_workspace,
 )
+from write_side.entry_snapshots import latest_entries
 from write_side.postgres.statements import statement
 from write_side.slices import in_slices
 from write_side.store.append import Appended
@@ -133,14 +134,18 @@ class Repository:
 
     async def entries(self, scope: Scope, entry_ids: Iterable[str]) -> dict[str, Entry]:
         """Those of the ids that are living entries of the scope."""
-        found: dict[str, Entry] = {}
-        async for entry, _ in self.entry_states(entry_ids):
-            found[entry.id] = entry
+        slices = [StreamSlice(entry_stream(each)) for each in dict.fromkeys(entry_ids)]
         return {
-            entry_id: entry
-            for entry_id, entry in found.items()
+            entry.id: entry
+            async for entry in latest_entries(self.recorder, self.mapper, slices)
             if not entry.deleted and entry.scope == scope
         }
+
+    async def entry_after(self, entry_id: str, version: int) -> Entry:
+        """The entry as it was after that version, which is in the log."""
+        slices = [StreamSlice(entry_stream(entry_id), before=version + 1)]
+        [entry] = [one async for one in latest_entries(self.recorder, self.mapper, slices)]
+        return entry
 
     async def entry_states(
         self, entry_ids: Iterable[str]

@@ -137,16 +137,21 @@ def _by_id(uid: int) -> Account:
     return _account(found)
 
 
+def by_name(name: str) -> Account:
+    """Raises KeyError."""
+    return _account(pwd.getpwnam(name))
+
+
 def _own_user(name: str) -> Account:
     """The account of this name, which is added to the system if it does not exist."""
     for attempt in range(ATTEMPTS):
         with suppress(KeyError):
-            return _account(pwd.getpwnam(name))
+            return by_name(name)
         if attempt:  # another process may be adding it, and useradd refuses to wait for it
             time.sleep(0.2)
         added = _added(name)
     with suppress(KeyError):
-        return _account(pwd.getpwnam(name))
+        return by_name(name)
     raise EmbeddedPostgresError(
         f"PostgreSQL does not run as root, and the system user {name!r} could not be added to run "
         f"it ({added}): add it, or run contentlog as a user who is not root"

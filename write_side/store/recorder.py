@@ -52,7 +52,7 @@ SELECT position AS head, coalesce(extract(epoch FROM clock_timestamp() - (
     WHERE notification_id > $1 ORDER BY notification_id LIMIT 1
 )), 0)::float8 AS seconds FROM write_side.head"""
 _TIME = """
-SELECT greatest(at, date_trunc('milliseconds', clock_timestamp())) AS time FROM write_side.head"""
+SELECT greatest(at, write_side.clock()) AS time FROM write_side.head"""
 _SIZE = """
 SELECT sum(pg_total_relation_size(c.oid))::bigint AS bytes FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'write_side' AND c.relkind = 'r'"""

@@ -33,6 +33,10 @@ _DELETE = {
     "entry_claim": "DELETE FROM write_side.entry_claim WHERE id = ANY ($1::uuid[])",
     "content_type_claim": "DELETE FROM write_side.content_type_claim WHERE id = ANY ($1::uuid[])",
     "key_claim": "DELETE FROM write_side.key_claim WHERE id = ANY ($1)",
+    # The next update that reads enough writes another.
+    "entry_snapshot": """
+        DELETE FROM write_side.entry_snapshot
+        WHERE stream IN (SELECT 'entry/' || id FROM unnest($1::text[]) AS id)""",
 }
 # The columns are in the order of the Structs in claims.py.
 _INSERT = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
@@ -11,25 +11,22 @@ import pytest
 from api.rest import point_in_time
 from read_side.entries import slug_owner
 from tests.integration.api.server import Answer, Client, Server
-from tests.integration.projector.paired_commands import Clock
 from tests.integration.projector.sample_log import BODY, LEAD, STAGES, Given, raws
+from tests.store_clock import BEGINNING, Clock, follow_clock
 from write_side import commands as c
-from write_side import decision
 from write_side.domain.definition import Stage
 from write_side.domain.events import Translation
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import UnknownEntry
 
-BEGINNING = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 POST = "/v1/content/posts/one"
 NO_ENTRY = {"error": "Content entry not found"}
 NO_TYPE = {"error": "Content type not found"}
 
 
 @pytest.fixture(autouse=True)
-def clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    Clock.time = BEGINNING
-    monkeypatch.setattr(decision, "datetime", Clock)
+async def clock(database_url: str) -> None:
+    await follow_clock(database_url)
 
 
 def tick() -> datetime:

@@ -27,9 +27,10 @@ EVENTS = [
 OpenRecorder = Callable[[], SynchronousRecorder]
 
 
-def got(store: EventStore[str], **options: Any) -> list[StreamEvent]:
+def got(store: EventStore[Any], **options: Any) -> list[StreamEvent]:
     """The stream's events, at the time of the samples."""
-    return [replace(one, event=replace(one.event, at=NOON)) for one in store.get(STREAM, **options)]
+    found: list[Any] = list(store.get(STREAM, **options))
+    return [replace(one, event=replace(one.event, at=NOON)) for one in found]
 
 
 @pytest.fixture

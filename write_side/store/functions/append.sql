@@ -243,7 +243,7 @@ BEGIN
     END IF;
     UPDATE write_side.head
     SET position = position + size,
-        at = greatest(at, date_trunc('milliseconds', clock_timestamp()))
+        at = greatest(at, write_side.clock())
     RETURNING position - size, head.at INTO base, moment;
 
     IF staged IS NOT NULL THEN
