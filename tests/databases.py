@@ -30,19 +30,20 @@ def with_database(url: str, database: str) -> str:
 
 def runtime_url(url: str) -> str:
     """The URL for the role that contentlog runs as."""
-    password = f":{RUNTIME}" if os.environ.get(OUTSIDE) else ""
-    return _with_user(url, f"{RUNTIME}{password}")
+    return _with_user(url, RUNTIME, RUNTIME if os.environ.get(OUTSIDE) else None)
 
 
 def owner_of(url: str) -> str:
     """The URL for the superuser, who owns the event store."""
-    outside = os.environ.get(OUTSIDE)
-    return _with_user(url, urlsplit(outside).netloc.rpartition("@")[0] if outside else OWNER)
+    outside = urlsplit(os.environ.get(OUTSIDE, ""))
+    return _with_user(url, outside.username or OWNER, outside.password)
 
 
-def _with_user(url: str, user: str) -> str:
+def _with_user(url: str, user: str, password: str | None) -> str:
     parts = urlsplit(url)
-    return urlunsplit(parts._replace(netloc=f"{user}@{parts.netloc.rpartition('@')[2]}"))
+    password = password or parts.password
+    said = f"{user}:{password}" if password else user
+    return urlunsplit(parts._replace(netloc=f"{said}@{parts.netloc.rpartition('@')[2]}"))
 
 
 class Databases:

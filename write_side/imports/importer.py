@@ -35,8 +35,8 @@ from write_side.imports.preview import Counts, Difference, Preview, State, diffe
 from write_side.imports.report import Report, empty_report, import_report, with_notes
 from write_side.imports.request import ImportRequest
 from write_side.imports.table import Table
+from write_side.postgres.connection import is_transient
 from write_side.repository import Repository
-from write_side.store.conflicts import passes
 
 ATTEMPTS = 10
 ATTEMPTS_WITHOUT_PRIORITY = 2
@@ -214,7 +214,7 @@ async def priority(repository: Repository, content_type_id: str) -> AsyncIterato
             await connection.execute(_LIMIT, LONGEST)
             await connection.execute(_LOCK, content_type_id, timeout=WAIT)
         except Exception as error:
-            if not passes(error):
+            if not is_transient(error):
                 raise
         yield
 

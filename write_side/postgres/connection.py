@@ -34,6 +34,9 @@ _TRANSIENT = (
     asyncpg.LockNotAvailableError,
 )
 
+# asyncpg raises DataError, an InterfaceError, for a parameter that it cannot encode.
+_LASTING = (asyncpg.DataError, asyncpg.DiskFullError)
+
 
 async def connect(
     dsn: str | None = None, *, server_settings: dict[str, str] | None = None, **options: Any
@@ -66,6 +69,5 @@ async def set_defaults(connection: Connection) -> None:
 def is_transient(error: BaseException) -> bool:
     """Whether the same statement may succeed over a new connection: after a lost connection, a
     timeout, a restart, a deadlock, a query that a replica cancels to keep up, a primary that has
-    become a standby, or an operator's lock_timeout."""
-    # asyncpg raises DataError, an InterfaceError, for a parameter that it cannot encode.
-    return isinstance(error, _TRANSIENT) and not isinstance(error, asyncpg.DataError)
+    become a standby, or an operator's lock_timeout. A full disk does not pass by itself."""
+    return isinstance(error, _TRANSIENT) and not isinstance(error, _LASTING)

@@ -15,10 +15,10 @@ from typing import Any, TypeAlias
 import asyncpg
 from msgspec import Struct
 
-from write_side.postgres.connection import connect
+from write_side.postgres.connection import connect, is_transient
 from write_side.store.append import Append, Appended
 from write_side.store.appender import Appender, Connect
-from write_side.store.conflicts import StoreUnavailable, passes
+from write_side.store.conflicts import StoreUnavailable
 from write_side.store.log_reader import HEAD
 from write_side.store.mapper import RecordedEvent
 
@@ -178,14 +178,14 @@ class Recorder:
         try:
             return await self._fetch(statement, *parameters)
         except Exception as error:
-            if not passes(error):
+            if not is_transient(error):
                 raise
         # What ended one connection, such as a restart, usually ended the idle ones as well.
         await self._pool.expire_connections()
         try:
             return await self._fetch(statement, *parameters)
         except Exception as error:
-            if not passes(error):
+            if not is_transient(error):
                 raise
             raise StoreUnavailable(f"The event store does not answer: {error!r}") from error
 

@@ -127,12 +127,12 @@ def test_a_private_data_folder_keeps_its_cluster_in_the_shelter(
     private_data.mkdir()
     before = modes(private_data)
     with use(private_data, durable=False, shelters=shelters) as url:
-        ask(url, "CREATE TABLE kept AS SELECT 7 AS number")
+        ask(url, "CREATE SCHEMA kept; CREATE TABLE kept.kept AS SELECT 7 AS number")
     assert home_of(private_data).parent == shelters[0]
     assert stat.S_IMODE((home_of(private_data) / "postgres").stat().st_mode) == 0o700
     assert modes(private_data) == before
     with use(private_data, durable=False, shelters=shelters) as url:
-        assert ask(url, "SELECT number FROM kept") == "7"
+        assert ask(url, "SELECT number FROM kept.kept") == "7"
 
 
 def test_two_at_once_on_a_new_private_folder_share_one_cluster(
@@ -156,17 +156,17 @@ def test_a_data_folder_finds_its_cluster_after_a_move(
     private_data: Path, shelters: tuple[Path, ...]
 ) -> None:
     with use(private_data, durable=False, shelters=shelters) as url:
-        ask(url, "CREATE TABLE kept AS SELECT 7 AS number")
+        ask(url, "CREATE SCHEMA kept; CREATE TABLE kept.kept AS SELECT 7 AS number")
     moved = private_data.rename(private_data.with_name("moved"))
     with use(moved, durable=False, shelters=shelters) as url:
-        assert ask(url, "SELECT number FROM kept") == "7"
+        assert ask(url, "SELECT number FROM kept.kept") == "7"
 
 
 def test_a_data_folder_made_again_starts_empty(
     private_data: Path, shelters: tuple[Path, ...]
 ) -> None:
     with use(private_data, durable=False, shelters=shelters) as url:
-        ask(url, "CREATE TABLE kept AS SELECT 7 AS number")
+        ask(url, "CREATE SCHEMA kept; CREATE TABLE kept.kept AS SELECT 7 AS number")
     shutil.rmtree(private_data)
     with use(private_data, durable=False, shelters=shelters) as url:
         assert ask(url, "SELECT to_regclass('kept') IS NULL") == "True"

@@ -43,7 +43,8 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def execute(url: str, *steps: tuple[object, ...]) -> None:
-    async with connected(url) as connection:
+    """Also what damages the log."""
+    async with connected(url, session_replication_role="replica") as connection:
         for sql, *parameters in steps:
             await connection.execute(str(sql), *parameters)
 

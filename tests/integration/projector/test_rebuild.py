@@ -40,7 +40,8 @@ def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def execute(url: str, sql: str, *parameters: object) -> None:
-    async with connected(url) as connection:
+    """Also what damages the log."""
+    async with connected(url, session_replication_role="replica") as connection:
         await connection.execute(sql, *parameters)
 
 

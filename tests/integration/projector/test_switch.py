@@ -21,6 +21,7 @@ from projector.rebuild.switch import TO_NEXT, terminated_after
 from projector.writer import Writer
 from read_side.checkpoint import CHANNEL
 from read_side.schema import DISCARDED, LIVE, NEXT, PREVIOUS
+from tests.databases import RUNTIME
 from tests.integration.live_projector import (
     caught_up,
     checkpoint_of,
@@ -295,6 +296,8 @@ async def test_what_was_left_of_a_switch_is_cleared_away(given: Given, database_
         for name in (DISCARDED, NEXT):
             await connection.execute(f"CREATE SCHEMA {name}")
             await connection.execute(f"CREATE TABLE {name}.left_over ()")
+            await connection.execute(f"ALTER TABLE {name}.left_over OWNER TO {RUNTIME}")
+            await connection.execute(f"ALTER SCHEMA {name} OWNER TO {RUNTIME}")
     await rebuild(database_url)
     assert await schemas(database_url) == [LIVE, PREVIOUS]
 

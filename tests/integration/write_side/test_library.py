@@ -21,8 +21,8 @@ from write_side.store.mapper import EventMapper, StreamEvent
 STREAM = entry_stream("018f0000-0000-7000-8000-000000000001")
 EVENTS = [
     StreamEvent(STREAM, 1, created()),
-    StreamEvent(STREAM, 2, updated(title="New title")),
-    StreamEvent(STREAM, 3, deleted()),
+    StreamEvent(STREAM, 2, updated(title="New title", at=NOON)),
+    StreamEvent(STREAM, 3, deleted(at=NOON)),
 ]
 OpenRecorder = Callable[[], SynchronousRecorder]
 
