@@ -39,8 +39,9 @@ BEGINNING = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 
 
 async def follow_clock(url: str) -> None:
-    """Let the event store of this database have Clock's time from its first event on."""
+    """Let the event store of this database have Clock's time from now on, whatever it had."""
     Clock.time = BEGINNING
     connection = await asyncpg.connect(owner_of(url))
     await connection.execute(_FOLLOW)
+    await connection.execute("UPDATE write_side.head SET at = 'epoch'")
     await connection.close()

@@ -134,12 +134,17 @@ class Repository:
 
     async def entries(self, scope: Scope, entry_ids: Iterable[str]) -> dict[str, Entry]:
         """Those of the ids that are living entries of the scope."""
-        slices = [StreamSlice(entry_stream(each)) for each in dict.fromkeys(entry_ids)]
         return {
             entry.id: entry
-            async for entry in latest_entries(self.recorder, self.mapper, slices)
+            async for entry in self.latest_entries(entry_ids)
             if not entry.deleted and entry.scope == scope
         }
+
+    async def latest_entries(self, entry_ids: Iterable[str]) -> AsyncIterator[Entry]:
+        """Those of the ids that are entries of any scope, deleted ones included."""
+        slices = [StreamSlice(entry_stream(each)) for each in dict.fromkeys(entry_ids)]
+        async for entry in latest_entries(self.recorder, self.mapper, slices):
+            yield entry
 
     async def entry_after(self, entry_id: str, version: int) -> Entry:
         """The entry as it was after that version, which is in the log."""

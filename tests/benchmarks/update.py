@@ -8,7 +8,7 @@ import time
 from msgspec import Raw
 
 from tests.benchmarks.report import Row, median, ratio_of_rounds, table
-from tests.benchmarks.workload import OPERATOR, SCOPE, workspace
+from tests.benchmarks.workload import OPERATOR, SCOPE, prepare
 from write_side.commands import CreateEntry, UpdateEntry
 from write_side.dispatch import execute
 from write_side.domain.events import EntryCreated
@@ -25,7 +25,7 @@ _numbers = itertools.count()
 async def measure(url: str, _other: str) -> str:
     async with open_recorder(url) as recorder:
         repository = Repository(recorder, EventMapper())
-        await workspace(repository)
+        await prepare(repository)
         rows = [
             await compared(repository, f"an entry of 0.1 kB, {LONG:,} versions", 100, LONG),
             await compared(
