@@ -14,7 +14,8 @@ from api.rest.positions import Positions
 from api.settings import ApiSettings
 from read_side.checkpoint import CheckpointWatch
 from read_side.pool import Pool
-from write_side.domain.identity import Scope
+from write_side.domain.identity import Actor, Scope
+from write_side.domain.workspace import VIEW
 from write_side.repository import Repository
 
 
@@ -32,7 +33,7 @@ class Service(Struct):
 
 
 class Call(Struct):
-    """A request on its way through the checks, which fill in the caller, environment and locale."""
+    """A request; the checks set its caller, environment and locale."""
 
     request: web.Request
     service: Service
@@ -46,8 +47,21 @@ class Call(Struct):
         return self.caller
 
     @property
+    def published_only(self) -> bool:
+        """Whether the key reads published entries only."""
+        return VIEW not in self.known_caller.permissions
+
+    @property
     def scope(self) -> Scope:
         return Scope(self.known_caller.workspace, self.environment)
+
+    @property
+    def actor(self) -> Actor:
+        return Actor("key", self.known_caller.key_id, self.known_caller.key_name)
+
+    @property
+    def request_id(self) -> str:
+        return self.request[REQUEST_ID]
 
 
 SERVICE = web.AppKey("service", Service)

@@ -5,12 +5,12 @@ Refusals of ``write_side`` and ``read_side`` know nothing of HTTP. The API's own
 ApiError
 ├── BadRequest              400
 ├── Unauthorized            401
-├── Forbidden, Forged       403
+├── Forbidden, OtherEnvironment, ForgedRequest  403
 ├── SlowClient              408
 ├── StillInFlight           409
 ├── TooLongForSpreadsheet   422
-├── RateLimited             429
-└── NotVisibleYet, Busy     503
+├── RateLimitExceeded             429
+└── NotVisibleYet, Busy, KeysUnchecked  503
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from aiohttp import web
 from api.rest.wire import ErrorBody, encode
 from read_side.refusals import NotFound, ReadModelUnavailable
 from write_side.domain import refusals as r
-from write_side.domain.text import NotJSON
+from write_side.domain.text import NotJSON, shortened
 from write_side.store.conflicts import StoreUnavailable
 
 
@@ -43,7 +43,17 @@ class Forbidden(ApiError):
         super().__init__(f"Forbidden - this API key needs the {permission} permission")
 
 
-class Forged(ApiError):
+class OtherEnvironment(ApiError):
+    """The key works in one environment, and the request names another, or none: production."""
+
+    def __init__(self, environment: str) -> None:
+        super().__init__(
+            f"Forbidden - this API key works in {environment} only: use environment={environment} "
+            "in the query, or the X-Environment header"
+        )
+
+
+class ForgedRequest(ApiError):
     """A form sent by another site's page, or from another session."""
 
 
@@ -64,14 +74,13 @@ class TooLongForSpreadsheet(ApiError):
     """
 
     def __init__(self, slug: str, column: str, length: int, longest: int) -> None:
-        slug = slug if len(slug) <= 100 else f"{slug[:100]}…"
         super().__init__(
-            f"The entry '{slug}' has {length:,} characters in '{column}', and a cell of an .xlsx "
-            f"file holds up to {longest:,}: export as CSV, which has no such limit"
+            f"The entry '{shortened(slug)}' has {length:,} characters in '{column}', and a cell of "
+            f"an .xlsx file holds up to {longest:,}: export as CSV, which has no such limit"
         )
 
 
-class RateLimited(ApiError):
+class RateLimitExceeded(ApiError):
     """``wait``: whole seconds until the window ends, at least 1."""
 
     def __init__(self, wait: int) -> None:
@@ -81,6 +90,15 @@ class RateLimited(ApiError):
 
 class NotVisibleYet(ApiError):
     """The read model has not reached the position that the request names."""
+
+
+class KeysUnchecked(ApiError):
+    """Revoked keys may be among those that this process knows."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "API keys cannot be checked: the event store is out of reach, please retry"
+        )
 
 
 class Busy(ApiError):
@@ -97,7 +115,8 @@ STATUS: dict[type[Exception], int] = {
     r.PlanLimitReached: 402,
     r.StagingNotInPlan: 402,
     Forbidden: 403,
-    Forged: 403,
+    OtherEnvironment: 403,
+    ForgedRequest: 403,
     NotFound: 404,
     r.UnknownContentType: 404,
     r.UnknownEntry: 404,
@@ -111,9 +130,10 @@ STATUS: dict[type[Exception], int] = {
     r.ContentTypeInUse: 409,
     r.CommandKeyReused: 422,
     TooLongForSpreadsheet: 422,
-    RateLimited: 429,
+    RateLimitExceeded: 429,
     NotVisibleYet: 503,
     Busy: 503,
+    KeysUnchecked: 503,
     ReadModelUnavailable: 503,
     r.StaleDecision: 503,
     StoreUnavailable: 503,
@@ -126,7 +146,10 @@ RETRY_AFTER = "1"
 
 
 def status_of(error: Exception) -> int:
-    """The status of the nearest class in the map; 500 for an unexpected error."""
+    """aiohttp's errors have their status, others that of the nearest class in the map; 500 for an
+    unexpected error."""
+    if isinstance(error, web.HTTPException):
+        return error.status
     return next((STATUS[kind] for kind in type(error).__mro__ if kind in STATUS), 500)
 
 
@@ -136,6 +159,8 @@ def message_of(error: Exception) -> str:
         return _ROUTER.get(error.status, error.reason)
     if isinstance(error, NotJSON):
         return "Request body must be valid JSON"
+    if isinstance(error, KeysUnchecked):
+        return str(error)
     match status_of(error):
         case 500:
             return "Internal server error"
@@ -152,15 +177,9 @@ def error_response(error: Exception) -> web.Response:
         response.headers["Retry-After"] = RETRY_AFTER
     if status == 401:
         response.headers["WWW-Authenticate"] = "Bearer"  # RFC 9110, 15.5.2
-    if isinstance(error, RateLimited):
+    if isinstance(error, RateLimitExceeded):
         response.headers["Retry-After"] = str(error.wait)
-    return response
-
-
-def router_response(error: web.HTTPException) -> web.Response:
-    """aiohttp's own refusals, in the error envelope."""
-    response = envelope(error.status, message_of(error))
-    if "Allow" in error.headers:
+    if isinstance(error, web.HTTPMethodNotAllowed):
         response.headers["Allow"] = error.headers["Allow"]
     return response
 

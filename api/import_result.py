@@ -8,11 +8,11 @@ from datetime import datetime
 import msgspec
 from msgspec import Struct
 
-from write_side.domain.events import Outcome
+from write_side.domain.events import RowOutcome
 from write_side.imports.preview import Note, Preview, State
 from write_side.imports.report import Report, Reverted
 
-_STATES: dict[Outcome, State] = {
+_STATES: dict[RowOutcome, State] = {
     "new": "new",
     "updated": "update",
     "unchanged": "unchanged",

@@ -66,13 +66,21 @@ def application(service: Service) -> web.Application:
     app[SERVICE] = service
     app[STATUS] = StatusCache(service)
     app.on_response_prepare.append(add_default_headers)
-    app.add_routes(content.routes())
-    app.add_routes(health.routes())
-    app.add_routes(metrics.routes())
-    app.add_routes(document.routes())
-    app.add_routes(graphql.routes())
+    for part in (content, health, metrics, document, graphql):
+        app.add_routes(part.routes())
     add_dashboard(app, service.repository.recorder)
     add_preflights(app)
+    return app
+
+
+def operator_application(service: Service) -> web.Application:
+    """What operators and their machines ask, without a key."""
+    app = web.Application(middlewares=[answer_errors])
+    app[SERVICE] = service
+    app[STATUS] = StatusCache(service)
+    app.on_response_prepare.append(add_default_headers)
+    app.add_routes(health.operator_routes())
+    app.add_routes(metrics.operator_routes())
     return app
 
 
@@ -84,10 +92,22 @@ async def serve(settings: ApiSettings) -> None:
         loop.add_signal_handler(number, stop.set)
     async with (
         open_service(settings) as service,
-        open_runner(application(service), patience=settings.client_timeout, grace=GRACE) as runner,
+        _listener(settings, application(service), settings.host, settings.port),
+        _listener(
+            settings, operator_application(service), settings.admin_host, settings.admin_port
+        ),
     ):
-        site = web.TCPSite(
-            runner, settings.host, settings.port, reuse_port=settings.reuse_port or None
-        )
-        await site.start()
         await stop.wait()
+
+
+@asynccontextmanager
+async def _listener(
+    settings: ApiSettings, app: web.Application, host: str, port: int | None
+) -> AsyncIterator[None]:
+    """Serves the application at the address; without a port, nowhere."""
+    if port is None:
+        yield
+        return
+    async with open_runner(app, patience=settings.client_timeout, grace=GRACE) as runner:
+        await web.TCPSite(runner, host, port, reuse_port=settings.reuse_port or None).start()
+        yield

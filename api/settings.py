@@ -15,13 +15,18 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     ``trusted_proxies`` are addresses and networks, separated by commas, whose X-Forwarded-For
     counts.
 
-    ``metrics_folder``: where several workers of one command keep their counts.
+    ``admin_port``: of a second listener, which shows operators the metrics without a key; None for
+    no such listener.
+
+    ``metrics_folder``: the folder in which the workers of one command keep their counts.
     """
 
     event_store_url: str
     read_model_url: str
     host: str = "127.0.0.1"
     port: int = 8080
+    admin_host: str = "127.0.0.1"
+    admin_port: int | None = None
     reuse_port: bool = False
     max_body_bytes: int = 4 * 1024 * 1024
     read_your_writes: float = 2.0

@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from deploy.failures import Failed, explained
+from deploy.failures import Failed, explanation
 
 COMMANDS = {
     "dev": "dev",
@@ -56,7 +56,7 @@ class Commands(click.Group):
         except (click.ClickException, click.exceptions.Exit, BrokenPipeError):
             raise
         except Exception as error:
-            reason = explained(error)
+            reason = explanation(error)
             if reason is None:
                 raise
             raise Failed(reason) from error

@@ -25,7 +25,7 @@ CHECK_TIMEOUT = 5.0  # seconds
 STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
-class Unreachable(Exception):
+class DatabaseUnreachable(Exception):
     """A database cannot be reached; the text is one line that names the setting."""
 
 
@@ -45,10 +45,10 @@ class Databases(Struct, frozen=True):
 
 
 def role_of(url: str) -> tuple[str, str | None]:
-    """The role that a URL connects as, and its password. Raises Unreachable where it names none."""
+    """The role that a URL connects as, and its password. Raises DatabaseUnreachable if none."""
     parts = urlsplit(url)
     if not parts.username:
-        raise Unreachable(
+        raise DatabaseUnreachable(
             "CONTENTLOG_EVENT_STORE_URL names no role: with CONTENTLOG_OWNER_URL it takes "
             "postgresql://role@host/database"
         )
@@ -114,7 +114,7 @@ def _set_handlers(handlers: Mapping[signal.Signals, Any]) -> None:
 
 @asynccontextmanager
 async def open_repository(found: Databases) -> AsyncIterator[Repository]:
-    """A repository on the event store. Raises Unreachable."""
+    """A repository on the event store. Raises DatabaseUnreachable."""
     from write_side.repository import Repository
     from write_side.store.mapper import EventMapper
     from write_side.store.recorder import open_recorder
@@ -129,7 +129,7 @@ async def open_repository(found: Databases) -> AsyncIterator[Repository]:
 
 @asynccontextmanager
 async def open_read_model(found: Databases) -> AsyncIterator[Pool]:
-    """A pool of connections to the read model. Raises Unreachable."""
+    """A pool of connections to the read model. Raises DatabaseUnreachable."""
     from read_side.pool import open_pool
 
     async with AsyncExitStack() as stack:
@@ -139,8 +139,10 @@ async def open_read_model(found: Databases) -> AsyncIterator[Pool]:
 
 
 @asynccontextmanager
-async def connected(setting: str, url: str) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
-    """One connection to the database that a setting names. Raises Unreachable."""
+async def open_connection(
+    setting: str, url: str
+) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
+    """One connection to the database that a setting names. Raises DatabaseUnreachable."""
     from write_side.postgres.connection import connect
 
     with _named(setting, url):
@@ -153,13 +155,13 @@ async def connected(setting: str, url: str) -> AsyncIterator[asyncpg.Connection[
 
 @contextmanager
 def _named(setting: str, url: str) -> Iterator[None]:
-    """Turns a failure to connect into Unreachable, which names the setting."""
+    """Turns a failure to connect into DatabaseUnreachable, which names the setting."""
     import asyncpg
 
     try:
         yield
     except (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         reason = str(error) or type(error).__name__
-        raise Unreachable(
+        raise DatabaseUnreachable(
             f"cannot connect to PostgreSQL at {without_password(url)} ({reason}): check {setting}"
         ) from error

@@ -17,7 +17,7 @@ class Failed(click.ClickException):
         click.echo(f"contentlog: {self.message}", err=True)
 
 
-def explained(error: Exception) -> str | None:
+def explanation(error: Exception) -> str | None:
     """The error in one line; None for an unexpected one."""
     import asyncpg
 
@@ -41,7 +41,7 @@ def explained(error: Exception) -> str | None:
 def _expected() -> tuple[type[Exception], ...]:
     """Exceptions whose text is written for people."""
     from api.errors import TooLongForSpreadsheet
-    from deploy.databases import Unreachable
+    from deploy.databases import DatabaseUnreachable
     from deploy.embedded.errors import EmbeddedPostgresError
     from deploy.settings import SettingsError
     from projector.checkpoint import Fenced
@@ -59,7 +59,7 @@ def _expected() -> tuple[type[Exception], ...]:
     from write_side.store.migrations import MigrationError
 
     return (
-        Unreachable,
+        DatabaseUnreachable,
         EmbeddedPostgresError,
         SettingsError,
         Refused,

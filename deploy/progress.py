@@ -53,14 +53,14 @@ def progress() -> Iterator[Report]:
     ) as bars:
         tasks: dict[str, Any] = {}
 
-        def tell(now: Progress) -> None:
+        def show(now: Progress) -> None:
             """A bar for each phase."""
             if now.phase not in tasks:
                 tasks[now.phase] = bars.add_task(now.phase, total=now.total, rate="")
             rate = f"{now.rate:,.0f}/s" if now.total > 1 and now.done else ""
             bars.update(tasks[now.phase], completed=now.done, rate=rate)
 
-        yield tell
+        yield show
 
 
 def show_result(text: str | None = None, /, **result: Any) -> None:
@@ -91,7 +91,7 @@ def _lines() -> Report:
     """Prints a line at the beginning and the end of a phase, and each second between."""
     last_phase, printed = "", 0.0
 
-    def tell(now: Progress) -> None:
+    def show(now: Progress) -> None:
         nonlocal last_phase, printed
         clock = time.monotonic()
         is_due = clock - printed >= INTERVAL or now.done >= now.total
@@ -108,4 +108,4 @@ def _lines() -> Report:
         }
         click.echo(msgspec.json.encode(line))
 
-    return tell
+    return show

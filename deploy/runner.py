@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from deploy.databases import Databases, connected, databases
+from deploy.databases import Databases, databases, open_connection
 from deploy.logs import configure_logs
 from deploy.settings import Settings, load_settings
 from write_side.domain.identity import ENVIRONMENTS, PRODUCTION
@@ -68,7 +68,7 @@ async def until_visible(found: Databases, position: int) -> None:
     from read_side.checkpoint import wait_until_visible
     from read_side.status import read_status
 
-    async with connected("CONTENTLOG_READ_MODEL_URL", found.read_model_url) as connection:
+    async with open_connection("CONTENTLOG_READ_MODEL_URL", found.read_model_url) as connection:
         status = await read_status(connection)
     if status.position >= position:
         return

@@ -77,6 +77,17 @@ class Settings(
     ] = ".contentlog"
     host: Annotated[Text, Meta(description="The address that the API listens on")] = "127.0.0.1"
     port: Annotated[Port, Meta(description="The port that the API listens on")] = 8080
+    admin_host: Annotated[
+        Text, Meta(description="The address that the listener for operators listens on")
+    ] = "127.0.0.1"
+    admin_port: Annotated[
+        Port | None,
+        Meta(
+            description="The port of the listener for operators, which serves `/metrics` and the "
+            "details of `/readyz` without a key",
+            extra={"default": "no such listener"},
+        ),
+    ] = None
     workers: Annotated[Workers, Meta(description="The number of API processes")] = 1
     max_body_bytes: Annotated[
         Bytes, Meta(description="The largest request body that the API reads")

@@ -1,8 +1,8 @@
 """Child processes kept alive by their parent, and ended with it.
 
 The children are in sessions of their own, so Ctrl-C in a terminal reaches the parent alone, which
-then stops them. On Linux they are killed when the parent is killed (see deploy.tether); elsewhere
-they outlive a parent that is killed.
+then stops them. On Linux they are killed with their parent (deploy.parent_death);
+elsewhere they outlive a parent that is killed.
 """
 
 import asyncio
@@ -101,7 +101,7 @@ async def _run(child: Child, stop: asyncio.Event) -> str:
     """Runs the child until it ends or is to stop. Returns how it ended."""
     try:
         process = await asyncio.create_subprocess_exec(
-            *_tethered(child.command), stdin=DEVNULL, start_new_session=True
+            *_bound_to_parent(child.command), stdin=DEVNULL, start_new_session=True
         )
     except OSError as error:
         return f"could not be started ({error.strerror})"
@@ -112,11 +112,11 @@ async def _run(child: Child, stop: asyncio.Event) -> str:
     return f"(process {process.pid}) ended with status {process.returncode}"
 
 
-def _tethered(command: tuple[str, ...]) -> tuple[str, ...]:
+def _bound_to_parent(command: tuple[str, ...]) -> tuple[str, ...]:
     if sys.platform != "linux":
         return command
-    tether = str(Path(__file__).with_name("tether.py"))
-    return (sys.executable, "-I", "-S", tether, str(os.getpid()), *command)
+    script = str(Path(__file__).with_name("parent_death.py"))
+    return (sys.executable, "-I", "-S", script, str(os.getpid()), *command)
 
 
 async def _end(process: Process) -> None:

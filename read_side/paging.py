@@ -98,15 +98,16 @@ async def list_across_types(
     scope: Scope,
     *,
     type_slug: str | None,
+    status: str | None = None,
     locale: str,
     limit: int,
     offset: int,
 ) -> Page[EntryRow]:
-    """Entries of every type, or of one, of every status and language (§4.3).
+    """Entries of every type, or of one, of every status, or of one, and of every language (§4.3).
 
     Raises TypeNotFound.
     """
-    filters = Filters(type_slug=type_slug)
+    filters = Filters(type_slug, status)
     name, parameters = _filtered("list", filters)
     where = (scope.workspace, scope.environment, limit, offset, *parameters, locale)
     records = await fetch(pool, _STATEMENTS[name], *where)

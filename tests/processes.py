@@ -33,12 +33,15 @@ class Processes:
     def __init__(self, database_url: str, log: Path, **environment: str) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
+        operators = free_port()
+        self.operators_url = f"http://127.0.0.1:{operators}"
         self._log: IO[bytes] = log.open("ab")
         self._environment = {
             **os.environ,
             "CONTENTLOG_EVENT_STORE_URL": database_url,
             "CONTENTLOG_READ_MODEL_URL": database_url,
             "CONTENTLOG_PORT": str(self.port),
+            "CONTENTLOG_ADMIN_PORT": str(operators),
             # Tests ask more in a minute than the default limits allow.
             "CONTENTLOG_KEY_RATE_LIMIT": "0",
             "CONTENTLOG_IP_RATE_LIMIT": "0",
@@ -71,9 +74,9 @@ class Processes:
         self._log.close()
 
     def readiness(self) -> dict[str, object] | None:
-        """The body of /readyz where it says yes."""
+        """The body of /readyz for operators where it says yes."""
         try:
-            with urllib.request.urlopen(f"{self.url}/readyz", timeout=5) as response:
+            with urllib.request.urlopen(f"{self.operators_url}/readyz", timeout=5) as response:
                 body: dict[str, object] = json.load(response)
                 return body
         except (urllib.error.URLError, ConnectionError, TimeoutError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -70,36 +71,46 @@ class AddEnvironment(ScopedCommand, frozen=True, kw_only=True):
 
 
 class IssueKey(WorkspaceCommand, frozen=True, kw_only=True):
-    """``secret_hash``: hex sha256 of the secret; the secret itself is never stored."""
+    """``secret_hash``: hex sha256 of the secret; the secret itself is never stored.
+
+    ``environment`` None: the key works in every one. ``expires_at`` None: for ever.
+    """
 
     name: str
     permissions: tuple[str, ...]
     secret_hash: str
+    environment: str | None = None
+    expires_at: datetime | None = None
 
 
 class PermitKey(WorkspaceCommand, frozen=True, kw_only=True):
+    """Everything that the key may do from now on."""
+
     name: str
     permissions: tuple[str, ...]
+    environment: str | None = None
+    expires_at: datetime | None = None
 
 
 class RevokeKey(WorkspaceCommand, frozen=True, kw_only=True):
     name: str
 
 
-class CreateContentType(ScopedCommand, frozen=True, kw_only=True):
-    slug: str
-    name: str
-    fields: tuple[Field, ...]
-    stages: tuple[Stage, ...] = ()
-
-
-class ReviseContentType(ScopedCommand, frozen=True, kw_only=True):
-    """The complete new definition. The slug and type of a field never change."""
+class DefineContentType(ScopedCommand, frozen=True, kw_only=True):
+    """A complete definition."""
 
     slug: str
     name: str
     fields: tuple[Field, ...]
     stages: tuple[Stage, ...] = ()
+
+
+class CreateContentType(DefineContentType, frozen=True, kw_only=True):
+    pass
+
+
+class ReviseContentType(DefineContentType, frozen=True, kw_only=True):
+    """The slug and type of a field never change."""
 
 
 class RemoveContentType(ScopedCommand, frozen=True, kw_only=True):

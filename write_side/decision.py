@@ -60,5 +60,5 @@ def scoped_header(command: Command, scope: Scope) -> ScopedHeader:
     return {**header(command, scope.workspace), "environment": scope.environment}
 
 
-def check_of(content_type: ContentType) -> TypeCheck:
+def type_check(content_type: ContentType) -> TypeCheck:
     return TypeCheck(content_type.id, content_type.version)

@@ -55,12 +55,12 @@ HANDLERS: dict[type[Command], Handler] = {
     c.SaveImportMapping: imports.save_import_mapping,
 }
 
-PATIENCE = 10.0
+RETRY_SECONDS = 10.0
 """Seconds after which a command that loses every race for its stream is given up."""
-LONGEST_PAUSE = 0.05
+LONGEST_BACKOFF = 0.05
 
 
-class Executed(Struct, frozen=True):
+class CommandResult(Struct, frozen=True):
     """The outcome of a command. ``position``: of its last event, 0 if it changed nothing.
 
     ``replayed``: an earlier request carried the command out, and these are its events.
@@ -72,11 +72,11 @@ class Executed(Struct, frozen=True):
     replayed: bool = False
 
 
-async def execute(command: Command, repository: Repository) -> Executed:
+async def execute(command: Command, repository: Repository) -> CommandResult:
     """Carry the command out. Raises Refused with the reason, StaleDecision if other commands change
-    the same stream for all of ``PATIENCE``, StoreUnavailable if the event store does not answer."""
-    async with _turn(command, repository):
-        deadline = time.monotonic() + PATIENCE
+    the same stream for ``RETRY_SECONDS``, StoreUnavailable if the event store does not answer."""
+    async with _entry_lock(command, repository):
+        deadline = time.monotonic() + RETRY_SECONDS
         for attempt in itertools.count():
             try:
                 return await _attempt(command, repository)
@@ -84,11 +84,11 @@ async def execute(command: Command, repository: Repository) -> Executed:
                 _forget_content_type(command, repository)
                 if time.monotonic() > deadline:
                     break
-                await asyncio.sleep(random.uniform(0, min(0.002 * attempt, LONGEST_PAUSE)))  # noqa: S311
+                await asyncio.sleep(random.uniform(0, min(0.002 * attempt, LONGEST_BACKOFF)))  # noqa: S311
     raise StaleDecision(f"{type(command).__name__} lost every race for its stream: try again")
 
 
-def _turn(command: Command, repository: Repository) -> AbstractAsyncContextManager[object]:
+def _entry_lock(command: Command, repository: Repository) -> AbstractAsyncContextManager[object]:
     """Changes of one entry by this process take turns: none of them then loses to another of them.
     Between processes, the versions of the stream decide."""
     if isinstance(command, c.EntryCommand):
@@ -96,20 +96,20 @@ def _turn(command: Command, repository: Repository) -> AbstractAsyncContextManag
     return nullcontext()
 
 
-async def _attempt(command: Command, repository: Repository) -> Executed:
+async def _attempt(command: Command, repository: Repository) -> CommandResult:
     """Raises StaleAppend if the log has moved on since the decision."""
     try:
         decision = await _decide(command, repository)
     except Refused:
         # A delete that is sent again finds no entry, and has not failed.
-        if (earlier := await _earlier(command, repository)) is None:
+        if (earlier := await _earlier_result(command, repository)) is None:
             raise
         return earlier
     if decision.recorded is not None:
-        return await _from_log(decision.recorded, repository)
+        return await _recorded_result(decision.recorded, repository)
     if not decision.events:
-        earlier = await _earlier(command, repository)
-        return earlier or Executed(content_type=decision.content_type)
+        earlier = await _earlier_result(command, repository)
+        return earlier or CommandResult(content_type=decision.content_type)
     try:
         appended = await repository.recorder.append(await _append(command, decision, repository))
     except StaleAppend:
@@ -117,12 +117,12 @@ async def _attempt(command: Command, repository: Repository) -> Executed:
     except Conflict as conflict:
         raise decision.refusal(conflict) from None
     if appended.replayed and not isinstance(command, c.ImportCommand):
-        return await _replayed(command, appended, repository)
+        return await _result_of_repetition(command, appended, repository)
     if appended.replayed and appended.digest != command.digest:
         raise StaleAppend  # another request has used the import id: its handler will find it
     for happened in decision.events:
         force_setattr(happened.event, "at", appended.at)
-    return Executed(tuple(decision.events), appended.last, decision.content_type)
+    return CommandResult(tuple(decision.events), appended.last, decision.content_type)
 
 
 async def _decide(command: Command, repository: Repository) -> Decision:
@@ -158,21 +158,23 @@ async def _append(command: Command, decision: Decision, repository: Repository) 
     )
 
 
-async def _earlier(command: Command, repository: Repository) -> Executed | None:
+async def _earlier_result(command: Command, repository: Repository) -> CommandResult | None:
     """The outcome of the command, if an earlier request carried it out."""
     if isinstance(command, c.ImportCommand):
         return None  # its handler has looked
     appended = await repository.recorder.appended(command.key)
-    return None if appended is None else await _replayed(command, appended, repository)
+    return None if appended is None else await _result_of_repetition(command, appended, repository)
 
 
-async def _replayed(command: Command, appended: Appended, repository: Repository) -> Executed:
+async def _result_of_repetition(
+    command: Command, appended: Appended, repository: Repository
+) -> CommandResult:
     if appended.digest != command.digest:
         raise CommandKeyReused
-    return await _from_log(appended, repository)
+    return await _recorded_result(appended, repository)
 
 
-async def _from_log(appended: Appended, repository: Repository) -> Executed:
+async def _recorded_result(appended: Appended, repository: Repository) -> CommandResult:
     rows = await repository.recorder.log(appended.position - 1, appended.events)
     events = tuple(
         StreamEvent(
@@ -184,4 +186,4 @@ async def _from_log(appended: Appended, repository: Repository) -> Executed:
     )
     type_id = getattr(events[0].event, "content_type_id", None)
     content_type = await repository.content_type_by_id(type_id) if type_id else None
-    return Executed(events, appended.last, content_type, replayed=True)
+    return CommandResult(events, appended.last, content_type, replayed=True)

@@ -237,11 +237,11 @@ class Repository:
         """Slug → (entry id, slug of its type) of the entries that have it. No types: any type. No
         language: any language."""
         hashes = {slug_hash(slug): slug for slug in slugs}
-        place = (scope.workspace, scope.environment, list(types))
+        among = (scope.workspace, scope.environment, list(types), list(hashes))
         if language is None:
-            rows = await self.recorder.fetch(_ENTRIES_BY_SLUG_IN_ANY_LANGUAGE, *place, list(hashes))
+            rows = await self.recorder.fetch(_ENTRIES_BY_SLUG_IN_ANY_LANGUAGE, *among)
         else:
-            rows = await self.recorder.fetch(_ENTRIES_BY_SLUG, *place, language, list(hashes))
+            rows = await self.recorder.fetch(_ENTRIES_BY_SLUG, *among, language)
         found: dict[str, list[tuple[str, str]]] = {}
         for row in rows:
             found.setdefault(hashes[row["slug_hash"]], []).append((row["id"], row["slug"]))

@@ -2,23 +2,29 @@
 
 A look at the store updates the keys. It happens on each notification of the store, and every half
 a second. A request waits for a look if the last one is a second old, if a notification came since,
-and before it is refused: a key that was just issued is valid. So a missing, empty, unknown or
-revoked key costs the same look. Requests share looks, at most fifty a second.
+and before it is refused: a key that was just issued is valid. So a missing, empty, unknown,
+expired or revoked key costs the same look. Requests share looks, at most fifty a second.
+
+Expiry is judged by the clock of the event store: each look reads it, and this process's monotonic
+clock counts on from there. So all processes agree, whatever the clocks of their machines show.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import time
 from collections.abc import Awaitable, Callable, Coroutine
+from datetime import datetime, timedelta
 from typing import Any
 
 import asyncpg
 import structlog
 
+from api.auth.key_uses import KeyUses
 from api.auth.keys import PATIENCE, Caller, KeyLoader
+from api.errors import KeysUnchecked
+from write_side.domain.workspace import secret_hash
 from write_side.postgres.connection import Connection, connect, is_transient
 from write_side.repository import Repository
 from write_side.store.conflicts import StoreUnavailable
@@ -30,31 +36,39 @@ POLL = 0.5
 PACE = 0.02
 """Seconds between the starts of two looks."""
 RETRY = 0.2
+TRUST = 300.0
+"""Seconds for which keys are valid without a look, while the store is away."""
 _log = structlog.get_logger("api.access")
 
 
 class Access:
-    """While the store is away, known keys stay valid: none can be revoked meanwhile."""
+    """While the store is away, known keys stay valid for five minutes: they may be revoked through
+    another process that reaches it. ``clock``: monotonic seconds."""
 
-    def __init__(self, url: str, repository: Repository) -> None:
+    def __init__(
+        self, url: str, repository: Repository, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._url = url
+        self._clock = clock
         self._recorder = repository.recorder
+        self._uses = KeyUses(self._recorder.fetch)
         self._loader = KeyLoader(self._fetch, repository)
-        self._listening: Connection | None = None
+        self._connection: Connection | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._next: asyncio.Task[None] | None = None
         self._turn = asyncio.Lock()
-        self._woken = asyncio.Event()
+        self._wakeup = asyncio.Event()
         self._away = False
-        # By the monotonic clock: the start of the last look, of the last successful one, and the
-        # last notification.
-        self._began = self._looked = self._notified = float("-inf")
+        # By the clock: the start of the last look, of the last successful one, and the last
+        # notification.
+        self._look_start = self._last_look = self._last_notification = float("-inf")
 
     async def __aenter__(self) -> Access:
         """Loads all keys. Raises StoreUnavailable."""
         await self._refresh()
         self._start(self._watch(), "access watch")
         self._start(self._listen_for_ever(), "access notifications")
+        self._start(self._uses.write_for_ever(), "key uses")
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -62,16 +76,18 @@ class Access:
         for task in ending:
             task.cancel()
         await asyncio.gather(*ending, return_exceptions=True)
+        await self._uses.write()
 
     async def caller(self, secret: str) -> Caller | None:
-        """None for a secret that is missing, unknown or revoked.
+        """None for a secret that is missing, unknown, expired or revoked.
 
-        Raises StoreUnavailable for an unknown one while the store is away.
+        While the store is away, raises StoreUnavailable for an unknown or expired one; after five
+        minutes KeysUnchecked for all but a missing one.
         """
-        digest = _digest(secret)
+        digest = secret_hash(secret)
 
         def known() -> Caller | None:
-            caller = self._loader.keys.caller(digest)
+            caller = self._loader.keys.caller(digest, self._store_time())
             return caller if secret else None
 
         return await self._up_to_date(known, may_be_new=secret != "")
@@ -79,28 +95,41 @@ class Access:
     async def caller_of_key(self, key_id: str) -> Caller | None:
         """The same for the key of a dashboard session."""
         return await self._up_to_date(
-            lambda: self._loader.keys.caller_of_key(key_id), may_be_new=True
+            lambda: self._loader.keys.caller_of_key(key_id, self._store_time()), may_be_new=True
         )
 
     async def _up_to_date(
         self, known: Callable[[], Caller | None], *, may_be_new: bool
     ) -> Caller | None:
-        arrived = time.monotonic()
-        await self._looked_since(max(arrived - VALID, self._notified))
+        arrived = self._clock()
+        await self._require_look(max(arrived - VALID, self._last_notification))
         found = known()
         if found is None:
-            await self._looked_since(arrived)
+            await self._require_look(arrived)
             found = known()
+        if may_be_new and not self._is_trusted():
+            raise KeysUnchecked
         if found is None and may_be_new and self._away:
             raise StoreUnavailable("keys cannot be looked for")
+        if found is not None:
+            self._uses.record(found.key_id, self._store_time().date())
         return found
 
     def cached_caller(self, secret: str) -> Caller | None:
         """The caller as far as this process knows, without a look: refuse no request by it."""
-        return self._loader.keys.caller(_digest(secret)) if secret else None
+        if not secret or not self._is_trusted():
+            return None
+        return self._loader.keys.caller(secret_hash(secret), self._store_time())
 
-    async def _looked_since(self, moment: float) -> None:
-        if self._looked < moment and not self._away:
+    def _is_trusted(self) -> bool:
+        return self._clock() - self._last_look <= TRUST
+
+    def _store_time(self) -> datetime:
+        """What the clock of the event store shows now."""
+        return self._loader.store_time + timedelta(seconds=self._clock() - self._last_look)
+
+    async def _require_look(self, since: float) -> None:
+        if self._last_look < since and not self._away:
             await self._look()
 
     def _look(self) -> Awaitable[None]:
@@ -111,7 +140,7 @@ class Access:
 
     async def _take_turn(self) -> None:
         async with self._turn:
-            await asyncio.sleep(max(0.0, self._began + PACE - time.monotonic()))
+            await asyncio.sleep(max(0.0, self._look_start + PACE - self._clock()))
             # Requests from now on need the next look.
             self._next = None
             try:
@@ -122,13 +151,13 @@ class Access:
                 self._away = True
 
     async def _refresh(self) -> None:
-        self._began = began = time.monotonic()
+        self._look_start = start = self._clock()
         await self._loader.refresh()
-        self._looked, self._away = began, False
+        self._last_look, self._away = start, False
 
     async def _fetch(self, statement: str, *parameters: Any) -> list[asyncpg.Record]:
         """Over the listening connection, which no request uses, or else through the pool."""
-        connection = self._listening
+        connection = self._connection
         if connection is not None:
             try:
                 async with asyncio.timeout(PATIENCE):
@@ -144,8 +173,8 @@ class Access:
         while True:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(POLL):
-                    await self._woken.wait()
-            self._woken.clear()
+                    await self._wakeup.wait()
+            self._wakeup.clear()
             try:
                 await self._look()
             except Exception as error:
@@ -170,24 +199,20 @@ class Access:
             ended = asyncio.Event()
             connection.add_termination_listener(lambda *_: ended.set())
             await connection.add_listener(CHANNEL, self._hear)
-            self._listening = connection
+            self._connection = connection
             # There may have been notifications before.
             self._hear()
             await ended.wait()
         finally:
-            self._listening = None
+            self._connection = None
             connection.terminate()
 
     def _hear(self, *_notification: object) -> None:
-        self._notified = time.monotonic()
-        self._woken.set()
+        self._last_notification = self._clock()
+        self._wakeup.set()
 
     def _start(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
-
-
-def _digest(secret: str) -> str:
-    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import islice
 
 from msgspec import Struct
@@ -24,7 +25,8 @@ PATIENCE = 2.0
 
 
 class Caller(Struct, frozen=True):
-    """A live key and its workspace."""
+    """A live key and its workspace. ``environment``: the only one for the key, None for every one;
+    ``environments``: those of the workspace."""
 
     key_id: str
     key_name: str
@@ -32,15 +34,14 @@ class Caller(Struct, frozen=True):
     permissions: frozenset[str]
     plan: Plan
     environments: tuple[str, ...]
+    environment: str | None = None
 
 
 def secret_of(headers: Mapping[str, str]) -> str:
-    """``Authorization: Bearer`` takes precedence over ``X-API-Key`` (behaviour.md)."""
-    authorization = headers.get("Authorization")
-    if authorization is None:
-        return headers.get("X-API-Key", "")
-    scheme, _, secret = authorization.partition(" ")
-    return secret.strip() if scheme.lower() == "bearer" else ""
+    """``Authorization: Bearer`` takes precedence over ``X-API-Key`` (behaviour.md). Other schemes
+    do not: a proxy in front of the service may ask for HTTP Basic."""
+    scheme, _, secret = headers.get("Authorization", "").strip().partition(" ")
+    return secret.strip() if scheme.lower() == "bearer" else headers.get("X-API-Key", "")
 
 
 # Unknown keys are compared with this one, so that they take as long as known ones.
@@ -53,10 +54,13 @@ class Keys:
         self._digests: dict[str, str] = {}
         self._workspaces: dict[str, Workspace] = {}
 
-    def caller(self, digest: str) -> Caller | None:
-        """The caller whose key has the digest, compared in constant time."""
+    def caller(self, digest: str, now: datetime) -> Caller | None:
+        """The caller whose key has the digest, compared in constant time. None where the key has
+        expired by the time ``now``."""
         key = self._by_digest.get(digest, NO_KEY)
         if not hmac.compare_digest(key.digest, digest):
+            return None
+        if key.expires_at is not None and key.expires_at <= now:
             return None
         workspace = self._workspaces[key.workspace]
         return Caller(
@@ -66,10 +70,11 @@ class Keys:
             permissions=key.permissions,
             plan=workspace.plan,
             environments=workspace.environments,
+            environment=key.environment,
         )
 
-    def caller_of_key(self, key_id: str) -> Caller | None:
-        return self.caller(self._digests.get(key_id, ""))
+    def caller_of_key(self, key_id: str, now: datetime) -> Caller | None:
+        return self.caller(self._digests.get(key_id, ""), now)
 
     def has_workspace(self, slug: str) -> bool:
         return slug in self._workspaces
@@ -101,6 +106,12 @@ class KeyLoader:
         self._repository = repository
         self._mark: access.Mark | None = None
         self.keys = Keys()
+
+    @property
+    def store_time(self) -> datetime:
+        """What the store's clock showed at the last refresh."""
+        assert self._mark is not None
+        return self._mark.now
 
     async def refresh(self) -> None:
         """Brings ``keys`` up to date with every change before. Raises what ``fetch`` raises."""

@@ -1,1 +1,1 @@
-"""The dashboard: HTML pages rendered on the server, usable without JavaScript where possible."""
+"""The dashboard: HTML pages rendered on the server; most work without JavaScript."""

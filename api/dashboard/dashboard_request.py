@@ -9,26 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import quote, urlencode
 
-from api.context import REQUEST_ID, Call
-from api.dashboard.security import ROOT, check_origin, new_csrf_token
-from api.dashboard.session import SESSIONS, cookie_token
+from api.context import Call
+from api.dashboard.security import ROOT, SESSIONS, check_origin, cookie_token, new_csrf_token
 from api.rest.request_checks import check_address_limit, check_permission, resolve_environment
 from read_side.pool import Pool
-from write_side.domain.identity import PRODUCTION, Actor, Scope
+from write_side.domain.identity import PRODUCTION, Scope
 from write_side.repository import Repository
 
 
-class SignedOut(Exception):
+class NoSession(Exception):
     """There is no session, it has expired, or its key was revoked."""
 
 
 class DashboardRequest(Call):
-    """``session`` is the token; it is never shown or logged. ``active`` is False for a page that
-    refreshes itself, which does not keep the session alive."""
+    """``session`` is the token; it is never shown or logged."""
 
-    permission: str = ""
     session: str = ""
-    active: bool = True
 
     @property
     def query(self) -> Mapping[str, str]:
@@ -47,14 +43,6 @@ class DashboardRequest(Call):
         """The first arguments of queries: connection pool and scope."""
         return self.service.read_model, self.scope
 
-    @property
-    def actor(self) -> Actor:
-        return Actor("key", self.known_caller.key_id, self.known_caller.key_name)
-
-    @property
-    def request_id(self) -> str:
-        return self.request[REQUEST_ID]
-
     def may(self, permission: str) -> bool:
         return permission in self.known_caller.permissions
 
@@ -72,26 +60,29 @@ def link(*path: str, **query: str | int) -> str:
     return f"{address}?{urlencode(given)}" if given else address
 
 
-async def check_session(request: DashboardRequest) -> None:
-    """Raises SignedOut. Permissions are those that the key has now."""
+async def check_session(request: DashboardRequest, *, active: bool = True) -> None:
+    """``active``: whether the request keeps the session alive. Raises NoSession.
+
+    Permissions are those that the key has now.
+    """
     request.session = cookie_token(request.request)
     if not request.session:
-        raise SignedOut
+        raise NoSession
     sessions = request.request.app[SESSIONS]
-    key_id = await sessions.key_of(request.session, active=request.active)
+    key_id = await sessions.key_of(request.session, active=active)
     if key_id is None:
-        raise SignedOut
+        raise NoSession
     request.caller = await request.service.access.caller_of_key(key_id)
     if request.caller is None:
         await sessions.end(request.session)
-        raise SignedOut
+        raise NoSession
 
 
-async def check(request: DashboardRequest) -> None:
-    """All checks, in order."""
+async def check(request: DashboardRequest, permission: str, *, active: bool) -> None:
+    """All checks, in order. ``permission``: "" for none."""
     await check_address_limit(request)
     check_origin(request.request)
-    await check_session(request)
-    if request.permission:
-        check_permission(request, request.permission)
+    await check_session(request, active=active)
+    if permission:
+        check_permission(request, permission)
     resolve_environment(request)

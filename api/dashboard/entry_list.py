@@ -16,6 +16,7 @@ from read_side import export
 from read_side.content_types import ContentTypeRow, content_types
 from read_side.lookups import languages, locales
 from read_side.paging import SEARCHED, EntrySummary, Filters, list_summaries
+from write_side.domain import rendering
 from write_side.domain.definition import Stage
 from write_side.domain.events import STATUSES
 from write_side.domain.identity import BASE_LANGUAGE
@@ -77,6 +78,7 @@ async def show_entries(request: DashboardRequest) -> web.StreamResponse:
         type_of=lambda entry: types.get(entry.type_id),
         stage_of=stage_of,
         paging=Paging(page, found.total),
+        max_search=MAX_SEARCH,
         searched=found.searched if found.searched >= SEARCHED else 0,
         export_limit=export.LIMIT,
         exportable=await _exportable(request, form, found.total),
@@ -99,10 +101,8 @@ async def export_entries(request: DashboardRequest) -> web.StreamResponse:
 
 
 def stage_of(stages: tuple[Stage, ...], entry: EntrySummary) -> Stage | None:
-    """As in the API: none for an archived entry, the first one if the entry's stage was removed."""
-    if entry.status == "archived" or not stages:
-        return None
-    return next((stage for stage in stages if stage.id == entry.stage_id), stages[0])
+    by_id = {stage.id: stage for stage in stages}
+    return rendering.stage_of(by_id, entry.status, entry.stage_id)
 
 
 async def _filter_form(request: DashboardRequest) -> FilterForm:

@@ -12,6 +12,7 @@ from msgspec import Raw, Struct
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.entry_list import stage_of
 from api.dashboard.page_handlers import show
+from api.dashboard.table_pages import number
 from api.dashboard.values import (
     DisplayValue,
     display_value,
@@ -28,6 +29,7 @@ from read_side.refusals import TypeNotFound
 from write_side.domain.changes import Change, FieldChange
 from write_side.domain.definition import Field, Stage
 from write_side.domain.identity import BASE_LANGUAGE
+from write_side.domain.text import shortened
 from write_side.domain.values import NULL, targets
 from write_side.entry_history import HistoryRequest, histories
 
@@ -137,8 +139,7 @@ async def _history(
     request: DashboardRequest, details: EntryDetails, stages: tuple[Stage, ...], locale: str
 ) -> list[tuple[Change, list[FieldDifference]]]:
     """From the log, which can be ahead of the fields shown; for a past version, nothing later."""
-    text = request.query.get("before", "")
-    before = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else None
+    before = number(request.query.get("before", ""))
     if request.query.get("asOf"):
         latest = details.version + 1
         before = latest if before is None else min(before, latest)
@@ -176,8 +177,8 @@ def _difference(
     slug = path.removeprefix("fields.")
     field = None if path in _NAMES else fields.get(slug)
     if field is not None and field.spec.refers_to:
-        before = _cut(with_names(change.before, names)) or before
-        after = _cut(with_names(change.after, names)) or after
+        before = shortened(with_names(change.before, names), MAX_LENGTH) or before
+        after = shortened(with_names(change.after, names), MAX_LENGTH) or after
     name = _NAMES.get(path, field.name if field else slug)
     return FieldDifference(name, locale, before, after)
 
@@ -205,8 +206,4 @@ def _text(value: Raw) -> str | None:
     if raw in (b"null", b'""'):
         return None
     text = msgspec.json.decode(raw, type=str) if raw.startswith(b'"') else raw.decode()
-    return _cut(text)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= MAX_LENGTH else text[:MAX_LENGTH] + "…"
+    return shortened(text, MAX_LENGTH)

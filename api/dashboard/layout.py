@@ -1,4 +1,4 @@
-"""What surrounds every page: the workspace, its environments and the navigation."""
+"""The layout around every page: the workspace, its environments and the navigation."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from api.dashboard.dashboard_request import DashboardRequest, link
 from read_side.lookups import workspace_name
 from read_side.refusals import ReadModelUnavailable
 from write_side.domain.identity import PRODUCTION, STAGING
+from write_side.domain.workspace import VIEW
 
 
 class NavigationLink(Struct, frozen=True):
@@ -32,8 +33,8 @@ class Layout(Struct, frozen=True):
 
 # The name of a section, the first part of its address, and the permission it needs.
 _SECTIONS = (
-    ("Entries", "entries", "content.view"),
-    ("Imports", "imports", "content.view"),
+    ("Entries", "entries", VIEW),
+    ("Imports", "imports", VIEW),
     ("Projections", "projections", ""),
 )
 

@@ -1,4 +1,4 @@
-"""From a page's handler to a route: checks first, and an error page for what is refused."""
+"""Wraps handlers of pages into handlers of routes: with the checks, and pages for errors."""
 
 from __future__ import annotations
 
@@ -10,12 +10,19 @@ from aiohttp import web
 from multidict import MultiDict, MultiDictProxy
 
 from api.context import SERVICE
-from api.dashboard.dashboard_request import DashboardRequest, SignedOut, check, link
+from api.dashboard.dashboard_request import DashboardRequest, NoSession, check, link
 from api.dashboard.layout import layout_of
-from api.dashboard.security import ROOT, check_csrf_token, referring_page
-from api.dashboard.session import cookie_token
+from api.dashboard.security import ROOT, check_csrf_token, cookie_token, referring_page
 from api.dashboard.templates import render
-from api.errors import RETRY_AFTER, BadRequest, Busy, Forged, RateLimited, status_of
+from api.errors import (
+    RETRY_AFTER,
+    BadRequest,
+    Busy,
+    ForgedRequest,
+    KeysUnchecked,
+    RateLimitExceeded,
+    status_of,
+)
 from api.http.request_log import log_fault
 from api.rest.request_body import receive_body
 from write_side.domain.refusals import StaleDecision
@@ -30,12 +37,11 @@ CSRF_HEADER = "X-CSRF-Token"
 MAX_FIELDS = 5_000
 
 
-def public(handler: Page, permission: str = "", *, active: bool = True) -> Handler:
+def public(handler: Page) -> Handler:
     """A page without checks; what the handler raises becomes an error page."""
 
     async def handle(http_request: web.Request) -> web.StreamResponse:
-        service = http_request.app[SERVICE]
-        request = DashboardRequest(http_request, service, permission=permission, active=active)
+        request = DashboardRequest(http_request, http_request.app[SERVICE])
         try:
             return await handler(request)
         except Exception as error:
@@ -48,35 +54,35 @@ def page(permission: str, handler: Page, *, active: bool = True) -> Handler:
     """A page that passes all checks. ``active``: False for a page that refreshes itself, which
     does not keep the session alive."""
 
-    async def checked(request: DashboardRequest) -> web.StreamResponse:
-        await check(request)
+    async def handle(request: DashboardRequest) -> web.StreamResponse:
+        await check(request, permission, active=active)
         return await handler(request)
 
-    return public(checked, permission, active=active)
+    return public(handle)
 
 
 def action(permission: str, handler: Action) -> Handler:
     """A form that changes something; its CSRF token is checked before the handler is called."""
 
-    async def checked(request: DashboardRequest) -> web.StreamResponse:
+    async def handle(request: DashboardRequest) -> web.StreamResponse:
         form = await read_form(request)
         check_csrf_token(request.session, form.get(CSRF, ""))
         return await handler(request, form)
 
-    return page(permission, checked)
+    return page(permission, handle)
 
 
 def stream(permission: str, handler: Page) -> Handler:
     """A body that the handler reads as a stream. The token is in X-CSRF-Token; without that header
     the handler must check the form's first part (``check_csrf_token``)."""
 
-    async def checked(request: DashboardRequest) -> web.StreamResponse:
+    async def handle(request: DashboardRequest) -> web.StreamResponse:
         token = request.request.headers.get(CSRF_HEADER)
         if token is not None:
             check_csrf_token(request.session, token)
         return await handler(request)
 
-    return page(permission, checked)
+    return page(permission, handle)
 
 
 async def read_form(request: DashboardRequest) -> Form:
@@ -113,23 +119,23 @@ def redirect(address: str) -> web.Response:
 
 async def error_page(request: DashboardRequest, error: Exception) -> web.StreamResponse:
     """A page that says what went wrong and what to do."""
-    if isinstance(error, SignedOut):
+    if isinstance(error, NoSession):
         return _to_sign_in(request)
-    status = error.status if isinstance(error, web.HTTPException) else status_of(error)
+    status = status_of(error)
     if status >= 500:
         log_fault(request.request, error)
-    is_public = status < 500 or isinstance(error, (Busy, StaleDecision))
+    is_public = status < 500 or isinstance(error, (Busy, KeysUnchecked, StaleDecision))
     context = {
         "status": status,
         "message": str(error) if is_public and not isinstance(error, web.HTTPException) else "",
         "request_id": request.request_id,
-        "stale_form": referring_page(request.request) if isinstance(error, Forged) else None,
+        "stale_form": referring_page(request.request) if isinstance(error, ForgedRequest) else None,
     }
     if request.caller is None:
         response = html(render("error_signed_out.html", **context), status)
     else:
         response = await show(request, "error.html", status, **context)
-    if isinstance(error, RateLimited):
+    if isinstance(error, RateLimitExceeded):
         response.headers["Retry-After"] = str(error.wait)
     if status == 503:
         response.headers["Retry-After"] = RETRY_AFTER

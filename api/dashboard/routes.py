@@ -1,4 +1,4 @@
-"""The dashboard's addresses, and what its routes need of the application."""
+"""The dashboard's routes, and the parts of the application that they need."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from api.dashboard.page_handlers import (
     show,
     stream,
 )
-from api.dashboard.security import ROOT
-from api.dashboard.session import SESSIONS
+from api.dashboard.security import ROOT, SESSIONS
 from api.dashboard.templates import static_file
 from api.dashboard.wizard import columns_step, preview_step, result_step, upload_step, wizard_steps
 from api.dashboard.wizard.wizard_steps import redirect_to, upload_form, upload_page

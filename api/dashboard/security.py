@@ -1,4 +1,8 @@
-"""Protection against other sites: security headers, CSRF checks and safe redirect targets.
+"""The session's cookie, and protection against other sites: security headers, CSRF checks and safe
+redirect targets.
+
+The cookie has a random token, which the event store maps to a key. The key's permissions are looked
+up on every request, so a session never allows more than its key does now.
 
 A request that changes something passes two checks, each sufficient on its own. The browser states
 the request's origin, which no page can change. And the form has a token that only a page of the
@@ -10,13 +14,19 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from functools import cache
 from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from api.errors import Forged
+from api.context import SERVICE
+from api.errors import ForgedRequest
+from api.http import client_address
+from write_side.store.dashboard_sessions import LIFETIME, Sessions
 
 ROOT = "/dashboard"
+COOKIE = "contentlog_session"
+SESSIONS = web.AppKey("dashboard_sessions", Sessions)
 
 # No inline script, style or event handler and nothing from other hosts: markup that an entry's text
 # injects into a page has no effect.
@@ -32,6 +42,7 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+_networks = cache(client_address.networks)
 _NONCE = 16
 _PURPOSE = b"contentlog dashboard forms"
 
@@ -55,15 +66,15 @@ def is_csrf_token_of(session: str, token: str) -> bool:
 
 
 def check_csrf_token(session: str, token: str) -> None:
-    """Raises Forged for a form that is not from a page of this session."""
+    """Raises ForgedRequest for a form that is not from a page of this session."""
     if not is_csrf_token_of(session, token):
-        raise Forged("This form is from an earlier session. Nothing was changed")
+        raise ForgedRequest("This form is from an earlier session. Nothing was changed")
 
 
 def check_origin(request: web.Request) -> None:
-    """Raises Forged for a form that another site's page sent."""
+    """Raises ForgedRequest for a form that another site's page sent."""
     if request.method not in ("GET", "HEAD") and not _is_same_origin(request):
-        raise Forged("This request came from another site. Nothing was changed")
+        raise ForgedRequest("This request came from another site. Nothing was changed")
 
 
 def is_dashboard_address(address: str) -> bool:
@@ -90,3 +101,39 @@ def _is_same_origin(request: web.Request) -> bool:
 def _proof(session: str, nonce: str) -> str:
     message = _PURPOSE + nonce.encode("utf-8", "replace")
     return hmac.new(session.encode("utf-8", "surrogateescape"), message, hashlib.sha256).hexdigest()
+
+
+def cookie_token(request: web.Request) -> str:
+    """Empty if there is no cookie."""
+    return request.cookies.get(COOKIE, "")
+
+
+def set_cookie(request: web.Request, response: web.StreamResponse, token: str) -> None:
+    response.set_cookie(
+        COOKIE,
+        token,
+        path=ROOT,
+        max_age=int(LIFETIME.total_seconds()),
+        httponly=True,
+        samesite="Lax",
+        secure=_is_https(request),
+    )
+
+
+def delete_cookie(request: web.Request, response: web.StreamResponse) -> None:
+    secure = _is_https(request)
+    response.del_cookie(COOKIE, path=ROOT, httponly=True, samesite="Lax", secure=secure)
+
+
+def _is_https(request: web.Request) -> bool:
+    """Whether the browser uses https, according to a trusted proxy or to the browser itself: its
+    Origin header decides about its own cookie only."""
+    if request.scheme == "https" or request.headers.get("Origin", "").startswith("https://"):
+        return True
+    remote = client_address.parsed(request.remote or "")
+    trusted = _networks(request.app[SERVICE].settings.trusted_proxies)
+    if remote is None or not any(remote in network for network in trusted):
+        return False
+    # The last value is that of our own proxy; a client can have sent the others.
+    protocol = ",".join(request.headers.getall("X-Forwarded-Proto", ())).rpartition(",")[2]
+    return protocol.strip().lower() == "https"

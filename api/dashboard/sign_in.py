@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from api.dashboard.dashboard_request import DashboardRequest, SignedOut, check_session, link
+from api.dashboard.dashboard_request import DashboardRequest, NoSession, check_session, link
 from api.dashboard.layout import start_section
 from api.dashboard.page_handlers import Form, html, read_form, redirect
-from api.dashboard.security import check_origin, is_dashboard_address
-from api.dashboard.session import SESSIONS, cookie_token, delete_cookie, set_cookie
+from api.dashboard.security import (
+    SESSIONS,
+    check_origin,
+    cookie_token,
+    delete_cookie,
+    is_dashboard_address,
+    set_cookie,
+)
 from api.dashboard.templates import render
 from api.rest.request_checks import check_address_limit, check_sign_in_limit
 
@@ -22,7 +28,7 @@ async def show_form(request: DashboardRequest) -> web.StreamResponse:
     await check_address_limit(request)
     try:
         await check_session(request)
-    except SignedOut:
+    except NoSession:
         ended = ENDED if "ended" in request.query else ""
         return _form(request.query.get("next", ""), ended=ended)
     return redirect(link(start_section(request.known_caller)))

@@ -41,11 +41,14 @@ class Paging(Struct, frozen=True):
         return rows[self.first - 1 : self.last]
 
 
+def number(text: str) -> int | None:
+    """A number in an address; None for other text."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else None
+
+
 def page_number(text: str) -> int:
     """The page in an address; 1 if it is not a number."""
-    if not (text.isascii() and text.isdigit() and len(text) < 9):
-        return 1
-    return min(max(int(text), 1), LAST_PAGE)
+    return min(max(number(text) or 1, 1), LAST_PAGE)
 
 
 def one_of(known: Sequence[str], given: str) -> str:

@@ -16,11 +16,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from api.dashboard.dashboard_request import DashboardRequest, link
 from api.dashboard.security import ROOT
+from api.http.static_files import StaticFiles
 from api.rest.wire import timestamp
+from write_side.domain.workspace import EDIT, OPERATE
 
 _HERE = Path(__file__).parent
-_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-_STATIC = {path.name: path for path in (_HERE / "static").iterdir() if path.suffix in _TYPES}
+_STATIC = StaticFiles("dashboard", "static")
 
 
 def day(at: datetime) -> str:
@@ -66,24 +67,15 @@ def language_options(codes: Iterable[str]) -> list[tuple[str, str]]:
 @cache
 def static_address(name: str) -> str:
     """The address of a static file; it changes when the file does."""
-    digest = hashlib.sha256(_read(name)).hexdigest()[:12]
+    digest = hashlib.sha256(_STATIC.read(name)).hexdigest()[:12]
     return f"{ROOT}/static/{name}?v={digest}"
 
 
 async def static_file(request: DashboardRequest) -> web.StreamResponse:
     """Not rate-limited: the files are in memory, and a browser requests each version once."""
-    name = request.request.match_info["file"]
-    if name not in _STATIC:
-        raise web.HTTPNotFound
-    content_type = _TYPES[_STATIC[name].suffix]
-    response = web.Response(body=_read(name), content_type=content_type, charset="utf-8")
+    response = await _STATIC.file(request.request)
     response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
     return response
-
-
-@cache
-def _read(name: str) -> bytes:
-    return _STATIC[name].read_bytes()
 
 
 ENVIRONMENT = Environment(
@@ -97,7 +89,7 @@ ENVIRONMENT = Environment(
 ENVIRONMENT.filters.update(
     day=day, short=short, moment=moment, number=number, count=count, languages=language_options
 )
-ENVIRONMENT.globals.update(static=static_address, link=link)
+ENVIRONMENT.globals.update(static=static_address, link=link, EDIT=EDIT, OPERATE=OPERATE)
 
 
 def render(template: str, **context: Any) -> str:

@@ -1,5 +1,5 @@
-"""A field's value as a page shows it: by how its type is displayed, and with the names of what it
-refers to."""
+"""A field's value as a page shows it: in the display of its type, and with the names of the entries
+and files that it refers to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from msgspec import Raw, Struct
 from api.dashboard.dashboard_request import DashboardRequest
 from read_side.entry_details import EntryTitle, titles
 from read_side.lookups import MediaFile, media_files
-from write_side.domain.definition import Field, values_fields
+from write_side.domain.definition import Field, value_fields
 from write_side.domain.field_types import Display
 from write_side.domain.values import NULL, elements, ends_of, text_of, texts_of
 
@@ -31,7 +31,7 @@ _MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>")
 
 
 class ReferenceTargets(Struct, frozen=True):
-    """What the values of an entry refer to, by id."""
+    """The entries and files that an entry's values refer to, by id."""
 
     entries: Mapping[str, EntryTitle]
     media: Mapping[str, MediaFile]
@@ -143,7 +143,7 @@ def _code(_field: Field, value: Raw, _targets: ReferenceTargets) -> DisplayValue
 
 
 def _table(field: Field, value: Raw, targets: ReferenceTargets) -> DisplayValue:
-    inner = tuple(values_fields(field.fields))
+    inner = tuple(value_fields(field.fields))
     rows = [
         [(one, display_value(one, element.get(one.slug, NULL), targets)) for one in inner]
         for element in elements(value)

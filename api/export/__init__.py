@@ -1,1 +1,1 @@
-"""Entries out as spreadsheets: the read side's rows in the file formats of imports."""
+"""Exports: entries as CSV and .xlsx, in the format that imports read."""

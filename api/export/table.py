@@ -1,5 +1,5 @@
-"""An export as a table of text, by the columns of §2.4, and that table as CSV: UTF-8 with BOM,
-RFC 4180, texts that would run as formulas disarmed."""
+"""An export as a table of text with the columns of §2.4, and that table as CSV: UTF-8 with BOM,
+RFC 4180, with texts escaped that a spreadsheet would run as formulas."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from api.rest.wire import timestamp
 from read_side.content_types import ContentTypeRow
 from read_side.export import Export, ExportRow, TargetRow
 from write_side.domain.cells import Digits, Names, cell_of, is_listable
-from write_side.domain.definition import Field, values_fields
+from write_side.domain.definition import Field, value_fields
 from write_side.domain.identity import is_id
 from write_side.domain.values import targets
 from write_side.imports.columns import EXPORTED
@@ -25,7 +25,7 @@ Cells = list[str]
 
 def fields_of(content_type: ContentTypeRow) -> tuple[Field, ...]:
     """Those with a column: sections hold no values."""
-    return tuple(values_fields(content_type.fields))
+    return tuple(value_fields(content_type.fields))
 
 
 def headings(content_type: ContentTypeRow) -> list[str]:

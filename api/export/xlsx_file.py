@@ -1,4 +1,4 @@
-"""An export as .xlsx: every text a string, written row by row so that memory stays flat."""
+"""An export as .xlsx. Texts are string cells; rows are written one by one, so memory stays flat."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _WIDTH = 24
 
 class _Sheet(Worksheet):  # type: ignore[misc]
     """XlsxWriter's, with our escapes. Its own lose literals that share an underscore, and a text
-    ``<r>…</r>`` it writes as XML; there is no public way to replace them (ADR 22)."""
+    ``<r>…</r>`` it writes as XML; there is no public way to replace them (ADR 23)."""
 
     @staticmethod
     def _escape_control_characters(data: str) -> str:
@@ -97,13 +97,11 @@ def is_held(digits: str) -> bool:
     return f"{float(digits):.15G}" == digits
 
 
-def _always() -> bool:
-    return True
-
-
-async def write_xlsx(export: Export, path: Path, is_wanted: Callable[[], bool] = _always) -> bool:
-    """Write the whole file, in a folder of its own; false if it was given up because ``is_wanted``
-    returned false. Raises TooLongForSpreadsheet."""
+async def write_xlsx(
+    export: Export, path: Path, is_wanted: Callable[[], bool] = lambda: True
+) -> bool:
+    """Write the whole file, in a folder of its own; false if ``is_wanted`` returned false, and the
+    file is incomplete. Raises TooLongForSpreadsheet."""
     file = XlsxFile(path, export.content_type.slug, headings(export.content_type))
     try:
         async for rows in pages(export):

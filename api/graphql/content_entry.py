@@ -99,7 +99,10 @@ class ContentEntry:
     async def content_type(self, info: Info) -> ContentType:
         return await self._type(info.context)
 
-    @described("The entries that a reference field names, in its order, without deleted ones.")
+    @described(
+        "The entries that a reference field names, in its order, without those that are deleted "
+        "or that the key may not read."
+    )
     async def references(self, info: Info, field: str) -> list[ContentEntry]:
         context = info.context
         await context.readable()
@@ -108,10 +111,15 @@ class ContentEntry:
         rows = await context.entries.load_many([(one, self.locale) for one in ids])
         return [entry_of_row(row, self.locale) for row in rows if row is not None]
 
-    @described("The changes of the entry, newest first; `before` a version, if one is given.")
+    @described(
+        "The changes of the entry, newest first; `before` a version, if one is given. "
+        "They need the permission `content.view`."
+    )
     async def history(
         self, info: Info, limit: int | None = 20, before: int | None = strawberry.UNSET
     ) -> list[Change]:
+        # Earlier versions may have been drafts.
+        info.context.check_view()
         await info.context.readable()
         # The history of a past entry ends there.
         bounds = [self.version + 1] if self.is_past else []

@@ -22,7 +22,13 @@ from api.graphql.types import ContentType, content_type_of
 from api.rest import point_in_time
 from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.point_in_time import PastEntry
-from api.rest.request_checks import check_permission, resolve_environment, wait_for_position
+from api.rest.request_checks import (
+    check_edit,
+    check_permission,
+    check_read,
+    resolve_environment,
+    wait_for_position,
+)
 from read_side import content_types, entries
 from read_side.entries import EntryRow
 from read_side.refusals import EntryNotFound
@@ -30,7 +36,7 @@ from write_side import entry_history
 from write_side.domain.changes import Change
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import UnknownEntry
-from write_side.domain.workspace import EDIT, VIEW
+from write_side.domain.workspace import VIEW
 
 
 class PastSlug(Struct, frozen=True):
@@ -101,7 +107,7 @@ class GraphQLContext:
         self.budget = Budget()
         self.types: DataLoader[str, ContentType | None] = DataLoader(self._load_types)
         self.entries: DataLoader[tuple[str, str], EntryRow | None] = DataLoader(self._load_entries)
-        """By id and locale."""
+        """By id and locale; without those that the key may not read."""
         self.changes: DataLoader[entry_history.HistoryRequest, tuple[Change, ...]] = DataLoader(
             self._load_changes
         )
@@ -111,13 +117,15 @@ class GraphQLContext:
         self._timeout = self.service.settings.read_your_writes
         self._waiting: asyncio.Task[None] | None = None
 
-    async def readable(self) -> Scope:
+    async def readable(self, status: str | None = None) -> Scope:
         """The scope to read, once the read model has reached ``X-Content-Position`` and what this
-        request has written.
+        request has written. ``status``: of the entries to read, None for those that the key may.
 
         Raises Forbidden, BadRequest, NotVisibleYet and the refusals of an environment.
         """
-        scope = self._scope(VIEW)
+        check_read(self.call, status)
+        resolve_environment(self.call)
+        scope = self.call.scope
         if self.written:
             await self.visible()
         elif self._waiting is None:
@@ -127,15 +135,15 @@ class GraphQLContext:
         return scope
 
     def check_view(self) -> None:
-        """Raises Forbidden."""
+        """Entries of every status. Raises Forbidden."""
         check_permission(self.call, VIEW)
+
+    def may_read(self, row: EntryRow) -> bool:
+        return row.status == "published" or not self.call.published_only
 
     def writable(self) -> Scope:
         """The scope to write. Raises Forbidden and the refusals of an environment."""
-        return self._scope(EDIT)
-
-    def _scope(self, permission: str) -> Scope:
-        check_permission(self.call, permission)
+        check_edit(self.call)
         resolve_environment(self.call)
         return self.call.scope
 
@@ -170,7 +178,7 @@ class GraphQLContext:
                 locale=locale,
             )
             self.budget.charge_bytes(sum(len(row.title) + len(bytes(row.fields)) for row in rows))
-            found |= {(row.id, locale): row for row in rows}
+            found |= {(row.id, locale): row for row in rows if self.may_read(row)}
         return [found.get(key) for key in keys]
 
     async def _load_changes(
@@ -185,13 +193,14 @@ class GraphQLContext:
 
     async def _entry_at(self, slug: PastSlug) -> PastEntry | Exception | None:
         try:
-            return await point_in_time.entry_of_slug(
+            past = await point_in_time.entry_of_slug(
                 self.service, await self.readable(), self.budget, **asdict(slug)
             )
         except (EntryNotFound, UnknownEntry):
             return None
         except Exception as error:  # a loader raises it for this key alone
             return error
+        return past if self.may_read(past.row) else None
 
 
 Info: TypeAlias = strawberry.Info[GraphQLContext, None]

@@ -13,7 +13,7 @@ from graphql import GraphQLError
 from msgspec import Struct
 
 from api.context import SERVICE, Call
-from api.errors import BadRequest, RateLimited, Unauthorized, message_of, status_of
+from api.errors import BadRequest, RateLimitExceeded, Unauthorized, message_of, status_of
 from api.graphql.context import GraphQLContext, IdempotencyKeys
 from api.graphql.request import read_body
 from api.graphql.schema import schema
@@ -74,7 +74,7 @@ async def graphiql(request: web.Request) -> web.Response:
 async def post(request: web.Request) -> web.Response:
     try:
         return await _execute(Call(request, request.app[SERVICE]))
-    except (Unauthorized, RateLimited):
+    except (Unauthorized, RateLimitExceeded):
         raise
     except Exception as error:
         return respond(request, None, [GraphQLError(str(error), original_error=error)])

@@ -16,7 +16,7 @@ from msgspec import UNSET, Raw
 from api.errors import BadRequest
 from api.graphql.scalars import JSON
 from api.graphql.types import EntryStatus
-from api.rest.content import MISSING
+from api.rest.content import FIELDS, MISSING
 from write_side.commands import CreateEntry, UpdateEntry
 from write_side.domain.events import Translation
 from write_side.domain.identity import BASE_LANGUAGE
@@ -62,7 +62,7 @@ class UpdateContentEntryInput:
 
 def create_command(given: CreateContentEntryInput, **command: Any) -> CreateEntry:
     """Raises BadRequest and InvalidText."""
-    if not given.content_type_slug or not given.title:
+    if not given.content_type_slug.strip() or not given.title.strip():
         raise BadRequest(MISSING)
     return CreateEntry(
         content_type_slug=given.content_type_slug,
@@ -115,7 +115,7 @@ def _values(given: JSON | None) -> dict[str, Raw]:
     try:
         return _OBJECT.decode(body["fields"])
     except msgspec.ValidationError:
-        raise BadRequest("fields must be an object") from None
+        raise BadRequest(FIELDS) from None
 
 
 def _or_unset(given: Any) -> Any:

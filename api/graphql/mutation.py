@@ -22,13 +22,13 @@ from api.graphql.inputs import (
     update_command,
 )
 from api.graphql.types import described
-from api.http.request_log import log_fault, request_id
+from api.http.request_log import log_fault
 from write_side.commands import Command, DeleteEntry
-from write_side.dispatch import Executed, execute
+from write_side.dispatch import CommandResult, execute
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry, evolve
 from write_side.domain.events import EntryCreated
-from write_side.domain.identity import BASE_LANGUAGE, Actor, Scope
+from write_side.domain.identity import BASE_LANGUAGE, Scope
 from write_side.repository import Repository
 
 
@@ -37,7 +37,7 @@ class Write(Struct, frozen=True):
 
     scope: Scope
     entry_id: str | None
-    executed: Executed
+    executed: CommandResult
 
 
 @strawberry.type(description="The result of a mutation. If it was refused, `message` says why.")
@@ -118,10 +118,9 @@ async def _payload(
 async def _write(context: GraphQLContext, command: Callable[..., Command]) -> Write:
     place = context.keys.next_place()
     scope = context.writable()
-    caller = context.call.known_caller
     given: dict[str, Any] = {
-        "actor": Actor("key", caller.key_id, caller.key_name),
-        "request_id": request_id(context.call.request),
+        "actor": context.call.actor,
+        "request_id": context.call.request_id,
         "scope": scope,
         **context.keys.arguments(place, scope),
     }

@@ -10,11 +10,12 @@ from api.graphql.content_entry import ContentEntry, entry_of_past, entry_of_row
 from api.graphql.context import Info, PastSlug
 from api.graphql.cost import charged_list
 from api.graphql.types import ContentType, EntryStatus, Pagination, content_type_of, described
-from api.rest.parameters import clamped_limit, clamped_offset, searchable, supported_locale
+from api.rest.parameters import clamped_limit, clamped_offset, searchable
 from read_side import content_types, paging
 from read_side.entries import EntryRow, id_of_slug
 from read_side.refusals import EntryNotFound, TypeNotFound
 from write_side.domain.identity import BASE_LANGUAGE, is_id
+from write_side.domain.locales import check_locale
 
 
 @strawberry.type(description="A page of the matching entries, newest first.")
@@ -23,7 +24,10 @@ class ContentEntryPage:
     pagination: Pagination
 
 
-@strawberry.type(description="Queries need the permission `content.view`.")
+@strawberry.type(
+    description="Queries need the permission `content.view`. "
+    "With `content.published` they read published entries only."
+)
 class Query:
     @described(
         "The entry with a slug, in any status, as it is or as it was at `asOf`; "
@@ -39,7 +43,7 @@ class Query:
         as_of: datetime | None = strawberry.UNSET,
     ) -> ContentEntry | None:
         context, scope = info.context, await info.context.readable()
-        text_locale = supported_locale(locale or BASE_LANGUAGE)
+        text_locale = check_locale(locale or BASE_LANGUAGE)
         named = {
             "type_slug": searchable(type),
             "slug": searchable(slug),
@@ -66,12 +70,13 @@ class Query:
         locale: str | None = strawberry.UNSET,
     ) -> ContentEntry | None:
         await info.context.readable()
-        text_locale = supported_locale(locale or BASE_LANGUAGE)
+        text_locale = check_locale(locale or BASE_LANGUAGE)
         row = await info.context.entries.load((id, text_locale)) if is_id(id) else None
         return None if row is None else entry_of_row(row, text_locale)
 
     @described(
-        "Entries, newest first. Without a type, status or language, those of any. "
+        "Entries, newest first. Without a type, status or language, those of any that the key "
+        "may read. "
         "`limit` is clamped to 1 to 100."
     )
     async def content_entries(
@@ -84,8 +89,11 @@ class Query:
         limit: int | None = 10,
         offset: int | None = 0,
     ) -> ContentEntryPage:
-        context, scope = info.context, await info.context.readable()
-        text_locale = supported_locale(locale or BASE_LANGUAGE)
+        context = info.context
+        scope = await context.readable(status.value if status else None)
+        if not status and context.call.published_only:
+            status = EntryStatus.published
+        text_locale = check_locale(locale or BASE_LANGUAGE)
         size, start = clamped_limit(limit, 10), clamped_offset(offset)
         wanted = {
             "type_slug": searchable(type) if type else None,

@@ -20,7 +20,7 @@ from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import StreamReader
 
 from api.context import LIMIT_STATUS, SERVICE
-from api.errors import envelope, error_response, router_response
+from api.errors import envelope, error_response
 from api.http.request_log import ROUTE, log_fault, log_request, request_id, route_of
 
 # Longer than the usual proxy in front keeps a connection, so that the proxy closes it.
@@ -219,7 +219,7 @@ class Server(web.Server):
             response = await self._served.request_handler(request)
         except web.HTTPException as refusal:
             request[ROUTE] = route_of(request)
-            response = router_response(refusal)
+            response = error_response(refusal)
         # With damaged framing it is unknown where the next request begins.
         if request.content.exception() is not None:
             response.force_close()

@@ -28,8 +28,8 @@ async def add_rate_limits(request: web.Request, response: web.StreamResponse) ->
 
 async def _uncounted(request: web.Request) -> LimitStatus:
     """The bucket of a request that reached no check. A router's response or a preflight describes
-    the key's if the key is valid (behaviour.md §8); health and documentation take
-    no key.
+    the key's or the address's, whichever has fewer requests left, if the key is valid (behaviour.md
+    §8); health and documentation take no key.
 
     An invalid key counts against the address, and is not looked up where the address has nothing
     left: guessing keys here reveals no more than a 401 does.
@@ -43,7 +43,7 @@ async def _uncounted(request: web.Request) -> LimitStatus:
     caller = service.access.cached_caller(secret)
     if caller is None:
         return await service.limits.count_address(request)
-    return service.limits.peek_key(caller)
+    return min(service.limits.peek_key(caller), address, key=lambda status: status.remaining)
 
 
 ADDED: tuple[AddHeaders, ...] = (

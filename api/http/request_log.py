@@ -13,7 +13,7 @@ from aiohttp.typedefs import Handler
 from prometheus_client import Counter, Histogram
 
 from api.context import REQUEST_ID
-from api.errors import error_response, router_response, status_of
+from api.errors import error_response, status_of
 from write_side.domain.identity import new_id
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
@@ -46,8 +46,6 @@ async def answer_errors(request: web.Request, handler: Handler) -> web.StreamRes
     request_id(request)
     try:
         response = await handler(request)
-    except web.HTTPException as error:
-        response = router_response(error)
     except Exception as error:
         response = error_response(error)
         if response.status >= 500:

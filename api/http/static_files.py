@@ -15,7 +15,7 @@ from api.rest.request_checks import check_address_limit
 Handler = Callable[[web.Request], Awaitable[web.Response]]
 
 
-_TYPES = {".css": "text/css", ".js": "text/javascript"}
+_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
 class StaticFiles:
@@ -41,7 +41,7 @@ class StaticFiles:
                 "frame-ancestors 'none'",
             )
         )
-        self._read = cache(self._bytes_of)
+        self.read = cache(self._bytes_of)
 
     async def page(self, _request: web.Request) -> web.Response:
         response = self._response("index.html", "text/html")
@@ -56,7 +56,7 @@ class StaticFiles:
         return self._response(name, content_type)
 
     def _response(self, name: str, content_type: str) -> web.Response:
-        response = web.Response(body=self._read(name), content_type=content_type, charset="utf-8")
+        response = web.Response(body=self.read(name), content_type=content_type, charset="utf-8")
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["Cache-Control"] = "public, max-age=3600"
         return response

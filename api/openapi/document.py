@@ -1,8 +1,8 @@
 """The OpenAPI document, and Swagger UI at ``/docs``. No key needed.
 
-``document.json`` is the document as people write it. It names parameters, headers, refusals and
-schemas, and ``...name`` stands for one of its groups. The rest is made from the code: the schemas,
-the responses of refusals, HEAD, and preflights.
+``document.json`` is written by hand. It names parameters, headers, refusals and schemas;
+``...name`` stands for one of its groups. The code adds the schemas of its Structs, the responses of
+refusals, HEAD and preflights.
 """
 
 from __future__ import annotations
@@ -11,42 +11,28 @@ from copy import deepcopy
 from functools import cache
 from importlib import resources
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 from aiohttp import web
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import Struct
 
 from api.graphql.handler import GraphQLAnswer
 from api.graphql.request import GraphQLRequest
 from api.http.cors import crosses_origins
 from api.http.static_files import StaticFiles, limited_by_address
-from api.openapi.responses import described, json_content, referred, refused, source, spread
+from api.openapi.responses import (
+    expand_groups,
+    header_references,
+    json_content,
+    refusal_responses,
+    response_object,
+    source,
+)
 from api.operations.health import Readiness
 from api.rest import wire
 
 Operation = dict[str, Any]
-
-
-class NewEntry(Struct, frozen=True, rename="camel"):
-    """The body of a create (§4.4), as far as it is read; other properties are ignored."""
-
-    content_type_slug: Annotated[str, Meta(min_length=1)]
-    title: Annotated[str, Meta(min_length=1)]
-    slug: Annotated[
-        str | UnsetType,
-        Meta(
-            description="Empty or absent: the title in lower case, with a hyphen for each "
-            "character that is not a letter or digit."
-        ),
-    ] = UNSET
-    fields: Annotated[
-        dict[str, Any] | UnsetType,
-        Meta(
-            description="Values by field slug; unknown slugs are ignored, null empties a field. "
-            "Text must not contain NUL; the nesting limit is 256."
-        ),
-    ] = UNSET
 
 
 _BODIES: tuple[type[Struct], ...] = (
@@ -58,7 +44,6 @@ _BODIES: tuple[type[Struct], ...] = (
     wire.ContentTypesBody,
     wire.ContentTypeBody,
     Readiness,
-    NewEntry,
     GraphQLRequest,
     GraphQLAnswer,
 )
@@ -92,22 +77,21 @@ def document() -> dict[str, Any]:
             operations[method] = _completed(operation)
         _add_bodiless(path, operations)
     components = written["components"]
-    _, components["schemas"] = msgspec.json.schema_components(
-        _BODIES, ref_template="#/components/schemas/{name}"
-    )
+    _, schemas = msgspec.json.schema_components(_BODIES, ref_template="#/components/schemas/{name}")
+    components["schemas"] |= schemas
     for name, refusal in components["responses"].items():
         # Outside of all described operations: only some paths cross origins.
-        [components["responses"][name]] = refused(refusal).values()
+        [components["responses"][name]] = refusal_responses(refusal).values()
         components["responses"][name]["headers"] |= _optional("...cors")
     return written
 
 
 def _completed(written: Operation) -> Operation:
-    parameters = list(spread(written["parameters"]))
+    parameters = list(expand_groups(written["parameters"]))
     responses = {status: _response(response) for status, response in written["responses"].items()}
     if "ifNoneMatch" in parameters:
-        responses["304"] = described("Unchanged since the ETag in If-None-Match", "ETag")
-    responses |= refused(*spread(written.pop("refusals")))
+        responses["304"] = response_object("Unchanged since the ETag in If-None-Match", "ETag")
+    responses |= refusal_responses(*expand_groups(written.pop("refusals")))
     if body := written.get("requestBody"):
         written["requestBody"] = {"required": True, "content": json_content(**body)}
     return {
@@ -120,7 +104,7 @@ def _completed(written: Operation) -> Operation:
 def _response(written: dict[str, Any]) -> dict[str, Any]:
     content = written.get("content") or json_content(written["schema"], example=written["example"])
     always = ("Content-Encoding", *written.get("headers", ()))
-    response = described(written["description"], *always, content=content)
+    response = response_object(written["description"], *always, content=content)
     response["headers"] |= _optional(*written.get("optionalHeaders", ()))
     return response
 
@@ -128,11 +112,11 @@ def _response(written: dict[str, Any]) -> dict[str, Any]:
 def _optional(*names: str) -> dict[str, Any]:
     """Headers that a response has only sometimes."""
     headers = source()["components"]["headers"]
-    return {name: {**headers[name], "required": False} for name in spread(names)}
+    return {name: {**headers[name], "required": False} for name in expand_groups(names)}
 
 
 def _add_bodiless(path: str, operations: dict[str, Operation]) -> None:
-    """Adds HEAD to GET, and a preflight and CORS headers where the path crosses origins."""
+    """Adds HEAD to GET, and a preflight and CORS headers if the path crosses origins."""
     first = next(iter(operations.values()))
     if "get" in operations:
         operations["head"] = _head(operations["get"])
@@ -140,7 +124,7 @@ def _add_bodiless(path: str, operations: dict[str, Operation]) -> None:
         operations["options"] = _preflight(first)
         for operation in operations.values():
             for response in operation["responses"].values():
-                response["headers"] |= referred("...cors")
+                response["headers"] |= header_references("...cors")
 
 
 def _head(get: Operation) -> Operation:
@@ -166,12 +150,12 @@ def _preflight(operation: Operation) -> Operation:
         for parameter in operation["parameters"]
         if parameter["$ref"].rpartition("/")[2] in ("type", "slug", "typeSlug", "requestId")
     ]
-    allowed = described("The requests that pages of any origin may send", "...preflight")
+    allowed = response_object("The requests that pages of any origin may send", "...preflight")
     return {
         "operationId": f"{operation['operationId']}Preflight",
         "tags": ["Without a body"],
         "summary": f"{operation['summary']} (preflight)",
         "parameters": parameters,
         "security": [],
-        "responses": {"204": allowed, **refused("fault")},
+        "responses": {"204": allowed, **refusal_responses("fault")},
     }

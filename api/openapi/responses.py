@@ -19,7 +19,7 @@ from api.http.connections import NO_HTTP
 from api.http.cors import ALLOWED_HEADERS, EXPOSED_HEADERS, MAX_AGE
 from api.http.representation import READ, VARY
 from api.rest import parameters
-from api.rest.content import MISSING
+from api.rest.content import FIELDS, MISSING
 from api.rest.idempotency import command_key
 from api.rest.positions import HEADER as POSITION
 from api.rest.request_body import DAMAGED, NOT_OURS
@@ -28,6 +28,7 @@ from write_side.domain import refusals as r
 from write_side.domain.events import STATUSES
 from write_side.domain.identity import ENVIRONMENTS, PRODUCTION, STAGING, Scope
 from write_side.domain.text import NotJSON, check_text
+from write_side.domain.workspace import EDIT, OPERATE, VIEW
 
 
 def _raised(refuses: Callable[[], object]) -> Exception:
@@ -52,16 +53,18 @@ REFUSALS: dict[str, Exception] = {
     "damaged": errors.BadRequest(DAMAGED),
     "encoding": errors.BadRequest(NOT_OURS),
     "slug": errors.BadRequest("slug must be a string"),
-    "fields": errors.BadRequest("fields must be an object"),
+    "fields": errors.BadRequest(FIELDS),
     "value": r.InvalidField("views", "a finite number"),
-    "reference": r.UnknownReference("related", "nothing", "which is no entry of this environment"),
+    "reference": r.UnknownReference("related", "nothing", "which is not in this environment"),
     "text": _raised(lambda: check_text("\x00", "The title")),
     "idempotencyKey": _raised(lambda: command_key("", "", Scope("acme", PRODUCTION))),
     "key": errors.Unauthorized(),
     "stagingNotInPlan": r.StagingNotInPlan(),
     "planLimit": r.PlanLimitReached("entries", 5000),
-    "viewPermission": errors.Forbidden("content.view"),
-    "editPermission": errors.Forbidden("content.edit"),
+    "viewPermission": errors.Forbidden(VIEW),
+    "editPermission": errors.Forbidden(EDIT),
+    "operatorPermission": errors.Forbidden(OPERATE),
+    "otherEnvironment": errors.OtherEnvironment(STAGING),
     "stagingNotSetUp": r.EnvironmentNotSetUp(STAGING),
     "contentType": TypeNotFound(),
     "entry": EntryNotFound(),
@@ -73,9 +76,10 @@ REFUSALS: dict[str, Exception] = {
     "tooLarge": web.HTTPRequestEntityTooLarge(4194304),
     "expectation": web.HTTPExpectationFailed(),
     "keyReused": r.CommandKeyReused(),
-    "rateLimit": errors.RateLimited(17),
+    "rateLimit": errors.RateLimitExceeded(17),
     "fault": RuntimeError(),
     "unavailable": ReadModelUnavailable(),
+    "keysUnchecked": errors.KeysUnchecked(),
 }
 
 
@@ -96,21 +100,21 @@ def source() -> dict[str, Any]:
     return written
 
 
-def spread(names: Iterable[str]) -> Iterator[str]:
+def expand_groups(names: Iterable[str]) -> Iterator[str]:
     """The names, with those of a group in place of ``...group``."""
     for name in names:
         if name.startswith("..."):
-            yield from spread(source()["groups"][name[3:]])
+            yield from expand_groups(source()["groups"][name[3:]])
         else:
             yield name
 
 
-def described(description: str, *headers: str, **more: Any) -> dict[str, Any]:
-    return {"description": description, "headers": referred("...always", *headers), **more}
+def response_object(description: str, *headers: str, **more: Any) -> dict[str, Any]:
+    return {"description": description, "headers": header_references("...always", *headers), **more}
 
 
-def referred(*headers: str) -> dict[str, Any]:
-    return {name: {"$ref": f"#/components/headers/{name}"} for name in spread(headers)}
+def header_references(*headers: str) -> dict[str, Any]:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in expand_groups(headers)}
 
 
 def json_content(schema: str, **more: Any) -> dict[str, Any]:
@@ -118,19 +122,13 @@ def json_content(schema: str, **more: Any) -> dict[str, Any]:
     return {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}, **more}}
 
 
-def refused(*names: str) -> dict[str, Any]:
+def refusal_responses(*names: str) -> dict[str, Any]:
     """The responses by status, with an example by name for each message."""
     answers: dict[int, dict[str, web.Response]] = {}
     for name in names:
-        answer = _answer(REFUSALS[name])
+        answer = errors.error_response(REFUSALS[name])
         answers.setdefault(answer.status, {})[name] = answer
     return {str(status): _refusal(status, named) for status, named in answers.items()}
-
-
-def _answer(refusal: Exception) -> web.Response:
-    if isinstance(refusal, web.HTTPException):
-        return errors.router_response(refusal)
-    return errors.error_response(refusal)
 
 
 def _refusal(status: int, answers: dict[str, web.Response]) -> dict[str, Any]:
@@ -138,7 +136,7 @@ def _refusal(status: int, answers: dict[str, web.Response]) -> dict[str, Any]:
     headers = dict.fromkeys(str(header) for answer in answers.values() for header in answer.headers)
     headers.pop("Content-Type")
     content = json_content("ErrorBody", examples=examples)
-    return described(
+    return response_object(
         source()["statuses"][str(status)], "Content-Encoding", *headers, content=content
     )
 

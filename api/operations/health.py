@@ -1,5 +1,8 @@
 """``/healthz`` and ``/readyz``, for load balancers and supervisors. No key, no rate limit.
 
+Why the service is not ready, and its positions, are for operators: with a key that has
+``service.view``, or on the listener for operators.
+
 The state of the log and of the read model is what both databases report.
 """
 
@@ -13,20 +16,22 @@ from typing import TypeVar
 from aiohttp import web
 from msgspec import Struct
 
+from api.auth.keys import secret_of
 from api.context import SERVICE, Service
 from api.rest.wire import encode
 from read_side.status import ReadModelStatus, read_status
+from write_side.domain.workspace import OPERATE
 from write_side.store.recorder import Lag
 
 PATIENCE = 3.0
 """Seconds that a database has to answer."""
 KEPT = 0.25
-"""Seconds for which an answer serves everyone who asks, with or without a key."""
+"""Seconds for which a status is reused."""
 T = TypeVar("T")
 
 
 class ServiceStatus(Struct, frozen=True):
-    """None stands for what could not be read; ``fault`` then names the error."""
+    """A value that could not be read is None; ``fault`` then names the error."""
 
     head: int | None = None
     model: ReadModelStatus | None = None
@@ -88,8 +93,19 @@ def routes() -> list[web.RouteDef]:
     return [web.get("/healthz", healthz), web.get("/readyz", readyz)]
 
 
+def operator_routes() -> list[web.RouteDef]:
+    """Without a key."""
+    return [web.get("/healthz", healthz), web.get("/readyz", detailed_readyz)]
+
+
+class ReadyOrNot(Struct, frozen=True):
+    """The body of /readyz."""
+
+    ready: bool
+
+
 class Readiness(Struct, frozen=True):
-    """The body of /readyz; ``reason`` if it is not ready."""
+    """The body of /readyz for operators; ``reason`` if it is not ready."""
 
     ready: bool
     reason: str | None = None
@@ -104,13 +120,30 @@ async def healthz(_request: web.Request) -> web.Response:
 
 
 async def readyz(request: web.Request) -> web.Response:
-    """200 where both databases answer and the read model is close enough to the log, else 503."""
+    """200 if both databases answer and the read model is close enough to the log, else 503.
+
+    A key is looked for in memory only, and another one than an operator's is no reason to refuse:
+    the answer must not depend on a database.
+    """
+    readiness = await _current(request)
+    caller = request.app[SERVICE].access.cached_caller(secret_of(request.headers))
+    if caller is not None and OPERATE in caller.permissions:
+        return _response(readiness)
+    return _response(ReadyOrNot(readiness.ready))
+
+
+async def detailed_readyz(request: web.Request) -> web.Response:
+    return _response(await _current(request))
+
+
+async def _current(request: web.Request) -> Readiness:
     status = await request.app[STATUS].current()
-    readiness = _readiness(status, request.app[SERVICE].settings.ready_lag)
+    return _readiness(status, request.app[SERVICE].settings.ready_lag)
+
+
+def _response(body: Readiness | ReadyOrNot) -> web.Response:
     return web.Response(
-        status=200 if readiness.ready else 503,
-        body=encode(readiness),
-        content_type="application/json",
+        status=200 if body.ready else 503, body=encode(body), content_type="application/json"
     )
 
 

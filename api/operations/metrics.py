@@ -1,4 +1,7 @@
-"""``/metrics``: request counts, and the service's status as gauges. No key, no rate limit."""
+"""``/metrics``: request counts, and the service's status as gauges.
+
+It needs a key with ``service.view``, or the listener for operators.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,9 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from api.context import SERVICE
+from api.context import SERVICE, Call
 from api.operations.health import STATUS, ServiceStatus
+from api.rest.request_checks import check_operator
 from read_side.status import ReadModelStatus, WorkStatus
 
 
@@ -20,7 +24,17 @@ def routes() -> list[web.RouteDef]:
     return [web.get("/metrics", metrics)]
 
 
+def operator_routes() -> list[web.RouteDef]:
+    """Without a key."""
+    return [web.get("/metrics", all_metrics)]
+
+
 async def metrics(request: web.Request) -> web.Response:
+    await check_operator(Call(request, request.app[SERVICE]))
+    return await all_metrics(request)
+
+
+async def all_metrics(request: web.Request) -> web.Response:
     """Prometheus' text format: the counts of all workers of this command, and the gauges."""
     gauges = CollectorRegistry()
     gauges.register(Gauges(await request.app[STATUS].current()))
@@ -36,12 +50,12 @@ async def _counts(folder: str | None) -> bytes:
         return generate_latest()
     registry = CollectorRegistry()
     MultiProcessCollector(registry, folder)  # type: ignore[no-untyped-call]
-    # It reads the files of every worker.
+    # In a thread, because it reads the files of every worker.
     return await asyncio.to_thread(generate_latest, registry)
 
 
 class Gauges(Collector):
-    """The status for Prometheus. A value that could not be read is left out: an old one would look
+    """The status for Prometheus, without values that could not be read: old ones would look
     current."""
 
     def __init__(self, status: ServiceStatus) -> None:
@@ -49,7 +63,7 @@ class Gauges(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         up = GaugeMetricFamily(
-            "contentlog_database_up", "1 where the database answers", labels=["database"]
+            "contentlog_database_up", "1 if the database answers", labels=["database"]
         )
         up.add_metric(["event_store"], self._status.head is not None)
         up.add_metric(["read_model"], self._status.model is not None)
@@ -67,7 +81,7 @@ class Gauges(Collector):
         if status.model:
             halted = float(status.halted is not None)
             yield "checkpoint_position", "Last projected position", status.model.position
-            yield "projector_halted", "1 where a projector has halted", halted
+            yield "projector_halted", "1 if a projector has halted", halted
             beats = [one.heartbeat_age for one in status.model.projectors if one.role == "active"]
             meaning = "Seconds since the last heartbeat of the active projector"
             yield "projector_heartbeat_seconds", meaning, min(beats, default=None)

@@ -1,4 +1,4 @@
-"""One bucket as one process knows it: its lease, and the requests that wait for one."""
+"""A bucket in one process: its lease, and the requests that wait for a lease."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from write_side.store.rate_limits import WINDOW, Demand, Grant
 
 
 class LimitStatus(Struct, frozen=True):
-    """A bucket after a request was counted, or without one.
+    """The state of a bucket, after a request was counted or without counting one.
 
     ``reset`` is the Unix second at which the window ends, ``wait`` the whole seconds until then,
     at least 1.
@@ -24,49 +24,34 @@ class LimitStatus(Struct, frozen=True):
     wait: int = 1
 
 
-class Bucket:
-    """Times are of the process's monotonic clock; the lease is good until ``ends``.
+class Bucket(Struct, eq=False):
+    """Times are of the process's monotonic clock; the lease is valid until ``ends``.
 
     ``left`` are the leased requests at hand, ``spare`` what the counter recorded as spare here,
     ``free`` what it had left to lease. ``exhausted``: none are free, and no process has any to
-    give back. ``waiting`` wait for the next call, ``calling`` for the one under way.
+    give back. Requests in ``waiting`` go into the next call; those in ``calling`` are in the
+    current one.
     """
 
-    __slots__ = (
-        "calling",
-        "calling_limit",
-        "ends",
-        "exhausted",
-        "free",
-        "leased_at",
-        "left",
-        "limit",
-        "name",
-        "spare",
-        "waiting",
-        "window",
-    )
-
-    def __init__(self, name: str, limit: int) -> None:
-        self.name = name
-        self.limit = limit
-        self.window = 0
-        self.ends = -math.inf
-        self.leased_at = 0.0
-        self.left = 0
-        self.spare = 0
-        self.free = limit
-        self.exhausted = False
-        self.calling_limit = limit
-        self.waiting: list[asyncio.Future[LimitStatus]] = []
-        self.calling: list[asyncio.Future[LimitStatus]] = []
+    name: str
+    limit: int
+    free: int
+    calling_limit: int
+    window: int = 0
+    ends: float = -math.inf
+    leased_at: float = 0.0
+    left: int = 0
+    spare: int = 0
+    exhausted: bool = False
+    waiting: list[asyncio.Future[LimitStatus]] = []
+    calling: list[asyncio.Future[LimitStatus]] = []
 
     @property
     def busy(self) -> bool:
         return bool(self.waiting or self.calling)
 
     def count_now(self, now: float) -> LimitStatus | None:
-        """Counts one request where the lease can answer; None where the counter must be asked."""
+        """Counts one request against the lease; None if the counter must be asked."""
         if now >= self.ends:
             return None
         return self._take(now) if self.left > 0 or self.exhausted else None
@@ -78,7 +63,7 @@ class Bucket:
         return LimitStatus(passed, self.limit, remaining, self.window + WINDOW, wait)
 
     def demand(self) -> Demand:
-        """Requests a lease for all waiting requests, and returns what is left of the old one."""
+        """Asks for a lease for all waiting requests, and gives back what is left of the old one."""
         self.calling, self.waiting = self.waiting, []
         self.calling_limit = self.limit
         asked = len(self.calling)
@@ -88,7 +73,8 @@ class Bucket:
         return demand
 
     def receive(self, grant: Grant, now: float) -> None:
-        """Answers those in the call in order, then those that arrived since, as far as it goes."""
+        """Answers the requests of the call in order, then those that arrived since, as far as the
+        lease goes."""
         self.window = grant.window
         self.ends = now + max(0.0, grant.window + WINDOW - grant.at)
         self.leased_at = now
@@ -104,7 +90,7 @@ class Bucket:
             self._answer(self.waiting.pop(0), now)
 
     def let_pass(self, status: LimitStatus) -> int:
-        """Answers all that wait without counting them. Returns their number."""
+        """Lets all waiting requests pass uncounted. Returns their number."""
         unanswered = [future for future in self.calling + self.waiting if not future.done()]
         self.calling, self.waiting = [], []
         for future in unanswered:

@@ -31,12 +31,12 @@ SWEEP = 0.25
 MAX_LEASE_AGE = 0.75
 """Seconds after which the next sweep gives a lease back: all of them within a second."""
 MAX_BUCKETS = 100_000
-"""Beyond these the process forgets the oldest."""
+"""Beyond this number the process forgets the oldest."""
 
 AWAY = Gauge(
     "contentlog_rate_limit_counter_away",
     "1 while requests are served without counting",
-    # Of several workers: 1 where a live one says so.
+    # Of several workers: 1 if any live one reports it.
     multiprocess_mode="livemax",
 )
 UNCOUNTED = Metric("contentlog_rate_limit_uncounted", "Requests served without being counted")
@@ -140,7 +140,7 @@ class Leases:
             oldest = next(iter(self._buckets.values()))
             if not oldest.busy:
                 self._forget(oldest)
-        bucket = self._buckets[name] = Bucket(name, limit)
+        bucket = self._buckets[name] = Bucket(name, limit, free=limit, calling_limit=limit)
         return bucket
 
     def _forget(self, bucket: Bucket) -> None:

@@ -1,4 +1,4 @@
-"""The limits of a request: its address's, its key's, and the one of signing in."""
+"""The limits of a request: those of its address and its key, and the limit of sign-ins."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from api.rate_limits.leases import Leases
 from api.settings import ApiSettings
 
 UNLIMITED = 1_000_000_000
-"""What the headers show where a limit is switched off."""
+"""Shown in the headers if a limit is switched off."""
 SIGN_INS = 10
 """A minute from one address, failed or not."""
 REFUSED = Metric("contentlog_rate_limit_refused", "Requests refused with 429", ["bucket"])
@@ -31,11 +31,11 @@ class Limits:
         return await self._count("address", self._bucket_of(request), self._address_limit)
 
     async def count_key(self, caller: Caller) -> LimitStatus:
-        """Against the plan's limit, or the setting where the plan has none."""
+        """Against the plan's limit, or the setting if the plan has none."""
         return await self._count("key", f"key:{caller.key_id}", self._limit_of(caller))
 
     async def count_sign_in(self, request: web.Request) -> LimitStatus:
-        """Not switched off by any setting: it slows down those who guess keys."""
+        """No setting switches it off: it slows down guessing of keys."""
         return await self._count("sign-in", "sign-in:" + self._bucket_of(request), SIGN_INS)
 
     def peek_key(self, caller: Caller) -> LimitStatus:

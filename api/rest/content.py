@@ -7,20 +7,20 @@ from aiohttp import web
 from msgspec import Raw
 from msgspec.structs import replace
 
-from api.context import REQUEST_ID, Call
+from api.context import Call
 from api.errors import BadRequest
 from api.rest import parameters, point_in_time, wire
 from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.positions import HEADER as POSITION
 from api.rest.request_body import receive_body
-from api.rest.request_checks import checked
+from api.rest.request_checks import check_edit, check_read, check_read_of_status, with_checks
 from read_side import content_types, entries, paging
+from read_side.refusals import EntryNotFound
 from write_side.commands import CreateEntry
 from write_side.dispatch import execute
-from write_side.domain.identity import Actor
 from write_side.domain.text import minified
-from write_side.domain.workspace import EDIT, VIEW
 
+FIELDS = "fields must be an object; leave it out for an entry without values"
 MISSING = "Missing required fields: contentTypeSlug and title"
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
 _STRING = msgspec.json.Decoder(str)
@@ -31,12 +31,12 @@ _SLUG = "{slug:[^/]+}"
 
 def routes() -> list[web.RouteDef]:
     return [
-        web.get(f"/v1/content/{_TYPE}", checked(VIEW, list_of_type)),
-        web.get(f"/v1/content/{_TYPE}/{_SLUG}", checked(VIEW, one)),
-        web.get("/v1/content", checked(VIEW, list_across_types)),
-        web.post("/v1/content", checked(EDIT, create)),
-        web.get("/v1/content-types", checked(VIEW, list_content_types)),
-        web.get(f"/v1/content-types/{_SLUG}", checked(VIEW, one_content_type)),
+        web.get(f"/v1/content/{_TYPE}", with_checks(check_read_of_status, list_of_type)),
+        web.get(f"/v1/content/{_TYPE}/{_SLUG}", with_checks(check_read, one)),
+        web.get("/v1/content", with_checks(check_read, list_across_types)),
+        web.post("/v1/content", with_checks(check_edit, create)),
+        web.get("/v1/content-types", with_checks(check_read, list_content_types)),
+        web.get(f"/v1/content-types/{_SLUG}", with_checks(check_read, one_content_type)),
     ]
 
 
@@ -57,14 +57,14 @@ async def list_of_type(call: Call) -> web.Response:
     return _json(
         wire.TypeListBody(
             True,
-            [wire.listed(row, call.locale) for row in page.rows],
+            [wire.listed_entry(row, call.locale) for row in page.rows],
             wire.Pagination(limit, offset, page.total),
         )
     )
 
 
 async def one(call: Call) -> web.Response:
-    """§4.2: of any status; with ``asOf``, at that time."""
+    """§4.2: of any status that the key may read; with ``asOf``, at that time."""
     query, service, scope = call.request.query, call.service, call.scope
     at = parameters.as_of(query)
     named = {
@@ -77,24 +77,27 @@ async def one(call: Call) -> web.Response:
         row = await entries.entry_of_slug(service.read_model, scope, **named)
     else:
         row = (await point_in_time.entry_of_slug(service, scope, at=at, **named)).row
-    return _json(wire.SingleBody(True, wire.single(row, call.locale)))
+    if call.published_only and row.status != "published":
+        raise EntryNotFound
+    return _json(wire.SingleBody(True, wire.single_entry(row, call.locale)))
 
 
 async def list_across_types(call: Call) -> web.Response:
-    """§4.3: of every status, 50 a page."""
+    """§4.3: of every status that the key may read, 50 a page."""
     query = call.request.query
     limit, offset = parameters.paging(query, 50)
     page = await paging.list_across_types(
         call.service.read_model,
         call.scope,
         type_slug=parameters.type_slug(query),
+        status="published" if call.published_only else None,
         locale=call.locale,
         limit=limit,
         offset=offset,
     )
     return _json(
         wire.ListBody(
-            [wire.of_any_type(row, call.locale) for row in page.rows],
+            [wire.entry_of_any_type(row, call.locale) for row in page.rows],
             wire.Pagination(limit, offset, page.total),
         )
     )
@@ -118,7 +121,7 @@ async def _created(call: Call, command: CreateEntry) -> web.Response:
     visible = await call.service.checkpoint.wait(
         executed.position, call.service.settings.read_your_writes
     )
-    entry = wire.created(executed)
+    entry = wire.created_entry(executed)
     response = _json(wire.CreatedBody(entry, f"Content entry '{entry.slug}' was created"))
     response.headers[POSITION] = call.service.positions.token(
         call.scope.workspace, executed.position
@@ -151,17 +154,19 @@ def create_command(call: Call, body: bytes) -> CreateEntry:
     """Raises NotJSON, InvalidText or BadRequest."""
     entry = _object(minified(body), MISSING)
     type_slug, title = (_string(entry.get(name)) for name in ("contentTypeSlug", "title"))
-    if not type_slug or not title:
+    if not (type_slug and type_slug.strip() and title and title.strip()):
         raise BadRequest(MISSING)
-    caller = call.known_caller
     return CreateEntry(
-        actor=Actor("key", caller.key_id, caller.key_name),
-        request_id=call.request[REQUEST_ID],
+        actor=call.actor,
+        request_id=call.request_id,
         scope=call.scope,
         content_type_slug=type_slug,
         title=title,
         slug=_slug(entry),
-        fields=_object(entry.get("fields", Raw(b"{}")), "fields must be an object"),
+        fields=_object(
+            entry.get("fields", Raw(b"{}")),
+            FIELDS,
+        ),
     )
 
 
@@ -171,12 +176,12 @@ def _slug(entry: dict[str, Raw]) -> str | None:
         return None
     slug = _string(entry["slug"])
     if slug is None:
-        raise BadRequest("slug must be a string")
+        raise BadRequest("slug must be a string; leave it out to take it from the title")
     return slug or None
 
 
 def _string(value: Raw | None) -> str | None:
-    """None where the value is absent or not a string."""
+    """None if the value is absent or not a string."""
     try:
         return None if value is None else _STRING.decode(value)
     except msgspec.ValidationError:

@@ -1,6 +1,6 @@
 """``Idempotency-Key`` on a POST: a repeated request is carried out once.
 
-The write side stores the command's key in the transaction of its append. The key is made here, of
+The write side stores the command's key in the transaction of its append. The key is made here from
 the API key, the environment and the client's own key.
 """
 

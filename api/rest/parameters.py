@@ -9,14 +9,16 @@ from datetime import UTC, datetime, timedelta
 from api.errors import BadRequest
 from api.rest.wire import MAX_LIMIT, MAX_OFFSET
 from write_side.domain.events import STATUSES
-from write_side.domain.identity import BASE_LANGUAGE, ENVIRONMENTS, PRODUCTION
-from write_side.domain.locales import supported_locales
+from write_side.domain.identity import BASE_LANGUAGE, PRODUCTION
+from write_side.domain.locales import check_locale
+from write_side.domain.text import shortened, unstorable
 from write_side.domain.values import is_iso_datetime
+from write_side.domain.workspace import check_environment_name
 
 _NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.[0-9]*)?", re.ASCII)
 _OFFSET = re.compile(r"(:\d\d\S*) (\d\d:?\d\d)\Z", re.ASCII)
 _SKEW = timedelta(seconds=1)
-"""The clock of another process, which an updatedAt may come from, may be ahead by this."""
+"""How far ahead the clock of another process may be: an updatedAt may come from it."""
 _TIME = "use an ISO 8601 time of the past, like 2026-01-31T09:30:00Z or 2026-01-31"
 
 Query = Mapping[str, str]
@@ -50,7 +52,7 @@ def _number(text: str) -> int | None:
 def status(query: Query) -> str:
     given = query.get("status") or "published"
     if given not in STATUSES:
-        raise BadRequest(f"Unknown status '{_shown(given)}': use published, draft or archived")
+        raise BadRequest(f"Unknown status '{shortened(given)}': use published, draft or archived")
     return given
 
 
@@ -66,22 +68,11 @@ def type_slug(query: Query) -> str | None:
 
 def searchable(text: str) -> str:
     """The text if PostgreSQL can store it, else "", which matches no slug and no language."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return ""
-    return "" if "\x00" in text else text
+    return "" if unstorable(text) else text
 
 
 def locale(query: Query) -> str:
-    return supported_locale(query.get("locale") or BASE_LANGUAGE)
-
-
-def supported_locale(given: str) -> str:
-    """The locale. Raises BadRequest."""
-    if given not in supported_locales():
-        raise BadRequest(f"Unsupported locale '{_shown(given)}': use a code like en-US or fr-FR")
-    return given
+    return check_locale(query.get("locale") or BASE_LANGUAGE)
 
 
 def as_of(query: Query) -> datetime | None:
@@ -94,7 +85,7 @@ def as_of(query: Query) -> datetime | None:
 def parse_time(text: str) -> datetime:
     """An ISO 8601 date or date-time of the past; UTC without an offset. Raises BadRequest."""
     if not is_iso_datetime(text):
-        raise BadRequest(f"Unknown time '{_shown(text)}' in asOf: {_TIME}")
+        raise BadRequest(f"Unknown time '{shortened(text)}' in asOf: {_TIME}")
     return past_time(datetime.fromisoformat(text.upper().replace(",", ".")))
 
 
@@ -111,14 +102,4 @@ def past_time(time: datetime) -> datetime:
 
 def environment(query: Query, header: str | None) -> str:
     """The query parameter beats the header (§4.0)."""
-    given = query.get("environment") or header or PRODUCTION
-    if given not in ENVIRONMENTS:
-        raise BadRequest(f"Unknown environment '{_shown(given)}': use production or staging")
-    return given
-
-
-def _shown(text: str) -> str:
-    """The text for an error message. Invalid bytes of a header are lone surrogates, which JSON
-    cannot represent."""
-    text = text.encode("utf-8", "replace").decode()
-    return text if len(text) <= 100 else text[:100] + "…"
+    return check_environment_name(query.get("environment") or header or PRODUCTION)

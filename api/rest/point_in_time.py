@@ -38,7 +38,7 @@ async def entry_of_slug(
     at: datetime,
 ) -> PastEntry:
     """The entry that had the slug at that time. Raises NotFound, UnknownContentType or UnknownEntry
-    where there was none, ReadModelUnavailable, StoreUnavailable, and what the budget raises.
+    if there was none, ReadModelUnavailable, StoreUnavailable, and what the budget raises.
 
     The read model knows which entry it was, the log its content. If the log says that the entry had
     another slug at that time, the read model is behind, and the entry is not found.

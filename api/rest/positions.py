@@ -1,8 +1,8 @@
 """``X-Content-Position``: a position of the log as an opaque token of one workspace.
 
-Clients cannot read or make tokens, nor use those of another workspace. A position always has the
-same token, in every process and after every restart. The construction is that of SIV (RFC 5297):
-the authentication tag of the position also encrypts it.
+Clients can neither read nor make tokens, and cannot use those of another workspace. A position has
+the same token in every process and after every restart. As in SIV (RFC 5297), the authentication
+tag of the position also encrypts it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Positions:
         return urlsafe_b64encode(tag + self._masked(tag, plain)).decode()
 
     def position(self, workspace: str, token: str) -> int | None:
-        """None for a token that is not of this workspace."""
+        """None for a token of another workspace, or other text."""
         try:
             decoded = urlsafe_b64decode(token.encode("ascii"))
         except (UnicodeEncodeError, binascii.Error):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from typing import Protocol
 
 from aiohttp import web
 
@@ -21,9 +20,9 @@ DAMAGED = "Request body cannot be read: its encoding is damaged"
 NOT_OURS = "Request body cannot be read: Content-Encoding may be gzip or deflate"
 ENCODINGS = ("gzip", "deflate")
 UNSUPPORTED = ("br", "zstd")
-# The rest of a piece is copied for the next member, so pieces are small.
+# What follows a member is copied for the next one, so pieces are small.
 PIECE = 4096
-# An empty member takes 20 bytes, and more time than others.
+# An empty member has 20 bytes but costs as much time as a full one.
 MAX_MEMBERS = 1024
 
 
@@ -38,7 +37,7 @@ async def receive_body(call: Call) -> bytes:
         raise _too_large(settings)
     try:
         return await _read(request, settings, _decompressor(request))
-    except (web.RequestPayloadError, Damaged):
+    except (web.RequestPayloadError, DamagedBody):
         raise BadRequest(DAMAGED) from None
     except ConnectionError:
         # The client will not see this, but it must not count as an internal error.
@@ -48,7 +47,7 @@ async def receive_body(call: Call) -> bytes:
 
 
 def _decompressor(request: web.Request) -> Decompressor | None:
-    """None where the body is read as it arrives, also with an unknown encoding."""
+    """None if the body is not decompressed: without an encoding, or with an unknown one."""
     encoding = ",".join(request.headers.getall("Content-Encoding", ())).strip().lower()
     if encoding in UNSUPPORTED:
         raise BadRequest(NOT_OURS)
@@ -80,16 +79,8 @@ def _too_large(settings: ApiSettings) -> web.HTTPRequestEntityTooLarge:
     return web.HTTPRequestEntityTooLarge(settings.max_body_bytes)
 
 
-class Damaged(Exception):
+class DamagedBody(Exception):
     """The body does not match its Content-Encoding."""
-
-
-class _Member(Protocol):
-    def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes: ...
 
 
 class Decompressor:
@@ -99,36 +90,39 @@ class Decompressor:
 
     def __init__(self, encoding: str) -> None:
         self._encoding = encoding
-        self._member: _Member | None = None
+        self._member: zlib._Decompress | None = None
         self._members = 0
 
     def decompress(self, data: bytes, limit: int) -> bytes:
         """The next part of the body, up to ``limit`` (> 0) bytes; beyond them it is lost.
 
-        Raises Damaged.
+        Raises DamagedBody.
         """
         body = bytearray()
         for start in range(0, len(data), PIECE):
             piece = data[start : start + PIECE]
             while piece:
                 member = self._member_of(piece)
-                body += _decompress(member, piece, limit - len(body))
+                try:
+                    body += member.decompress(piece, limit - len(body))
+                except zlib.error:
+                    raise DamagedBody from None
                 if len(body) >= limit:
                     return bytes(body)
                 piece = member.unused_data
         return bytes(body)
 
     def end(self) -> None:
-        """Raises Damaged if the body is incomplete; an empty one is complete."""
+        """Raises DamagedBody if the body is incomplete; an empty one is complete."""
         if self._member is not None and not self._member.eof:
-            raise Damaged
+            raise DamagedBody
 
-    def _member_of(self, piece: bytes) -> _Member:
+    def _member_of(self, piece: bytes) -> zlib._Decompress:
         """The current member, or the next one, which begins with the piece."""
         if self._member is None or self._member.eof:
             self._members += 1
             if self._members > (MAX_MEMBERS if self._encoding == "gzip" else 1):
-                raise Damaged
+                raise DamagedBody
             self._member = zlib.decompressobj(self._format(piece[0]))
         return self._member
 
@@ -137,10 +131,3 @@ class Decompressor:
         if self._encoding == "gzip":
             return zlib.MAX_WBITS + 16
         return zlib.MAX_WBITS if first & 0xF == zlib.DEFLATED else -zlib.MAX_WBITS
-
-
-def _decompress(member: _Member, piece: bytes, limit: int) -> bytes:
-    try:
-        return member.decompress(piece, limit)
-    except zlib.error:
-        raise Damaged from None

@@ -1,6 +1,6 @@
 """The checks of every content request, in the order of behaviour.md, 'Order of checks'.
 
-The router and aiohttp come first; the body and the content that it names are checked by handlers.
+The router and aiohttp check before these; handlers check the body and the content that it names.
 """
 
 from __future__ import annotations
@@ -11,11 +11,25 @@ from aiohttp import web
 
 from api.auth.keys import secret_of
 from api.context import LIMIT_STATUS, SERVICE, Call
-from api.errors import BadRequest, Forbidden, NotVisibleYet, RateLimited, Unauthorized
+from api.errors import (
+    BadRequest,
+    Forbidden,
+    NotVisibleYet,
+    OtherEnvironment,
+    RateLimitExceeded,
+    Unauthorized,
+)
 from api.rate_limits.bucket import LimitStatus
 from api.rest import parameters
 from api.rest.positions import HEADER
-from write_side.domain.workspace import check_environment
+from write_side.domain.events import STATUSES
+from write_side.domain.workspace import (
+    EDIT,
+    OPERATE,
+    VIEW,
+    VIEW_PUBLISHED,
+    check_environment,
+)
 
 Handler = Callable[[Call], Awaitable[web.Response]]
 
@@ -25,29 +39,21 @@ async def check_address_limit(call: Call) -> None:
     _enforce(call, await call.service.limits.count_address(call.request))
 
 
-async def check_key_limit(call: Call) -> None:
-    """429. From here on the response describes the key's bucket."""
-    _enforce(call, await call.service.limits.count_key(call.known_caller))
-
-
 async def check_sign_in_limit(call: Call) -> None:
-    """429. The response describes this bucket only where it refuses."""
+    """429. The response describes this bucket only if it refuses."""
     status = await call.service.limits.count_sign_in(call.request)
     if not status.passed:
         _enforce(call, status)
 
 
-async def check_key(call: Call) -> None:
-    """401."""
-    call.caller = await call.service.access.caller(secret_of(call.request.headers))
-    if call.caller is None:
-        raise Unauthorized
-
-
 def _enforce(call: Call, status: LimitStatus) -> None:
-    call.request[LIMIT_STATUS] = status
+    """The response describes the bucket that refuses, or else the one with the fewest requests
+    left."""
+    shown = call.request.get(LIMIT_STATUS)
+    if shown is None or not status.passed or status.remaining <= shown.remaining:
+        call.request[LIMIT_STATUS] = status
     if not status.passed:
-        raise RateLimited(status.wait)
+        raise RateLimitExceeded(status.wait)
 
 
 def check_permission(call: Call, permission: str) -> None:
@@ -56,11 +62,44 @@ def check_permission(call: Call, permission: str) -> None:
         raise Forbidden(permission)
 
 
-def resolve_environment(call: Call) -> None:
-    """400 if unknown, 402 if the plan lacks it, 404 if it is not set up."""
-    request = call.request
-    call.environment = parameters.environment(request.query, request.headers.get("X-Environment"))
+def check_read(call: Call, status: str | None = None) -> None:
+    """403 for a key that reads no entries, or only published ones where ``status`` is another. An
+    unknown status is left to the check of parameters."""
     caller = call.known_caller
+    readable = STATUSES if VIEW in caller.permissions else ()
+    if VIEW_PUBLISHED in caller.permissions:
+        readable = (*readable, "published")
+    if not readable or (status in STATUSES and status not in readable):
+        raise Forbidden(VIEW)
+
+
+def check_read_of_status(call: Call) -> None:
+    """The same for the status in the query."""
+    check_read(call, call.request.query.get("status"))
+
+
+def check_edit(call: Call) -> None:
+    """403."""
+    check_permission(call, EDIT)
+
+
+async def check_operator(call: Call) -> None:
+    """401 or 403. Requests with a live key are not counted, so that monitoring never uses a limit
+    up; those with another count against their address."""
+    call.caller = await call.service.access.caller(secret_of(call.request.headers))
+    if call.caller is None:
+        await check_address_limit(call)
+        raise Unauthorized
+    check_permission(call, OPERATE)
+
+
+def resolve_environment(call: Call) -> None:
+    """400 if unknown, 403 if the key works in another, 402 if the plan lacks it, 404 if it is not
+    set up. What a plan has is not told to a key that may not use it."""
+    request, caller = call.request, call.known_caller
+    call.environment = parameters.environment(request.query, request.headers.get("X-Environment"))
+    if caller.environment not in (None, call.environment):
+        raise OtherEnvironment(caller.environment)
     check_environment(caller.plan, caller.environments, call.scope)
 
 
@@ -83,19 +122,24 @@ async def wait_for_position(call: Call) -> None:
 
 
 async def authenticate(call: Call) -> None:
-    """The checks of every request with a key, REST or not."""
+    """The checks of every request with a key, REST or not: 429, 401, 429."""
     await check_address_limit(call)
-    await check_key(call)
-    await check_key_limit(call)
+    call.caller = await call.service.access.caller(secret_of(call.request.headers))
+    if call.caller is None:
+        raise Unauthorized
+    _enforce(call, await call.service.limits.count_key(call.caller))
 
 
-def checked(permission: str, handler: Handler) -> Callable[[web.Request], Awaitable[web.Response]]:
-    """The handler behind all checks. Reads wait for the position that they name."""
+def with_checks(
+    check: Callable[[Call], None], handler: Handler
+) -> Callable[[web.Request], Awaitable[web.Response]]:
+    """The handler behind all checks; ``check`` is that of the permission. Reads wait for the
+    position that they name."""
 
     async def handle(request: web.Request) -> web.Response:
         call = Call(request, request.app[SERVICE])
         await authenticate(call)
-        check_permission(call, permission)
+        check(call)
         resolve_environment(call)
         call.locale = parameters.locale(request.query)
         if request.method in ("GET", "HEAD"):

@@ -10,7 +10,7 @@ from msgspec import Meta, Raw, Struct
 
 from read_side.content_types import ContentTypeRow
 from read_side.entries import EntryRow
-from write_side.dispatch import Executed
+from write_side.dispatch import CommandResult
 from write_side.domain.events import STATUSES, EntryCreated
 from write_side.domain.field_types import FIELD_TYPES
 from write_side.domain.rendering import Renderer
@@ -83,23 +83,21 @@ class Entry(Wire, frozen=True):
     stage: Stage
 
 
-class ListedEntry(Entry, frozen=True):
-    """In the list of one type (§4.1)."""
-
+class EntryWithLanguage(Entry, frozen=True):
     language: Language
     locale: Locale
     published_at: Published
     created_at: Time
     updated_at: Time
+
+
+class ListedEntry(EntryWithLanguage, frozen=True):
+    """In the list of one type (§4.1)."""
+
     fields: Fields
 
 
-class SingleEntry(Entry, frozen=True):
-    language: Language
-    locale: Locale
-    published_at: Published
-    created_at: Time
-    updated_at: Time
+class SingleEntry(EntryWithLanguage, frozen=True):
     content_type: TypeReference
     fields: Fields
 
@@ -212,15 +210,15 @@ def timestamp(time: datetime) -> str:
     return text[1:24] + "Z" if len(text) == _WITH_FRACTION else text[1:20] + ".000Z"
 
 
-def listed(row: EntryRow, locale: str) -> ListedEntry:
+def listed_entry(row: EntryRow, locale: str) -> ListedEntry:
     return ListedEntry(*_head(row), row.language, locale, *_times(row), row.fields)
 
 
-def single(row: EntryRow, locale: str) -> SingleEntry:
+def single_entry(row: EntryRow, locale: str) -> SingleEntry:
     return SingleEntry(*_head(row), row.language, locale, *_times(row), _type_of(row), row.fields)
 
 
-def of_any_type(row: EntryRow, locale: str) -> AnyEntry:
+def entry_of_any_type(row: EntryRow, locale: str) -> AnyEntry:
     return AnyEntry(*_head(row), locale, *_times(row), _type_of(row), row.fields)
 
 
@@ -236,7 +234,7 @@ def _times(row: EntryRow) -> tuple[str | None, str, str]:
     )
 
 
-def created(executed: Executed) -> CreatedEntry:
+def created_entry(executed: CommandResult) -> CreatedEntry:
     """Made from the event, without a read."""
     event, content_type = executed.events[0].event, executed.content_type
     assert isinstance(event, EntryCreated)

@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 
 import click
 
-from deploy.commands.installation import migrated
-from deploy.commands.servers import check_port, host_option, listening, port_option
-from deploy.databases import Databases, connected, databases, open_repository
+from deploy.commands.installation import migrate_databases
+from deploy.commands.servers import at_address, check_port, host_option, port_option
+from deploy.databases import Databases, databases, open_connection, open_repository
 from deploy.failures import Failed
 from deploy.logs import configure_logs
 from deploy.settings import Settings, load_settings
@@ -36,7 +36,7 @@ def dev_command(host: str | None, port: int | None, no_demo: bool) -> None:
     The first start creates a demo magazine, and prints how to read and write it. Ctrl-C stops
     everything.
     """
-    settings = listening(load_settings(os.environ), host, port)
+    settings = at_address(load_settings(os.environ), host, port)
     configure_logs(settings, level=logging.WARNING)
     check_port(settings)
     try:
@@ -47,7 +47,7 @@ def dev_command(host: str | None, port: int | None, no_demo: bool) -> None:
 
 
 def _run(settings: Settings, found: Databases, *, with_demo: bool) -> None:
-    asyncio.run(migrated(found))
+    asyncio.run(migrate_databases(found))
     address = ("--host", settings.host, "--port", str(settings.port))
     children = [
         Child("projector", contentlog("projector")),
@@ -91,7 +91,7 @@ async def create_demo(found: Databases) -> int | None:
     """
     from deploy.demo import magazine
 
-    async with connected("CONTENTLOG_EVENT_STORE_URL", found.event_store_url) as connection:
+    async with open_connection("CONTENTLOG_EVENT_STORE_URL", found.event_store_url) as connection:
         # The session's lock ends with the connection.
         await connection.execute("SELECT pg_advisory_lock($1)", _LOCK)
         async with open_repository(found) as repository:
@@ -129,7 +129,7 @@ def greeting(url: str, key: str | None) -> Iterator[str]:
     yield f"contentlog is ready at {url}   (Ctrl-C stops everything)"
     yield f"  dashboard {url}/dashboard"
     yield f"  content   {url}/v1/content"
-    yield f"  health    {url}/readyz   {url}/metrics"
+    yield f"  health    {url}/readyz"
     if key is None:
         yield "  keys      contentlog key issue --help"
         return

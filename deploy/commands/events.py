@@ -10,7 +10,7 @@ from typing import Any
 import click
 import msgspec
 
-from deploy.databases import Databases, connected
+from deploy.databases import Databases, open_connection
 from deploy.runner import run
 from deploy.settings import Settings
 
@@ -42,7 +42,7 @@ async def _lines(
     from write_side.store.log_reader import batch
 
     appended = asyncio.Event()
-    async with connected("CONTENTLOG_EVENT_STORE_URL", found.event_store_url) as connection:
+    async with open_connection("CONTENTLOG_EVENT_STORE_URL", found.event_store_url) as connection:
         if follow:
             await connection.add_listener("contentlog_event", lambda *_: appended.set())
         while True:

@@ -141,7 +141,7 @@ async def _import(found: Databases, arguments: Arguments) -> None:
     from write_side.handlers.imports import check_import_id
     from write_side.imports.check import preview
     from write_side.imports.file_reader import read_file
-    from write_side.imports.importer import Changed, RowsRefused, run_import
+    from write_side.imports.importer import PreviewOutdated, RowsRefused, run_import
     from write_side.imports.report import earlier_report
     from write_side.imports.request import ImportRequest
 
@@ -160,7 +160,9 @@ async def _import(found: Databases, arguments: Arguments) -> None:
             if not dry_run:
                 try:
                     report = await run_import(repository, table, request, operator())
-                    assert not isinstance(report, Changed), "there was no preview to differ from"
+                    assert not isinstance(report, PreviewOutdated), (
+                        "there was no preview to differ from"
+                    )
                     result = result_of_report(report)
                 except RowsRefused as error:
                     result, refused = result_of_preview(import_id, error.preview), True
@@ -234,10 +236,10 @@ def _targets(
 ) -> tuple[str, ...]:
     """The target of each column: from --map, else by its heading. Raises Failed where there is no
     such column or target, or where a heading has no target."""
-    from write_side.imports.columns import NOTHING, MappingRefused, matched, offers
+    from write_side.imports.columns import NOTHING, MappingRefused, column_targets, matched
 
-    offered = [offer.target for offer in offers(fields)]
-    names = [*offered, *(offer.name for offer in offers(fields))]
+    offered = [target.target for target in column_targets(fields)]
+    names = [*offered, *(target.name for target in column_targets(fields))]
     given: dict[int, str] = {}
     for each in maps:
         column, equals, target = each.rpartition("=")

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from deploy.databases import Databases, connected, open_repository, role_of
+from deploy.databases import Databases, open_connection, open_repository, role_of
 from deploy.runner import json_option, run
 from deploy.settings import describe, load_settings, unknown_names
 
@@ -19,11 +19,11 @@ def migrate_command() -> None:
 
     Safe to run at any time, and several times at once.
     """
-    for line in run(lambda found, _: migrated(found)):
+    for line in run(lambda found, _: migrate_databases(found)):
         click.echo(line)
 
 
-async def migrated(found: Databases) -> list[str]:
+async def migrate_databases(found: Databases) -> list[str]:
     """Migrate; returns what was done, in words."""
     from read_side import schema
     from write_side.postgres.connection import set_defaults
@@ -31,13 +31,13 @@ async def migrated(found: Databases) -> list[str]:
 
     owner = found.owner_url or found.event_store_url
     setting = "CONTENTLOG_OWNER_URL" if found.owner_url else "CONTENTLOG_EVENT_STORE_URL"
-    async with connected(setting, owner) as connection:
+    async with open_connection(setting, owner) as connection:
         steps = await migrate(connection)
         if found.owner_url:
             steps += await grant_runtime(connection, *role_of(found.event_store_url))
-    async with connected("CONTENTLOG_EVENT_STORE_URL", found.event_store_url) as connection:
+    async with open_connection("CONTENTLOG_EVENT_STORE_URL", found.event_store_url) as connection:
         await set_defaults(connection)
-    async with connected("CONTENTLOG_READ_MODEL_URL", found.read_model_url) as connection:
+    async with open_connection("CONTENTLOG_READ_MODEL_URL", found.read_model_url) as connection:
         created = await schema.create(connection)
         await set_defaults(connection)
     return [
@@ -57,7 +57,7 @@ def status_command(as_json: bool) -> None:
 async def _status(found: Databases) -> dict[str, Any]:
     from read_side.status import read_size, read_status
 
-    async with connected("CONTENTLOG_READ_MODEL_URL", found.read_model_url) as connection:
+    async with open_connection("CONTENTLOG_READ_MODEL_URL", found.read_model_url) as connection:
         model, model_size = await read_status(connection), await read_size(connection)
     async with open_repository(found) as repository:
         behind = await repository.recorder.lag(model.position)

@@ -2,19 +2,62 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime
+
 import click
 import msgspec
+from msgspec import Struct
 
 from deploy.databases import Databases, open_repository
 from deploy.runner import json_option, operator, run, until_visible, workspace_option
 from deploy.settings import Settings
-from write_side.domain.workspace import PERMISSIONS
+from write_side.domain.identity import ENVIRONMENTS
+from write_side.domain.workspace import PERMISSIONS, Key, new_secret, secret_hash
 
 EXAMPLE = """\b
 Example:
-  contentlog key issue --workspace acme --name web --permission content.view"""
+  contentlog key issue --workspace acme --name web --permission content.published
+  contentlog key issue --workspace acme --name ci --permission content.edit --expires 90d"""
 
 _name = click.option("--name", required=True, metavar="N", help="The key's name.")
+
+
+class ListedKey(Struct, frozen=True, rename="camel"):
+    """``environment`` None: every one. ``expires`` and ``last_used`` None: never."""
+
+    name: str
+    permissions: tuple[str, ...]
+    environment: str | None
+    issued_at: datetime
+    expires: datetime | None
+    expired: bool
+    last_used: date | None
+
+    def line(self) -> str:
+        parts = [self.name, ", ".join(self.permissions)]
+        if self.environment:
+            parts.append(f"{self.environment} only")
+        parts.append(f"issued {_shown(self.issued_at)}")
+        if self.expires:
+            parts.append(f"{'expired' if self.expired else 'expires'} {_shown(self.expires)}")
+        parts.append(f"last used {self.last_used}" if self.last_used else "never used")
+        return "  ".join(parts)
+
+
+def _listed(key: Key, last_used: date | None, now: datetime) -> ListedKey:
+    return ListedKey(
+        name=key.name,
+        permissions=key.permissions,
+        environment=key.environment,
+        issued_at=key.issued_at,
+        expires=key.expires_at,
+        expired=key.expires_at is not None and key.expires_at <= now,
+        last_used=last_used,
+    )
+
+
+def _shown(time: datetime) -> str:
+    return f"{time:%Y-%m-%d %H:%M} UTC"
 
 
 @click.group("key", epilog=EXAMPLE)
@@ -36,23 +79,45 @@ def key_command() -> None:
     type=click.Choice(PERMISSIONS),
     help="May be given several times.",
 )
-def issue(workspace: str, name: str, permissions: tuple[str, ...]) -> None:
+@click.option(
+    "--environment",
+    type=click.Choice(ENVIRONMENTS),
+    help="The only environment in which the key works (default: every one).",
+)
+@click.option(
+    "--expires",
+    metavar="T",
+    help="When the key stops working: a date or time in UTC, or a duration such as 90d or 12h "
+    "(default: never).",
+)
+def issue(
+    workspace: str,
+    name: str,
+    permissions: tuple[str, ...],
+    environment: str | None,
+    expires: str | None,
+) -> None:
     """Issue a key and print its secret, alone on standard output."""
     from write_side.commands import IssueKey
     from write_side.dispatch import execute
-    from write_side.manifest.steps import new_secret, secret_hash
+    from write_side.domain.api_key import expiry_or_duration
+    from write_side.store.access import mark
 
     secret = new_secret()
 
     async def work(found: Databases, _: Settings) -> None:
-        command = IssueKey(
-            actor=operator(),
-            workspace=workspace,
-            name=name,
-            permissions=tuple(dict.fromkeys(permissions)),
-            secret_hash=secret_hash(secret),
-        )
         async with open_repository(found) as repository:
+            # The store's clock is the one that ends the key.
+            now = (await mark(repository.recorder.fetch)).now
+            command = IssueKey(
+                actor=operator(),
+                workspace=workspace,
+                name=name,
+                permissions=tuple(dict.fromkeys(permissions)),
+                secret_hash=secret_hash(secret),
+                environment=environment,
+                expires_at=expiry_or_duration(expires, now) if expires else None,
+            )
             done = await execute(command, repository)
         click.echo(
             f"key {name!r} of {workspace!r} issued; the secret is shown only once:", err=True
@@ -86,21 +151,21 @@ def revoke(workspace: str, name: str) -> None:
 @workspace_option
 @json_option
 def list_keys(workspace: str, as_json: bool) -> None:
-    """List the live keys of a workspace."""
+    """List the keys of a workspace that are not revoked, with the day of their last use (UTC)."""
+    from write_side.store import access
 
     async def work(found: Databases, _: Settings) -> None:
         async with open_repository(found) as repository:
             await repository.workspace(workspace)
             keys = await repository.keys(workspace)
+            fetch = repository.recorder.fetch
+            days = await access.last_uses(fetch, [key.id for key in keys])
+            now = (await access.mark(fetch)).now
+        rows = [_listed(key, days.get(key.id), now) for key in keys]
         if as_json:
-            rows = [
-                {"name": key.name, "permissions": key.permissions, "issuedAt": key.issued_at}
-                for key in keys
-            ]
             click.echo(msgspec.json.encode(rows))
             return
-        for key in keys:
-            permissions = ", ".join(key.permissions)
-            click.echo(f"{key.name}  {permissions}  issued {key.issued_at:%Y-%m-%d %H:%M} UTC")
+        for row in rows:
+            click.echo(row.line())
 
     run(work, create=False)

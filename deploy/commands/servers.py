@@ -43,7 +43,7 @@ def api_command(
 
     With several workers, a parent process keeps them running on the same port.
     """
-    settings = listening(load_settings(os.environ), host, port)
+    settings = at_address(load_settings(os.environ), host, port)
     settings = replace(settings, workers=workers or settings.workers)
     configure_logs(settings)
     if worker is None:
@@ -55,14 +55,24 @@ def api_command(
             _serve(settings, found, worker)
 
 
-def listening(settings: Settings, host: str | None, port: int | None) -> Settings:
+def at_address(settings: Settings, host: str | None, port: int | None) -> Settings:
     """The settings with the options of the command line."""
     return replace(settings, host=host or settings.host, port=port or settings.port)
 
 
 def check_port(settings: Settings) -> None:
-    """Raise Failed where the address is in use or does not belong to this machine."""
-    host, port = settings.host, settings.port
+    """Raise Failed where an address is in use or does not belong to this machine."""
+    _check_address(settings.host, settings.port, "", "--host and --port, or ")
+    if settings.admin_port == settings.port:
+        raise Failed(
+            f"port {settings.port} is the API's: choose another with CONTENTLOG_ADMIN_PORT"
+        )
+    if settings.admin_port is not None:
+        _check_address(settings.admin_host, settings.admin_port, "ADMIN_", "")
+
+
+def _check_address(host: str, port: int, listener: str, options: str) -> None:
+    """``listener``: of the names of its settings. ``options``: those of the command line."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         for family, kind, protocol, _, address in found:
@@ -71,11 +81,15 @@ def check_port(settings: Settings) -> None:
                 probe.bind(address)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            reason = f"port {port} is already in use: choose another with --port or CONTENTLOG_PORT"
+            option = "--port or " if options else ""
+            reason = (
+                f"port {port} is already in use: "
+                f"choose another with {option}CONTENTLOG_{listener}PORT"
+            )
         else:
             reason = (
                 f"cannot listen on '{host}:{port}' ({error.strerror}): "
-                "check --host and --port, or CONTENTLOG_HOST and CONTENTLOG_PORT"
+                f"check {options}CONTENTLOG_{listener}HOST and CONTENTLOG_{listener}PORT"
             )
         raise Failed(reason) from None
 
@@ -114,6 +128,8 @@ def _serve(settings: Settings, found: Databases, worker: int | None) -> None:
         read_model_url=found.read_model_url,
         host=settings.host,
         port=settings.port,
+        admin_host=settings.admin_host,
+        admin_port=settings.admin_port,
         reuse_port=worker is not None,
         max_body_bytes=settings.max_body_bytes,
         client_timeout=settings.client_timeout_ms / 1000,

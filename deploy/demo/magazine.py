@@ -17,13 +17,14 @@ from write_side.commands import UpdateEntry
 from write_side.dispatch import execute
 from write_side.domain.events import EntryDeleted, EntryUpdated, Translation, WorkspaceCreated
 from write_side.domain.identity import PRODUCTION, Actor, Scope, derived_id, entry_stream
+from write_side.domain.workspace import secret_hash
 from write_side.imports.columns import matched
 from write_side.imports.csv_reader import csv_table
 from write_side.imports.importer import run_import
 from write_side.imports.request import ImportRequest
 from write_side.manifest.diff import diff
 from write_side.manifest.document import load_manifest
-from write_side.manifest.steps import apply_steps, secret_hash
+from write_side.manifest.steps import apply_steps
 from write_side.repository import Repository
 
 FILES = Path(__file__).parent

@@ -16,7 +16,7 @@ from projector.rebuild.progress import Operation
 from projector.rebuild.switch import Candidate
 from read_side.schema import SHAPE
 from write_side.postgres.connection import Connection
-from write_side.verification.claim_check import Difference, differing
+from write_side.verification.claim_check import Difference, differing_keys
 
 Bucket: TypeAlias = tuple[str, int]
 
@@ -93,12 +93,12 @@ async def differences(live: Connection, log: Connection) -> list[Difference]:
     about ROWS_AT_ONCE at a time.
     """
     of_live, of_log = await asyncio.gather(_buckets(live), _buckets(log))
-    buckets = sorted(key for key, _ in differing(of_live, of_log))
+    buckets = sorted(key for key, _ in differing_keys(of_live, of_log))
     sizes = [max(found.get(key, (0, 0))[0] for found in (of_live, of_log)) for key in buckets]
     found: list[Difference] = []
     for some in _slices(buckets, sizes):
         rows_of_live, rows_of_log = await asyncio.gather(_rows(live, some), _rows(log, some))
-        found += [Difference(*key, kind) for key, kind in differing(rows_of_live, rows_of_log)]
+        found += [Difference(*key, kind) for key, kind in differing_keys(rows_of_live, rows_of_log)]
     return sorted(found)
 
 

@@ -16,7 +16,7 @@ from projector.rebuild.progress import Operation, Report, exclusive_operation
 from projector.rebuild.switch import TO_NEXT, TO_PREVIOUS, Candidate
 from read_side.schema import DISCARDED, NEXT, PREVIOUS, SCRATCH, AnotherShape
 from write_side.postgres.connection import Connection, connect
-from write_side.verification.claim_check import Difference, claims_that_differ
+from write_side.verification.claim_check import Difference, claim_differences
 from write_side.verification.claim_repair import repair
 
 _HAS_PREVIOUS = "SELECT to_regclass('read_model_previous.checkpoint') IS NOT NULL"
@@ -117,7 +117,7 @@ async def verify(settings: BuildSettings, report: Report) -> Verified:
         candidate = await Build(settings, SCRATCH, store, model, operation).make(live.through)
         found = await compare(settings.read_model_url, live, candidate, operation)
         await drop(model, SCRATCH)
-        claims = await claims_that_differ(store, operation)
+        claims = await claim_differences(store, operation)
         nothing_to_compare = live.is_empty and live.through == 0
         not_compared = None if nothing_to_compare else live.not_comparable
         return Verified(candidate.checkpoint.position, found, not_compared, claims)

@@ -35,7 +35,9 @@ async def measure(url: str, other: str) -> str:
         rows = [await writers(ours, theirs, n) for n in (1, 8, 64)]
         rows.append(await many_at_once(ours, theirs))
     theirs.datastore.close()
-    return table("Append, one event of 0.5 kB a call", rows, "eventsourcing's PostgreSQL recorder")
+    return table(
+        "Append, one event of 0.5 kB per call", rows, "eventsourcing's PostgreSQL recorder"
+    )
 
 
 async def writers(ours: Recorder, theirs: PostgresApplicationRecorder, n: int) -> Row:

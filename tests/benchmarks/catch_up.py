@@ -37,7 +37,7 @@ async def measure(url: str, other: str) -> str:
             ours.append((head - before) / await seconds_to(url, head))
             theirs.append(await asyncio.to_thread(events_per_second, other, FOR_THEIRS))
     row = Row(
-        f"{ENTRIES:,} entries of 1 kB, two of three updated once",
+        f"{ENTRIES:,} entries of 1 kB, two thirds updated once",
         f"{median(ours):,.0f} events/s",
         f"{median(theirs):,.0f} events/s",
         ratio_of_rounds(ours, theirs),

@@ -64,7 +64,9 @@ async def measure(url: str, _other: str) -> str:
         with TemporaryDirectory() as folder:
             memory = await large(pool, Path(folder))
             rows = [*await compared(pool, Path(folder)), memory]
-    return table(f"Export of {LIMIT:,} entries of 20 fields", rows, "the writer, given the rows")
+    return table(
+        f"Export of {LIMIT:,} entries of 20 fields", rows, "the library, with prepared rows"
+    )
 
 
 def stored(author: str, others: list[str]) -> str:
@@ -108,7 +110,13 @@ async def compared(pool: Pool, folder: Path) -> list[Row]:
     return [
         row(kind, (folder / f"e.{kind}").stat().st_size, times[kind], times[f"{kind} floor"], aim)
         for kind, aim in (("csv", 1), ("xlsx", 4))
-    ] + [Row("xlsx: others wait for the loop, longest", f"{max(still) * 1000:.0f} ms", "–")]
+    ] + [
+        Row(
+            "xlsx: longest wait of other tasks for the event loop",
+            f"{max(still) * 1000:.0f} ms",
+            "–",
+        )
+    ]
 
 
 class Took(Struct):
@@ -148,8 +156,8 @@ async def large(pool: Pool, folder: Path) -> Row:
     before = peak()
     await export_csv(pool, folder / "large.csv", "large")
     size = (folder / "large.csv").stat().st_size
-    what = f"csv of entries of {LARGE // 1000} kB ({size / 1e6:.0f} MB), memory"
-    return Row(what, f"{(peak() - before) / 1024:.0f} MB more", "–")
+    what = f"csv of entries of {LARGE // 1000} kB ({size / 1e6:.0f} MB), additional memory"
+    return Row(what, f"{(peak() - before) / 1024:.0f} MB", "–")
 
 
 def peak() -> int:

@@ -53,8 +53,12 @@ async def measure(url: str, _other: str) -> str:
     title = f"Reads of {ENTRIES:,} entries over HTTP, 16 connections"
     return "\n".join(
         (
-            table(title, [rows[0] for rows in compared], "floor (asyncpg's own pool)"),
-            table(f"{title}, again", [rows[1] for rows in compared], "floor (contentlog's pool)"),
+            table(title, [rows[0] for rows in compared], "floor (asyncpg's pool)"),
+            table(
+                f"{title}, second floor",
+                [rows[1] for rows in compared],
+                "floor (contentlog's pool)",
+            ),
             table("Creates over HTTP, 16 connections", created, "floor"),
         )
     )
@@ -100,8 +104,8 @@ async def compare_creates(port: int, floors: tuple[int, int]) -> list[Row]:
             rate.append((await measured(load)).per_second)
     ours, plain, lean = rates
     return [
-        row("create (1 kB), asyncpg's own pool", ours, plain, ""),
-        row("create (1 kB), contentlog's pool", ours, lean, ""),
+        row("create (1 kB), floor with asyncpg's pool", ours, plain, ""),
+        row("create (1 kB), floor with contentlog's pool", ours, lean, ""),
     ]
 
 

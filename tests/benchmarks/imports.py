@@ -28,7 +28,7 @@ from write_side.dispatch import execute
 from write_side.domain.identity import Actor, Scope, new_id
 from write_side.imports.check import preview
 from write_side.imports.columns import matched
-from write_side.imports.importer import Changed, run_import
+from write_side.imports.importer import PreviewOutdated, run_import
 from write_side.imports.report import revert_import
 from write_side.imports.request import ImportRequest, Options
 from write_side.imports.uploads import Upload, find_upload, keep_preview, keep_upload
@@ -66,9 +66,9 @@ contentTypes:
       - {slug: meta, name: Meta, type: json}
       - {slug: faq, name: FAQ, type: repeater, fields: [{slug: q, name: Q, type: text}]}
 """ + "".join(f"      - {{slug: text{n}, name: Text {n}, type: text}}\n" for n in range(TEXTS))
-OWN = ("Title", "Slug", "Status")
+ATTRIBUTES = ("Title", "Slug", "Status")
 VALUED = ("Body", "Views", "Featured", "Live", "Campaign", "Author", "Related", "Cover", "Meta")
-HEADINGS = [*OWN, *VALUED, "FAQ", *(f"Text {n}" for n in range(TEXTS))]
+HEADINGS = [*ATTRIBUTES, *VALUED, "FAQ", *(f"Text {n}" for n in range(TEXTS))]
 
 
 class Figures(Struct):
@@ -100,7 +100,8 @@ async def measure(url: str, _other: str) -> str:
     return "\n".join([_TITLE, *(line for kind, figures in found for line in _lines(kind, figures))])
 
 
-_TITLE = f"""### Import, {ROWS:,} rows of {len(HEADINGS)} columns, beside {WRITERS} writers
+_TITLE = f"""\
+### Import, {ROWS:,} rows of {len(HEADINGS)} columns, while {WRITERS} writers create entries
 
 | what | median | worst | bound |
 |---|--:|--:|--:|"""
@@ -120,12 +121,12 @@ def _lines(kind: str, figures: Figures) -> list[str]:
         row("preview", figures.preview, "3 s"),
         row("import", figures.imported),
         row("import to visible", figures.visible, "3 s"),
-        row("import again that updates every row", figures.updated),
-        row("taking an import back", figures.reverted),
-        wait("a create, no import under way", figures.alone),
-        wait("a create, previews and imports under way", figures.beside),
-        f"| {kind}: what a create waits more at worst | | {more:.0f} ms | 150 ms |",
-        wait("the event loop is held up", figures.blocked),
+        row("import that updates every row", figures.updated),
+        row("reverting the import", figures.reverted),
+        wait("a create, no import running", figures.alone),
+        wait("a create, while previews and imports run", figures.beside),
+        f"| {kind}: extra wait of a create, worst | | {more:.0f} ms | 150 ms |",
+        wait("the event loop is blocked", figures.blocked),
         f"| {kind}: peak memory of the process | | {figures.megabytes:.0f} MB | 300 MB |",
     ]
 
@@ -167,7 +168,7 @@ async def _imported(
     began = time.perf_counter()
     kept = await find_upload(repository, SCOPE, upload.id)
     report = await run_import(repository, kept.table, request, ACTOR, shown)
-    assert not isinstance(report, Changed)
+    assert not isinstance(report, PreviewOutdated)
     figures.imported.append(time.perf_counter() - began)
     assert await wait_until_visible(url, report.position, 60)
     figures.visible.append(time.perf_counter() - began)
@@ -190,7 +191,7 @@ async def _updated(
     began = time.perf_counter()
     report = await run_import(repository, table, again, ACTOR)
     figures.updated.append(time.perf_counter() - began)
-    assert not isinstance(report, Changed)
+    assert not isinstance(report, PreviewOutdated)
     assert report.updated >= ROWS - 1
     await revert_import(repository, SCOPE, again.import_id, ACTOR)
 

@@ -41,7 +41,7 @@ async def measure(url: str, other: str) -> str:
     shown = [shown_row(*row) for row in rows]
     shown.append(
         Row(
-            "time of the large one by that of the small one",
+            "time of the large rebuild ÷ time of the small one",
             f"{large / small:.1f}×",
             "",
             None,
@@ -74,7 +74,7 @@ async def measured(url: str, entries: int, rounds: int) -> tuple[float, float, i
 
 def shown_row(seconds: float, floor: float, events: int, peak: int) -> Row:
     return Row(
-        f"{events:,} events, compared; its processes took {peak / 2**20:,.0f} MiB at most",
+        f"{events:,} events, compared; peak memory {peak / 2**20:,.0f} MiB",
         f"{events / seconds:,.0f} events/s ({seconds:.1f} s)",
         f"{events / floor:,.0f} events/s ({floor:.1f} s)",
         floor / seconds,

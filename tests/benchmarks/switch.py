@@ -53,14 +53,14 @@ async def measure(url: str, _other: str) -> str:
         *rows_of("until it can be read", [one[2] for one in at], [one[2] for one in otherwise]),
     ]
     title = f"2 writers and 2 readers, {SWITCHES} rebuilds of {ENTRIES:,} entries in a row"
-    return table(title, rows, "while none switches")
+    return table(title, rows, "at other times")
 
 
 def rows_of(what: str, at: list[float], otherwise: list[float]) -> list[Row]:
     return [
-        Row(f"{what}, at the switches, p100", ms(max(at)), ms(max(otherwise)), None, "≤ 100 ms"),
+        Row(f"{what} at a switch, p100", ms(max(at)), ms(max(otherwise)), None, "≤ 100 ms"),
         Row(
-            f"{what}, at the switches, p50",
+            f"{what} at a switch, p50",
             ms(sorted(at)[len(at) // 2]),
             ms(sorted(otherwise)[len(otherwise) // 2]),
         ),

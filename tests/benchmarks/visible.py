@@ -44,7 +44,7 @@ async def measure(url: str, _other: str) -> str:
     rows = [
         row("append", [append for append, _ in milliseconds]),
         row("append to visible", [visible for _, visible in milliseconds]),
-        row("both together", [append + visible for append, visible in milliseconds]),
+        row("append and append to visible", [append + visible for append, visible in milliseconds]),
     ]
     return table(f"One entry after another ({TIMES:,})", rows, "–")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.integration.api.server import BOTH, Server
@@ -14,6 +15,10 @@ from write_side.domain.identity import Scope
 KEY = "a-key-of-the-magazine"  # may do everything
 VIEWER = "a-key-that-may-only-look"
 EDITOR = "a-key-that-may-only-write"
+WEB_PAGE = "a-key-that-reads-what-is-published"
+REHEARSER = "a-key-that-works-in-staging-only"
+EXPIRED = "a-key-that-has-expired"
+OPERATOR = "a-key-that-shows-the-service"
 REVOKED = "a-key-that-was-revoked"
 DESK = "a-key-of-the-desk"
 STRANGER = "a-key-of-another-workspace"
@@ -120,6 +125,12 @@ async def _write_content(server: Server) -> None:
     given = await workspace(server, "magazine", KEY, staging=True)
     await server.key(VIEWER, "magazine", BOTH[:1])
     await server.key(EDITOR, "magazine", BOTH[1:])
+    await server.key(OPERATOR, "magazine", ("service.view",))
+    await server.key(WEB_PAGE, "magazine", ("content.published",))
+    await server.key(REHEARSER, "magazine", environment="staging")
+    # Long before anything asks with it.
+    soon = datetime.now(UTC) + timedelta(milliseconds=100)
+    await server.key(EXPIRED, "magazine", expires_at=soon)
     await server.key(REVOKED, "magazine")
     await given.does(c.RevokeKey, workspace="magazine", name=REVOKED)
     await types(given)

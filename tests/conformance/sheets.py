@@ -16,11 +16,11 @@ from write_side.domain.identity import Actor, Scope, new_id
 from write_side.imports.check import preview_row
 from write_side.imports.columns import columns_of, matched
 from write_side.imports.csv_reader import csv_table
-from write_side.imports.dry_run import Basis, Outcome, Room, dry_run
+from write_side.imports.dry_run import EntryQuota, ImportContext, RowDecision, dry_run
 from write_side.imports.preview import PreviewRow
 from write_side.imports.references import References
 from write_side.imports.request import ImportRequest, Options
-from write_side.imports.rows import drafts_of
+from write_side.imports.rows import parsed_rows
 from write_side.imports.table import Epoch, Row, Table
 
 SCOPE = Scope("acme", "production")
@@ -45,7 +45,7 @@ HERO = "https://cdn.example.com/hero.png"
 
 class Seen(Struct):
     rows: list[PreviewRow]
-    outcomes: list[Outcome]
+    decisions: list[RowDecision]
 
     @property
     def states(self) -> list[str]:
@@ -58,7 +58,7 @@ class Seen(Struct):
         return [(note.severity, note.heading, note.reason) for note in notes]
 
     def after(self, row: int = 0) -> Entry:
-        entry = self.outcomes[row].after
+        entry = self.decisions[row].after
         assert entry is not None
         return entry
 
@@ -116,21 +116,19 @@ async def seen(
     content_type = posts(fields)
     targets = matched(table.headings, fields, {})
     request = ImportRequest(SCOPE, "posts", "i-1", targets, Options(**options))
-    drafts = list(drafts_of(table, columns_of(table.headings, targets, fields)))
+    rows = list(parsed_rows(table, columns_of(table.headings, targets, fields)))
     by_slug = {each.slug: each for each in existing}
-    own = {
-        draft.slug: request.entry_id(draft.slug) for draft in drafts if draft.slug not in by_slug
-    }
-    basis = Basis(
+    own = {row.slug: request.entry_id(row.slug) for row in rows if row.slug not in by_slug}
+    context = ImportContext(
         content_type,
         {each.slug: each.id for each in existing},
         {each.id: each for each in existing} if request.options.update else {},
-        Room(0, room),
+        EntryQuota(0, room),
         _references(existing, own),
         Actor("import", "i-1", table.name),
     )
-    outcomes = await dry_run(drafts, basis, request)
-    return Seen([preview_row(outcome) for outcome in outcomes], outcomes)
+    decisions = await dry_run(rows, context, request)
+    return Seen([preview_row(decision) for decision in decisions], decisions)
 
 
 def _references(existing: tuple[Entry, ...], own: dict[str, str]) -> References:

@@ -25,7 +25,7 @@ def test_imports_1_a_file_is_refused_as_a_whole(name: str, document: bytes) -> N
 async def test_imports_4_a_row_that_changes_nothing_is_unchanged() -> None:
     one = entry("one", body='"x"', views="1.50")
     found = await seen("Title,Body,Views\nOne,x,1.5\n", one, update=True)
-    assert (found.states, found.outcomes[0].values) == (["unchanged"], {})
+    assert (found.states, found.decisions[0].values) == (["unchanged"], {})
 
 
 def test_imports_5_columns_are_mapped_by_position() -> None:

@@ -9,9 +9,18 @@ import pytest
 
 from tests.conformance.cases import Case, create, get, table
 from tests.conformance.client import Asker
-from tests.conformance.expectations import entry, error, pagination, slugs
+from tests.conformance.expectations import entry, error, pagination, says, slugs
 from tests.conformance.isolated_workspace import OpenWorkplace
-from tests.conformance.magazine import HARBOUR, KEY, NOBODY, REVOKED, SECRET, STRANGER
+from tests.conformance.magazine import (
+    EXPIRED,
+    HARBOUR,
+    KEY,
+    NOBODY,
+    REHEARSER,
+    REVOKED,
+    SECRET,
+    STRANGER,
+)
 from tests.integration.api.server import Server
 from tests.integration.live_projector import connected, dump
 from tests.integration.projector.sample_log import Given
@@ -20,12 +29,18 @@ from write_side import commands as c
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 
 UNAUTHORIZED = error("Unauthorized - Invalid or missing API key")
+OTHER = (
+    "Forbidden - this API key works in staging only: "
+    "use environment=staging in the query, or the X-Environment header"
+)
 GOOD = {
     "a Bearer": {"Authorization": f"Bearer {KEY}"},
     "a bearer in lower case": {"Authorization": f"bearer {KEY}"},
     "a BEARER in upper case": {"Authorization": f"BEARER {KEY}"},
     "a Bearer beside a bad X-API-Key": {"Authorization": f"Bearer {KEY}", "X-API-Key": "nobody's"},
     "an X-API-Key": {"X-API-Key": KEY},
+    "an X-API-Key beside an empty Authorization": {"Authorization": "", "X-API-Key": KEY},
+    "an X-API-Key beside HTTP Basic": {"Authorization": "Basic YTpi", "X-API-Key": KEY},
 }
 BAD = {
     "nothing": {},
@@ -34,13 +49,14 @@ BAD = {
     "a Bearer with an empty key": {"Authorization": "Bearer "},
     "an unknown key": {"Authorization": "Bearer nobody's"},
     "a revoked key": {"Authorization": f"Bearer {REVOKED}"},
+    "an expired key": {"Authorization": f"Bearer {EXPIRED}"},
     "a bare key": {"Authorization": KEY},
     "another scheme": {"Authorization": f"Token {KEY}"},
     "a bad Bearer beside a good X-API-Key": {
         "Authorization": "Bearer nobody's",
         "X-API-Key": KEY,
     },
-    "an empty Authorization beside a good X-API-Key": {"Authorization": "", "X-API-Key": KEY},
+    "a Bearer without a key beside a good X-API-Key": {"Authorization": "Bearer", "X-API-Key": KEY},
     "an empty X-API-Key": {"X-API-Key": ""},
     "an unknown X-API-Key": {"X-API-Key": "nobody's"},
     "a revoked X-API-Key": {"X-API-Key": REVOKED},
@@ -113,6 +129,36 @@ def each_way() -> Iterator[Case]:
         get("/v1/content", key=STRANGER),
         200,
         pagination(total=1),
+    ),
+    Case(
+        "keys.6 a key of one environment works there",
+        get("/v1/content/posts?environment=staging", key=REHEARSER),
+        200,
+        slugs("rehearsal"),
+    ),
+    Case(
+        "keys.6 it is 403 in the other",
+        get("/v1/content/posts?environment=production", key=REHEARSER),
+        403,
+        error(OTHER),
+    ),
+    Case(
+        "keys.6 which a request means that names none",
+        get("/v1/content/posts", key=REHEARSER),
+        403,
+        error(OTHER),
+    ),
+    Case(
+        "keys.6 after an unknown environment",
+        get("/v1/content/posts?environment=x", key=REHEARSER),
+        400,
+        says("Unknown environment"),
+    ),
+    Case(
+        "keys.6 before parameters",
+        get("/v1/content/posts?locale=x", key=REHEARSER),
+        403,
+        error(OTHER),
     ),
 )
 async def test_keys(case: Case, asker: Asker) -> None:

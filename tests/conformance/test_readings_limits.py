@@ -13,7 +13,7 @@ from tests.conformance.cases import Case, ask, create, get, post, table
 from tests.conformance.client import Asker
 from tests.conformance.expectations import limits_shown, says
 from tests.conformance.isolated_workspace import NewAddress, OpenWorkplace
-from tests.conformance.magazine import KEY, NO_STAGING, NOT_SET_UP, VIEWER
+from tests.conformance.magazine import KEY, NO_STAGING, NOT_SET_UP, OPERATOR, VIEWER
 from tests.conformance.windows import limit, remaining, statuses, within_a_window
 from tests.contract import Contract
 from tests.integration.api.server import Answer, Server, serving
@@ -42,7 +42,8 @@ EVERY = {
     "the page": (get("/docs", key=None), 200),
     "the health of the process": (get("/healthz", key=None), 200),
     "its readiness": (get("/readyz", key=None), 200),
-    "its metrics": (get("/metrics", key=None), 200),
+    "its metrics": (get("/metrics", key=OPERATOR), 200),
+    "its metrics without a key": (get("/metrics", key=None), 401),
 }
 
 
@@ -133,12 +134,12 @@ async def test_limits_1_both_buckets_have_the_same_window(
     strict: Asker, address: NewAddress, open_workplace: OpenWorkplace
 ) -> None:
     async def one_of_each() -> list[Answer]:
-        place, headers = await open_workplace(), address()
+        place, headers = await open_workplace(requests_per_minute=1), address()
         requests = [get("/v1/content", key=key, headers=headers) for key in (place.key, None)]
         return [await strict.ask(request) for request in requests]
 
     of_key, of_address = await within_a_window(one_of_each)
-    assert (limit(of_key), limit(of_address)) == (600, 3)
+    assert (limit(of_key), limit(of_address)) == (1, 3)
     assert of_key.headers["X-RateLimit-Reset"] == of_address.headers["X-RateLimit-Reset"]
     limits_shown(of_key)
 
@@ -146,7 +147,7 @@ async def test_limits_1_both_buckets_have_the_same_window(
 async def test_limits_2_and_4_each_answer_describes_its_bucket(
     strict: Asker, address: NewAddress, open_workplace: OpenWorkplace
 ) -> None:
-    """The key's where a valid one was given, else the address's; on a 429 the one that refused."""
+    """The one with the fewest requests left; on a 429 the one that refused."""
 
     async def all_of_them() -> list[Answer]:
         place, headers = await open_workplace(requests_per_minute=1), address()
@@ -158,6 +159,30 @@ async def test_limits_2_and_4_each_answer_describes_its_bucket(
     answers = await within_a_window(all_of_them)
     shown = [(answer.status, limit(answer), remaining(answer)) for answer in answers]
     assert shown == [(401, 3, 2), (200, 1, 0), (429, 1, 0), (429, 3, 0)]
+
+
+async def test_limits_3_headers_describe_the_bucket_with_the_fewest_requests_left(
+    strict: Asker, address: NewAddress, open_workplace: OpenWorkplace
+) -> None:
+    async def around() -> list[Answer]:
+        wide, narrow = await open_workplace(), await open_workplace(requests_per_minute=2)
+        headers = address()
+        asked = [
+            get("/v1/content", key=wide.key, headers=headers),
+            get("/nothing", key=wide.key, headers=headers),
+            ask("OPTIONS", "/v1/content/posts", key=wide.key, headers=headers),
+            get("/v1/content", key=narrow.key, headers=headers),
+            get("/v1/content", key=narrow.key, headers=headers | address()),
+            get("/nothing", key=narrow.key, headers=headers | address()),
+        ]
+        return [await strict.ask(request) for request in asked]
+
+    answers = await within_a_window(around)
+    shown = [(answer.status, limit(answer), remaining(answer)) for answer in answers]
+    of_address, of_key = shown[:3], shown[3:]
+    assert of_address == [(200, 3, 2), (404, 3, 2), (204, 3, 2)]
+    # The fourth request leaves one to both.
+    assert of_key == [(200, 2, 1), (200, 2, 0), (404, 2, 0)]
 
 
 async def test_limits_4_the_router_describes_the_keys_bucket_and_counts_nothing(

@@ -7,8 +7,10 @@ import pytest
 from tests.conformance.cases import get, post
 from tests.conformance.client import Asker
 from tests.conformance.expectations import says
-from tests.conformance.isolated_workspace import NewAddress, OpenWorkplace
+from tests.conformance.isolated_workspace import OpenWorkplace
 from tests.conformance.windows import limit, statuses
+from tests.contract import Contract
+from tests.integration.api.server import Server, serving
 from tests.integration.projector.sample_log import Given
 from write_side import commands as c
 from write_side.domain.events import Plan
@@ -84,12 +86,14 @@ async def test_plans_4_content_types_are_unlimited_where_not_set(
 
 
 async def test_plans_5_600_requests_a_minute_where_not_set(
-    strict: Asker, address: NewAddress, open_workplace: OpenWorkplace
+    live: Server, contract: Contract, open_workplace: OpenWorkplace
 ) -> None:
     unset, own = await open_workplace(), await open_workplace(requests_per_minute=7)
-    for place, expected in ((unset, 600), (own, 7)):
-        request = get("/v1/content", key=place.key, headers=address())
-        assert limit(await strict.ask(request)) == expected
+    limits = {"key_rate_limit": 600, "ip_rate_limit": 0}
+    async with serving(live.url, live.repository, projector=False, **limits) as server:
+        asker = Asker(server.session, contract)
+        for place, expected in ((unset, 600), (own, 7)):
+            assert limit(await asker.ask(get("/v1/content", key=place.key))) == expected
 
 
 async def test_plans_6_no_staging_where_not_set(open_workplace: OpenWorkplace) -> None:

@@ -25,6 +25,11 @@ KEPT = {
     "Chinese": ("你好 世界", "你好-世界"),
     "digits of ASCII": ("Year 2026", "year-2026"),
     "digits of Arabic": ("عام ٢٠٢٦", "عام-٢٠٢٦"),
+    "marks belong to the letter before them": ("दिन दान", "दिन-दान"),
+    "a decomposed letter is composed": ("e\u0301te\u0301", "été"),
+    "digits of other kinds": ("x² Ⅷ", "x²-ⅷ"),
+    "a variation selector after an emoji does not survive": ("a ❤\ufe0f", "a---"),
+    "500 characters": ("n" * 501, "n" * 500),
     "an underscore becomes a hyphen": ("snake_case", "snake-case"),
     "an emoji becomes a hyphen": ("Tea ☕ time", "tea---time"),
 }
@@ -40,7 +45,7 @@ AS_GIVEN = {
     "a+b": "a+b",
     "{braces}": "%7Bbraces%7D",
     "🙂": "%F0%9F%99%82",
-    "..": "%2E%2E",
+    "...": "%2E%2E%2E",
 }
 """Slugs that are given, and how a path says them."""
 
@@ -57,7 +62,15 @@ def derived() -> Iterator[Case]:
     Case("slugs.2 nothing is transliterated", create("Straße"), 200, entry(slug="straße")),
     Case("slugs.2 hyphens alone are a slug", create("!?!"), 200, entry(slug="---")),
     Case("slugs.3 an empty slug is absent", create("Absent", slug=""), 200, entry(slug="absent")),
-    Case("slugs.4 null is not a string", create("A", slug=None), 400, says("slug", "string")),
+    Case(
+        "slugs.4 null is not a string",
+        create("A", slug=None),
+        400,
+        says("slug", "string", "leave it out"),
+    ),
+    Case("slugs.4 a long slug", create("A", slug="n" * 501), 400, says("slug", "501", "500")),
+    Case("slugs.4 one dot", create("A", slug="."), 400, says("slug", "'.'", "URL")),
+    Case("slugs.4 two dots", create("A", slug=".."), 400, says("slug", "'..'", "URL")),
     Case(
         "slugs.8 a derived slug that is taken is 409 naming it",
         create("Taken"),

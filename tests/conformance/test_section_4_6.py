@@ -36,7 +36,7 @@ async def test_4_6_2_only_csv_and_xlsx_are_accepted(tmp_path: Path, name: str) -
 
 async def test_4_6_3_rows_are_entries_of_the_one_type_chosen() -> None:
     found = await seen("Title,Body\nA,x\nB,x\n")
-    types = {outcome.after.content_type_id for outcome in found.outcomes if outcome.after}
+    types = {decision.after.content_type_id for decision in found.decisions if decision.after}
     assert len(types) == 1
 
 

@@ -274,7 +274,7 @@ async def test_7_21_a_create_that_failed_after_it_was_written_makes_no_second_en
 ) -> None:
     place = await open_workplace()
     with monkeypatch.context() as patch:
-        patch.setattr("api.rest.content.wire.created", fails)
+        patch.setattr("api.rest.content.wire.created_entry", fails)
         assert (await place.create("Once")).status == 500
     again = await place.create("Once")
     assert again.status == 409

@@ -172,6 +172,6 @@ async def prepare(store_url: str) -> None:
             c.IssueKey,
             workspace="acme",
             name="load",
-            permissions=("content.view", "content.edit"),
+            permissions=("content.view", "content.edit", "service.view"),
             secret_hash=hashlib.sha256(SECRET.encode()).hexdigest(),
         )

@@ -28,7 +28,13 @@ SECRET = "a-secret-of-the-crash-test"
 MANIFEST = {
     "workspace": "crash",
     "name": "Crash",
-    "keys": [{"name": "writer", "permissions": ["content.view", "content.edit"], "secret": SECRET}],
+    "keys": [
+        {
+            "name": "writer",
+            "permissions": ["content.view", "content.edit", "service.view"],
+            "secret": SECRET,
+        }
+    ],
     "contentTypes": [
         {"slug": "posts", "name": "Posts", "fields": [{"slug": "n", "name": "N", "type": "number"}]}
     ],

@@ -62,6 +62,12 @@ def check(document: Path, command: Command, status: int, printed: str) -> None:
         assert status == 0, where
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_commands_are_in_blocks_that_run(document: Path) -> None:
+    """A block of ``text`` is a template, with names that the reader replaces."""
+    assert not re.search(r"^ *```(sh|bash|shell)\b", document.read_text("utf-8"), re.M)
+
+
 @pytest.mark.parametrize(
     "document",
     [*DOCUMENTS, *sorted((ROOT / "deploy/adr").glob("*.md")), ROOT / "deploy/CHANGELOG.md"],

@@ -135,7 +135,7 @@ def operations(api: Processes) -> set[tuple[str, str]]:
 
 
 def answers(api: Processes) -> Counter[Kind]:
-    with urllib.request.urlopen(f"{api.url}/metrics") as response:
+    with urllib.request.urlopen(f"{api.operators_url}/metrics") as response:
         counted = _COUNTED.findall(response.read().decode())
     return Counter(
         {

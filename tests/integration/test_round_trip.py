@@ -41,7 +41,7 @@ from write_side.domain.cells import is_listable
 from write_side.domain.definition import Field, Option
 from write_side.domain.identity import Scope, is_id, new_id
 from write_side.imports.columns import propose
-from write_side.imports.importer import Changed, RowsRefused, run_import
+from write_side.imports.importer import PreviewOutdated, RowsRefused, run_import
 from write_side.imports.report import Report
 from write_side.imports.request import ImportRequest, Options
 from write_side.imports.table import LIMITS, Choice, Table
@@ -261,7 +261,7 @@ class Magazine:
         except RowsRefused as refused:
             rows = [row for row in refused.preview.rows if row.state == "error"]
             raise AssertionError(rows) from None
-        assert not isinstance(report, Changed)
+        assert not isinstance(report, PreviewOutdated)
         return report
 
     async def contents(self, scope: Scope) -> list[tuple[Any, ...]]:

@@ -8,7 +8,7 @@ from datetime import datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from write_side.domain.definition import Field, Stage, ever_known, values_fields
+from write_side.domain.definition import Field, Stage, known_fields, value_fields
 from write_side.domain.events import (
     ContentTypeCreated,
     ContentTypeEvent,
@@ -44,7 +44,7 @@ class ContentType(Struct, frozen=True, kw_only=True):
 
     @property
     def value_fields(self) -> tuple[Field, ...]:
-        return tuple(values_fields(self.fields))
+        return tuple(value_fields(self.fields))
 
 
 def evolve(content_type: ContentType | None, event: ContentTypeEvent) -> ContentType:
@@ -60,7 +60,7 @@ def evolve(content_type: ContentType | None, event: ContentTypeEvent) -> Content
         name=event.name,
         fields=event.fields,
         stages=event.stages,
-        known=ever_known(content_type.known, event.fields),
+        known=known_fields(content_type.known, event.fields),
         updated_at=event.at,
         version=version,
     )
@@ -83,7 +83,7 @@ def _created(event: ContentTypeCreated) -> ContentType:
         name=event.name,
         fields=event.fields,
         stages=event.stages,
-        known=ever_known({}, event.fields),
+        known=known_fields({}, event.fields),
         created_at=event.at,
         updated_at=event.at,
         version=1,

@@ -113,7 +113,9 @@ def _check_options(field: Field, path: str) -> None:
         check_text(option.label, f"An option of '{path}'")
 
 
-def check_lifelong(before: Mapping[str, Field], after: Iterable[Field], within: str = "") -> None:
+def check_unchanged_kinds(
+    before: Mapping[str, Field], after: Iterable[Field], within: str = ""
+) -> None:
     """Raise InvalidDefinition if a slug that was ever used would change its kind of value."""
     for field in after:
         path = f"{within}.{field.slug}" if within else field.slug
@@ -125,14 +127,14 @@ def check_lifelong(before: Mapping[str, Field], after: Iterable[Field], within: 
                 f"Field '{path}' is {_described(known)} for life and cannot become "
                 f"{_described(field)}: its stored values would no longer fit; add a new field"
             )
-        check_lifelong({inner.slug: inner for inner in known.fields}, field.fields, path)
+        check_unchanged_kinds({inner.slug: inner for inner in known.fields}, field.fields, path)
 
 
-def ever_known(before: Mapping[str, Field], after: Iterable[Field]) -> dict[str, Field]:
+def known_fields(before: Mapping[str, Field], after: Iterable[Field]) -> dict[str, Field]:
     """Every field that the type has had, by slug; repeaters keep their former inner fields."""
     known = dict(before)
     for field in after:
-        inner = ever_known(
+        inner = known_fields(
             {f.slug: f for f in known[field.slug].fields} if field.slug in known else {},
             field.fields,
         )
@@ -140,7 +142,7 @@ def ever_known(before: Mapping[str, Field], after: Iterable[Field]) -> dict[str,
     return known
 
 
-def values_fields(fields: Iterable[Field]) -> Iterator[Field]:
+def value_fields(fields: Iterable[Field]) -> Iterator[Field]:
     """The fields that hold values, which sections do not (behaviour.md §2.1)."""
     return (field for field in fields if field.spec.holds_values)
 

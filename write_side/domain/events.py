@@ -59,17 +59,26 @@ class EnvironmentAdded(Event, frozen=True, kw_only=True):
 
 
 class KeyIssued(Event, frozen=True, kw_only=True):
-    """``secret_hash`` is the hex sha256 of the secret; the secret itself is not stored."""
+    """``secret_hash`` is the hex sha256 of the secret; the secret itself is not stored.
+
+    ``key_environment`` None: the key works in every environment. ``expires_at`` None: for ever.
+    """
 
     key_id: str
     name: str
     permissions: tuple[str, ...]
     secret_hash: str
+    key_environment: str | None = None
+    expires_at: datetime | None = None
 
 
 class KeyPermissionsChanged(Event, frozen=True, kw_only=True):
+    """Everything that the key may do from now on, as in ``KeyIssued``."""
+
     key_id: str
     permissions: tuple[str, ...]
+    key_environment: str | None = None
+    expires_at: datetime | None = None
 
 
 class KeyRevoked(Event, frozen=True, kw_only=True):
@@ -161,7 +170,7 @@ class MediaRemoved(Event, frozen=True, kw_only=True):
     media_id: str
 
 
-Outcome = Literal["new", "updated", "unchanged", "skipped", "error"]
+RowOutcome = Literal["new", "updated", "unchanged", "skipped", "error"]
 
 
 class ImportedRow(Struct, frozen=True, array_like=True):
@@ -169,7 +178,7 @@ class ImportedRow(Struct, frozen=True, array_like=True):
     out."""
 
     number: int
-    outcome: Outcome
+    outcome: RowOutcome
     entry_id: str | None = None
     slug: str = ""
     note: str = ""
@@ -177,7 +186,7 @@ class ImportedRow(Struct, frozen=True, array_like=True):
 
 class ImportRecorded(Event, frozen=True, kw_only=True):
     """One import. The events of its rows follow it in the log; ``created`` and ``updated`` count
-    them. ``by`` is who imported. Events of version 1 lack it and the outcomes of the rows."""
+    them. ``by`` is who imported."""
 
     import_id: str
     content_type_id: str
@@ -250,7 +259,7 @@ TOPICS: dict[str, type[Event]] = {
     "media.added.v1": MediaAdded,
     "media.changed.v1": MediaChanged,
     "media.removed.v1": MediaRemoved,
-    "import.recorded.v2": ImportRecorded,
+    "import.recorded.v1": ImportRecorded,
     "import.reverted.v1": ImportReverted,
     "import.mapping_saved.v1": ImportMappingSaved,
 }

@@ -11,11 +11,16 @@ from typing import Literal
 import uuid_utils
 from msgspec import Struct
 
+from write_side.domain.refusals import InvalidText
+
 PRODUCTION = "production"
 STAGING = "staging"
 ENVIRONMENTS = (PRODUCTION, STAGING)
 BASE_LANGUAGE = "en-US"
+MAX_SLUG = 500
+"""The length of an entry's slug, in characters. A derived slug is cut."""
 
+_NOT_ALPHANUMERIC = re.compile(r"[^a-z0-9]")
 _SLUG = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 
 
@@ -65,16 +70,33 @@ def is_slug(text: str) -> bool:
 
 
 def slug_from(title: str) -> str:
-    """The slug of an entry without one (behaviour.md, 'Slugs'): its title in lower case, each
-    character that is not a letter or digit replaced by a hyphen.
+    """The slug of an entry without one (behaviour.md, 'Slugs'): its title in NFC and lower case,
+    each character that is not alphanumeric replaced by a hyphen.
 
     Nothing is collapsed, trimmed or transliterated: ``Hello, World!`` gives ``hello--world-``.
+    At most MAX_SLUG characters.
     """
-    categories = ((character, unicodedata.category(character)) for character in title.lower())
-    return "".join(
-        character if category[0] == "L" or category == "Nd" else "-"
-        for character, category in categories
-    )
+    text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", title).lower())
+    if text.isascii():
+        return _NOT_ALPHANUMERIC.sub("-", text)[:MAX_SLUG]
+    slug, in_word = [], False
+    for character in text:
+        category = unicodedata.category(character)[0]
+        # Marks belong to the letter or digit before them: दिन and दान are different words.
+        in_word = category in "LN" or (category == "M" and in_word)
+        slug.append(character if in_word else "-")
+    return "".join(slug)[:MAX_SLUG]
+
+
+def check_slug(slug: str) -> None:
+    """Raises InvalidText if the slug is empty, too long, or one that no URL can name: clients
+    remove ``.`` and ``..`` from paths (RFC 3986, 5.2.4)."""
+    if not slug:
+        raise InvalidText("The slug is empty")
+    if slug in (".", ".."):
+        raise InvalidText(f"The slug {slug!r} cannot be part of a URL; choose another one")
+    if len(slug) > MAX_SLUG:
+        raise InvalidText(f"The slug has {len(slug)} characters; the limit is {MAX_SLUG}")
 
 
 def slug_hash(slug: str) -> bytes:

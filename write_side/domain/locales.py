@@ -7,6 +7,9 @@ from functools import cache
 
 from babel import localedata
 
+from write_side.domain.refusals import InvalidEntry
+from write_side.domain.text import shortened
+
 _CODE = re.compile(r"([a-z]{2,3})(?:_[A-Z][a-z]{3})?_([A-Z]{2})")
 
 
@@ -15,3 +18,12 @@ def supported_locales() -> frozenset[str]:
     """Every language-territory pair of CLDR, also where CLDR adds a script (zh-CN)."""
     matches = map(_CODE.fullmatch, localedata.locale_identifiers())
     return frozenset(f"{match[1]}-{match[2]}" for match in matches if match)
+
+
+def check_locale(code: str, what: str = "locale") -> str:
+    """The code. ``what``: "locale" or "language". Raises InvalidEntry."""
+    if code not in supported_locales():
+        raise InvalidEntry(
+            f"Unsupported {what} '{shortened(code)}': use a code like en-US or fr-FR"
+        )
+    return code

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import TypeVar
 
 import msgspec
 from msgspec import Raw
 
-from write_side.domain.definition import Field, Stage, translatable, values_fields
+from write_side.domain.definition import Field, Stage, translatable, value_fields
 from write_side.domain.values import NULL, elements, is_null, json_of
+
+T = TypeVar("T")
 
 _NONE = Raw(b"[]")
 _EMPTY = (b"null", b'""')
@@ -24,7 +27,7 @@ class Renderer:
     """Renders the entries of one version of a content type."""
 
     def __init__(self, fields: Iterable[Field], stages: Iterable[Stage] = ()) -> None:
-        self._fields = tuple(values_fields(fields))
+        self._fields = tuple(value_fields(fields))
         self._nothing = {field.slug: _nothing(field) for field in self._fields}
         self._many = [slug for slug, nothing in self._nothing.items() if nothing is _NONE]
         self._repeaters = [field for field in self._fields if field.spec.is_nested]
@@ -51,16 +54,20 @@ class Renderer:
         return values
 
     def stage(self, status: str, stage_id: str | None) -> Raw | None:
-        """None without a workflow and in the archive (§2.1). An entry from before the workflow,
-        or in a stage that is gone, is in the first stage."""
-        if status == "archived" or not self._stages:
-            return None
-        first = next(iter(self._stages.values()))
-        return first if stage_id is None else self._stages.get(stage_id, first)
+        return stage_of(self._stages, status, stage_id)
 
     def translated(self, stored: Mapping[str, Raw], texts: Mapping[str, Raw]) -> dict[str, Raw]:
         """The stored values, with the translation's texts where it has some (behaviour.md)."""
         return {**stored, **_merged(self._translatable, stored, texts)}
+
+
+def stage_of(stages: Mapping[str, T], status: str, stage_id: str | None) -> T | None:
+    """Of the stages by id. None without a workflow and in the archive (§2.1). An entry from before
+    the workflow, or in a stage that is gone, is in the first stage."""
+    if status == "archived" or not stages:
+        return None
+    first = next(iter(stages.values()))
+    return first if stage_id is None else stages.get(stage_id, first)
 
 
 def stored_values(stored: str | bytes) -> dict[str, Raw]:

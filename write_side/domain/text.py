@@ -45,6 +45,13 @@ def unstorable(text: str) -> str | None:
     return None
 
 
+def shortened(text: str, longest: int = 100) -> str:
+    """The text as messages quote it. Invalid bytes of a header are lone surrogates, which JSON
+    cannot represent."""
+    text = text.encode("utf-8", "replace").decode()
+    return text if len(text) <= longest else text[:longest] + "…"
+
+
 def minified(document: bytes) -> bytes:
     """The document without white space between its tokens, its numbers and strings untouched.
 

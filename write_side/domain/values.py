@@ -23,12 +23,21 @@ if TYPE_CHECKING:  # fields know their types, and types are made of these functi
 X = TypeVar("X")
 
 NULL = Raw(b"null")
+MAX_DIGITS = 4_000
+"""The length of a number in JSON text. Python's clients fail on integers above 4,300 digits."""
 
 _STRING = msgspec.json.Decoder(str)
 _STRINGS = msgspec.json.Decoder(list[str])
 _RANGE = msgspec.json.Decoder(dict[str, str])
 _ELEMENTS = msgspec.json.Decoder(list[dict[str, Raw]])
 _encode = msgspec.json.Encoder().encode
+_AS_DIGITS = bytes(48 if chr(byte) in "0123456789.eE+-" else 32 for byte in range(256))
+_LONG_RUN = b"0" * (MAX_DIGITS + 1)
+_SHORT_NUMBERS = re.compile(
+    rb"""(?:[^"0-9-]++|"[^"\\]*+(?:\\.[^"\\]*+)*+"|[0-9-][0-9.eE+-]{0,%d}+(?![0-9.eE+-]))*+"""
+    % (MAX_DIGITS - 1),
+    re.DOTALL,
+)
 _POSITION = re.compile(r"\[\d+\]")
 _ISO = re.compile(
     r"\d{4}-\d{2}-\d{2}"
@@ -56,6 +65,8 @@ def checked_value(field: Field, value: Raw, path: str) -> Raw:
         return NULL
     if not field.spec.fits(field, value):
         raise InvalidField(path, field.spec.expected(field))
+    if not field.spec.is_nested and has_long_number(value):
+        raise InvalidField(path, f"numbers of at most {MAX_DIGITS:,} characters")
     if not field.spec.is_nested:
         return value
     return json_of(
@@ -64,6 +75,16 @@ def checked_value(field: Field, value: Raw, path: str) -> Raw:
             for number, element in enumerate(elements(value))
         ]
     )
+
+
+def has_long_number(value: Raw) -> bool:
+    """Whether the JSON has a number of more than MAX_DIGITS characters."""
+    document = bytes(value)
+    if _LONG_RUN not in document.translate(_AS_DIGITS):
+        return False
+    # The run may stand in a string. One match goes on to the first number that is too long.
+    within = _SHORT_NUMBERS.match(document)
+    return within is None or within.end() < len(document)
 
 
 def is_null(value: Raw) -> bool:
@@ -165,7 +186,7 @@ class Target(Struct, frozen=True):
         return self.field.spec.refers_to == "entry"
 
     @property
-    def held_as(self) -> tuple[str, str]:
+    def reference_key(self) -> tuple[str, str]:
         """The path without the positions of elements, and the id."""
         return (_POSITION.sub("", self.path), self.id)
 

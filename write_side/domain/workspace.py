@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import secrets
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -21,14 +23,28 @@ from write_side.domain.events import (
     WorkspaceEvent,
     WorkspaceRenamed,
 )
-from write_side.domain.identity import PRODUCTION, STAGING, Scope
+from write_side.domain.identity import ENVIRONMENTS, PRODUCTION, STAGING, Scope
 from write_side.domain.refusals import EnvironmentNotSetUp, InvalidDefinition, StagingNotInPlan
+from write_side.domain.text import shortened
 
+SECRET_PREFIX = "cl_"  # noqa: S105 - the prefix of generated secrets
 VIEW = "content.view"
+VIEW_PUBLISHED = "content.published"
 EDIT = "content.edit"
 OPERATE = "service.view"
-PERMISSIONS = (VIEW, EDIT, OPERATE)
-"""``service.view`` is for operators: it shows the state of the whole service."""
+PERMISSIONS = (VIEW, VIEW_PUBLISHED, EDIT, OPERATE)
+"""``content.published`` reads published entries only; it is for keys that visitors of a web page
+can see. ``service.view`` is for operators: it shows the state of the whole service."""
+
+
+def new_secret() -> str:
+    return SECRET_PREFIX + secrets.token_urlsafe(32)
+
+
+def secret_hash(secret: str) -> str:
+    """The hex sha256 of an API key's secret, which is all that is stored of it. Lone surrogates are
+    the invalid bytes of a header."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 class Workspace(Struct, frozen=True, kw_only=True):
@@ -41,11 +57,15 @@ class Workspace(Struct, frozen=True, kw_only=True):
 
 
 class Key(Struct, frozen=True, kw_only=True):
+    """``environment`` None: every one. ``expires_at`` None: never."""
+
     id: str
     workspace: str
     name: str
     permissions: tuple[str, ...]
     secret_hash: str
+    environment: str | None
+    expires_at: datetime | None
     issued_at: datetime
     at: datetime
     version: int
@@ -92,6 +112,8 @@ def evolve_key(key: Key | None, event: KeyEvent) -> Key:
             name=event.name,
             permissions=event.permissions,
             secret_hash=event.secret_hash,
+            environment=event.key_environment,
+            expires_at=event.expires_at,
             issued_at=event.at,
             at=event.at,
             version=1,
@@ -99,7 +121,12 @@ def evolve_key(key: Key | None, event: KeyEvent) -> Key:
     assert key is not None
     moved = replace(key, at=event.at, version=key.version + 1)
     if isinstance(event, KeyPermissionsChanged):
-        return replace(moved, permissions=event.permissions)
+        return replace(
+            moved,
+            permissions=event.permissions,
+            environment=event.key_environment,
+            expires_at=event.expires_at,
+        )
     return replace(moved, revoked=True)
 
 
@@ -118,12 +145,27 @@ def evolve_media(media: Media | None, event: MediaEvent) -> Media:
     )
 
 
+def check_environment_name(name: str) -> str:
+    """The name. Raises InvalidDefinition."""
+    if name not in ENVIRONMENTS:
+        raise InvalidDefinition(
+            f"Unknown environment '{shortened(name)}': use {' or '.join(ENVIRONMENTS)}"
+        )
+    return name
+
+
 def check_environment(plan: Plan, environments: Sequence[str], scope: Scope) -> None:
     """402 comes before 404, because a team can fix its plan (behaviour.md, 'Order of checks')."""
     if scope.environment == STAGING and not plan.staging:
         raise StagingNotInPlan
     if scope.environment not in environments:
         raise EnvironmentNotSetUp(scope.environment)
+
+
+def check_key_environment(environment: str | None) -> None:
+    """None is every one. Raises InvalidDefinition."""
+    if environment is not None:
+        check_environment_name(environment)
 
 
 def check_permissions(permissions: Sequence[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterator, Mapping
+from functools import partial
 
 from msgspec import UnsetType
 
@@ -10,8 +11,8 @@ from write_side.domain.content_type import ContentType
 from write_side.domain.definition import translatable
 from write_side.domain.entry import Entry, check_size
 from write_side.domain.events import Translation
-from write_side.domain.identity import Scope
-from write_side.domain.locales import supported_locales
+from write_side.domain.identity import Scope, check_slug
+from write_side.domain.locales import check_locale
 from write_side.domain.refusals import (
     InvalidEntry,
     InvalidText,
@@ -28,17 +29,17 @@ async def check_targets(
     scope: Scope,
     found: Collection[Target],
     repository: Repository,
-    coming: Mapping[str, str] | None = None,
+    new_entries: Mapping[str, str] | None = None,
 ) -> None:
     """Every reference is to a living entry of an allowed type, every media id to a known file.
 
-    One query for all references and one for all files, however many. ``coming``: entry id → type
-    slug of the entries that the same append makes.
+    One query for all references and one for all files, however many. ``new_entries``: entry id →
+    type slug of the entries that the same append makes.
     """
     references = [target for target in found if target.is_entry]
     if references:
         known = await repository.types_of_entries(scope, {target.id for target in references})
-        known |= coming or {}
+        known |= new_entries or {}
         for target in references:
             check_reference(target, known)
     files = [target for target in found if not target.is_entry]
@@ -51,13 +52,13 @@ async def check_targets(
 def check_file(target: Target, library: Container[str]) -> None:
     """``library``: the ids of known media files."""
     if target.id not in library:
-        raise UnknownReference(target.path, target.id, "which is no file of the media library")
+        raise UnknownReference(target.path, target.id, "which is not in the media library")
 
 
 def check_reference(target: Target, known: Mapping[str, str]) -> None:
     """``known``: entry id → slug of its content type."""
     if target.id not in known:
-        raise UnknownReference(target.path, target.id, "which is no entry of this environment")
+        raise UnknownReference(target.path, target.id, "which is not in this environment")
     allowed = target.field.to
     if allowed and known[target.id] not in allowed:
         raise UnknownReference(
@@ -75,7 +76,7 @@ def checked_translations(
         return {}
     fields = translatable(content_type.value_fields)
     for locale, translation in translations.items():
-        check_locale(locale, "locale")
+        check_locale(locale)
         check_text(translation.title or "", "The translated title")
         if locale == language:
             raise InvalidEntry(
@@ -107,12 +108,12 @@ def refusals(
 
     Handlers raise the first refusal; the preview of an import shows all of them.
     """
-    for check in (_check_texts, check_size):
+    for check in (partial(_check_texts, before), check_size):
         try:
             check(after)
         except InvalidEntry as refused:
             yield refused
-    if after.status == "published" and (absent := unmet(content_type, after, before)):
+    if after.status == "published" and (absent := missing_required(content_type, after, before)):
         yield MissingFields(absent)
 
 
@@ -121,7 +122,9 @@ def check_entry(content_type: ContentType, after: Entry, before: Entry | None = 
         raise refused
 
 
-def unmet(content_type: ContentType, after: Entry, before: Entry | None = None) -> list[str]:
+def missing_required(
+    content_type: ContentType, after: Entry, before: Entry | None = None
+) -> list[str]:
     """The required fields without a value, except those that a published entry lacks already: a
     field that became required later must not block other changes of the entry."""
     fields = content_type.value_fields
@@ -130,16 +133,12 @@ def unmet(content_type: ContentType, after: Entry, before: Entry | None = None) 
     return [path for path in missing(fields, after.fields) if path not in lacking]
 
 
-def _check_texts(entry: Entry) -> None:
-    texts = {"The title": entry.title, "The slug": entry.slug}
-    for what, text in texts.items():
-        check_text(text, what)
-    for what, text in texts.items():
-        if not text:
-            raise InvalidText(f"{what} is empty")
-
-
-def check_locale(code: str, what: str) -> None:
-    """``what``: "locale" or "language"."""
-    if code not in supported_locales():
-        raise InvalidEntry(f"Unsupported {what} '{code}': use a code like en-US or fr-FR")
+def _check_texts(before: Entry | None, after: Entry) -> None:
+    """The title and slug, if they are new: what is stored stays valid."""
+    if before is None or after.title != before.title:
+        check_text(after.title, "The title")
+        if not after.title.strip():
+            raise InvalidText("The title is blank")
+    if before is None or after.slug != before.slug:
+        check_text(after.slug, "The slug")
+        check_slug(after.slug)

@@ -6,7 +6,7 @@ from functools import partial
 
 from write_side.commands import CreateContentType, RemoveContentType, ReviseContentType
 from write_side.decision import Decision, scoped_header
-from write_side.domain.definition import check_definition, check_lifelong, check_slug
+from write_side.domain.definition import check_definition, check_slug, check_unchanged_kinds
 from write_side.domain.events import ContentTypeCreated, ContentTypeRemoved, ContentTypeRevised
 from write_side.domain.identity import Scope, content_type_stream, new_id
 from write_side.domain.refusals import (
@@ -53,7 +53,7 @@ async def revise_content_type(command: ReviseContentType, repository: Repository
     """Changes nothing if the definition is the same."""
     current = await repository.fresh_content_type(command.scope, command.slug)
     check_definition(command.name, command.fields, command.stages)
-    check_lifelong(current.known, command.fields)
+    check_unchanged_kinds(current.known, command.fields)
     wanted = (command.name, command.fields, command.stages)
     if wanted == (current.name, current.fields, current.stages):
         return Decision()

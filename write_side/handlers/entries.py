@@ -13,11 +13,12 @@ from write_side.commands import (
     DeleteEntry,
     UpdateEntry,
 )
-from write_side.decision import Decision, check_of, scoped_header
+from write_side.decision import Decision, scoped_header, type_check
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry, changes, evolve, translates
 from write_side.domain.events import EntryCreated, EntryDeleted, EntryUpdated
 from write_side.domain.identity import Scope, entry_stream, is_id, new_id, slug_from, slug_hash
+from write_side.domain.locales import check_locale
 from write_side.domain.refusals import (
     EntryIdTaken,
     InvalidEntry,
@@ -28,7 +29,6 @@ from write_side.domain.refusals import (
 from write_side.domain.values import NULL, Target, checked, targets
 from write_side.handlers.checks import (
     check_entry,
-    check_locale,
     check_stage,
     check_targets,
     check_version,
@@ -53,9 +53,9 @@ async def create_entry(command: CreateEntry, repository: Repository) -> Decision
     return Decision(
         events=[StreamEvent(entry_stream(created.entry_id), 1, created)],
         claims=claims,
-        type_checks=[check_of(content_type)],
+        type_checks=[type_check(content_type)],
         uses=[Use(command.scope, ENTRIES, 1)],
-        refusal=partial(claim_refused, claims),
+        refusal=partial(creation_refusal, claims),
         content_type=content_type,
     )
 
@@ -88,7 +88,7 @@ def creation_event(command: CreateEntry, content_type: ContentType) -> EntryCrea
     )
 
 
-def claim_refused(claims: Sequence[EntryClaim], conflict: Conflict) -> Refused:
+def creation_refusal(claims: Sequence[EntryClaim], conflict: Conflict) -> Refused:
     """What a conflict means for a command that creates entries."""
     match conflict:
         case IdConflict(claim=n):
@@ -121,9 +121,9 @@ async def update_entry(command: UpdateEntry, repository: Repository) -> Decision
         renames = [{"op": "rename", "id": entry.id, "slug_hash": digest}]
     return Decision(
         events=[StreamEvent(entry_stream(entry.id), entry.version + 1, updated)],
-        type_checks=[check_of(content_type)],
+        type_checks=[type_check(content_type)],
         changes={"entries": renames} if renames else None,
-        refusal=partial(_rename_refused, updated),
+        refusal=partial(_rename_refusal, updated),
         content_type=content_type,
     )
 
@@ -164,9 +164,9 @@ def update_event(command: UpdateEntry, entry: Entry, content_type: ContentType) 
 def new_targets(updated: EntryUpdated, entry: Entry, content_type: ContentType) -> list[Target]:
     """The references that the update adds. A target that the field already refers to is accepted,
     even if it has been deleted since."""
-    held = {target.held_as for target in targets(content_type.value_fields, entry.fields)}
+    held = {target.reference_key for target in targets(content_type.value_fields, entry.fields)}
     found = targets(content_type.value_fields, updated.fields)
-    return [target for target in found if target.held_as not in held]
+    return [target for target in found if target.reference_key not in held]
 
 
 async def delete_entry(command: DeleteEntry, repository: Repository) -> Decision:
@@ -185,7 +185,7 @@ async def delete_entry(command: DeleteEntry, repository: Repository) -> Decision
     )
 
 
-def _rename_refused(updated: EntryUpdated, conflict: Conflict) -> Refused:
+def _rename_refusal(updated: EntryUpdated, conflict: Conflict) -> Refused:
     if isinstance(conflict, SlugConflict) and isinstance(updated.slug, str):
         return SlugTaken(updated.slug)
     raise conflict

@@ -7,7 +7,7 @@ from functools import partial
 from msgspec import Struct, field
 
 from write_side.commands import CreateEntry, ImportEntries, SaveImportMapping, UpdateEntry
-from write_side.decision import Decision, ScopedHeader, check_of, scoped_header
+from write_side.decision import Decision, ScopedHeader, scoped_header, type_check
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry, changes, evolve
 from write_side.domain.events import EntryCreated, EntryUpdated, ImportMappingSaved, ImportRecorded
@@ -18,8 +18,8 @@ from write_side.domain.values import Target, targets
 from write_side.handlers.checks import check_targets, check_version
 from write_side.handlers.entries import (
     claim_of,
-    claim_refused,
     created_entry,
+    creation_refusal,
     new_targets,
     updated_entry,
 )
@@ -58,16 +58,16 @@ async def import_entries(command: ImportEntries, repository: Repository) -> Deci
     header = scoped_header(command, command.scope)
     decided = await _decide(command, content_type, repository)
     # Rows may refer to one another, in any order and in cycles.
-    coming = {created.entry_id: content_type.slug for created in decided.created}
-    await check_targets(command.scope, decided.targets, repository, coming)
+    new_entries = {created.entry_id: content_type.slug for created in decided.created}
+    await check_targets(command.scope, decided.targets, repository, new_entries)
     record = _record(command, header, content_type, decided)
     claims = [claim_of(command.scope, created) for created in decided.created]
     return Decision(
         events=[StreamEvent(import_stream(command.import_id), 1, record), *decided.events],
         claims=claims,
-        type_checks=[check_of(content_type)],
+        type_checks=[type_check(content_type)],
         uses=[Use(command.scope, ENTRIES, len(decided.created))],
-        refusal=partial(claim_refused, claims),
+        refusal=partial(creation_refusal, claims),
         content_type=content_type,
         is_large=True,
     )

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from msgspec import UNSET, Raw, Struct, field
 
 from write_side.commands import RevertImport
-from write_side.decision import Decision, check_of, scoped_header
+from write_side.decision import Decision, scoped_header, type_check
 from write_side.domain.entry import Entry, changes, contents
 from write_side.domain.events import (
     EntryDeleted,
@@ -67,7 +67,7 @@ async def revert_import(command: RevertImport, repository: Repository) -> Decisi
             *decided.restores,
         ],
         # A content type is only removed when it has no entries: then nothing is restored.
-        type_checks=[check_of(content_type)] if decided.restores else [],
+        type_checks=[type_check(content_type)] if decided.restores else [],
         uses=[Use(command.scope, ENTRIES, -len(ids))] if ids else [],
         changes={"entries": [{"op": "release", "id": each} for each in ids]} if ids else None,
         is_large=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from functools import partial
 
 from write_side.commands import (
@@ -16,6 +17,7 @@ from write_side.commands import (
     RevokeKey,
 )
 from write_side.decision import Decision, header
+from write_side.domain.api_key import check_expiry
 from write_side.domain.definition import check_name, check_slug
 from write_side.domain.events import (
     EnvironmentAdded,
@@ -31,7 +33,6 @@ from write_side.domain.events import (
     WorkspaceRenamed,
 )
 from write_side.domain.identity import (
-    ENVIRONMENTS,
     PRODUCTION,
     STAGING,
     key_stream,
@@ -48,7 +49,12 @@ from write_side.domain.refusals import (
     WorkspaceTaken,
 )
 from write_side.domain.text import check_text
-from write_side.domain.workspace import Key, check_permissions
+from write_side.domain.workspace import (
+    Key,
+    check_environment_name,
+    check_key_environment,
+    check_permissions,
+)
 from write_side.repository import Repository
 from write_side.store.append import CONTENT_TYPES, ENTRIES
 from write_side.store.conflicts import Conflict, KeyConflict
@@ -105,10 +111,7 @@ async def change_plan(command: ChangePlan, repository: Repository) -> Decision:
 async def add_environment(command: AddEnvironment, repository: Repository) -> Decision:
     workspace = await repository.workspace(command.scope.workspace)
     environment = command.scope.environment
-    if environment not in ENVIRONMENTS:
-        raise InvalidDefinition(
-            f"There is no environment {environment!r}; there are {' and '.join(ENVIRONMENTS)}"
-        )
+    check_environment_name(environment)
     if environment in workspace.environments:
         return Decision()
     if environment == STAGING and not workspace.plan.staging:
@@ -148,13 +151,18 @@ async def issue_key(command: IssueKey, repository: Repository) -> Decision:
             f"which the history uses for {_RESERVED[word]}: choose another"
         )
     check_permissions(command.permissions)
+    check_key_environment(command.environment)
     await repository.workspace(command.workspace)
+    about = header(command, command.workspace)
+    check_expiry(command.expires_at, datetime.now(UTC))
     issued = KeyIssued(
-        **header(command, command.workspace),
+        **about,
         key_id=new_id(),
         name=command.name,
         permissions=command.permissions,
         secret_hash=command.secret_hash,
+        key_environment=command.environment,
+        expires_at=command.expires_at,
     )
     claim = {
         "op": "claim",
@@ -163,15 +171,17 @@ async def issue_key(command: IssueKey, repository: Repository) -> Decision:
         "name": issued.name,
         "secret_hash": issued.secret_hash,
         "permissions": issued.permissions,
+        "environment": issued.key_environment,
+        "expires_at": issued.expires_at,
     }
     return Decision(
         events=[StreamEvent(key_stream(issued.key_id), 1, issued)],
         changes={"keys": [claim], "access": True},
-        refusal=partial(_issue_refused, command.name),
+        refusal=partial(_issue_refusal, command.name),
     )
 
 
-def _issue_refused(name: str, conflict: Conflict) -> Refused:
+def _issue_refusal(name: str, conflict: Conflict) -> Refused:
     if isinstance(conflict, KeyConflict):
         return KeyTaken(name)
     raise conflict
@@ -179,13 +189,28 @@ def _issue_refused(name: str, conflict: Conflict) -> Refused:
 
 async def permit_key(command: PermitKey, repository: Repository) -> Decision:
     check_permissions(command.permissions)
+    check_key_environment(command.environment)
     key = await _key(repository, command.workspace, command.name)
-    if set(key.permissions) == set(command.permissions):
+    lasting = (key.environment, key.expires_at) == (command.environment, command.expires_at)
+    if lasting and set(key.permissions) == set(command.permissions):
         return Decision()
+    about = header(command, key.workspace)
+    if command.expires_at != key.expires_at:
+        check_expiry(command.expires_at, datetime.now(UTC))
     changed = KeyPermissionsChanged(
-        **header(command, key.workspace), key_id=key.id, permissions=command.permissions
+        **about,
+        key_id=key.id,
+        permissions=command.permissions,
+        key_environment=command.environment,
+        expires_at=command.expires_at,
     )
-    change = {"op": "permit", "id": key.id, "permissions": command.permissions}
+    change = {
+        "op": "permit",
+        "id": key.id,
+        "permissions": command.permissions,
+        "environment": command.environment,
+        "expires_at": command.expires_at,
+    }
     return Decision(
         events=[StreamEvent(key_stream(key.id), key.version + 1, changed)],
         changes={"keys": [change], "access": True},

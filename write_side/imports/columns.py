@@ -17,14 +17,14 @@ from write_side.domain.identity import Actor, Scope
 from write_side.domain.refusals import InvalidEntry
 from write_side.repository import Repository
 
-Own = Literal["Title", "Slug", "Status"]
-OWN: tuple[Own, ...] = ("Title", "Slug", "Status")
+Attribute = Literal["Title", "Slug", "Status"]
+ATTRIBUTES: tuple[Attribute, ...] = ("Title", "Slug", "Status")
 NOT_IMPORTED = ("ID", "Content type", "Created", "Updated", "Published")
 """Columns of an export that an import leaves out (behaviour.md §4.6)."""
-EXPORTED = ("ID", *OWN, *NOT_IMPORTED[1:])
+EXPORTED = ("ID", *ATTRIBUTES, *NOT_IMPORTED[1:])
 """The first headings of every export; those of the fields follow."""
 NOTHING = ""
-"""The target of a column that is not imported. The other targets are those of OWN and the slugs of
+"""The target of a column that is not imported. The other targets are ATTRIBUTES and the slugs of
 fields, which never have capital letters."""
 
 Source = Literal["saved", "heading", ""]
@@ -44,10 +44,10 @@ class Column(Struct, frozen=True):
 
     index: int
     heading: str
-    target: Own | Field
+    target: Attribute | Field
 
 
-class Offer(Struct, frozen=True):
+class ColumnTarget(Struct, frozen=True):
     """A target that one column may be mapped to."""
 
     target: str
@@ -62,10 +62,10 @@ class Proposal(Struct, frozen=True):
     sources: tuple[Source, ...]
 
 
-def offers(fields: Iterable[Field]) -> tuple[Offer, ...]:
+def column_targets(fields: Iterable[Field]) -> tuple[ColumnTarget, ...]:
     """All targets; Title and required fields need a column (§4.6)."""
-    own = (Offer(name, name, name == "Title") for name in OWN)
-    return (*own, *(Offer(field.slug, field.name, field.required) for field in fields))
+    own = (ColumnTarget(name, name, name == "Title") for name in ATTRIBUTES)
+    return (*own, *(ColumnTarget(field.slug, field.name, field.required) for field in fields))
 
 
 def columns_of(
@@ -73,9 +73,9 @@ def columns_of(
 ) -> tuple[Column, ...]:
     """The columns that are imported. Raises MappingRefused with everything that is wrong: the
     number of columns, unknown or repeated targets, required targets without a column."""
-    known: dict[str, Own | Field] = {name: name for name in OWN}
+    known: dict[str, Attribute | Field] = {name: name for name in ATTRIBUTES}
     known |= {field.slug: field for field in fields}
-    _check(headings, targets, known, offers(fields))
+    _check(headings, targets, known, column_targets(fields))
     return tuple(
         Column(index, heading.strip(), known[target])
         for index, (heading, target) in enumerate(zip(headings, targets, strict=True))
@@ -86,23 +86,23 @@ def columns_of(
 def _check(
     headings: Sequence[str],
     targets: Sequence[str],
-    known: Mapping[str, Own | Field],
-    offered: Iterable[Offer],
+    known: Mapping[str, Attribute | Field],
+    offered: Iterable[ColumnTarget],
 ) -> None:
     if len(headings) != len(targets):
         raise MappingRefused([f"the file has {len(headings)} columns, not {len(targets)}"], [])
     used = Counter(target for target in targets if target != NOTHING)
     reasons = [f"unknown target {target!r}" for target in used.keys() - known]
     reasons += [f"{n} columns are mapped to {target!r}" for target, n in used.items() if n > 1]
-    missing = [offer for offer in offered if offer.required and offer.target not in used]
+    missing = [target for target in offered if target.required and target.target not in used]
     reasons += [
-        f"no column is mapped to the required field {offer.name!r}"
-        if offer.target != "Title"
+        f"no column is mapped to the required field {target.name!r}"
+        if target.target != "Title"
         else "no column is mapped to Title"
-        for offer in missing
+        for target in missing
     ]
     if reasons:
-        raise MappingRefused(reasons, [offer.target for offer in missing])
+        raise MappingRefused(reasons, [target.target for target in missing])
 
 
 def matched(
@@ -119,7 +119,7 @@ def matched(
         if heading.strip() and not source
     ]
     if lost:
-        known = ", ".join(offer.name for offer in offers(fields))
+        known = ", ".join(target.name for target in column_targets(fields))
         what = "the heading {} fits" if len(lost) == 1 else "the headings {} fit"
         reason = f"{what.format(', '.join(lost))} no column, or one too many; there are: {known}"
         raise MappingRefused([reason], [])
@@ -136,7 +136,7 @@ def proposed(
     columns and the fields' names, then with slugs. Of repeated headings the first is the entry's
     own, as in an export.
     """
-    offered = {offer.target for offer in offers(fields)}
+    offered = {target.target for target in column_targets(fields)}
     is_export = tuple(headings[: len(EXPORTED)]) == EXPORTED
     return _proposed(headings, fields, {} if is_export else _kept(headings, saved, offered))
 
@@ -167,7 +167,7 @@ class _Slot(Struct, frozen=True):
 
 def _slots(fields: Iterable[Field]) -> list[_Slot]:
     return [
-        *(_Slot(folded(name), folded(name), name) for name in OWN),
+        *(_Slot(folded(name), folded(name), name) for name in ATTRIBUTES),
         *(_Slot(folded(name), folded(name), NOTHING) for name in NOT_IMPORTED),
         *(_Slot(folded(field.name), folded(field.slug), field.slug) for field in fields),
     ]

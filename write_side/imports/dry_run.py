@@ -1,8 +1,8 @@
 """What becomes of a file's rows: the decisions of an import, without an append.
 
 Each row becomes a command, and the functions of the handlers decide on it; their refusals become
-notes. A row may repeat the slug of an earlier row and refer to any other, so its outcome depends on
-theirs, and where only ready rows are imported, on their being ready.
+notes. A row may repeat the slug of an earlier row and refer to any other, so its decision depends
+on theirs, and where only ready rows are imported, on their being ready.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from write_side.domain.events import EntryCreated, EntryUpdated
 from write_side.domain.identity import Actor
 from write_side.domain.refusals import InvalidEntry, InvalidText, MissingFields, PlanLimitReached
 from write_side.domain.values import NULL, is_empty, is_null
-from write_side.handlers.checks import refusals, unmet
+from write_side.handlers.checks import missing_required, refusals
 from write_side.handlers.entries import creation_event, update_event
 from write_side.imports.preview import Note, Severity, State
 from write_side.imports.references import References
 from write_side.imports.request import ImportRequest
-from write_side.imports.rows import Cell, Draft
+from write_side.imports.rows import Cell, ParsedRow
 from write_side.slices import in_slices
 
 ROUNDS = 100
 
 
-class Outcome(Struct):
+class RowDecision(Struct):
     """What becomes of a row. ``values``: those that it changes, or that the new entry has.
 
     ``references``: slug of another row of the file → the cell that names it. ``command`` and
     ``after`` are set for all rows but skipped ones, even where the row has errors.
     """
 
-    draft: Draft
+    row: ParsedRow
     state: State = "error"
     entry_id: str | None = None
     before: Entry | None = None
@@ -63,33 +63,35 @@ class Outcome(Struct):
         return (*(name for name, differs in own if differs), *self.values)
 
 
-class Room(Struct, frozen=True):
+class EntryQuota(Struct, frozen=True):
     """How many entries there are, and how many the plan allows; None is no limit."""
 
     used: int
     bound: int | None
 
 
-class Basis(Struct, frozen=True):
+class ImportContext(Struct, frozen=True):
     """The state that the rows are decided on. ``existing``: slug → entry id. ``entries``, by id,
     are loaded where they may be updated."""
 
     content_type: ContentType
     existing: Mapping[str, str]
     entries: Mapping[str, Entry]
-    room: Room
+    quota: EntryQuota
     references: References
     actor: Actor
 
 
-async def dry_run(drafts: Sequence[Draft], basis: Basis, request: ImportRequest) -> list[Outcome]:
-    """The outcome of every row, in order. Raises InvalidEntry where it cannot be determined."""
+async def dry_run(
+    rows: Sequence[ParsedRow], context: ImportContext, request: ImportRequest
+) -> list[RowDecision]:
+    """The decision of every row, in order. Raises InvalidEntry where it cannot be determined."""
     excluded: dict[int, list[Note]] = {}
     for _ in range(ROUNDS):
-        outcomes = await _Round(basis, request, excluded).of(drafts)
-        failing = _dangling(outcomes, excluded) if request.options.ready_only else {}
+        decisions = await _Round(context, request, excluded).of(rows)
+        failing = _dangling(decisions, excluded) if request.options.ready_only else {}
         if not failing:
-            return outcomes
+            return decisions
         excluded |= failing
     raise InvalidEntry(
         "The rows of the file repeat slugs and refer to one another in too many ways to say which "
@@ -101,162 +103,164 @@ class _Round:
     """One pass over the rows. ``excluded``: numbers of rows not to be imported, with the reason."""
 
     def __init__(
-        self, basis: Basis, request: ImportRequest, excluded: Mapping[int, list[Note]]
+        self, context: ImportContext, request: ImportRequest, excluded: Mapping[int, list[Note]]
     ) -> None:
-        self._basis = basis
+        self._context = context
         self._request = request
         self._excluded = excluded
         self._made: set[str] = set()
-        self._entries = dict(basis.entries)
-        self._left = None if basis.room.bound is None else basis.room.bound - basis.room.used
+        self._entries = dict(context.entries)
+        self._left = (
+            None if context.quota.bound is None else context.quota.bound - context.quota.used
+        )
 
-    async def of(self, drafts: Iterable[Draft]) -> list[Outcome]:
-        return [self._outcome(draft) async for draft in in_slices(drafts)]
+    async def of(self, rows: Iterable[ParsedRow]) -> list[RowDecision]:
+        return [self._decision(row) async for row in in_slices(rows)]
 
-    def _outcome(self, draft: Draft) -> Outcome:
-        outcome = Outcome(draft, notes=list(draft.notes))
-        outcome.entry_id = self._known(draft.slug)
-        if outcome.entry_id is not None and not self._request.options.update:
-            outcome.state, outcome.notes = "skipped", []
-            return outcome
-        outcome.before = before = self._entries.get(outcome.entry_id or "")
+    def _decision(self, row: ParsedRow) -> RowDecision:
+        decision = RowDecision(row, notes=list(row.notes))
+        decision.entry_id = self._known(row.slug)
+        if decision.entry_id is not None and not self._request.options.update:
+            decision.state, decision.notes = "skipped", []
+            return decision
+        decision.before = before = self._entries.get(decision.entry_id or "")
         was_published = before is not None and before.status == "published"
-        outcome.notes += draft.status_notes(was_published=was_published)
-        self._read_cells(outcome)
-        self._decide(outcome)
-        outcome.notes += self._excluded.get(draft.number, [])
-        if before is None and not outcome.failed:
-            self._take_room(outcome)
-        outcome.state = _state(outcome)
-        if outcome.state == "unchanged":
-            outcome.after = before  # no event
+        decision.notes += row.status_notes(was_published=was_published)
+        self._read_cells(decision)
+        self._decide(decision)
+        decision.notes += self._excluded.get(row.number, [])
+        if before is None and not decision.failed:
+            self._take_quota(decision)
+        decision.state = _state(decision)
+        if decision.state == "unchanged":
+            decision.after = before  # no event
         # Where only ready rows are imported, a row with errors leaves its slug to others. Elsewhere
         # it will be corrected, and counts as what it is going to be.
-        if draft.slug and not (outcome.failed and self._request.options.ready_only):
-            self._register(outcome)
-        return outcome
+        if row.slug and not (decision.failed and self._request.options.ready_only):
+            self._register(decision)
+        return decision
 
     def _known(self, slug: str) -> str | None:
         """The id of the entry that has the slug after the rows above."""
-        if slug in self._basis.existing:
-            return self._basis.existing[slug]
+        if slug in self._context.existing:
+            return self._context.existing[slug]
         return self._request.entry_id(slug) if slug in self._made else None
 
-    def _register(self, outcome: Outcome) -> None:
-        self._made.add(outcome.draft.slug)
-        if outcome.after is not None:
-            self._entries[outcome.after.id] = outcome.after
+    def _register(self, decision: RowDecision) -> None:
+        self._made.add(decision.row.slug)
+        if decision.after is not None:
+            self._entries[decision.after.id] = decision.after
 
-    def _read_cells(self, outcome: Outcome) -> None:
+    def _read_cells(self, decision: RowDecision) -> None:
         """The values of the row, and a note for every cell that has none."""
-        held = outcome.before.fields if outcome.before else {}
-        for cell in outcome.draft.cells:
+        held = decision.before.fields if decision.before else {}
+        for cell in decision.row.cells:
             slug = cell.field.slug
             was = held.get(slug, NULL)
             if cell.value is None:
                 if not is_empty(cell.field, was):
-                    outcome.values[slug] = NULL
+                    decision.values[slug] = NULL
                 continue
             try:
-                found = self._basis.references.value_of(cell, was)
+                found = self._context.references.value_of(cell, was)
             except BadCell as error:
-                outcome.notes.append(cell.note(str(error)))
+                decision.notes.append(cell.note(str(error)))
                 continue
-            outcome.references.update(dict.fromkeys(found.rows, cell))
+            decision.references.update(dict.fromkeys(found.rows, cell))
             unchanged = is_null(found.value) if is_null(was) else same(cell.field, found.value, was)
             if not unchanged:
-                outcome.values[slug] = found.value
+                decision.values[slug] = found.value
 
-    def _decide(self, outcome: Outcome) -> None:
+    def _decide(self, decision: RowDecision) -> None:
         """Decides on the row as its handler will, and notes what it would refuse."""
-        content_type, before = self._basis.content_type, outcome.before
+        content_type, before = self._context.content_type, decision.before
         event: EntryCreated | EntryUpdated
         if before is None:
-            create = self._create(outcome)
-            outcome.command, outcome.entry_id = create, create.entry_id
+            create = self._create(decision)
+            decision.command, decision.entry_id = create, create.entry_id
             event = creation_event(create, content_type)
         else:
-            outcome.command = update = self._update(outcome, before)
+            decision.command = update = self._update(decision, before)
             event = update_event(update, before, content_type)
-        outcome.after = after = evolve(before, event)
+        decision.after = after = evolve(before, event)
         for refused in refusals(content_type, after, before):
             if isinstance(refused, MissingFields):
                 reason = "is blank, and a published entry needs it"
-                self._note_missing(outcome, refused.paths, "error", reason)
-            elif not (isinstance(refused, InvalidText) and _names_are_noted(outcome.draft)):
-                outcome.notes.append(Note(None, "", "error", "", str(refused)))
-        if after.status != "published" and (paths := unmet(content_type, after, before)):
+                self._note_missing(decision, refused.paths, "error", reason)
+            elif not (isinstance(refused, InvalidText) and _names_are_noted(decision.row)):
+                decision.notes.append(Note(None, "", "error", "", str(refused)))
+        if after.status != "published" and (paths := missing_required(content_type, after, before)):
             reason = "is blank, and the entry cannot be published without it"
-            self._note_missing(outcome, paths, "warning", reason)
+            self._note_missing(decision, paths, "warning", reason)
 
-    def _create(self, outcome: Outcome) -> CreateEntry:
-        draft = outcome.draft
+    def _create(self, decision: RowDecision) -> CreateEntry:
+        row = decision.row
         return CreateEntry(
-            actor=self._basis.actor,
+            actor=self._context.actor,
             scope=self._request.scope,
             content_type_slug=self._request.content_type_slug,
-            title=draft.title,
-            slug=draft.slug,
-            status=draft.status or "draft",
+            title=row.title,
+            slug=row.slug,
+            status=row.status or "draft",
             language=self._request.options.language,
-            fields=outcome.values,
-            entry_id=self._request.entry_id(draft.slug),
+            fields=decision.values,
+            entry_id=self._request.entry_id(row.slug),
         )
 
-    def _update(self, outcome: Outcome, before: Entry) -> UpdateEntry:
-        draft = outcome.draft
+    def _update(self, decision: RowDecision, before: Entry) -> UpdateEntry:
+        row = decision.row
         return UpdateEntry(
-            actor=self._basis.actor,
+            actor=self._context.actor,
             scope=self._request.scope,
             entry_id=before.id,
-            title=draft.title,
-            status=UNSET if draft.status is None else draft.status,
-            fields=outcome.values,
+            title=row.title,
+            status=UNSET if row.status is None else row.status,
+            fields=decision.values,
             expected_version=before.version,
         )
 
     def _note_missing(
-        self, outcome: Outcome, paths: Iterable[str], severity: Severity, reason: str
+        self, decision: RowDecision, paths: Iterable[str], severity: Severity, reason: str
     ) -> None:
         """A note for each required field without a value, unless its cell has an error anyway."""
-        wrong = {note.column for note in outcome.notes if note.severity == "error"}
-        cells = {cell.field.slug: cell.column for cell in outcome.draft.cells}
-        names = {each.slug: each.name for each in self._basis.content_type.value_fields}
+        wrong = {note.column for note in decision.notes if note.severity == "error"}
+        cells = {cell.field.slug: cell.column for cell in decision.row.cells}
+        names = {each.slug: each.name for each in self._context.content_type.value_fields}
         for path in paths:
             slug = path.partition("[")[0]
             column = cells.get(slug)
             if column is None:
-                outcome.notes.append(Note(None, names[slug], severity, "", reason))
+                decision.notes.append(Note(None, names[slug], severity, "", reason))
             elif column.index not in wrong:
-                outcome.notes.append(Note(column.index, column.heading, severity, "", reason))
+                decision.notes.append(Note(column.index, column.heading, severity, "", reason))
 
-    def _take_room(self, outcome: Outcome) -> None:
+    def _take_quota(self, decision: RowDecision) -> None:
         if self._left is None:
             return
         self._left -= 1
         if self._left < 0:
-            refusal = PlanLimitReached("entries", self._basis.room.bound or 0)
-            outcome.notes.append(Note(None, "", "error", "", str(refusal)))
+            refusal = PlanLimitReached("entries", self._context.quota.bound or 0)
+            decision.notes.append(Note(None, "", "error", "", str(refusal)))
 
 
-def _names_are_noted(draft: Draft) -> bool:
+def _names_are_noted(row: ParsedRow) -> bool:
     """Whether a note says already what is wrong with the title or the slug."""
-    return any(note.severity == "error" for note in draft.notes)
+    return any(note.severity == "error" for note in row.notes)
 
 
-def _state(outcome: Outcome) -> State:
-    if outcome.failed:
+def _state(decision: RowDecision) -> State:
+    if decision.failed:
         return "error"
-    if outcome.before is None:
+    if decision.before is None:
         return "new"
-    assert outcome.after is not None
-    before, after = outcome.before, outcome.after
+    assert decision.after is not None
+    before, after = decision.before, decision.after
     same_own = (before.title, before.status) == (after.title, after.status)
-    return "unchanged" if same_own and not outcome.values else "update"
+    return "unchanged" if same_own and not decision.values else "update"
 
 
 def _dangling(
-    outcomes: Sequence[Outcome], excluded: Mapping[int, list[Note]]
+    decisions: Sequence[RowDecision], excluded: Mapping[int, list[Note]]
 ) -> dict[int, list[Note]]:
     """Ready rows that refer to rows with errors, and the rows that refer to them in turn.
 
@@ -264,21 +268,21 @@ def _dangling(
     refer to it wait for the next round.
     """
     providers: dict[str, set[int]] = {}
-    waiting: dict[str, list[Outcome]] = {}
-    for outcome in outcomes:
-        if _may_provide(outcome) and outcome.draft.number not in excluded:
-            providers.setdefault(outcome.draft.slug, set()).add(outcome.draft.number)
-        if not outcome.failed:
-            for slug in outcome.references:
-                waiting.setdefault(slug, []).append(outcome)
+    waiting: dict[str, list[RowDecision]] = {}
+    for decision in decisions:
+        if _may_provide(decision) and decision.row.number not in excluded:
+            providers.setdefault(decision.row.slug, set()).add(decision.row.number)
+        if not decision.failed:
+            for slug in decision.references:
+                waiting.setdefault(slug, []).append(decision)
     lost = [slug for slug in waiting if slug not in providers]
     failing: dict[int, list[Note]] = {}
     while lost:
         slug = lost.pop()
-        for outcome in waiting.get(slug, ()):
+        for decision in waiting.get(slug, ()):
             reason = f"refers to the row with the slug {slug!r}, which has errors"
-            number, own = outcome.draft.number, outcome.draft.slug
-            failing.setdefault(number, []).append(outcome.references[slug].note(reason))
+            number, own = decision.row.number, decision.row.slug
+            failing.setdefault(number, []).append(decision.references[slug].note(reason))
             left = providers.get(own, set())
             if left == {number}:
                 lost.append(own)
@@ -286,6 +290,6 @@ def _dangling(
     return failing
 
 
-def _may_provide(outcome: Outcome) -> bool:
+def _may_provide(decision: RowDecision) -> bool:
     """A new row with errors fails in every round; an update may be a new row in the next one."""
-    return not outcome.failed or outcome.before is not None
+    return not decision.failed or decision.before is not None

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from write_side.commands import ImportEntries
 from write_side.dispatch import execute
-from write_side.domain.events import ImportedRow, Outcome
+from write_side.domain.events import ImportedRow, RowOutcome
 from write_side.domain.identity import Actor
 from write_side.domain.refusals import (
     InvalidField,
@@ -30,7 +30,7 @@ from write_side.domain.refusals import (
     UnknownReference,
     VersionConflict,
 )
-from write_side.imports.check import Checked, check
+from write_side.imports.check import DryRun, check
 from write_side.imports.preview import Counts, Difference, Preview, State, differences
 from write_side.imports.report import Report, empty_report, import_report, with_notes
 from write_side.imports.request import ImportRequest
@@ -41,7 +41,7 @@ from write_side.repository import Repository
 ATTEMPTS = 10
 ATTEMPTS_WITHOUT_PRIORITY = 2
 LONGEST_NOTE = 300
-_OUTCOMES: dict[State, Outcome] = {
+_OUTCOMES: dict[State, RowOutcome] = {
     "new": "new",
     "update": "updated",
     "unchanged": "unchanged",
@@ -77,8 +77,8 @@ class RowsRefused(Refused):
         )
 
 
-class Changed(Struct, frozen=True):
-    """Nothing was imported, since the outcome is no longer the one that was shown."""
+class PreviewOutdated(Struct, frozen=True):
+    """Nothing was imported, since the decision is no longer the one that was shown."""
 
     preview: Preview
     differences: tuple[Difference, ...]
@@ -91,7 +91,7 @@ async def run_import(
     by: Actor,
     expected: Preview | None = None,
     request_id: str | None = None,
-) -> Report | Changed:
+) -> Report | PreviewOutdated:
     """Import the rows that are ready, all of them or none.
 
     ``expected``: the preview that was agreed to; None agrees to anything. An import that was
@@ -122,7 +122,7 @@ async def _attempt(
     by: Actor,
     expected: Preview | None,
     request_id: str | None,
-) -> Report | Changed | None:
+) -> Report | PreviewOutdated | None:
     """None where the log changed between the check and the append."""
     if await repository.find_import(request.import_id) is not None:
         again = _command(table, request, by, request_id, None)
@@ -131,7 +131,7 @@ async def _attempt(
     if await repository.find_import(request.import_id) is not None:
         return None  # Sent twice at once: the check may have seen what the other one imported.
     if expected is not None and checked.preview.digest != expected.digest:
-        return Changed(checked.preview, differences(expected, checked.preview))
+        return PreviewOutdated(checked.preview, differences(expected, checked.preview))
     if checked.preview.counts.error and not request.options.ready_only:
         raise RowsRefused(checked.preview)
     command = _command(table, request, by, request_id, checked)
@@ -155,11 +155,11 @@ async def _report(
 
 
 def _command(
-    table: Table, request: ImportRequest, by: Actor, request_id: str | None, checked: Checked | None
+    table: Table, request: ImportRequest, by: Actor, request_id: str | None, checked: DryRun | None
 ) -> ImportEntries:
-    """Without ``checked`` the command only finds the outcome of an earlier import."""
+    """Without ``checked`` the command only finds the decision of an earlier import."""
     actor = Actor("import", request.import_id, table.name)
-    outcomes = checked.outcomes if checked else ()
+    decisions = checked.decisions if checked else ()
     counts = checked.preview.counts if checked else Counts()
     return ImportEntries(
         actor=actor,
@@ -169,9 +169,9 @@ def _command(
         import_id=request.import_id,
         file_name=table.name,
         entries=[
-            outcome.command
-            for outcome in outcomes
-            if outcome.command is not None and outcome.state in ("new", "update")
+            decision.command
+            for decision in decisions
+            if decision.command is not None and decision.state in ("new", "update")
         ],
         language=request.options.language,
         by=by,
@@ -182,7 +182,7 @@ def _command(
     )
 
 
-def _recorded(checked: Checked) -> Iterator[ImportedRow]:
+def _recorded(checked: DryRun) -> Iterator[ImportedRow]:
     for row in checked.preview.rows:
         errors = [note for note in row.notes if note.severity == "error"]
         note = "; ".join(f"{note.heading} {note.reason}".strip() for note in errors)

@@ -14,14 +14,14 @@ from write_side.domain.refusals import InvalidText, UnknownReference
 from write_side.domain.text import NotJSON
 from write_side.domain.values import NULL, Target, is_null, json_of, targets
 from write_side.handlers.checks import check_file, check_reference
-from write_side.imports.rows import Cell, Draft
+from write_side.imports.rows import Cell, ParsedRow
 from write_side.repository import Repository
 from write_side.slices import in_slices
 
 _IDS = msgspec.json.Decoder(list[str] | str)
 
 
-class Found(Struct, frozen=True):
+class ResolvedCell(Struct, frozen=True):
     """The value of a cell, and the slugs of the rows of the file that it refers to."""
 
     value: Raw
@@ -42,23 +42,23 @@ class References(Struct, frozen=True):
     own_type: str
     files: Mapping[str, list[str]]
 
-    def value_of(self, cell: Cell, held: Raw = NULL) -> Found:
+    def value_of(self, cell: Cell, held: Raw = NULL) -> ResolvedCell:
         """The value of a cell that is not blank. Raises BadCell.
 
         ``held``: the entry's value. A reference that it already holds is accepted even if its
         target is gone, and so is a value that is no longer valid.
         """
         if isinstance(cell.value, BadCell):
-            return Found(_unchanged(cell, held, str(cell.value)))
+            return ResolvedCell(_unchanged(cell, held, str(cell.value)))
         if isinstance(cell.value, tuple):
             kept = _ids_in(held)
             found = [self._named(cell.field, name, kept) for name in cell.value]
             own = (name for name, target in found if target == self.own.get(name))
-            return Found(listed(cell.field, [target for _, target in found]), tuple(own))
+            return ResolvedCell(listed(cell.field, [target for _, target in found]), tuple(own))
         assert cell.value is not None, "blank cells have no value"
         if cell.field.spec.is_nested:
             self._check_inner(cell.field, cell.value, held)
-        return Found(cell.value)
+        return ResolvedCell(cell.value)
 
     def _named(self, field: Field, name: str, kept: frozenset[str]) -> tuple[str, str]:
         if name in kept:
@@ -67,9 +67,9 @@ class References(Struct, frozen=True):
 
     def _check_inner(self, field: Field, value: Raw, held: Raw) -> None:
         """A repeater refers by id alone."""
-        kept = {target.held_as for target in _inner(field, held)}
+        kept = {target.reference_key for target in _inner(field, held)}
         for target in _inner(field, value):
-            if target.held_as not in kept:
+            if target.reference_key not in kept:
                 self._check(target, f"{target.path} refers to {target.id!r}, ")
 
     def _check(self, target: Target, before: str = "is ") -> None:
@@ -107,7 +107,7 @@ class References(Struct, frozen=True):
 
 
 async def look_up(
-    drafts: Iterable[Draft],
+    rows: Iterable[ParsedRow],
     own: Mapping[str, str],
     own_type: str,
     scope: Scope,
@@ -118,8 +118,8 @@ async def look_up(
     names: dict[tuple[str, ...], set[str]] = {}
     ids: set[str] = set()
     has_media = False
-    async for draft in in_slices(drafts):
-        for cell in draft.cells:
+    async for row in in_slices(rows):
+        for cell in row.cells:
             if isinstance(cell.value, tuple) and cell.field.spec.refers_to == "entry":
                 names.setdefault(cell.field.to, set()).update(cell.value)
             inner = list(_inner(cell.field, cell.value)) if isinstance(cell.value, Raw) else []

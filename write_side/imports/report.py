@@ -14,8 +14,8 @@ from write_side.domain.content_type import ContentType
 from write_side.domain.events import (
     ImportedRow,
     ImportReverted,
-    Outcome,
     RevertedEntry,
+    RowOutcome,
 )
 from write_side.domain.identity import Actor, Scope
 from write_side.domain.refusals import UnknownImport
@@ -31,7 +31,7 @@ class ReportRow(Struct, frozen=True):
     per cell after an import; the log has them as one text."""
 
     number: int
-    outcome: Outcome
+    outcome: RowOutcome
     entry_id: str | None
     slug: str
     note: str

@@ -13,7 +13,7 @@ from write_side.domain.definition import Field
 from write_side.domain.events import STATUSES, Status
 from write_side.domain.identity import slug_from
 from write_side.domain.text import unstorable
-from write_side.imports.columns import Column, Own
+from write_side.imports.columns import Attribute, Column
 from write_side.imports.preview import Note, Severity, one_line
 from write_side.imports.table import Epoch, Row, Table
 from write_side.imports.xlsx.serials import iso_date_time
@@ -35,7 +35,7 @@ class Cell(Struct, frozen=True):
         return note_of(self.column, self.text, reason, severity)
 
 
-class Draft(Struct, frozen=True):
+class ParsedRow(Struct, frozen=True):
     """A row of the file.
 
     ``slug`` is "" where the title or slug is wrong. ``status`` is None where no column is mapped to
@@ -60,19 +60,21 @@ class Draft(Struct, frozen=True):
         return [replace(note, reason=f"{note.reason}: {what}")]
 
 
-def drafts_of(table: Table, columns: Sequence[Column]) -> Iterator[Draft]:
+def parsed_rows(table: Table, columns: Sequence[Column]) -> Iterator[ParsedRow]:
     """Every row of the table, in order."""
-    troubles = {(trouble.row, trouble.column): trouble.reason for trouble in table.troubles}
+    cell_errors = {
+        (cell_error.row, cell_error.column): cell_error.reason for cell_error in table.cell_errors
+    }
     texts = frozenset(table.texts)
     own = {column.target: column for column in columns if not isinstance(column.target, Field)}
     for row in table.rows:
         faults = {
-            column.index: troubles[row.number, column.index]
+            column.index: cell_errors[row.number, column.index]
             for column in columns
-            if troubles and (row.number, column.index) in troubles
+            if cell_errors and (row.number, column.index) in cell_errors
         }
         cells = tuple(_cells(table, row, columns, faults, texts))
-        yield Draft(
+        yield ParsedRow(
             number=row.number,
             title=_own(row, own, "Title"),
             slug=_slug(row, own, faults),
@@ -87,30 +89,32 @@ def note_of(column: Column, cell: str, reason: str, severity: Severity = "error"
     return Note(column.index, column.heading, severity, one_line(cell), reason)
 
 
-def _own(row: Row, own: Mapping[Own, Column], name: Own) -> str:
+def _own(row: Row, own: Mapping[Attribute, Column], name: Attribute) -> str:
     return row.cells[own[name].index] if name in own else ""
 
 
-def _slug(row: Row, own: Mapping[Own, Column], faults: Mapping[int, str]) -> str:
+def _slug(row: Row, own: Mapping[Attribute, Column], faults: Mapping[int, str]) -> str:
     given = _own(row, own, "Slug")
-    source: Own = "Slug" if given or ("Slug" in own and own["Slug"].index in faults) else "Title"
+    source: Attribute = (
+        "Slug" if given or ("Slug" in own and own["Slug"].index in faults) else "Title"
+    )
     slug = given or slug_from(_own(row, own, "Title"))
     return "" if unstorable(slug) or own[source].index in faults else slug
 
 
-def _notes(row: Row, own: Mapping[Own, Column], faults: Mapping[int, str]) -> Iterator[Note]:
+def _notes(row: Row, own: Mapping[Attribute, Column], faults: Mapping[int, str]) -> Iterator[Note]:
     for name, column in own.items():
         cell = row.cells[column.index]
         reason = faults.get(column.index) or unstorable(cell)
         if reason:
             yield note_of(column, cell, reason)
-        elif name == "Title" and not cell:
+        elif name == "Title" and not cell.strip():
             yield note_of(column, cell, "is blank")
         elif name != "Status" and cell and not cell.strip():
             yield note_of(column, cell, "is nothing but white space", "warning")
 
 
-def _no_status(row: Row, own: Mapping[Own, Column], faults: Mapping[int, str]) -> Note | None:
+def _no_status(row: Row, own: Mapping[Attribute, Column], faults: Mapping[int, str]) -> Note | None:
     cell = _own(row, own, "Status")
     if "Status" not in own or own["Status"].index in faults or unstorable(cell) or is_status(cell):
         return None

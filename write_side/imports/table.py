@@ -92,7 +92,7 @@ class Row(Struct, frozen=True):
     cells: tuple[str, ...]
 
 
-class Trouble(Struct, frozen=True):
+class CellError(Struct, frozen=True):
     """A cell without a value, such as an error; ``reason`` continues a sentence that begins with
     the heading. ``column`` is an index into the row's cells."""
 
@@ -118,7 +118,7 @@ class Table(Struct, frozen=True):
     delimiter: str | None = None
     epoch: Epoch | None = None
     texts: tuple[tuple[int, int], ...] = ()
-    troubles: tuple[Trouble, ...] = ()
+    cell_errors: tuple[CellError, ...] = ()
 
 
 def headings_and_rows(

@@ -76,7 +76,7 @@ class Upload(Struct, frozen=True):
         return self.table.name
 
 
-class Previewed(Struct, frozen=True):
+class StoredPreview(Struct, frozen=True):
     """The preview of an upload, and the request it was made for."""
 
     request: ImportRequest
@@ -130,7 +130,7 @@ async def keep_preview(
     repository: Repository, scope: Scope, upload_id: str, request: ImportRequest, preview: Preview
 ) -> None:
     """Keep the preview, so that its pages and filters need no new check. Raises UnknownUpload."""
-    compressed = await asyncio.to_thread(_compressed, Previewed(request, preview))
+    compressed = await asyncio.to_thread(_compressed, StoredPreview(request, preview))
     if is_id(upload_id):
         place = (upload_id, *_place(scope))
         if await repository.recorder.fetch(_KEEP_PREVIEW, *place, compressed):
@@ -138,12 +138,14 @@ async def keep_preview(
     raise UnknownUpload
 
 
-async def find_preview(repository: Repository, scope: Scope, upload_id: str) -> Previewed | None:
+async def find_preview(
+    repository: Repository, scope: Scope, upload_id: str
+) -> StoredPreview | None:
     """The latest preview. Raises UnknownUpload."""
     row = await _row(repository, _PREVIEW, scope, upload_id)
     if row["preview"] is None:
         return None
-    return await asyncio.to_thread(_decompressed, row["preview"], Previewed)
+    return await asyncio.to_thread(_decompressed, row["preview"], StoredPreview)
 
 
 async def drop_upload(repository: Repository, scope: Scope, upload_id: str) -> None:

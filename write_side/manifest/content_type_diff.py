@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from write_side.commands import CreateContentType, RemoveContentType, ReviseContentType
 from write_side.domain.content_type import ContentType
-from write_side.domain.definition import check_lifelong
+from write_side.domain.definition import check_unchanged_kinds
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import ContentTypeInUse, PlanLimitReached, Refused
 from write_side.manifest.document import (
@@ -70,7 +70,7 @@ def _change(
     if current is None:
         return Step(f"{what} created", change)
     try:
-        check_lifelong(current.known, declared.fields)
+        check_unchanged_kinds(current.known, declared.fields)
     except Refused as refusal:
         raise ManifestError(f"contentTypes.{declared.slug}: {refusal}") from None
     revisions = "; ".join(_revisions(current, declared))

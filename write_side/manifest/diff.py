@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from write_side.commands import (
     AddEnvironment,
     ChangePlan,
@@ -13,13 +15,14 @@ from write_side.commands import (
     RenameWorkspace,
     RevokeKey,
 )
+from write_side.domain.api_key import check_expiry, expiry, shown_time
 from write_side.domain.events import Plan
 from write_side.domain.identity import PRODUCTION, STAGING, Actor, Scope
-from write_side.domain.refusals import KeyTaken
-from write_side.domain.workspace import Key
+from write_side.domain.refusals import KeyTaken, Refused
+from write_side.domain.workspace import Key, new_secret, secret_hash
 from write_side.manifest.content_type_diff import diff_content_types
 from write_side.manifest.document import Manifest, ManifestError, ManifestKey
-from write_side.manifest.steps import DesiredState, Step, new_secret, secret_hash
+from write_side.manifest.steps import DesiredState, Step
 from write_side.repository import Repository
 
 _HOLDERS = """
@@ -127,15 +130,36 @@ async def _key(desired: DesiredState, declared: ManifestKey, live: Key | None) -
         issue = await _issue(desired, declared, f"key {declared.name} issued with its new secret")
         gone = f"key {declared.name} revoked: its secret has changed"
         return [_revoke(desired, declared.name, gone), issue]
-    if set(declared.permissions) != set(live.permissions):
-        permit = PermitKey(
-            actor=desired.actor,
-            workspace=live.workspace,
-            name=live.name,
-            permissions=declared.permissions,
-        )
-        return [Step(f"key {live.name} permitted {', '.join(declared.permissions)}", permit)]
-    return []
+    expires_at = _expiry(declared, live.expires_at)
+    is_same = (declared.environment, expires_at) == (live.environment, live.expires_at)
+    if is_same and set(declared.permissions) == set(live.permissions):
+        return []
+    permit = PermitKey(
+        actor=desired.actor,
+        workspace=live.workspace,
+        name=live.name,
+        permissions=declared.permissions,
+        environment=declared.environment,
+        expires_at=expires_at,
+    )
+    return [Step(f"key {live.name} permitted {_permitted(permit)}", permit)]
+
+
+def _permitted(permit: PermitKey) -> str:
+    where = f" in {permit.environment}" if permit.environment else ""
+    until = f" until {shown_time(permit.expires_at)}" if permit.expires_at else ""
+    return f"{', '.join(permit.permissions)}{where}{until}"
+
+
+def _expiry(declared: ManifestKey, current: datetime | None) -> datetime | None:
+    """A key that has expired since may stay in the manifest. Raises ManifestError."""
+    expires_at = None if declared.expires is None else expiry(declared.expires)
+    if expires_at != current:
+        try:
+            check_expiry(expires_at, datetime.now(UTC))
+        except Refused as error:
+            raise ManifestError(f"keys: {declared.name!r}: {error}") from None
+    return expires_at
 
 
 async def _issue(desired: DesiredState, declared: ManifestKey, line: str) -> Step:
@@ -151,6 +175,8 @@ async def _issue(desired: DesiredState, declared: ManifestKey, line: str) -> Ste
         name=declared.name,
         permissions=declared.permissions,
         secret_hash=secret_hash(secret),
+        environment=declared.environment,
+        expires_at=_expiry(declared, None),
     )
     generated = f"secret of key {declared.name}, shown only once: {secret}"
     return Step(line, issue, result="" if declared.secret else generated)

@@ -14,11 +14,12 @@ import msgspec
 import yaml
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from write_side.domain.api_key import expiry
 from write_side.domain.definition import Field, Stage, check_definition, check_name, check_slug
 from write_side.domain.events import Plan
 from write_side.domain.identity import ENVIRONMENTS, PRODUCTION, STAGING
 from write_side.domain.refusals import Refused
-from write_side.domain.workspace import check_permissions
+from write_side.domain.workspace import check_environment_name, check_permissions
 
 Limit = Annotated[int, Meta(ge=0, lt=2**53)]
 
@@ -52,11 +53,16 @@ class ManifestPlan(_Part, frozen=True):
 
 
 class ManifestKey(_Part, frozen=True):
-    """Without ``secret``, a new key gets a generated one and an existing key keeps its own."""
+    """Without ``secret``, a new key gets a generated one and an existing key keeps its own.
+
+    Without ``environment`` it works in all of them; without ``expires`` for ever.
+    """
 
     name: str
     permissions: tuple[str, ...]
     secret: str | None = None
+    environment: str | None = None
+    expires: str | None = None
 
 
 class ManifestMedia(_Part, frozen=True):
@@ -138,6 +144,14 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
+def _timestamp(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> Any:
+    """A date without quotes is text too: it is read where a manifest has dates."""
+    return loader.construct_scalar(node)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:timestamp", _timestamp)
+
+
 def _read_yaml(document: bytes) -> Any:
     try:
         return yaml.load(document, _Loader)  # noqa: S506 - it is a SafeLoader
@@ -171,10 +185,10 @@ def _check(manifest: Manifest) -> None:
 
 def _check_environments(environments: Iterable[str], path: str) -> None:
     for environment in environments:
-        if environment not in ENVIRONMENTS:
-            raise ManifestError(
-                f"{path}: there is no {environment!r}, only {' and '.join(ENVIRONMENTS)}"
-            )
+        try:
+            check_environment_name(environment)
+        except Refused as error:
+            raise ManifestError(f"{path}: {error}") from None
 
 
 def _check_keys(keys: Iterable[ManifestKey]) -> None:
@@ -185,7 +199,19 @@ def _check_keys(keys: Iterable[ManifestKey]) -> None:
     for key in keys:
         check_name(key.name, "keys: a name")
         check_permissions(key.permissions)
+        if key.environment is not None:
+            _check_environments([key.environment], f"keys: the environment of {key.name!r}")
+        if key.expires is not None:
+            _check_expiry(key.expires, f"keys: the expiry of {key.name!r}")
         check_secret(key.secret, f"keys: the secret of {key.name!r}")
+
+
+def _check_expiry(expires: str, what: str) -> None:
+    """A duration would end later with every time that the manifest is applied."""
+    try:
+        expiry(expires)
+    except Refused as error:
+        raise ManifestError(f"{what}: {error}") from None
 
 
 def check_secret(secret: str | None, what: str) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import secrets
 from collections.abc import AsyncIterator, Iterable
 
 from msgspec import Struct
@@ -15,8 +13,6 @@ from write_side.domain.identity import PRODUCTION, STAGING, Actor
 from write_side.domain.workspace import Workspace
 from write_side.manifest.document import Manifest
 from write_side.repository import Repository
-
-SECRET_PREFIX = "cl_"  # noqa: S105 - the prefix of generated secrets
 
 
 class DesiredState(Struct, frozen=True):
@@ -61,12 +57,3 @@ async def apply_steps(steps: Iterable[Step], repository: Repository) -> AsyncIte
     for step in steps:
         executed = await execute(step.command, repository)
         yield AppliedStep(step, executed.position)
-
-
-def new_secret() -> str:
-    return SECRET_PREFIX + secrets.token_urlsafe(32)
-
-
-def secret_hash(secret: str) -> str:
-    """The hash of a secret, which is all that is stored of it."""
-    return hashlib.sha256(secret.encode()).hexdigest()

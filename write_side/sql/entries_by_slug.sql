@@ -1,8 +1,3 @@
--- $1 workspace, $2 environment, $3 slugs of types (none: all), $4 language, $5 slug hashes
-SELECT e.slug_hash, e.id::text, t.slug FROM write_side.entry_claim e
-JOIN write_side.content_type_claim t ON t.id = e.content_type_id
-WHERE (e.workspace, e.environment) = ($1, $2)
-  AND e.content_type_id IN (
-      SELECT id FROM write_side.content_type_claim
-      WHERE (workspace, environment) = ($1, $2) AND ($3::text[] = '{}' OR slug = ANY ($3)))
-  AND e.language = $4 AND e.slug_hash = ANY ($5)
+-- $1 workspace, $2 environment, $3 types (slugs; none: all), $4 hashes (of slugs), $5 language
+\ir claims/entries_with_slugs.sql
+  AND e.language = $5

@@ -7,7 +7,7 @@ alive. Every change of a key, a plan or an environment increments the access ver
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from functools import cache
 
 import asyncpg
@@ -17,14 +17,11 @@ Fetch = Callable[..., Awaitable[list[asyncpg.Record]]]
 """Runs a statement with its parameters."""
 
 _MARK = """
-SELECT version, position, pg_postmaster_start_time() AS since
+SELECT version, position, pg_postmaster_start_time() AS since, clock_timestamp() AS now
 FROM write_side.access, write_side.head"""
 _LIVE = """
-SELECT id, workspace, name, secret_hash, permissions, revoked FROM write_side.key_claim
-WHERE NOT revoked AND id > $1 ORDER BY id LIMIT $2"""
-_SOME = """
-SELECT id, workspace, name, secret_hash, permissions, revoked FROM write_side.key_claim
-WHERE id = ANY ($1)"""
+SELECT * FROM write_side.key_claim WHERE NOT revoked AND id > $1 ORDER BY id LIMIT $2"""
+_SOME = "SELECT * FROM write_side.key_claim WHERE id = ANY ($1)"
 # By the names of streams, to include event types of newer versions. A workspace's name has no
 # effect on access, and renaming does not increment the version.
 _CHANGED = """
@@ -33,25 +30,38 @@ WHERE notification_id > $1 AND notification_id <= $2
   AND (originator_id LIKE 'key/%' OR originator_id LIKE 'workspace/%')
   AND topic NOT LIKE 'workspace.renamed.%'
 GROUP BY originator_id"""
+# Written once per key and day: another process may have been first.
+_RECORD_USE = """
+INSERT INTO write_side.key_use (key_id, day)
+SELECT id, $2 FROM unnest($1::text[]) AS used (id)
+WHERE NOT EXISTS (SELECT FROM write_side.key_use known WHERE known.key_id = id AND day >= $2)
+ORDER BY id
+ON CONFLICT (key_id) DO UPDATE SET day = excluded.day WHERE key_use.day < excluded.day
+RETURNING key_id"""
+_LAST_USES = "SELECT key_id, day FROM write_side.key_use WHERE key_id = ANY ($1)"
 _KEY_OF_TOKENS = "SELECT key FROM write_side.token_key"
 
 
 class Mark(Struct, frozen=True):
-    """The state of the store at one time; ``since``: the start of its server."""
+    """The state of the store at one time; ``since``: the start of its server; ``now``: what its
+    clock shows."""
 
     version: int
     position: int
     since: datetime
+    now: datetime
 
 
 class KeyClaim(Struct, frozen=True, gc=False):
-    """``digest``: the hexadecimal SHA-256 of the key's secret."""
+    """``digest``: of the key's secret (``secret_hash``). ``environment`` None: every one."""
 
     id: str
     workspace: str
     name: str
     digest: str
     permissions: frozenset[str]
+    environment: str | None = None
+    expires_at: datetime | None = None
     revoked: bool = False
 
 
@@ -74,6 +84,17 @@ async def changed_streams(fetch: Fetch, after: int, until: int) -> dict[str, int
     return {row["stream"]: row["events"] for row in await fetch(_CHANGED, after, until)}
 
 
+async def record_use(fetch: Fetch, ids: Sequence[str], day: date) -> int:
+    """Keeps that the keys were used on the day. Returns how many rows were written: none for a key
+    whose use on that day, or on a later one, is known."""
+    return len(await fetch(_RECORD_USE, ids, day))
+
+
+async def last_uses(fetch: Fetch, ids: Sequence[str]) -> dict[str, date]:
+    """By key; one that was never used is left out."""
+    return {row["key_id"]: row["day"] for row in await fetch(_LAST_USES, ids)}
+
+
 async def token_key(fetch: Fetch) -> bytes:
     """The installation's secret for the tokens of ``X-Content-Position``."""
     [row] = await fetch(_KEY_OF_TOKENS)
@@ -87,6 +108,8 @@ def _claim(row: asyncpg.Record) -> KeyClaim:
         row["name"],
         row["secret_hash"],
         _permissions(tuple(row["permissions"])),
+        row["environment"],
+        row["expires_at"],
         row["revoked"],
     )
 

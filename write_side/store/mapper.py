@@ -21,10 +21,7 @@ from write_side.domain.events import TOPICS, UNRECORDED, Event
 Upcast = Callable[[dict[str, Raw]], dict[str, Raw]]
 
 
-UPCASTS: dict[str, tuple[str, Upcast]] = {
-    # Version 2 has optional fields that version 1 lacked.
-    "import.recorded.v1": ("import.recorded.v2", lambda raw: raw),
-}
+UPCASTS: dict[str, tuple[str, Upcast]] = {}
 """Topic → the topic of the next version, and the function that converts the raw state to it."""
 
 

@@ -57,7 +57,7 @@ class Progress(Protocol):
     def go_on(self, done: int) -> None: ...
 
 
-async def claims_that_differ(store: Connection, progress: Progress) -> list[Difference]:
+async def claim_differences(store: Connection, progress: Progress) -> list[Difference]:
     """The rows of the claims tables that differ from the log. Appends may go on meanwhile.
 
     Raises UnknownTopic or UndecodableEvent.
@@ -73,7 +73,9 @@ async def claims_that_differ(store: Connection, progress: Progress) -> list[Diff
     return sorted(found)
 
 
-def differing(stored: Mapping[Key, Any], expected: Mapping[Key, Any]) -> list[tuple[Key, Kind]]:
+def differing_keys(
+    stored: Mapping[Key, Any], expected: Mapping[Key, Any]
+) -> list[tuple[Key, Kind]]:
     """The keys at which the rows that are stored are not those expected."""
     return [
         (key, _kind(stored.get(key), expected.get(key)))
@@ -103,7 +105,7 @@ class _Check:
             async for rows in pages(self._store, streams, through, PAGE_BYTES):
                 events = self._decoded(rows)
                 self._progress.go_on(len(events))
-                expected.take(events)
+                expected.apply(events)
                 snapshots.take(zip(rows, events, strict=True))
             ids = _entry_id(streams.first), _entry_id(streams.end)
             stored = await stored_entries(self._store, *ids)
@@ -124,7 +126,7 @@ class _Check:
         async with _snapshot(self._store) as through:
             for streams in OTHERS:
                 async for rows in pages(self._store, streams, through, PAGE_BYTES):
-                    expected.take(self._decoded(rows))
+                    expected.apply(self._decoded(rows))
             counts = await self._store.fetch(_COUNTS)
             stored = await stored_without_entries(self._store)
         entries = Counter({(row["workspace"], row["environment"]): row["n"] for row in counts})
@@ -155,7 +157,7 @@ def _entry_id(stream: str) -> str | None:
 def _compared(
     table: str, stored: Mapping[Any, Any], expected: Mapping[Any, Any]
 ) -> list[Difference]:
-    return [Difference(table, _json(key), kind) for key, kind in differing(stored, expected)]
+    return [Difference(table, _json(key), kind) for key, kind in differing_keys(stored, expected)]
 
 
 def _json(key: str | tuple[str, ...]) -> str:

@@ -48,8 +48,9 @@ _INSERT = {
         INSERT INTO write_side.content_type_claim (id, workspace, environment, slug, version)
         VALUES ($1, $2, $3, $4, $5)""",
     "key_claim": """
-        INSERT INTO write_side.key_claim (id, workspace, name, secret_hash, permissions, revoked)
-        VALUES ($1, $2, $3, $4, $5, $6)""",
+        INSERT INTO write_side.key_claim
+            (id, workspace, name, secret_hash, permissions, environment, expires_at, revoked)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)""",
 }
 _DELETE_USAGE = """
 DELETE FROM write_side.usage WHERE (workspace, environment, quota) = ($1, $2, $3)"""
@@ -112,7 +113,7 @@ class _Repair:
 
     async def _insert(self, table: str, key: str) -> None:
         claims = Claims()
-        claims.take(await self._events(STREAM_OF[table](key)))
+        claims.apply(await self._events(STREAM_OF[table](key)))
         row = getattr(claims, table).get(key)
         if row is not None:
             await self._store.execute(_INSERT[table], *msgspec.structs.astuple(row))
@@ -120,7 +121,7 @@ class _Repair:
     async def _recount(self, workspace: str, environment: str, quota: str) -> None:
         key = (workspace, environment, quota)
         claims = Claims()
-        claims.take(await self._events(workspace_stream(workspace)))
+        claims.apply(await self._events(workspace_stream(workspace)))
         await self._store.execute(_DELETE_USAGE, *key)
         if key in claims.usage:
             await self._store.execute(_INSERT_USAGE, *key, claims.usage[key].bound)

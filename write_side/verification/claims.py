@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import TypeAlias
 
 import msgspec
@@ -43,9 +44,8 @@ FROM write_side.entry_claim
 WHERE ($1::uuid IS NULL OR id >= $1) AND ($2::uuid IS NULL OR id < $2)"""
 _CONTENT_TYPES = """
 SELECT id::text, workspace, environment, slug, version FROM write_side.content_type_claim"""
-_KEYS = """
-SELECT id, workspace, name, secret_hash, permissions, revoked FROM write_side.key_claim"""
-_USAGE = "SELECT workspace, environment, quota, used, bound FROM write_side.usage"
+_KEYS = "SELECT * FROM write_side.key_claim"
+_USAGE = "SELECT * FROM write_side.usage"
 
 
 class EntryRow(Struct, frozen=True):
@@ -71,6 +71,8 @@ class KeyRow(Struct, frozen=True):
     name: str
     secret_hash: str
     permissions: tuple[str, ...]
+    environment: str | None
+    expires_at: datetime | None
     revoked: bool
 
 
@@ -90,13 +92,13 @@ class Claims(Struct):
     key_claim: dict[str, KeyRow] = field(default_factory=dict)
     usage: dict[tuple[str, str, str], UsageRow] = field(default_factory=dict)
 
-    def take(self, events: Iterable[Event]) -> None:
+    def apply(self, events: Iterable[Event]) -> None:
         """Fold further events of the log. Usage gets the plans' limits; ``count`` says what is
         used."""
         for event in events:
-            self._take(event)
+            self._apply(event)
 
-    def _take(self, event: Event) -> None:
+    def _apply(self, event: Event) -> None:
         place = (event.workspace, event.environment or PRODUCTION)
         match event:
             case EntryCreated(entry_id=key):
@@ -116,10 +118,22 @@ class Claims(Struct):
                 del self.content_type_claim[key]
             case KeyIssued(key_id=key):
                 self.key_claim[key] = KeyRow(
-                    key, event.workspace, event.name, event.secret_hash, event.permissions, False
+                    key,
+                    event.workspace,
+                    event.name,
+                    event.secret_hash,
+                    event.permissions,
+                    event.key_environment,
+                    event.expires_at,
+                    revoked=False,
                 )
             case KeyPermissionsChanged(key_id=key):
-                self.key_claim[key] = replace(self.key_claim[key], permissions=event.permissions)
+                self.key_claim[key] = replace(
+                    self.key_claim[key],
+                    permissions=event.permissions,
+                    environment=event.key_environment,
+                    expires_at=event.expires_at,
+                )
             case KeyRevoked(key_id=key):
                 self.key_claim[key] = replace(self.key_claim[key], revoked=True)
             case WorkspaceCreated():
@@ -151,7 +165,7 @@ class Claims(Struct):
 def fold(events: Iterable[Event]) -> Claims:
     """The claims after the events of the log from the first on."""
     claims = Claims()
-    claims.take(events)
+    claims.apply(events)
     claims.count(_places(claims.entry_claim.values()))
     return claims
 

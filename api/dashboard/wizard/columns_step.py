@@ -22,18 +22,18 @@ from write_side.domain.locales import supported_locales
 from write_side.domain.refusals import InvalidEntry
 from write_side.imports import check, uploads
 from write_side.imports.columns import (
+    ATTRIBUTES,
     NOTHING,
-    OWN,
+    ColumnTarget,
     MappingRefused,
-    Offer,
-    offers,
+    column_targets,
     propose,
     save_mapping,
 )
 from write_side.imports.preview import one_line
 from write_side.imports.request import ImportRequest, Options
 from write_side.imports.table import FileRefused, column_letters
-from write_side.imports.uploads import Previewed, Upload
+from write_side.imports.uploads import StoredPreview, Upload
 
 MAX_OPTIONS = 40_000
 """In all selects of the page; above it, inputs share one list of options."""
@@ -149,7 +149,7 @@ async def _proposed(
     )
 
 
-def _mapping_of(kept: Previewed) -> ColumnMapping:
+def _mapping_of(kept: StoredPreview) -> ColumnMapping:
     return ColumnMapping(
         type_slug=kept.request.content_type_slug,
         language=kept.request.options.language,
@@ -167,7 +167,7 @@ async def _views(
 ) -> dict[str, Any]:
     """What both templates show. Raises UnknownContentType."""
     content_type = await request.repository.fresh_content_type(request.scope, mapping.type_slug)
-    offered = offers(content_type.value_fields)
+    offered = column_targets(content_type.value_fields)
     return {
         "content_type": content_type,
         "columns": await _column_views(upload, mapping, offered),
@@ -205,7 +205,7 @@ async def _show(
 
 
 async def _column_views(
-    upload: Upload, mapping: ColumnMapping, offered: Sequence[Offer]
+    upload: Upload, mapping: ColumnMapping, offered: Sequence[ColumnTarget]
 ) -> list[ColumnView]:
     headings = upload.table.headings
     samples = await asyncio.to_thread(uploads.samples, upload.table)
@@ -223,7 +223,7 @@ async def _column_views(
     ]
 
 
-def _errors(targets: Sequence[str], offered: Sequence[Offer]) -> list[str]:
+def _errors(targets: Sequence[str], offered: Sequence[ColumnTarget]) -> list[str]:
     """What is wrong with each column's target, or ""."""
     known = {NOTHING, *(one.target for one in offered)}
     columns: dict[str, list[int]] = {}
@@ -242,23 +242,25 @@ def _errors(targets: Sequence[str], offered: Sequence[Offer]) -> list[str]:
 
 
 def _target_groups(
-    offered: Sequence[Offer], content_type: ContentType
+    offered: Sequence[ColumnTarget], content_type: ContentType
 ) -> list[tuple[str, SelectOptions]]:
     """Options of each column's select, by group."""
     kinds = {field.slug: field.spec.label_of(field) for field in content_type.value_fields}
     options = [(one.target, _option(one, kinds.get(one.target, ""))) for one in offered]
     return [
-        ("Of every entry", [one for one in options if one[0] in OWN]),
-        (f"Fields of {content_type.name}", [one for one in options if one[0] not in OWN]),
+        ("Of every entry", [one for one in options if one[0] in ATTRIBUTES]),
+        (f"Fields of {content_type.name}", [one for one in options if one[0] not in ATTRIBUTES]),
     ]
 
 
-def _option(offer: Offer, kind: str) -> str:
-    notes = ", ".join(note for note in (kind, "required" if offer.required else "") if note)
-    return f"{offer.name} ({notes})" if notes else offer.name
+def _option(target: ColumnTarget, kind: str) -> str:
+    notes = ", ".join(note for note in (kind, "required" if target.required else "") if note)
+    return f"{target.name} ({notes})" if notes else target.name
 
 
-def _required_targets(offered: Sequence[Offer], mapping: ColumnMapping) -> list[tuple[str, bool]]:
+def _required_targets(
+    offered: Sequence[ColumnTarget], mapping: ColumnMapping
+) -> list[tuple[str, bool]]:
     """The names of required targets, and whether a column is mapped to each."""
     return [(one.name, one.target in mapping.targets) for one in offered if one.required]
 

@@ -10,9 +10,9 @@ from msgspec import Raw, Struct
 from api.dashboard.values import with_names
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
-from write_side.imports.columns import NOTHING, OWN
+from write_side.imports.columns import ATTRIBUTES, NOTHING
 from write_side.imports.preview import Note, PreviewRow, one_line
-from write_side.imports.uploads import Previewed, Upload
+from write_side.imports.uploads import StoredPreview, Upload
 
 
 class Cell(Struct, frozen=True):
@@ -45,7 +45,7 @@ class LineReader:
     def __init__(
         self,
         upload: Upload,
-        kept: Previewed,
+        kept: StoredPreview,
         content_type: ContentType,
         entries: Mapping[str, Entry],
         names: Mapping[str, str],
@@ -60,7 +60,7 @@ class LineReader:
         self._fields: dict[str, int] = {}
         for column, target in enumerate(kept.request.targets):
             if target != NOTHING:
-                (self._own if target in OWN else self._fields)[target] = column
+                (self._own if target in ATTRIBUTES else self._fields)[target] = column
         self._first = _first_rows(kept.preview.rows)
         field_names = {field.slug: field.name for field in content_type.value_fields}
         self.headings = [field_names.get(slug, slug) for slug in self._fields]
@@ -75,7 +75,7 @@ class LineReader:
         reasons = _reasons([note for note in row.notes if note.column not in mapped])
         if first != row.number:
             reasons += (f"the same entry as row {first:,}",)
-        own = [self._own_cell(row, cells, target, before) for target in OWN]
+        own = [self._own_cell(row, cells, target, before) for target in ATTRIBUTES]
         fields = [
             _cell(row, column, slug, name, one_line(cells[column]), self._field(before, slug))
             for (slug, column), name in zip(self._fields.items(), self.headings, strict=True)

@@ -21,9 +21,9 @@ from write_side.domain.content_type import ContentType
 from write_side.imports import uploads
 from write_side.imports.columns import MappingRefused
 from write_side.imports.escapes import guard
-from write_side.imports.importer import Changed, run_import
+from write_side.imports.importer import PreviewOutdated, run_import
 from write_side.imports.preview import Counts, Difference, Preview, PreviewRow
-from write_side.imports.uploads import Previewed, Upload
+from write_side.imports.uploads import StoredPreview, Upload
 from write_side.store.conflicts import StoreUnavailable
 
 ROWS = 50
@@ -92,8 +92,8 @@ async def run(request: DashboardRequest, upload: Upload, form: Form) -> web.Stre
     except MappingRefused:
         # The content type's fields have changed; the page of the columns shows which.
         return _to_columns(request)
-    if isinstance(done, Changed):
-        now = Previewed(kept.request, done.preview)
+    if isinstance(done, PreviewOutdated):
+        now = StoredPreview(kept.request, done.preview)
         await uploads.keep_preview(repository, scope, upload.id, now.request, now.preview)
         return await _show(
             request, upload, now, 409, problem=_CHANGED, differences=done.differences
@@ -112,7 +112,7 @@ def _to_columns(request: DashboardRequest) -> web.Response:
 async def _show(
     request: DashboardRequest,
     upload: Upload,
-    kept: Previewed,
+    kept: StoredPreview,
     status: int = 200,
     *,
     problem: str = "",
@@ -159,7 +159,7 @@ async def _show(
 async def _line_reader(
     request: DashboardRequest,
     upload: Upload,
-    kept: Previewed,
+    kept: StoredPreview,
     content_type: ContentType,
     page: Sequence[int],
 ) -> LineReader:

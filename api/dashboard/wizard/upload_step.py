@@ -108,7 +108,7 @@ async def read_file_form(request: DashboardRequest) -> FileForm:
     """Without a token in the header, the first part must be a valid token, or nothing after it is
     read.
 
-    Raises BadRequest, Forged, SlowClient.
+    Raises BadRequest, ForgedRequest, SlowClient.
     """
     if request.request.content_type != "multipart/form-data":
         raise BadRequest(_UNREADABLE)

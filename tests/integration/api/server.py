@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from api.context import Service
 from api.http.connections import open_runner
-from api.server import application, open_service
+from api.server import application, open_service, operator_application
 from api.settings import ApiSettings
 from tests.integration.live_projector import caught_up, projecting
 from tests.integration.projector.sample_log import Given
@@ -79,11 +79,18 @@ class Server:
         self.service = service
         self.session = session
         self.repository = repository
+        self.operators: aiohttp.ClientSession
+        """The session with the listener for operators."""
 
     @property
     def origin(self) -> str:
         """Where it is served, for those who ask by other means than its session."""
         return str(self.session._base_url).rstrip("/")
+
+    @property
+    def operator(self) -> Client:
+        """Asks the listener for operators, without a key."""
+        return Client(self.operators, None)
 
     def client(self, secret: str | None = ACME) -> Client:
         return Client(self.session, secret)
@@ -97,7 +104,10 @@ class Server:
         await self.key(f"secret-of-{slug}", slug, permissions)
         return given
 
-    async def key(self, secret: str, workspace: str, permissions: tuple[str, ...] = BOTH) -> None:
+    async def key(
+        self, secret: str, workspace: str, permissions: tuple[str, ...] = BOTH, **limits: Any
+    ) -> None:
+        """``limits``: its ``environment`` and ``expires_at``."""
         given = Given(self.repository)
         await given.does(
             c.IssueKey,
@@ -105,6 +115,7 @@ class Server:
             name=secret,
             permissions=permissions,
             secret_hash=hashlib.sha256(secret.encode()).hexdigest(),
+            **limits,
         )
 
     async def caught_up(self) -> None:
@@ -130,7 +141,10 @@ async def serving(
         )
         if projector:
             await stack.enter_async_context(projecting(url))
-        yield Server(url, service, session, repository)
+        server = Server(url, service, session, repository)
+        operators = await stack.enter_async_context(listening(operator_application(service)))
+        server.operators = await stack.enter_async_context(aiohttp.ClientSession(operators))
+        yield server
 
 
 @asynccontextmanager

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -14,11 +15,13 @@ import pytest
 from api.auth import access
 from api.auth.access import Access
 from api.auth.keys import KeyLoader, Keys
+from api.errors import KeysUnchecked
 from tests.integration.live_projector import until
 from tests.integration.projector.sample_log import Given
 from tests.proxy import proxy_to
 from write_side import commands as c
 from write_side.repository import Repository
+from write_side.store.access import last_uses, record_use
 from write_side.store.conflicts import StoreUnavailable
 
 SECRET = "secret-of-somebody-who-calls"
@@ -34,13 +37,14 @@ async def given(repository: Repository) -> Given:
     return given
 
 
-async def issued(given: Given, name: str, secret: str) -> None:
+async def issued(given: Given, name: str, secret: str, **limits: Any) -> None:
     await given.does(
         c.IssueKey,
         workspace="acme",
         name=name,
         permissions=("content.view",),
         secret_hash=hashlib.sha256(secret.encode()).hexdigest(),
+        **limits,
     )
 
 
@@ -74,7 +78,7 @@ async def settled(known: Access) -> None:
     """It listens, and has looked since."""
 
     async def has_looked() -> bool:
-        return known._listening is not None and known._looked >= known._notified
+        return known._connection is not None and known._last_look >= known._last_notification
 
     await until(has_looked)
 
@@ -244,13 +248,13 @@ class TestStoreAway:
     async def test_a_dead_connection_is_replaced(self, given: Given, database_url: str) -> None:
         async with Access(database_url, given.repository) as known:
             await settled(known)
-            dead = known._listening
+            dead = known._connection
             assert dead is not None
             dead.terminate()
             await revoked(given)
 
             async def listens_again() -> bool:
-                return known._listening not in (None, dead)
+                return known._connection not in (None, dead)
 
             await until(listens_again)
             await settled(known)
@@ -275,6 +279,103 @@ class TestStoreAway:
         with pytest.raises(StoreUnavailable):
             async with Access(NOWHERE, given.repository):
                 raise AssertionError("it has started")
+
+
+class Clock:
+    """Monotonic seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.mark.usefixtures("unprompted")
+class TestTrust:
+    async def test_without_the_store_known_keys_are_good_for_five_minutes(
+        self, given: Given, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        clock = Clock()
+        monkeypatch.setattr(access, "VALID", 0.0)
+        async with Access(NOWHERE, given.repository, clock) as known:
+            with monkeypatch.context() as patch:
+                away(given, patch)
+                clock.now += access.TRUST
+                assert await known.caller(SECRET)
+                assert known.cached_caller(SECRET)
+                clock.now += 1
+                for secret in (SECRET, "unknown"):
+                    with pytest.raises(KeysUnchecked):
+                        await known.caller(secret)
+                with pytest.raises(KeysUnchecked):
+                    await known.caller_of_key("the key of a session")
+                assert await known.caller("") is None
+                assert known.cached_caller(SECRET) is None
+            await known._look()
+            assert await known.caller(SECRET)
+
+    async def test_after_five_minutes_without_a_request_a_look_is_enough(
+        self, given: Given
+    ) -> None:
+        clock = Clock()
+        async with Access(NOWHERE, given.repository, clock) as known:
+            clock.now += 10 * FOR_EVER
+            assert await known.caller(SECRET)
+
+
+@pytest.mark.usefixtures("unprompted")
+class TestExpiry:
+    async def test_a_key_expires_by_the_clock_of_the_store(
+        self, given: Given, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Which this process's monotonic clock counts on between two looks."""
+        clock = Clock()
+        until = datetime(2100, 1, 1, tzinfo=UTC)
+        await issued(given, "brief", "a-secret-that-expires", expires_at=until)
+        async with Access(NOWHERE, given.repository, clock) as known:
+            assert await known.caller("a-secret-that-expires")
+            left = (until - known._store_time()).total_seconds()
+            away(given, monkeypatch)
+            monkeypatch.setattr(access, "TRUST", 10 * left)
+            clock.now += left - 1
+            assert known.cached_caller("a-secret-that-expires")
+            clock.now += 1
+            assert known.cached_caller("a-secret-that-expires") is None
+            assert known.cached_caller(SECRET)
+
+    async def test_an_expired_key_is_as_an_unknown_one(self, given: Given) -> None:
+        soon = datetime.now(UTC) + timedelta(milliseconds=50)
+        await issued(given, "brief", "a-secret-that-expires", expires_at=soon)
+        await asyncio.sleep(0.06)
+        async with Access(NOWHERE, given.repository) as known:
+            assert await known.caller("a-secret-that-expires") is None
+            # Its end may be put off.
+            await given.does(
+                c.PermitKey, workspace="acme", name="brief", permissions=("content.view",)
+            )
+            assert await known.caller("a-secret-that-expires")
+
+
+async def test_the_day_of_the_last_use_is_written_once_by_all_processes(given: Given) -> None:
+    fetch = given.repository.recorder.fetch
+    async with Access(NOWHERE, given.repository) as one, Access(NOWHERE, given.repository) as two:
+        [key] = await given.repository.keys("acme")
+        for known in (one, two, one):
+            assert await known.caller(SECRET)
+            assert await known.caller_of_key(key.id)
+            assert await known.caller("unknown") is None
+        assert await last_uses(fetch, [key.id]) == {}, "no request writes"
+        await one._uses.write()
+        today = one._store_time().date()
+        assert await last_uses(fetch, [key.id]) == {key.id: today}
+        [before] = await fetch("SELECT xmin::text, xmax::text FROM write_side.key_use")
+    # Both have written what they had as they ended.
+    [after] = await fetch("SELECT xmin::text, xmax::text FROM write_side.key_use")
+    assert dict(before) == dict(after), "the row was neither written nor locked again"
+    assert await record_use(fetch, [key.id], today - timedelta(days=1)) == 0
+    assert await record_use(fetch, [key.id], today + timedelta(days=1)) == 1
+    assert await last_uses(fetch, [key.id]) == {key.id: today + timedelta(days=1)}
 
 
 def away(given: Given, monkeypatch: pytest.MonkeyPatch) -> None:

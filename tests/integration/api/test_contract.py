@@ -13,7 +13,7 @@ from yarl import URL
 
 from read_side.refusals import ReadModelUnavailable
 from tests.contract import Contract
-from tests.integration.api.server import Answer, Client, Server, serving
+from tests.integration.api.server import ACME, Answer, Client, Server, serving
 from tests.integration.api.test_connections import BROKEN, POST, answered, connected
 from tests.integration.projector.sample_log import raws
 from write_side.domain.definition import Field
@@ -36,6 +36,7 @@ PATHS = [
     "/readyz",
     "/metrics",
 ]
+OF_OPERATORS = ("/readyz", "/metrics")
 READS = [
     ("/v1/content?environment=prod", 400),
     ("/v1/content/posts?locale=xx", 400),
@@ -73,6 +74,7 @@ async def server(database_url: str, repository: Repository) -> AsyncIterator[Ser
         await acme.content_type(Field("body", "Body", "text"), Field("views", "Views", "number"))
         await acme.entry("a/b", fields=raws(body="text " * 1000))
         await server.key("may only look", "acme", ("content.view",))
+        await server.key("operates", "acme", ("content.view", "service.view"))
         await server.key("may only write", "acme", ("content.edit",))
         await server.caught_up()
         yield server
@@ -93,8 +95,9 @@ async def ask(client: Client, method: str, path: str, status: int, **options: An
 
 async def test_what_is_read(server: Server) -> None:
     for path in PATHS:
-        whole = await ask(server.client(), "GET", path, 200)
-        await ask(server.client(), "HEAD", path, 200)
+        client = server.client("operates" if path in OF_OPERATORS else ACME)
+        whole = await ask(client, "GET", path, 200)
+        await ask(client, "HEAD", path, 200)
         if "ETag" in whole.headers:
             had = {"If-None-Match": whole.headers["ETag"]}
             await ask(server.client(), "GET", path, 304, headers=had)
@@ -105,6 +108,9 @@ async def test_reads_that_are_refused(server: Server) -> None:
     for path, status in READS:
         for method in ("GET", "HEAD"):
             await ask(server.client(), method, path, status)
+    await ask(server.client(None), "GET", "/metrics", 401)
+    await ask(server.client(), "GET", "/metrics", 403)
+    await ask(server.client(), "GET", "/readyz", 200)
     for path in PATHS[:7]:
         await ask(server.client(None), "GET", path, 401)
         await ask(server.client("may only write"), "GET", path, 403)
@@ -123,6 +129,9 @@ async def test_what_the_plan_refuses(server: Server) -> None:
     await globex.content_type()
     client = server.client("secret-of-globex")
     holds("POST", "/v1/content", await client.post(NEW), 402)
+    await ask(server.client(None), "GET", "/metrics", 401)
+    await ask(server.client(), "GET", "/metrics", 403)
+    await ask(server.client(), "GET", "/readyz", 200)
     for path in PATHS[:7]:
         await ask(client, "GET", path.partition("?")[0] + "?environment=staging", 402)
 

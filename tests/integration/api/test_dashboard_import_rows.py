@@ -9,13 +9,13 @@ import pytest
 
 from tests.integration.api.dashboard import signed_in
 from tests.integration.api.server import Server
-from tests.integration.api.wizard import OWN, Wizard, csv
+from tests.integration.api.wizard import ATTRIBUTES, Wizard, csv
 from tests.integration.projector.sample_log import Given, raws
 from write_side import commands as c
 from write_side.domain.definition import Field
 
 HEAD = "Title,Slug,Status,Views"
-MAPPED = (*OWN, "views")
+MAPPED = (*ATTRIBUTES, "views")
 _BEFORE = re.compile("<del>(.*?)</del>")
 _STATE = re.compile(r'<tr role="row" class="(\w+)">')
 

@@ -11,7 +11,7 @@ import pytest
 from api.dashboard.wizard import columns_step, preview_step
 from tests.integration.api.dashboard import signed_in
 from tests.integration.api.server import Server
-from tests.integration.api.wizard import OWN, Wizard, csv
+from tests.integration.api.wizard import ATTRIBUTES, Wizard, csv
 from tests.integration.live_projector import until
 from tests.integration.projector.sample_log import BODY, Given, raws
 from tests.integration.write_side.append_locks import held
@@ -21,7 +21,7 @@ from write_side.domain.definition import Field
 VIEWS = Field("views", "Views", "number")
 NEEDED = Field("body", "Body", "text", required=True)
 HEAD = "Title,Slug,Status,Views"
-MAPPED = (*OWN, "views")
+MAPPED = (*ATTRIBUTES, "views")
 ROWS = csv(
     HEAD,
     "New,,published,1",
@@ -200,7 +200,7 @@ async def test_a_form_that_is_refused_has_an_address_that_can_be_reloaded(
     cut = await wizard.page(import_id, "columns")
     assert (cut.status, cut.headers["Location"]) == (303, "/dashboard/imports/new")
 
-    assert (await wizard.mapped(import_id, *OWN, "", **chosen)).status == 303
+    assert (await wizard.mapped(import_id, *ATTRIBUTES, "", **chosen)).status == 303
     shown = await wizard.digest(import_id)
     await acme.entry("new", type_slug="topics", language="fr-FR")
     for digest in ("another", shown):

@@ -10,7 +10,7 @@ from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.wizard import wizard_steps
 from tests.integration.api.dashboard import signed_in
 from tests.integration.api.server import Server
-from tests.integration.api.wizard import OWN, Wizard, csv
+from tests.integration.api.wizard import ATTRIBUTES, Wizard, csv
 from tests.integration.projector.sample_log import Given
 from tests.integration.write_side.append_locks import connected
 
@@ -29,7 +29,7 @@ async def test_an_imported_file_is_deleted(
     wizard: Wizard, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun = await wizard.uploaded(ROWS)
-    import_id = await wizard.previewed(ROWS, *OWN)
+    import_id = await wizard.previewed(ROWS, *ATTRIBUTES)
     digest = await wizard.digest(import_id)
     assert (await wizard.run(import_id, digest)).status == 303
     async with connected(server.url) as connection:

@@ -18,7 +18,7 @@ from aiohttp import web
 
 from api.context import Call, Service
 from api.export.response import export_response
-from api.rest.request_checks import checked
+from api.rest.request_checks import check_read, with_checks
 from api.server import application
 from read_side.export import LIMIT, Export, ExportRow
 from read_side.paging import Filters
@@ -49,7 +49,7 @@ async def exporting(call: Call) -> Any:
 
 def with_exports(service: Service) -> web.Application:
     app = application(service)
-    app.add_routes([web.get("/export/{type}.{kind}", checked("content.view", exporting))])
+    app.add_routes([web.get("/export/{type}.{kind}", with_checks(check_read, exporting))])
     return app
 
 

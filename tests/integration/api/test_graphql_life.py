@@ -183,7 +183,7 @@ async def test_a_delete_frees_slug_and_quota_and_leaves_references_dangling(
             client, contentTypeSlug="posts", title="New", fields={"related": [target["id"]]}
         )
     )
-    assert "is no entry of this environment" in message
+    assert "is not in this environment" in message
     assert (await created(client, title="Target"))["slug"] == "target"
 
 

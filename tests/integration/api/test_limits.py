@@ -92,7 +92,7 @@ async def no_http(server: Server) -> Answer:
 
 
 async def metrics(server: Server) -> dict[tuple[str, str | None], float]:
-    text = (await server.client(None).get("/metrics")).text
+    text = (await server.operator.get("/metrics")).text
     return {
         (sample.name, sample.labels.get("bucket")): sample.value
         for family in text_string_to_metric_families(text)
@@ -139,7 +139,7 @@ class TestResponses:
                 (401, await nobody.get(PATH)),
                 (200, await nobody.get("/healthz")),
                 (200, await nobody.get("/readyz")),
-                (200, await nobody.get("/metrics")),
+                (401, await nobody.get("/metrics")),
                 (204, await nobody.ask("OPTIONS", f"{PATH}/posts")),
                 (400, await no_http(server)),
             ]
@@ -180,7 +180,7 @@ class TestResponses:
             client = server.client(None)
             assert shown(await client.get("/healthz")) == (3, 3)
             await client.get(PATH)
-            for path in ("/healthz", "/readyz", "/metrics", "/nowhere", "/healthz"):
+            for path in ("/healthz", "/readyz", "/nowhere", "/healthz"):
                 assert shown(await client.get(path)) == (3, 2)
 
     async def test_a_limit_of_0_is_none(self, database_url: str, repository: Repository) -> None:

@@ -40,7 +40,7 @@ def expressions(file: str) -> list[str]:
 
 async def shown(server: Server) -> dict[str, set[str]]:
     """The names of all samples, each with its labels."""
-    text = (await server.client(None).get("/metrics")).text
+    text = (await server.operator.get("/metrics")).text
     found: dict[str, set[str]] = {}
     for family in text_string_to_metric_families(text):
         # One that has labels shows nothing before it has counted something.
@@ -76,7 +76,7 @@ async def test_projectors_are_counted_where_there_is_none(
     database_url: str, repository: Repository
 ) -> None:
     async with serving(database_url, repository, projector=False) as server:
-        text = (await server.client(None).get("/metrics")).text
+        text = (await server.operator.get("/metrics")).text
     assert 'contentlog_projectors{role="active"} 0.0' in text
     assert "contentlog_projector_heartbeat_seconds" not in text
     assert "contentlog_work_done" not in text

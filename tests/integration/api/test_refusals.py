@@ -11,6 +11,7 @@ import pytest
 
 from api.auth.access import Access
 from api.auth.keys import Caller
+from api.rest.content import FIELDS
 from tests.integration.api.server import BOTH, Answer, Client, Server, serving
 from tests.integration.live_projector import until
 from tests.integration.projector.sample_log import BODY, Given
@@ -64,8 +65,8 @@ BODIES = [
     (b'{"contentTypeSlug":["posts"],"title":"A","fields":[]}', MISSING),
     (b'{"contentTypeSlug":"no","title":"A","slug":7,"fields":[]}', "slug must be"),
     (b'{"contentTypeSlug":"no","title":"A","slug":null}', "slug must be a string"),
-    (b'{"contentTypeSlug":"no","title":"A","fields":[]}', "fields must be an object"),
-    (b'{"contentTypeSlug":"no","title":"A","fields":null}', "fields must be an object"),
+    (b'{"contentTypeSlug":"no","title":"A","fields":[]}', FIELDS),
+    (b'{"contentTypeSlug":"no","title":"A","fields":null}', FIELDS),
     (b'{"contentTypeSlug":"posts","title":"A","fields":{"body":7}}', "'body' takes a st"),
     (b'{"contentTypeSlug":"posts","title":"a\\u0000b"}', "NUL"),
     (b'{"contentTypeSlug":"posts","title":"\\ud800"}', "surrogate"),

@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from api.context import Service
 from api.operations import health
 from api.operations.health import ServiceStatus
-from tests.integration.api.server import Client, Server, serving
+from tests.integration.api.server import ACME, Client, Server, serving
 from tests.integration.live_projector import connected, until
 from tests.integration.projector.sample_log import Given
 from write_side.repository import Repository
@@ -144,7 +144,7 @@ class TestHealth:
     async def test_ready_with_the_figures(self, server: Server, acme: Given) -> None:
         await acme.content_type()
         await server.caught_up()
-        answer = await server.client(None).get("/readyz")
+        answer = await server.operator.get("/readyz")
         assert answer.status == 200
         assert answer.body == {
             "ready": True,
@@ -158,14 +158,14 @@ class TestHealth:
         self, database_url: str, repository: Repository
     ) -> None:
         async with serving(database_url, repository, projector=False, ready_lag=0.2) as server:
-            assert (await server.client(None).get("/readyz")).status == 200
+            assert (await server.operator.get("/readyz")).status == 200
             await server.workspace()
 
             async def not_ready() -> bool:
-                return (await server.client(None).get("/readyz")).status == 503
+                return (await server.operator.get("/readyz")).status == 503
 
             await until(not_ready)
-            body = (await server.client(None).get("/readyz")).body
+            body = (await server.operator.get("/readyz")).body
             assert (body["ready"], body["head"], body["checkpoint"]) == (False, 2, 0)
             assert body["lag"]["events"] == 2
             assert body["lag"]["seconds"] >= 0.2
@@ -176,11 +176,11 @@ class TestHealth:
             await connection.execute(UNKNOWN_EVENT)
 
         async def halted() -> bool:
-            answer = await server.client(None).get("/readyz")
+            answer = await server.operator.get("/readyz")
             return answer.status == 503 and "has halted" in answer.text
 
         await until(halted)
-        text = (await server.client(None).get("/metrics")).text
+        text = (await server.operator.get("/metrics")).text
         assert "contentlog_projector_halted 1.0" in text
 
     async def test_not_ready_where_a_database_is_away(
@@ -190,10 +190,66 @@ class TestHealth:
             raise ConnectionRefusedError("10.0.0.7")
 
         monkeypatch.setattr(type(server.service.read_model), "acquire", away)
-        answer = await server.client(None).get("/readyz")
+        answer = await server.operator.get("/readyz")
         assert answer.status == 503
         assert answer.body["ready"] is False
         assert "10.0.0.7" not in answer.text
+
+
+class TestWhoSeesTheDetails:
+    async def test_in_public_readyz_says_only_ready_or_not(
+        self, database_url: str, repository: Repository
+    ) -> None:
+        async with serving(database_url, repository, projector=False, ready_lag=0.05) as server:
+            for secret in (None, "nobody's"):
+                answer = await server.client(secret).get("/readyz")
+                assert (answer.status, answer.body) == (200, {"ready": True})
+            await server.workspace()
+
+            async def not_ready() -> bool:
+                return (await server.client(None).get("/readyz")).status == 503
+
+            await until(not_ready)
+            # A key of a workspace says no more.
+            for secret in (None, ACME):
+                assert (await server.client(secret).get("/readyz")).body == {"ready": False}
+
+    @pytest.mark.usefixtures("acme")
+    async def test_a_key_with_service_view_sees_them(self, server: Server) -> None:
+        await server.key("an operator's", "acme", ("service.view",))
+        client = server.client("an operator's")
+        assert (await client.get("/metrics")).status == 200
+
+        async def known() -> bool:
+            return "head" in (await client.get("/readyz")).body
+
+        await until(known)
+        assert (await client.get("/readyz")).body == (await server.operator.get("/readyz")).body
+
+    @pytest.mark.usefixtures("acme")
+    async def test_metrics_need_a_key_in_public(self, server: Server) -> None:
+        assert (await server.client(None).get("/metrics")).status == 401
+        assert (await server.client("nobody's").get("/metrics")).status == 401
+        answer = await server.client().get("/metrics")
+        assert answer.status == 403
+        assert "service.view" in answer.text
+
+    async def test_the_limit_of_an_address_meets_guesses_and_no_operator(
+        self, database_url: str, repository: Repository
+    ) -> None:
+        async with serving(database_url, repository, projector=False, ip_rate_limit=3) as server:
+            await server.workspace(permissions=("service.view",))
+            for _ in range(5):
+                assert (await server.client().get("/metrics")).status == 200
+            guesses = [(await server.client("nobody's").get("/metrics")).status for _ in range(4)]
+            assert guesses == [401, 401, 401, 429]
+            assert (await server.client().get("/metrics")).status == 200
+
+    async def test_the_listener_for_operators_has_nothing_else(self, server: Server) -> None:
+        assert (await server.operator.get("/healthz")).status == 200
+        for path in ("/v1/content", "/dashboard", "/graphql", "/docs"):
+            answer = await server.operator.get(path)
+            assert (answer.status, answer.body) == (404, {"error": "Not found"})
 
 
 class TestMetrics:
@@ -203,7 +259,7 @@ class TestMetrics:
         async with serving(database_url, repository, projector=False) as server:
             await server.workspace()
             await server.client().get("/v1/content")
-            answer = await server.client(None).get("/metrics")
+            answer = await server.operator.get("/metrics")
         assert answer.headers["Content-Type"].startswith("text/plain; version=")
         found = {
             (sample.name, sample.labels.get("route"), sample.labels.get("status")): sample.value
@@ -228,7 +284,7 @@ class TestMetrics:
             raise ConnectionRefusedError
 
         async def shown() -> tuple[set[str], dict[str, float]]:
-            text = (await server.client(None).get("/metrics")).text
+            text = (await server.operator.get("/metrics")).text
             families = list(text_string_to_metric_families(text))
             [up] = [one for one in families if one.name == "contentlog_database_up"]
             return (
@@ -253,7 +309,7 @@ class TestMetrics:
         await client.get("/v1/content/some-type-nobody-has/some-slug")
         await client.get("/nowhere-at-all")
         await client.ask("BREW", "/v1/content")
-        text = (await client.get("/metrics")).text
+        text = (await server.operator.get("/metrics")).text
         for word in ("some-type", "nowhere-at-all", "BREW"):
             assert word not in text
 
@@ -320,7 +376,7 @@ class TestVisibility:
 
         monkeypatch.setattr(health, "service_status", counted)
         monkeypatch.setattr(health, "KEPT", 60)
-        client = server.client(None)
+        client = server.operator
         answers = await asyncio.gather(*(client.get(path) for path in ("/readyz", "/metrics") * 20))
         assert {answer.status for answer in answers} == {200}
         assert asked == 1

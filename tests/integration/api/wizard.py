@@ -12,7 +12,7 @@ import aiohttp
 from tests.integration.api.dashboard import Browser
 from tests.integration.api.server import Answer
 
-OWN = ("Title", "Slug", "Status")
+ATTRIBUTES = ("Title", "Slug", "Status")
 _DIGEST = re.compile(r'name="digest" value="([0-9a-f]+)"')
 
 

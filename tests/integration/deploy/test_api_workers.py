@@ -42,6 +42,7 @@ class Workers:
         self.parent = processes.running["api"]
         self.port = processes.port
         self.url = processes.url
+        self.operators_url = processes.operators_url
 
     def pids(self) -> list[int]:
         return children_of(self.parent.pid)
@@ -90,7 +91,7 @@ async def counted(workers: Workers) -> float:
     connector = aiohttp.TCPConnector(force_close=True)
     async with (
         aiohttp.ClientSession(connector=connector) as session,
-        session.get(f"{workers.url}/metrics") as response,
+        session.get(f"{workers.operators_url}/metrics") as response,
     ):
         text = await response.text()
     return sum(

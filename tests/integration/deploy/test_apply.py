@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 
 import pytest
 
@@ -10,9 +11,10 @@ from write_side.commands import CreateEntry
 from write_side.dispatch import execute
 from write_side.domain.identity import Actor, Scope
 from write_side.domain.refusals import ContentTypeInUse, KeyTaken, PlanLimitReached
+from write_side.domain.workspace import secret_hash
 from write_side.manifest.diff import diff
 from write_side.manifest.document import ManifestError, read_manifest
-from write_side.manifest.steps import apply_steps, secret_hash
+from write_side.manifest.steps import apply_steps
 from write_side.repository import Repository
 
 OPERATOR = Actor("operator", "ann")
@@ -139,6 +141,28 @@ async def test_changed_permissions_keep_the_key(repository: Repository) -> None:
     assert before is not None
     assert after is not None
     assert (after.id, after.secret_hash) == (before.id, before.secret_hash)
+
+
+async def test_environment_and_expiry_of_a_key_follow_the_manifest(repository: Repository) -> None:
+    await apply(repository, f"{HEAD}, {KEY}}}")
+    limited = KEY.replace("}]", ", environment: production, expires: 2100-01-31}]")
+    assert await apply(repository, f"{HEAD}, {limited}}}") == [
+        "key ci permitted content.view in production until 2100-01-31T00:00:00Z"
+    ]
+    assert await apply(repository, f"{HEAD}, {limited}}}") == []
+    key = await repository.find_key("acme", "ci")
+    assert key is not None
+    assert (key.environment, key.expires_at) == ("production", datetime(2100, 1, 31, tzinfo=UTC))
+    assert await apply(repository, f"{HEAD}, {KEY}}}") == ["key ci permitted content.view"]
+
+
+async def test_an_expiry_that_has_passed_is_refused_before_anything_is_done(
+    repository: Repository,
+) -> None:
+    over = KEY.replace("}]", ", expires: 2020-01-31T09:30:00Z}]")
+    with pytest.raises(ManifestError, match="keys: 'ci': An expiry of 2020-01-31T09:30:00Z is in"):
+        await apply(repository, f"{HEAD}, {over}}}")
+    assert await repository.recorder.head() == 0
 
 
 async def test_a_secret_of_another_workspace_is_refused_before_anything_is_done(

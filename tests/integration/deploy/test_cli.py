@@ -11,6 +11,7 @@ import subprocess
 import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,7 +19,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from deploy.cli import cli
-from deploy.databases import connected
+from deploy.databases import open_connection
 from deploy.supervisor import contentlog
 from tests.databases import owner_of
 from tests.integration.deploy.processes import until
@@ -133,7 +134,7 @@ def test_migrate_makes_both_databases_once(run: Run, empty_database_url: str) ->
 async def test_an_event_store_of_an_unreleased_version_is_refused_by_every_command(
     run: Run, empty_database_url: str
 ) -> None:
-    async with connected("", empty_database_url) as connection:
+    async with open_connection("", empty_database_url) as connection:
         await connection.execute(UNRELEASED)
     commands = ("migrate", "status", "events", "verify", "projector")
     serving = [(name, "--port", str(free_port())) for name in ("api", "dev")]
@@ -146,7 +147,7 @@ async def test_an_event_store_of_an_unreleased_version_is_refused_by_every_comma
 
 
 async def test_a_read_model_of_another_shape_is_to_be_rebuilt(run: Run, database_url: str) -> None:
-    async with connected("", database_url) as connection:
+    async with open_connection("", database_url) as connection:
         await connection.execute("UPDATE read_model.checkpoint SET shape = 'older'")
         assert "another shape" in refused(run("migrate"))
         await connection.execute("DROP SCHEMA read_model CASCADE")
@@ -177,7 +178,7 @@ async def test_an_older_installation_is_rebuilt_though_it_knows_nothing_of_rebui
     run: Run, files: Path, database_url: str
 ) -> None:
     run("apply", "acme.yaml")
-    async with connected("", database_url) as connection:
+    async with open_connection("", database_url) as connection:
         await connection.execute("DROP TABLE projector.work")
         await connection.execute("UPDATE read_model.checkpoint SET shape = 'older', position = 1")
     assert "rebuild --accept-differences" in refused(run("migrate"))
@@ -186,7 +187,7 @@ async def test_an_older_installation_is_rebuilt_though_it_knows_nothing_of_rebui
 
 
 async def test_status_tells_of_an_event_that_cannot_be_read(run: Run, database_url: str) -> None:
-    async with connected("", owner_of(database_url)) as connection:
+    async with open_connection("", owner_of(database_url)) as connection:
         for position, state in ((1, "not json"), (2, '{"at": 7}')):
             await connection.execute("UPDATE write_side.head SET position = $1", position)
             await connection.execute(
@@ -205,7 +206,7 @@ async def test_what_differs_is_printed_and_ends_with_status_1(
 ) -> None:
     run("apply", "acme.yaml")
     run("rebuild")
-    async with connected("", owner_of(database_url)) as connection:
+    async with open_connection("", owner_of(database_url)) as connection:
         await connection.execute("UPDATE read_model.workspace SET name = 'Tampered'")
         await connection.execute("UPDATE write_side.usage SET used = 7 WHERE quota = 'entries'")
     model = '{"relation":"workspace","key":"[\\"acme\\"]","kind":"different"}'
@@ -292,11 +293,45 @@ def test_keys_are_issued_listed_and_revoked(run: Run, files: Path) -> None:
         ("ci", ["content.view", "content.edit"]),
         ("web", ["content.view"]),
     ]
+    assert {one: keys[0][one] for one in ("environment", "expires", "expired", "lastUsed")} == {
+        "environment": None,
+        "expires": None,
+        "expired": False,
+        "lastUsed": None,
+    }
     assert "'ci' cannot be issued" in refused(run("key", "issue", *of, "--name", "ci", *both))
     assert said(run("key", "revoke", *of, "--name", "ci")) == ["key 'ci' of 'acme' revoked"]
     assert "no API key 'ci'" in refused(run("key", "revoke", *of, "--name", "ci"))
-    assert said(run("key", "list", *of))[0].startswith("web  content.view  issued 2")
+    listed = said(run("key", "list", *of))[0]
+    assert re.fullmatch(r"web  content.view  issued 2\S+ \S+ UTC  never used", listed)
     assert "no workspace 'nowhere'" in refused(run("key", "list", "--workspace", "nowhere"))
+
+
+@pytest.mark.usefixtures("projecting")
+async def test_a_key_may_expire_and_be_of_one_environment(
+    run: Run, files: Path, database_url: str
+) -> None:
+    run("apply", "acme.yaml")
+    of = ("--workspace", "acme", "--permission", "content.published")
+    issue = ("key", "issue", *of, "--name")
+    assert run(*issue, "page", "--expires", "90d", "--environment", "staging").exit_code == 0
+    assert run(*issue, "shop", "--expires", "2100-01-31T09:30:00Z").exit_code == 0
+    assert "'soon' is not a time" in refused(run(*issue, "bad", "--expires", "soon"))
+    assert "is in the past" in refused(run(*issue, "bad", "--expires", "2020-01-31"))
+    async with open_connection("", database_url) as connection:
+        await connection.execute(
+            "INSERT INTO write_side.key_use SELECT id, '2026-01-31' FROM write_side.key_claim "
+            "WHERE name = 'shop'"
+        )
+    [page, shop, _] = said(run("key", "list", "--workspace", "acme"))
+    assert re.fullmatch(
+        r"page  content.published  staging only  issued .+ UTC  expires .+ UTC  never used", page
+    )
+    assert shop.endswith("expires 2100-01-31 09:30 UTC  last used 2026-01-31")
+    rows = json.loads("".join(said(run("key", "list", "--workspace", "acme", "--json"))))
+    until = datetime.fromisoformat(rows[0]["expires"]) - datetime.now(UTC)
+    assert timedelta(days=89) < until <= timedelta(days=90)
+    assert (rows[1]["lastUsed"], rows[1]["expires"]) == ("2026-01-31", "2100-01-31T09:30:00Z")
 
 
 def test_without_a_projector_what_is_done_is_done_and_noted(run: Run, files: Path) -> None:

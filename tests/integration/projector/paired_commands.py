@@ -19,7 +19,7 @@ from tests.integration.projector.reference_values import No
 from tests.integration.projector.sample_log import raws
 from tests.store_clock import BEGINNING, Clock
 from write_side import commands as c
-from write_side.dispatch import Executed, execute
+from write_side.dispatch import CommandResult, execute
 from write_side.domain.definition import Field, Option, Stage
 from write_side.domain.events import Plan, Translation
 from write_side.domain.identity import Actor, Scope
@@ -193,14 +193,14 @@ class Twice:
         except No as no:
             status = no.status
         executed = await self._execute(command)
-        if isinstance(executed, Executed):
+        if isinstance(executed, CommandResult):
             assert status == 200, command
             if executed.events:
                 self.told[executed.position] = copy.deepcopy(self.naive)
         else:
             assert status_of(executed) == status, (executed, command)
 
-    async def _execute(self, command: c.Command) -> Executed | Refused:
+    async def _execute(self, command: c.Command) -> CommandResult | Refused:
         try:
             return await execute(command, self._repository)
         except Refused as refusal:

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Raw
 
 from write_side import commands as c
-from write_side.dispatch import Executed, execute
+from write_side.dispatch import CommandResult, execute
 from write_side.domain.definition import Field, Stage
 from write_side.domain.events import EntryCreated, MappedColumn, Plan, Status, Translation
 from write_side.domain.identity import Actor, Scope, new_id
@@ -76,7 +76,7 @@ class Story:
             [deed] = self._random.choices(deeds, weights)
             await deed(scope)
 
-    async def _do(self, command: c.Command) -> Executed | None:
+    async def _do(self, command: c.Command) -> CommandResult | None:
         try:
             return await execute(command, self._repository)
         except Refused:

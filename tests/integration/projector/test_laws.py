@@ -59,7 +59,7 @@ from write_side.repository import Repository
 from write_side.store import log_reader
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
-from write_side.verification.claim_check import claims_that_differ
+from write_side.verification.claim_check import claim_differences
 
 T = TypeVar("T")
 
@@ -284,7 +284,7 @@ class Laws(RuleBasedStateMachine):
         async with connected(self.url) as connection:
             assert await connection.fetch(COUNTS) == []
             assert await connection.fetchval(KINDS)
-            assert await claims_that_differ(connection, Operation(silent)) == []
+            assert await claim_differences(connection, Operation(silent)) == []
 
 
 async def nothing_to_go_back_to(url: str) -> None:

@@ -97,6 +97,8 @@ WRONG = {
         "UPDATE write_side.key_claim SET revoked = false WHERE revoked", "key_claim", "different"),
     "a key that is missing": (
         "DELETE FROM write_side.key_claim WHERE NOT revoked", "key_claim", "missing"),
+    "a key's expiry": (
+        "UPDATE write_side.key_claim SET expires_at = now()", "key_claim", "different"),
     "usage": (
         "UPDATE write_side.usage SET used = used + 3 WHERE quota = 'entries'", "usage",
         "different"),

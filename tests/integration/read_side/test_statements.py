@@ -109,6 +109,7 @@ IDS: dict[str, list[Any]] = {
     "ids_newest_of_type": [*_PAGE, "posts"],
     "ids_selected": [*_PAGE, "posts", "published", "en-US"],
 }
+SELECTED = {"list_selected": [*_PAGE, None, "published", None, "fr-FR"]}
 ANY_LANGUAGE = [*_PAGE, None, "published", None]
 # Small reads of a page, each by a key.
 BY_KEY = (
@@ -183,7 +184,7 @@ def test_reads_name_the_read_model_and_writes_leave_it_to_the_search_path() -> N
 
 
 def test_the_plans_below_cover_every_read() -> None:
-    pages = {*LISTS, *EXPORTS, *SUMMARIES, *IDS}
+    pages = {*LISTS, *SELECTED, *EXPORTS, *SUMMARIES, *IDS}
     assert {*pages, *SINGLES, *TYPES, *BY_KEY, "slug_owner"} == set(READ_SIDE)
 
 
@@ -257,6 +258,25 @@ async def test_of_any_type_and_language_each_is_read_no_further_than_the_page(
     [scan] = [node for node in scans(plan) if "entry_production" in node["Relation Name"]]
     assert scan["Node Type"] == "Index Only Scan"
     assert scan["Actual Rows"] * scan["Actual Loops"] == 10
+    assert plan["Actual Rows"] == 10
+
+
+@pytest.mark.parametrize("mode", PLANS)
+@pytest.mark.parametrize("offset", [0, 5_000])
+async def test_a_list_of_one_status_skips_over_an_index_and_fetches_its_page(
+    offset: int, mode: str, filled: Connection
+) -> None:
+    parameters = [*SELECTED["list_selected"]]
+    parameters[OFFSET] = offset
+    plan = await explained(filled, mode, READ_SIDE["list_selected"], parameters)
+    of_entries = [node for node in scans(plan) if "entry_production" in node["Relation Name"]]
+    [skipped] = [node for node in of_entries if node["Node Type"] == "Index Only Scan"]
+    assert skipped["Heap Fetches"] == 0
+    assert skipped["Actual Rows"] * skipped["Actual Loops"] == offset + 10
+    fetched = [node for node in of_entries if node is not skipped]
+    assert fetched
+    assert max(node["Actual Rows"] * node["Actual Loops"] for node in fetched) <= 10
+    assert not of_type(plan, "Seq Scan", skip=SMALL)
     assert plan["Actual Rows"] == 10
 
 

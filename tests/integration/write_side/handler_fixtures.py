@@ -12,7 +12,7 @@ import pytest
 from tests.integration.write_side.sample_commands import ACTOR
 from write_side import commands as c
 from write_side.commands import Command
-from write_side.dispatch import Executed, execute
+from write_side.dispatch import CommandResult, execute
 from write_side.domain import events as e
 from write_side.domain.definition import Field, Stage
 from write_side.domain.events import Event, Plan
@@ -40,7 +40,7 @@ class World:
         self.repository = repository
         self.requests = 0
 
-    async def do(self, kind: type[Command], **said: Any) -> Executed:
+    async def do(self, kind: type[Command], **said: Any) -> CommandResult:
         self.requests += 1
         command = kind(**{"actor": ACTOR, "request_id": f"r{self.requests}", **said})
         return await execute(command, self.repository)
@@ -67,7 +67,7 @@ class World:
 
     async def content_type(
         self, slug: str, fields: Sequence[Field] = (), scope: Scope = SCOPE, **said: Any
-    ) -> Executed:
+    ) -> CommandResult:
         made = {"name": slug.title(), "fields": tuple(fields), **said}
         return await self.do(c.CreateContentType, scope=scope, slug=slug, **made)
 
@@ -77,7 +77,7 @@ class World:
         executed = await self.do(c.CreateEntry, scope=scope, **made)
         return entry_id(executed)
 
-    async def update(self, entry: str, scope: Scope = SCOPE, **said: Any) -> Executed:
+    async def update(self, entry: str, scope: Scope = SCOPE, **said: Any) -> CommandResult:
         return await self.do(c.UpdateEntry, scope=scope, entry_id=entry, **said)
 
     @asynccontextmanager
@@ -111,7 +111,7 @@ async def magazine(repository: Repository, plan: Plan = Plan()) -> World:  # noq
     return world
 
 
-def entry_id(executed: Executed) -> str:
+def entry_id(executed: CommandResult) -> str:
     event = executed.events[0].event
     assert isinstance(event, e.EntryCreated)
     return event.entry_id

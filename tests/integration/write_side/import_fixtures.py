@@ -13,7 +13,7 @@ from write_side.domain.identity import Actor, Scope
 from write_side.imports.check import preview
 from write_side.imports.columns import matched
 from write_side.imports.csv_reader import csv_table
-from write_side.imports.importer import Changed, run_import
+from write_side.imports.importer import PreviewOutdated, run_import
 from write_side.imports.preview import Preview
 from write_side.imports.report import Report
 from write_side.imports.request import ImportRequest, Options
@@ -108,7 +108,7 @@ async def imported(
     table = table_of(text) if isinstance(text, str) else text
     request = await request_for(repository, table, import_id, **options)
     report = await run_import(repository, table, request, OPERATOR)
-    assert not isinstance(report, Changed)
+    assert not isinstance(report, PreviewOutdated)
     return report
 
 

@@ -11,7 +11,7 @@ from msgspec import Raw
 
 from write_side import commands
 from write_side.commands import CreateContentType, CreateEntry, CreateWorkspace
-from write_side.dispatch import Executed, execute
+from write_side.dispatch import CommandResult, execute
 from write_side.domain.definition import Field
 from write_side.domain.events import EntryCreated, Plan
 from write_side.domain.identity import PRODUCTION, Actor, Scope, new_id
@@ -103,7 +103,7 @@ async def entry(repository: Repository, slug: str) -> str:
     return entry_id_of(await execute(create(slug), repository))
 
 
-def entry_id_of(executed: Executed) -> str:
+def entry_id_of(executed: CommandResult) -> str:
     created = executed.events[0].event
     assert isinstance(created, EntryCreated)
     return created.entry_id

@@ -23,7 +23,7 @@ from tests.integration.write_side.sample_commands import (
     plain,
 )
 from write_side.commands import ImportEntries
-from write_side.dispatch import Executed, execute
+from write_side.dispatch import CommandResult, execute
 from write_side.domain.events import Plan
 from write_side.domain.identity import new_id
 from write_side.domain.refusals import EntryIdTaken, PlanLimitReached, Refused, SlugTaken
@@ -130,7 +130,7 @@ async def test_forty_creates_of_one_slug_make_one_entry(
     found = await outcomes(
         *(execute(create("same"), repositories[n % processes]) for n in range(40))
     )
-    assert kinds(found) == {"Executed": 1, "SlugTaken": 39}
+    assert kinds(found) == {"CommandResult": 1, "SlugTaken": 39}
     assert await check_store(repositories[0]) == head + 1
 
 
@@ -143,7 +143,7 @@ async def test_twenty_creates_against_a_limit_of_three_make_exactly_three(
     found = await outcomes(
         *(execute(create(f"post-{n}"), repositories[n % processes]) for n in range(20))
     )
-    assert kinds(found) == {"Executed": 3, "PlanLimitReached": 17}
+    assert kinds(found) == {"CommandResult": 3, "PlanLimitReached": 17}
     assert all(error.limit == 3 for error in found if isinstance(error, PlanLimitReached))
     assert await check_store(repositories[0]) == head + 3
 
@@ -176,7 +176,7 @@ async def test_one_entry_id_for_many_creates_makes_one_entry(
     found = await outcomes(
         *(execute(create(f"post-{n}", entry_id=entry_id), repositories[n % 3]) for n in range(12))
     )
-    assert kinds(found) == {"Executed": 1, "EntryIdTaken": 11}
+    assert kinds(found) == {"CommandResult": 1, "EntryIdTaken": 11}
     await check_store(repositories[0])
 
 
@@ -213,7 +213,7 @@ async def test_two_renames_to_one_slug_leave_it_to_one(repositories: list[Reposi
             for n, id_ in enumerate(ids)
         )
     )
-    assert kinds(found) == {"Executed": 1, "SlugTaken": 5}
+    assert kinds(found) == {"CommandResult": 1, "SlugTaken": 5}
     await check_store(repositories[0])
 
 
@@ -375,10 +375,10 @@ async def test_imports_of_the_same_rows_leave_them_to_one(repositories: list[Rep
         order = slugs if n % 2 else slugs[::-1]
         return sample_commands.import_of([create(slug) for slug in order], f"i{n}")
 
-    found: list[Executed | BaseException] = await outcomes(
+    found: list[CommandResult | BaseException] = await outcomes(
         *(execute(importing(n), repositories[n % 3]) for n in range(6))
     )
-    assert kinds(found) == {"Executed": 1, "SlugTaken": 5}
+    assert kinds(found) == {"CommandResult": 1, "SlugTaken": 5}
     await check_store(repositories[0])
 
 

@@ -23,7 +23,7 @@ from tests.integration.write_side.sample_commands import (
 )
 from write_side import dispatch
 from write_side.commands import RemoveContentType, ReviseContentType, UpdateEntry
-from write_side.dispatch import Executed, execute
+from write_side.dispatch import CommandResult, execute
 from write_side.domain.definition import Field
 from write_side.domain.events import EntryCreated
 from write_side.domain.identity import new_id
@@ -100,7 +100,7 @@ async def test_removals_and_creates_in_any_order_never_leave_an_entry_without_a_
         found.update(type(outcome).__name__ for outcome in outcomes)
         await _check_types(repositories[0])
         await _start_over(repositories[0], outcomes)
-    assert set(found) <= {"Executed", "ContentTypeInUse", "UnknownContentType"}
+    assert set(found) <= {"CommandResult", "ContentTypeInUse", "UnknownContentType"}
     await check_store(repositories[0])
 
 
@@ -111,10 +111,12 @@ async def _check_types(repository: Repository) -> None:
     assert not rows
 
 
-async def _start_over(repository: Repository, outcomes: list[Executed | BaseException]) -> None:
+async def _start_over(
+    repository: Repository, outcomes: list[CommandResult | BaseException]
+) -> None:
     """An empty content type again, whichever of them won."""
     for outcome in outcomes:
-        if isinstance(outcome, Executed) and isinstance(outcome.events[0].event, EntryCreated):
+        if isinstance(outcome, CommandResult) and isinstance(outcome.events[0].event, EntryCreated):
             await execute(sample_commands.delete(sample_commands.entry_id_of(outcome)), repository)
     repository.forget(SCOPE, TYPE)
     try:
@@ -206,7 +208,7 @@ async def test_expected_version_is_met_by_one_update_alone(
         await hold.until_blocked(3)
         await hold.release()
         found = await asyncio.gather(*work, return_exceptions=True)
-    assert Counter(map(type, found)) == {Executed: 1, VersionConflict: 2}
+    assert Counter(map(type, found)) == {CommandResult: 1, VersionConflict: 2}
     await check_store(repositories[0])
 
 
@@ -249,7 +251,7 @@ async def test_a_slow_update_goes_through_while_another_process_edits_the_entry(
 async def test_a_command_that_loses_every_race_is_given_up(
     repositories: list[Repository], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dispatch, "PATIENCE", 1.0)
+    monkeypatch.setattr(dispatch, "RETRY_SECONDS", 1.0)
     slow, fast, _ = repositories
     await magazine(slow)
     entry_id = await sample_commands.entry(slow, "post")

@@ -18,7 +18,7 @@ from tests.integration.write_side.sample_commands import (
     magazine,
     repository_on,
 )
-from write_side.dispatch import Executed, execute
+from write_side.dispatch import CommandResult, execute
 from write_side.domain.identity import Scope, new_id, slug_hash
 from write_side.postgres.connection import Connection
 from write_side.store.append import Append, EntryClaim, Use, parameters
@@ -152,11 +152,11 @@ async def test_renames_never_deadlock_with_each_other_or_with_creates(database_u
             outcomes = await asyncio.gather(*work, return_exceptions=True)
             found.update(type(outcome).__name__ for outcome in outcomes)
             for outcome in outcomes[2:6]:
-                if isinstance(outcome, Executed):
+                if isinstance(outcome, CommandResult):
                     await execute(
                         sample_commands.delete(sample_commands.entry_id_of(outcome)),
                         repositories[0],
                     )
-        assert set(found) == {"Executed", "SlugTaken"}
+        assert set(found) == {"CommandResult", "SlugTaken"}
         await check_store(repositories[0])
     assert await deadlocks(database_url) == 0

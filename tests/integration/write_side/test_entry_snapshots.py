@@ -16,7 +16,7 @@ from write_side.domain.entry import Entry
 from write_side.entry_snapshots import BYTES, EVENTS, shape_of
 from write_side.repository import Repository
 from write_side.store import recorder as recorders
-from write_side.verification.claim_check import Difference, claims_that_differ
+from write_side.verification.claim_check import Difference, claim_differences
 from write_side.verification.claim_repair import repair
 
 VERSIONS = 3 * EVENTS
@@ -63,7 +63,7 @@ async def _updated(world: World, entry: str, times: int, **fields: str) -> None:
 
 async def _differences(url: str) -> list[Difference]:
     async with connected(url) as connection:
-        return await claims_that_differ(connection, _Silent())
+        return await claim_differences(connection, _Silent())
 
 
 async def _folded(repository: Repository, entry: str) -> Entry:

@@ -18,7 +18,7 @@ from tests.integration.write_side.handler_fixtures import (
 )
 from tests.integration.write_side.sample_commands import ACTOR, raws
 from write_side import commands as c
-from write_side.dispatch import Executed, execute
+from write_side.dispatch import CommandResult, execute
 from write_side.domain.events import EntryCreated, ImportRecorded, Plan
 from write_side.domain.identity import Actor, Scope, derived_id, new_id
 from write_side.domain.refusals import (
@@ -55,11 +55,11 @@ def spring(*rows: c.CreateEntry, scope: Scope = SCOPE, **said: Any) -> c.ImportE
     return c.ImportEntries(actor=BY, request_id="r", scope=scope, entries=rows, **made)
 
 
-async def run(world: World, *rows: c.CreateEntry, **said: Any) -> Executed:
+async def run(world: World, *rows: c.CreateEntry, **said: Any) -> CommandResult:
     return await execute(spring(*rows, **said), world.repository)
 
 
-def slugs(executed: Executed) -> list[str]:
+def slugs(executed: CommandResult) -> list[str]:
     return [each.event.slug for each in executed.events if isinstance(each.event, EntryCreated)]
 
 
@@ -183,8 +183,8 @@ async def test_one_bad_row_refuses_all(world: World) -> None:
     taken = await world.entry("taken")
     cases: list[tuple[c.CreateEntry, type[Any], str]] = [
         (row("b", fields=raws(body=1)), InvalidField, "Field 'body' takes a string"),
-        (row("b", fields=raws(author=new_id())), UnknownReference, "which is no entry"),
-        (row("b", fields=raws(cover="none")), UnknownReference, "no file of the media library"),
+        (row("b", fields=raws(author=new_id())), UnknownReference, "which is not in"),
+        (row("b", fields=raws(cover="none")), UnknownReference, "not in the media library"),
         (row("b", status="published"), MissingFields, "body"),
         (row("b", language="english"), InvalidEntry, "Unsupported language"),
         (row("taken"), SlugTaken, "slug 'taken'"),

@@ -28,7 +28,7 @@ from write_side.domain.definition import Field
 from write_side.domain.entry import MAX_BYTES
 from write_side.domain.refusals import InvalidEntry
 from write_side.imports.importer import RowsRefused
-from write_side.imports.table import Epoch, Row, Table, Trouble
+from write_side.imports.table import CellError, Epoch, Row, Table
 from write_side.repository import Repository
 
 EVERYTHING = """
@@ -332,13 +332,13 @@ async def test_every_cell_that_is_wrong_is_named_with_its_reason(repository: Rep
     await set_up(repository, EVERYTHING)
     await create(repository, "authors", "Ada")
     headings = tuple(HEADINGS.split(","))
-    rows, troubles = [], []
+    rows, cell_errors = [], []
     for number, (heading, cell, reason) in enumerate(BAD, 2):
         cells = dict.fromkeys(headings, "") | {"Title": f"T{number}", heading: cell}
         rows.append(Row(number, tuple(cells.values())))
         if reason.startswith("holds"):
-            troubles.append(Trouble(number, headings.index(heading), reason))
-    table = Table("posts.xlsx", headings, tuple(rows), troubles=tuple(troubles), epoch=1900)
+            cell_errors.append(CellError(number, headings.index(heading), reason))
+    table = Table("posts.xlsx", headings, tuple(rows), cell_errors=tuple(cell_errors), epoch=1900)
     shown = await seen(repository, table)
     found = [
         (row.number, note) for row in shown.rows for note in row.notes if note.severity == "error"
@@ -439,10 +439,15 @@ async def test_a_preview_is_of_what_the_log_holds_and_of_the_wish(magazine: Repo
     assert (await seen(magazine, file)).digest != before
 
 
-async def test_slugs_and_titles_of_white_space_are_kept_and_warned_of(magazine: Repository) -> None:
-    shown = await seen(magazine, 'Title,Slug,Body\n" "," ",x\n')
-    assert (shown.rows[0].title, shown.rows[0].slug, shown.rows[0].state) == (" ", " ", "new")
+async def test_a_slug_of_white_space_is_kept_with_a_warning(magazine: Repository) -> None:
+    shown = await seen(magazine, 'Title,Slug,Body\nOne," ",x\n')
+    assert (shown.rows[0].slug, shown.rows[0].state) == (" ", "new")
     assert {note.reason for note in shown.rows[0].notes} == {"is nothing but white space"}
+
+
+async def test_a_title_of_white_space_is_blank(magazine: Repository) -> None:
+    shown = await seen(magazine, 'Title,Slug,Body\n" ",one,x\n')
+    assert errors(shown) == [(2, "Title", "is blank")]
 
 
 async def test_a_failing_first_row_leaves_its_slug_to_the_next_and_the_plan_its_place(

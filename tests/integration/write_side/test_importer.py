@@ -28,8 +28,8 @@ from write_side.dispatch import execute
 from write_side.domain.entry import Entry
 from write_side.domain.events import EntryCreated, EntryUpdated, ImportRecorded
 from write_side.domain.identity import Actor, slug_hash
-from write_side.imports.check import Checked, check
-from write_side.imports.importer import LONGEST_NOTE, Changed, run_import
+from write_side.imports.check import DryRun, check
+from write_side.imports.importer import LONGEST_NOTE, PreviewOutdated, run_import
 from write_side.repository import Repository
 from write_side.store import appender
 from write_side.store.retention import delete_leftovers
@@ -87,7 +87,7 @@ async def test_what_was_agreed_to_is_imported(magazine: Repository) -> None:
     shown = await seen(magazine, table)
     await create(magazine, "topics", "Of no concern")
     report = await run_import(magazine, table, request, OPERATOR, shown)
-    assert not isinstance(report, Changed)
+    assert not isinstance(report, PreviewOutdated)
     assert (report.created, report.by) == (2, "operator ann")
 
 
@@ -100,7 +100,7 @@ async def test_what_has_changed_since_is_told_and_not_imported(magazine: Reposit
     await update(magazine, sea, slug="ocean")
     head = await magazine.recorder.head()
     changed = await run_import(magazine, table, request, OPERATOR, shown)
-    assert isinstance(changed, Changed)
+    assert isinstance(changed, PreviewOutdated)
     assert [(each.number, each.before, each.after) for each in changed.differences] == [
         (2, "new", "skipped"),
         (3, "new", "error"),
@@ -111,7 +111,7 @@ async def test_what_has_changed_since_is_told_and_not_imported(magazine: Reposit
     await update(magazine, sea, slug="sea")
     agreed = await seen(magazine, table)
     report = await run_import(magazine, table, request, OPERATOR, agreed)
-    assert not isinstance(report, Changed)
+    assert not isinstance(report, PreviewOutdated)
     assert (report.created, report.skipped) == (2, 1)
 
 
@@ -127,7 +127,7 @@ async def test_an_update_does_not_run_over_what_somebody_else_has_changed_since(
     assert (await seen(magazine, table, import_id="i-2", update=True)).digest == shown.digest
     await update(magazine, one, fields=raw(body='"z"'))
     changed = await run_import(magazine, table, request, OPERATOR, shown)
-    assert isinstance(changed, Changed)
+    assert isinstance(changed, PreviewOutdated)
     assert changed.differences[0].why == "the entry, or what the row refers to, has changed"
 
 
@@ -142,7 +142,7 @@ async def test_what_changes_between_check_and_append_is_checked_again(
     one = (await entries(magazine, "one"))["one"]
     races = [1]
 
-    async def racing(*args: Any) -> Checked:
+    async def racing(*args: Any) -> DryRun:
         checked = await check(*args)
         if races:
             races.pop()
@@ -168,7 +168,7 @@ async def test_what_is_sent_twice_at_once_has_one_report(
     shown = await seen(magazine, table) if is_shown else None
     races = [1]
 
-    async def racing(*args: Any) -> Checked:
+    async def racing(*args: Any) -> DryRun:
         if races:
             races.pop()
             await run_import(magazine, table, request, OPERATOR, shown)
@@ -176,7 +176,7 @@ async def test_what_is_sent_twice_at_once_has_one_report(
 
     monkeypatch.setattr("write_side.imports.importer.check", racing)
     report = await run_import(magazine, table, request, OPERATOR, shown)
-    assert not isinstance(report, Changed)
+    assert not isinstance(report, PreviewOutdated)
     assert (report.created, report.replayed) == (2, True)
 
 

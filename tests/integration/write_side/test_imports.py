@@ -178,7 +178,7 @@ async def test_what_a_repeater_refers_to_is_named_by_its_cell(magazine: Reposito
     found = errors(await seen(magazine, table([good], *([good, one] for one in bad))))
     assert [each[:2] for each in found] == [(3, "Parts"), (4, "Parts"), (5, "Parts")]
     reasons = [reason for _, _, reason in found]
-    assert "parts[1].by refers to 'ada', which is no entry of this environment" in reasons[0]
+    assert "parts[1].by refers to 'ada', which is not in this environment" in reasons[0]
     assert (
         f"parts[1].by refers to '{topic}', an entry of type topics, but takes authors" in reasons[1]
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncpg
 import pytest
 
-from deploy.commands.installation import migrated
+from deploy.commands.installation import migrate_databases
 from deploy.databases import Databases
 from tests.databases import RUNTIME, owner_of, runtime_url
 from tests.integration.live_projector import connected
@@ -109,4 +109,7 @@ async def test_an_owner_who_may_not_create_roles_is_told_what_to_run(database_ur
 
 async def test_an_installation_of_two_roles_is_migrated_again(database_url: str) -> None:
     found = Databases(database_url, database_url, owner_of(database_url))
-    assert await migrated(found) == ["event store: up to date", "read model: already exists"]
+    assert await migrate_databases(found) == [
+        "event store: up to date",
+        "read model: already exists",
+    ]

@@ -12,10 +12,9 @@ from types import ModuleType
 
 import write_side
 from tests.integration.write_side.append_locks import connected
+from write_side.postgres.statements import statements
 
 _STATEMENT = re.compile(r"\s*(SELECT|WITH|INSERT|UPDATE|DELETE|CALL|MERGE)\s", re.ASCII)
-
-SCHEMA = ("tables", "types", "functions", "migrations")
 
 
 def _modules() -> Iterator[ModuleType]:
@@ -38,17 +37,14 @@ def _strings(module: ModuleType) -> Iterator[tuple[str, str]]:
 
 
 def _constants() -> dict[str, str]:
-    """Name → statement: the modules' constants, and the .sql files outside of the schema."""
+    """Name → statement: the modules' constants, and the statements in files."""
     found = {
         name: value
         for module in _modules()
         for name, value in _strings(module)
         if _STATEMENT.match(value)
     }
-    for path in Path(write_side.__path__[0]).rglob("*.sql"):
-        if path.parent.name not in SCHEMA:
-            found[str(path)] = path.read_text("utf-8")
-    return found
+    return found | {f"sql/{name}": text for name, text in statements("write_side").items()}
 
 
 async def test_every_statement_prepares_against_the_schema(database_url: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -124,7 +126,7 @@ async def test_staging_is_set_up_once_where_the_plan_has_it(world: World) -> Non
         await world.do(c.AddEnvironment, scope=STAGE)
         await world.do(c.AddEnvironment, scope=STAGE)
         await world.do(c.AddEnvironment, scope=SCOPE)
-    async with world.refuses(InvalidDefinition, "There is no environment 'test'; there are prod"):
+    async with world.refuses(InvalidDefinition, "Unknown environment 'test': use production"):
         await world.do(c.AddEnvironment, scope=Scope("acme", "test"))
 
 
@@ -187,6 +189,44 @@ async def test_the_permissions_of_a_key_change(world: World) -> None:
             await world.do(c.PermitKey, workspace="acme", name="website", permissions=permissions)
     claimed = await world.repository.recorder.fetch("SELECT permissions FROM write_side.key_claim")
     assert claimed[0]["permissions"] == [EDIT, VIEW]
+
+
+async def test_an_environment_and_an_expiry_are_claimed_with_the_key(world: World) -> None:
+    until = datetime(2100, 1, 1, tzinfo=UTC)
+    limits = {"environment": "staging", "expires_at": until}
+    said = {"permissions": (VIEW,), "secret_hash": hashed("one")}
+    await world.do(c.IssueKey, workspace="acme", name="ci", **said, **limits)
+    key = await world.repository.find_key("acme", "ci")
+    assert key is not None
+    assert (key.environment, key.expires_at) == ("staging", until)
+    columns = "SELECT environment, expires_at FROM write_side.key_claim"
+    [claim] = await world.repository.recorder.fetch(columns)
+    assert dict(claim) == limits
+    async with world.appends(KeyPermissionsChanged):
+        for _ in range(2):
+            await world.do(c.PermitKey, workspace="acme", name="ci", permissions=(VIEW,))
+    [claim] = await world.repository.recorder.fetch(columns)
+    assert dict(claim) == {"environment": None, "expires_at": None}
+
+
+async def test_an_expiry_that_has_passed_is_refused_but_not_held_against_a_key(
+    world: World,
+) -> None:
+    past = datetime(2020, 1, 1, tzinfo=UTC)
+    said = {"permissions": (VIEW,), "secret_hash": hashed("one")}
+    async with world.refuses(InvalidDefinition, "2020-01-01T00:00:00Z is in the past"):
+        await world.do(c.IssueKey, workspace="acme", name="ci", expires_at=past, **said)
+    async with world.refuses(InvalidDefinition, "Unknown environment 'test'"):
+        await world.do(c.IssueKey, workspace="acme", name="ci", environment="test", **said)
+    soon = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=1)
+    await world.do(c.IssueKey, workspace="acme", name="ci", expires_at=soon, **said)
+    await asyncio.sleep(max(0.0, (soon - datetime.now(UTC)).total_seconds()) + 0.01)
+    # What it may do can still change.
+    permit = {"workspace": "acme", "name": "ci", "permissions": (EDIT,)}
+    async with world.appends(KeyPermissionsChanged):
+        await world.do(c.PermitKey, **permit, expires_at=soon)
+    async with world.refuses(InvalidDefinition, "is in the past"):
+        await world.do(c.PermitKey, **permit, expires_at=past)
 
 
 async def test_keys_that_cannot_be_are_refused(world: World) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.rest.request_body import MAX_MEMBERS, PIECE, Damaged, Decompressor
+from api.rest.request_body import MAX_MEMBERS, PIECE, DamagedBody, Decompressor
 
 Pack = Callable[[bytes], bytes]
 
@@ -54,7 +54,7 @@ def test_members_of_a_gzip_file_are_read_one_after_the_other(members: list[bytes
 def test_a_truncated_body_is_damaged(encoding: str, pack: Pack) -> None:
     packed = pack(TEXT)
     for end in range(1, len(packed)):
-        with pytest.raises(Damaged):
+        with pytest.raises(DamagedBody):
             decompressed(encoding, packed[:end])
 
 
@@ -64,14 +64,14 @@ def test_a_truncated_body_is_damaged(encoding: str, pack: Pack) -> None:
 def test_garbage_behind_a_body_is_damage(
     encoding: str, pack: Pack, garbage: bytes, size: int
 ) -> None:
-    with pytest.raises(Damaged):
+    with pytest.raises(DamagedBody):
         decompressed(encoding, pack(TEXT) + garbage, size)
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
 def test_what_is_not_packed_is_damaged_and_nothing_is_nothing(encoding: str) -> None:
     for plain in (b'{"title": "T"}', b"no gzip", b"\x00", b"x" * 2 * PIECE):
-        with pytest.raises(Damaged):
+        with pytest.raises(DamagedBody):
             decompressed(encoding, plain)
     assert decompressed(encoding, b"") == b""
 
@@ -91,5 +91,5 @@ def test_the_limit_holds_for_all_members_together() -> None:
 def test_members_without_end_are_damage() -> None:
     empty = gzip.compress(b"")
     assert decompressed("gzip", empty * MAX_MEMBERS) == b""
-    with pytest.raises(Damaged):
+    with pytest.raises(DamagedBody):
         decompressed("gzip", empty * (MAX_MEMBERS + 1))

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from api.auth.keys import Keys
 from write_side.domain.events import Plan
-from write_side.domain.workspace import Workspace
+from write_side.domain.workspace import Workspace, secret_hash
 from write_side.store.access import KeyClaim
 
-
-def digest(secret: str) -> str:
-    return hashlib.sha256(secret.encode()).hexdigest()
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
 def key(key_id: str, secret: str, *names: str) -> KeyClaim:
-    return KeyClaim(key_id, "acme", f"key {key_id}", digest(secret), frozenset(names))
+    return KeyClaim(key_id, "acme", f"key {key_id}", secret_hash(secret), frozenset(names))
 
 
 @pytest.fixture
@@ -46,18 +44,18 @@ def place(keys: Keys, *environments: str, **plan: Any) -> None:
 def test_a_key_is_found_by_its_digest_with_what_its_workspace_may_do(keys: Keys) -> None:
     keys.put(key("1", "a", "content.view"))
     place(keys, "staging", entries=7)
-    caller = keys.caller(digest("a"))
+    caller = keys.caller(secret_hash("a"), NOON)
     assert caller is not None
     assert (caller.key_id, caller.key_name, caller.workspace) == ("1", "key 1", "acme")
     assert caller.permissions == {"content.view"}
     assert (caller.plan.entries, caller.environments) == (7, ("production", "staging"))
-    assert keys.caller(digest("b")) is None
+    assert keys.caller(secret_hash("b"), NOON) is None
 
 
 def test_a_change_of_permissions_takes_the_place_of_what_was(keys: Keys) -> None:
     for names in (("content.view",), ("content.view", "content.edit")):
         keys.put(key("1", "a", *names))
-        caller = keys.caller(digest("a"))
+        caller = keys.caller(secret_hash("a"), NOON)
         assert caller is not None
         assert caller.permissions == set(names)
     assert len(keys._by_digest) == 1
@@ -71,17 +69,25 @@ def test_a_secret_may_be_given_again_once_its_key_is_revoked(
     keys.put(key("old", "a"))
     if old_goes_first:
         keys.remove("old")
-        assert keys.caller(digest("a")) is None
+        assert keys.caller(secret_hash("a"), NOON) is None
     keys.put(key("new", "a"))
     if not old_goes_first:
         keys.remove("old")
-    caller = keys.caller(digest("a"))
+    caller = keys.caller(secret_hash("a"), NOON)
     assert caller is not None
     assert caller.key_id == "new"
     keys.remove("new")
     keys.remove("old")
-    assert keys.caller(digest("a")) is None
+    assert keys.caller(secret_hash("a"), NOON) is None
     assert len(keys._by_digest) == 0
+
+
+def test_a_key_works_until_it_expires(keys: Keys) -> None:
+    keys.put(replace(key("1", "a"), expires_at=NOON))
+    assert keys.caller(secret_hash("a"), NOON - timedelta(microseconds=1)) is not None
+    assert keys.caller(secret_hash("a"), NOON) is None
+    keys.put(key("1", "a"))
+    assert keys.caller(secret_hash("a"), NOON) is not None
 
 
 def test_an_unknown_key_is_compared_as_a_known_one_is(
@@ -96,5 +102,5 @@ def test_an_unknown_key_is_compared_as_a_known_one_is(
     monkeypatch.setattr(hmac, "compare_digest", compare)
     keys.put(key("1", "a"))
     for secret in ("a", "b", ""):
-        keys.caller(digest(secret))
+        keys.caller(secret_hash(secret), NOON)
     assert compared == [128, 128, 128]

@@ -44,7 +44,7 @@ SAME_WORDS = {
 ELSEWHERE = {
     "Busy",
     "ContentTypeInUse",
-    "Forged",
+    "ForgedRequest",
     "InvalidDefinition",
     "TooLongForSpreadsheet",
     "UnknownImport",

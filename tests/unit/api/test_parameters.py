@@ -11,6 +11,7 @@ from api.errors import BadRequest
 from api.rest import parameters
 from api.rest.parameters import paging
 from api.rest.wire import MAX_OFFSET
+from write_side.domain.refusals import InvalidDefinition, InvalidEntry
 
 LONG = "9" * 5000
 
@@ -117,7 +118,7 @@ def test_the_environment_of_the_query_beats_the_headers(
 @pytest.mark.parametrize("given", ["Production", "prod", "STAGING", "production ", "\x00"])
 def test_an_unknown_environment_is_refused_stating_the_value(given: str) -> None:
     for query, header in (({"environment": given}, None), ({}, given)):
-        with pytest.raises(BadRequest, match="use production or staging") as refused:
+        with pytest.raises(InvalidDefinition, match="use production or staging") as refused:
             parameters.environment(query, header)
         assert given in str(refused.value)
 
@@ -133,14 +134,14 @@ def test_en_us_is_the_locale_where_none_is_given() -> None:
 
 @pytest.mark.parametrize("given", ["en", "EN-us", "en_US", "xx-YY", "zh-Hans-CN", "fr-fr", "😀"])
 def test_an_unsupported_locale_is_refused_stating_the_value(given: str) -> None:
-    with pytest.raises(BadRequest, match="use a code like en-US or fr-FR") as refused:
+    with pytest.raises(InvalidEntry, match="use a code like en-US or fr-FR") as refused:
         parameters.locale({"locale": given})
     assert given in str(refused.value)
 
 
 def test_what_a_refusal_states_can_be_said_in_json() -> None:
     """Headers may hold bytes that are no text: Python has them as lone surrogates."""
-    with pytest.raises(BadRequest) as refused:
+    with pytest.raises(InvalidDefinition) as refused:
         parameters.environment({}, "\udcff" + LONG)
     str(refused.value).encode()
     assert len(str(refused.value)) < 200

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from deploy.cli import COMMANDS, cli
 from deploy.commands.dev import base_url, greeting
 from deploy.commands.servers import check_port
-from deploy.failures import Failed, explained
+from deploy.failures import Failed, explanation
 from deploy.runner import login_name
 from deploy.settings import Settings
 
@@ -104,7 +104,7 @@ def test_an_interrupted_command_prints_nothing(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_an_unexpected_error_keeps_its_traceback() -> None:
-    assert explained(KeyError("x")) is None
+    assert explanation(KeyError("x")) is None
 
 
 def test_a_port_in_use_is_named() -> None:

@@ -9,7 +9,7 @@ from write_side.domain.definition import Field
 from write_side.domain.identity import derived_id
 from write_side.imports.columns import Column, columns_of, matched
 from write_side.imports.csv_reader import csv_table
-from write_side.imports.rows import drafts_of
+from write_side.imports.rows import parsed_rows
 from write_side.imports.table import Table
 
 FIELDS = {one.slug: one.fields for one in MANIFEST.content_types}
@@ -21,9 +21,9 @@ def table(content_type: str) -> Table:
 
 
 def test_there_are_forty_entries_in_every_status() -> None:
-    drafts = [draft for kind in TYPES for draft in drafts_of(table(kind), _columns(kind))]
-    assert len(drafts) == 40
-    assert {draft.status for draft in drafts} == {"draft", "published", "archived"}
+    rows = [row for kind in TYPES for row in parsed_rows(table(kind), _columns(kind))]
+    assert len(rows) == 40
+    assert {row.status for row in rows} == {"draft", "published", "archived"}
 
 
 def _columns(kind: str) -> tuple[Column, ...]:

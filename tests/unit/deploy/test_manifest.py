@@ -97,7 +97,10 @@ def test_an_absent_plan_is_left_as_it_is() -> None:
         ),
         ("{workspace: Acme Inc, name: Acme}", "'Acme Inc' must be 1 to 63 of a-z"),
         ("{workspace: acme, name: ' '}", "name: is empty"),
-        ("{workspace: acme, name: A, environments: [test]}", "there is no 'test'"),
+        (
+            "{workspace: acme, name: A, environments: [test]}",
+            "environments: Unknown environment 'test': use prod",
+        ),
         ("{workspace: acme, name: A, plan: {entries: -1}}", "at `$.plan.entries`"),
         (typed("[{slug: x, name: X, type: text, multiple: true}]"), "cannot have 'multiple'"),
         (typed("[{slug: x, name: X, type: select}]"), "needs options"),

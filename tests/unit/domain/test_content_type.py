@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from tests.unit.samples import (
     LATER,
@@ -17,6 +18,7 @@ from tests.unit.samples import (
 from write_side.domain.content_type import fold
 from write_side.domain.definition import Field
 from write_side.domain.events import ContentTypeRemoved, ContentTypeRevised
+from write_side.domain.identity import Scope
 
 REVISED = ContentTypeRevised(
     **event_of(at=LATER), content_type_id=POSTS, name="Articles", fields=(), stages=STAGES
@@ -29,6 +31,7 @@ def test_a_created_type_is_at_version_one() -> None:
     assert content_type is not None
     assert (content_type.version, content_type.slug, content_type.first_stage) == (1, "posts", None)
     assert (content_type.created_at, content_type.updated_at) == (NOON, NOON)
+    assert (content_type.scope, content_type.name) == (Scope("acme", "production"), "Posts")
 
 
 def test_a_revision_replaces_the_whole_definition_and_keeps_slug_and_birth() -> None:
@@ -39,6 +42,13 @@ def test_a_revision_replaces_the_whole_definition_and_keeps_slug_and_birth() -> 
     assert (content_type.updated_at, content_type.version) == (LATER, 2)
     assert content_type.first_stage == "writing"
     assert content_type.known == {"body": TEXT}
+
+
+def test_fields_that_are_added_and_removed_again_stay_known() -> None:
+    lead = Field("lead", "Lead", "text")
+    content_type = fold([type_created(TEXT), replace(REVISED, fields=(lead,)), REVISED])
+    assert content_type is not None
+    assert content_type.known == {"body": TEXT, "lead": lead}
 
 
 def test_a_removed_type_says_so() -> None:

@@ -14,9 +14,9 @@ from write_side.domain.definition import (
     Option,
     Stage,
     check_definition,
-    check_lifelong,
     check_slug,
-    ever_known,
+    check_unchanged_kinds,
+    known_fields,
 )
 from write_side.domain.events import ContentTypeRevised
 from write_side.domain.refusals import InvalidDefinition, InvalidText
@@ -86,7 +86,7 @@ ILL_FORMED: list[tuple[str, tuple[Field, ...]]] = [
     ("A target of 'r' 'Posts' must be", (Field("r", "R", "reference", to=("Posts",)),)),
     ("Repeaters nest at most 4 deep: 'faq.faq.faq.faq.faq'", (nested(MAX_REPEATER_DEPTH + 1),)),
     (
-        "at most 500 fields, not 501",
+        "A content type has at most 500 fields, not 501",
         tuple(Field(f"f{n}", "F", "text") for n in range(MAX_FIELDS + 1)),
     ),
     (
@@ -135,13 +135,13 @@ def test_a_content_type_has_a_name(name: str) -> None:
 
 
 def test_names_and_options_hold_no_text_that_cannot_be_stored() -> None:
-    for name, fields in (
-        ("a\x00", ()),
-        ("A", (Field("a", "\ud800", "text"),)),
-        ("A", (Field("a", "A", "select", options=(Option("a\x00", "A"),)),)),
-        ("A", (Field("a", "A", "select", options=(Option("a", "\udfff"),)),)),
+    for what, name, fields in (
+        ("The name of the content type", "a\x00", ()),
+        ("The name of field 'a'", "A", (Field("a", "\ud800", "text"),)),
+        ("An option of 'a'", "A", (Field("a", "A", "select", options=(Option("a\x00", "A"),)),)),
+        ("An option of 'a'", "A", (Field("a", "A", "select", options=(Option("a", "\udfff"),)),)),
     ):
-        with pytest.raises(InvalidText, match="remove it"):
+        with pytest.raises(InvalidText, match=f"^{what} contains .* remove it"):
             check_definition(name, fields, ())
 
 
@@ -169,10 +169,10 @@ KINDS = [
 @pytest.mark.parametrize("after", KINDS)
 def test_a_slug_keeps_its_kind_for_life(before: Field, after: Field) -> None:
     if before is after:
-        check_lifelong({"f": before}, [after])
+        check_unchanged_kinds({"f": before}, [after])
         return
     with pytest.raises(InvalidDefinition) as refused:
-        check_lifelong({"f": before}, [after])
+        check_unchanged_kinds({"f": before}, [after])
     assert "for life and cannot become" in str(refused.value)
     assert "add a new field" in str(refused.value)
 
@@ -180,11 +180,17 @@ def test_a_slug_keeps_its_kind_for_life(before: Field, after: Field) -> None:
 def test_the_refusal_names_both_kinds() -> None:
     before, after = Field("f", "F", "reference", multiple=True), Field("f", "F", "datetime")
     with pytest.raises(InvalidDefinition, match=r"'f' is reference \(multiple\) for life and can"):
-        check_lifelong({"f": before}, [after])
+        check_unchanged_kinds({"f": before}, [after])
+
+
+def test_every_field_is_compared_with_the_one_of_its_slug() -> None:
+    before, after = Field("f", "F", "datetime", range=True), Field("f", "F", "datetime")
+    with pytest.raises(InvalidDefinition, match=r"'f' is datetime \(range\) for life"):
+        check_unchanged_kinds({"f": before}, [Field("new", "N", "text"), after])
 
 
 def test_name_required_options_and_targets_may_change() -> None:
-    check_lifelong(
+    check_unchanged_kinds(
         {
             "c": Field("c", "C", "select", options=COLOURS),
             "r": Field("r", "R", "reference", to=("posts",)),
@@ -212,20 +218,20 @@ def revised(content_type: ContentType, *fields: Field) -> ContentType:
 def test_a_removed_slug_keeps_its_kind() -> None:
     content_type = revised(evolve(None, type_created(TEXT)))
     assert content_type.fields == ()
-    check_lifelong(content_type.known, [TEXT])
+    check_unchanged_kinds(content_type.known, [TEXT])
     with pytest.raises(InvalidDefinition, match="'body' is text for life"):
-        check_lifelong(content_type.known, [Field("body", "Body", "number")])
+        check_unchanged_kinds(content_type.known, [Field("body", "Body", "number")])
 
 
 def test_a_slug_inside_a_repeater_keeps_its_kind_though_both_were_removed() -> None:
     content_type = evolve(None, type_created(repeater(TEXT)))
     content_type = revised(content_type, repeater(Field("other", "Other", "text")))
     content_type = revised(content_type)
-    check_lifelong(content_type.known, [repeater(TEXT)])
+    check_unchanged_kinds(content_type.known, [repeater(TEXT)])
     with pytest.raises(InvalidDefinition, match=r"'faq\.body' is text for life"):
-        check_lifelong(content_type.known, [repeater(Field("body", "Body", "number"))])
+        check_unchanged_kinds(content_type.known, [repeater(Field("body", "Body", "number"))])
 
 
 def test_the_same_slug_may_be_of_another_kind_in_another_place() -> None:
-    known = ever_known({}, [repeater(TEXT), Field("other", "Other", "text")])
-    check_lifelong(known, [Field("body", "Body", "number")])
+    known = known_fields({}, [repeater(TEXT), Field("other", "Other", "text")])
+    check_unchanged_kinds(known, [Field("body", "Body", "number")])

@@ -111,7 +111,11 @@ def test_a_create_may_say_stage_status_language_and_translations() -> None:
 REFUSED_CREATES: list[tuple[CreateEntry, type[InvalidEntry], str]] = [
     (create(fields=raws(body=1)), InvalidField, "Field 'body' takes a string"),
     (create(fields=raws(writer=NOBODY)), UnknownReference, f"'writer' refers to '{NOBODY}', which"),
-    (create(fields=raws(writer="x")), UnknownReference, "which is no entry of this environment"),
+    (
+        create(fields=raws(writer="x")),
+        UnknownReference,
+        "which is not in this environment",
+    ),
     (
         create(fields=raws(related=[AUTHOR])),
         UnknownReference,
@@ -122,11 +126,16 @@ REFUSED_CREATES: list[tuple[CreateEntry, type[InvalidEntry], str]] = [
         UnknownReference,
         "Field 'links[1].writer' refers to",
     ),
-    (create(fields=raws(cover="x")), UnknownReference, "which is no file of the media library"),
-    (create(title=""), InvalidText, "The title is empty"),
+    (create(fields=raws(cover="x")), UnknownReference, "which is not in the media library"),
+    (create(title=" \t"), InvalidText, "The title is blank"),
+    (create(slug=".."), InvalidText, "The slug '..' cannot be part of a URL"),
     (create(title="a\x00"), InvalidText, "The title contains a NUL"),
     (create(slug="\ud800"), InvalidText, "The slug contains half of a surrogate pair"),
-    (create(language="english"), InvalidEntry, "Unsupported language 'english': use a code like"),
+    (
+        create(language="english"),
+        InvalidEntry,
+        "Unsupported language 'english': use a code like",
+    ),
     (create(stage_id="done"), InvalidEntry, "has no stage 'done': writing, review"),
     (
         create(content_type_slug="authors", stage_id="a"),
@@ -172,7 +181,7 @@ def test_references_and_files_that_exist_are_accepted() -> None:
 def test_a_deleted_entry_is_no_target() -> None:
     gone = deleted(entry_id=AUTHOR, content_type_id=AUTHORS)
     given(*TYPES, gone).when(create(fields=raws(writer=AUTHOR))).then_refused(
-        UnknownReference, "no entry of this environment"
+        UnknownReference, "not in this environment"
     )
 
 
@@ -217,7 +226,7 @@ def test_null_empties_a_field() -> None:
 @pytest.mark.parametrize(
     ("command", "refusal", "text"),
     [
-        (update(title=""), InvalidText, "The title is empty"),
+        (update(title=""), InvalidText, "The title is blank"),
         (update(slug=""), InvalidText, "The slug is empty"),
         (update(fields=raws(body=1)), InvalidField, "Field 'body' takes a string"),
         (update(stage_id="done"), InvalidEntry, "has no stage 'done'"),
@@ -262,7 +271,7 @@ def test_a_target_that_the_field_holds_already_is_accepted_though_it_is_gone(
 @pytest.mark.parametrize("fields", [raws(writer=NOBODY), raws(links=[{"writer": NOBODY}])])
 def test_a_target_that_another_field_holds_is_looked_up(fields: dict[str, Raw]) -> None:
     given(*TYPES, AUTHOR_GONE, HELD).when(update(fields=fields)).then_refused(
-        UnknownReference, "no entry of this environment"
+        UnknownReference, "not in this environment"
     )
 
 

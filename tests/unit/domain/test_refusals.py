@@ -2,77 +2,86 @@
 
 from __future__ import annotations
 
-import pytest
-
 from write_side.domain import refusals as r
 
-TEXTS: list[tuple[r.Refused, str]] = [
-    (r.UnknownWorkspace("acme"), "There is no workspace 'acme'"),
-    (r.UnknownContentType(), "Content type not found"),
-    (r.UnknownEntry(), "Content entry not found"),
-    (r.UnknownKey("web"), "There is no API key 'web' in this workspace"),
-    (r.StagingNotInPlan(), "The staging environment is not included in your team's plan"),
-    (r.EnvironmentNotSetUp("staging"), "This team has no staging environment yet"),
-    (r.InvalidField("faq[0].q", "a string"), "Field 'faq[0].q' takes a string"),
-    (
-        r.UnknownReference("author", "x", "which is no entry of this environment"),
-        "Field 'author' refers to 'x', which is no entry of this environment",
-    ),
-    (
-        r.MissingFields(["body", "faq[0].q"]),
-        "Publishing needs a value in these required fields: body, faq[0].q",
-    ),
-    (
-        r.SlugTaken("hello"),
-        "An entry with the slug 'hello' already exists in this content type; "
-        "send another slug or update that entry",
-    ),
-    (
-        r.EntryIdTaken("e"),
-        "An entry with the id e already exists; leave it out or send another",
-    ),
-    (
-        r.ContentTypeTaken("posts"),
-        "A content type with the slug 'posts' already exists; "
-        "choose another slug or revise that one",
-    ),
-    (
-        r.KeyTaken("web"),
-        "The key 'web' cannot be issued: its name is in use in this workspace, or its secret is "
-        "in use by another key; choose others or revoke that key first",
-    ),
-    (r.WorkspaceTaken("acme"), "A workspace 'acme' already exists; choose another slug"),
-    (
-        r.ImportIdTaken("i"),
-        "The import id 'i' was used for an import into another place; choose another id",
-    ),
-    (
-        r.ContentTypeInUse("posts"),
-        "The content type 'posts' still has entries; delete them first",
-    ),
-    (
-        r.PlanLimitReached("entries", 3),
-        "Your plan's limit of 3 entries is reached; upgrade the plan or delete some to add more",
-    ),
-    (
-        r.VersionConflict(1, 2),
-        "The entry is at version 2, not 1: read it again and repeat the change",
-    ),
-    (r.UnknownImport("i-1"), "There is no import 'i-1'"),
-    (r.UnknownUpload(), "This upload is no longer kept: upload the file again"),
-    (
-        r.CommandKeyReused(),
-        "This idempotency key was used for a different request; choose a new one",
-    ),
-]
 SPOKEN_FREELY = {r.InvalidEntry, r.InvalidText, r.InvalidDefinition, r.Taken}
 
 
-@pytest.mark.parametrize(
-    ("refusal", "text"), TEXTS, ids=[type(refusal).__name__ for refusal, _ in TEXTS]
-)
-def test_a_refusal_says_what_is_wrong_and_what_to_do(refusal: r.Refused, text: str) -> None:
-    assert str(refusal) == text
+def texts() -> list[tuple[r.Refused, str]]:
+    return [
+        (r.UnknownWorkspace("acme"), "There is no workspace 'acme'"),
+        (r.UnknownContentType(), "Content type not found"),
+        (r.UnknownEntry(), "Content entry not found"),
+        (r.UnknownKey("web"), "There is no API key 'web' in this workspace"),
+        (r.StagingNotInPlan(), "The staging environment is not included in your team's plan"),
+        (r.EnvironmentNotSetUp("staging"), "This team has no staging environment yet"),
+        (r.InvalidField("faq[0].q", "a string"), "Field 'faq[0].q' takes a string"),
+        (
+            r.UnknownReference("author", "x", "which is not in this environment"),
+            "Field 'author' refers to 'x', which is not in this environment",
+        ),
+        (
+            r.MissingFields(["body", "faq[0].q"]),
+            "Publishing needs a value in these required fields: body, faq[0].q",
+        ),
+        (
+            r.SlugTaken("hello"),
+            "An entry with the slug 'hello' already exists in this content type; "
+            "send another slug or update that entry",
+        ),
+        (
+            r.EntryIdTaken("e"),
+            "An entry with the id e already exists; leave it out or send another",
+        ),
+        (
+            r.ContentTypeTaken("posts"),
+            "A content type with the slug 'posts' already exists; "
+            "choose another slug or revise that one",
+        ),
+        (
+            r.KeyTaken("web"),
+            "The key 'web' cannot be issued: its name is in use in this workspace, or its secret "
+            "is in use by another key; choose others or revoke that key first",
+        ),
+        (r.WorkspaceTaken("acme"), "A workspace 'acme' already exists; choose another slug"),
+        (
+            r.ImportIdTaken("i"),
+            "The import id 'i' was used for an import into another place; choose another id",
+        ),
+        (
+            r.ContentTypeInUse("posts"),
+            "The content type 'posts' still has entries; delete them first",
+        ),
+        (
+            r.PlanLimitReached("entries", 3),
+            "Your plan's limit of 3 entries is reached; "
+            "upgrade the plan or delete some to add more",
+        ),
+        (
+            r.VersionConflict(1, 2),
+            "The entry is at version 2, not 1: read it again and repeat the change",
+        ),
+        (r.UnknownImport("i-1"), "There is no import 'i-1'"),
+        (r.UnknownUpload(), "This upload is no longer kept: upload the file again"),
+        (
+            r.CommandKeyReused(),
+            "This idempotency key was used for a different request; choose a new one",
+        ),
+    ]
+
+
+def test_a_refusal_says_what_is_wrong_and_what_to_do() -> None:
+    for refusal, text in texts():
+        assert str(refusal) == text
+
+
+def test_a_refusal_has_the_parts_that_callers_show_elsewhere() -> None:
+    reference = r.UnknownReference("author", "x", "which is gone")
+    assert (reference.path, reference.target, reference.why) == ("author", "x", "which is gone")
+    field = r.InvalidField("faq[0].q", "a string")
+    assert (field.path, field.expected) == ("faq[0].q", "a string")
+    assert r.MissingFields(["body"]).paths == ["body"]
+    assert r.PlanLimitReached("entries", 3).limit == 3
 
 
 def descendants(of: type[r.Refused]) -> set[type[r.Refused]]:
@@ -82,7 +91,7 @@ def descendants(of: type[r.Refused]) -> set[type[r.Refused]]:
 
 def test_every_refusal_is_in_the_table_and_in_the_drawn_tree() -> None:
     ours = {refusal for refusal in descendants(r.Refused) if refusal.__module__ == r.__name__}
-    assert {type(refusal) for refusal, _ in TEXTS} | SPOKEN_FREELY == ours
+    assert {type(refusal) for refusal, _ in texts()} | SPOKEN_FREELY == ours
     assert r.__doc__ is not None
     assert [refusal.__name__ for refusal in ours if refusal.__name__ not in r.__doc__] == []
 

@@ -221,5 +221,20 @@ def test_a_target_is_held_by_its_field_whichever_the_element() -> None:
     (one,) = targets([faq], raws(faq=[{"author": "a"}]))
     (_, other) = targets([faq], raws(faq=[{"author": "b"}, {"author": "a"}]))
     (outside,) = targets([author], raws(author="a"))
-    assert one.held_as == other.held_as
-    assert one.held_as != outside.held_as
+    assert one.reference_key == other.reference_key
+    assert one.reference_key != outside.reference_key
+
+
+LONG = "1" * 4_001
+
+
+@pytest.mark.parametrize("value", [LONG, f'{{"a": [-0.{LONG}]}}', f'["\\"{LONG}", {LONG}]'])
+def test_a_number_of_more_than_4000_characters_is_refused(value: str) -> None:
+    with pytest.raises(InvalidField, match="'meta' takes numbers of at most 4,000 characters"):
+        checked_value(JSON, Raw(value.encode()), "meta")
+
+
+@pytest.mark.parametrize("value", ["1" * 4_000, f'"{LONG}"', f'{{"{LONG}": ["\\"{LONG}"]}}'])
+def test_long_runs_of_digits_in_strings_are_kept(value: str) -> None:
+    sent = Raw(value.encode())
+    assert checked_value(JSON, sent, "meta") == sent

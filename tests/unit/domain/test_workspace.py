@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import pytest
+from msgspec.structs import astuple
 
 from tests.unit.samples import LATER, LATEST, NOON, event_of, workspace_created
 from write_side.domain.events import (
@@ -27,6 +29,7 @@ from write_side.domain.workspace import (
     evolve_key,
     evolve_media,
     evolve_workspace,
+    secret_hash,
 )
 
 PRODUCTION, STAGING = Scope("acme", "production"), Scope("acme", "staging")
@@ -71,12 +74,20 @@ ISSUED = KeyIssued(
 
 def test_a_key_changes_permissions_and_is_revoked_for_ever() -> None:
     key = evolve_key(None, ISSUED)
-    assert (key.permissions, key.revoked, key.issued_at) == (("content.view",), False, NOON)
+    assert astuple(key) == (
+        *("k", "acme", "website", ("content.view",), "ab", None, None, NOON, NOON),
+        *(1, False),
+    )
     edit = KeyPermissionsChanged(
-        **event_of(environment=None, at=LATER), key_id="k", permissions=("content.edit",)
+        **event_of(environment=None, at=LATER),
+        key_id="k",
+        permissions=("content.edit",),
+        key_environment="staging",
+        expires_at=LATEST,
     )
     key = evolve_key(key, edit)
     assert (key.permissions, key.revoked, key.version) == (("content.edit",), False, 2)
+    assert (key.environment, key.expires_at) == ("staging", LATEST)
     key = evolve_key(key, KeyRevoked(**event_of(environment=None, at=LATEST), key_id="k"))
     assert (key.revoked, key.issued_at, key.at, key.version) == (True, NOON, LATEST, 3)
 
@@ -88,11 +99,14 @@ def media_event(kind: type[MediaAdded | MediaChanged], **said: Any) -> MediaAdde
 
 def test_a_media_file_is_changed_removed_and_added_again() -> None:
     media = evolve_media(None, media_event(MediaAdded, name="a.png"))
-    assert (media.name, media.version, media.removed) == ("a.png", 1, False)
+    assert astuple(media) == (
+        *("hero", "acme", "https://example.com/a.png", "a.png", "image/png", NOON),
+        *(1, False),
+    )
     media = evolve_media(media, media_event(MediaChanged, at=LATER, name="b.png"))
     assert (media.name, media.version, media.at) == ("b.png", 2, LATER)
-    media = evolve_media(media, MediaRemoved(**event_of(at=LATER), media_id="hero"))
-    assert (media.name, media.version, media.removed) == ("b.png", 3, True)
+    media = evolve_media(media, MediaRemoved(**event_of(at=LATEST), media_id="hero"))
+    assert (media.name, media.version, media.at, media.removed) == ("b.png", 3, LATEST, True)
     media = evolve_media(media, media_event(MediaAdded, at=LATEST, name="c.png"))
     assert (media.name, media.version, media.removed) == ("c.png", 4, False)
 
@@ -122,9 +136,9 @@ def test_a_key_may_have_any_of_the_permissions(permissions: tuple[str, ...]) -> 
 @pytest.mark.parametrize(
     ("why", "permissions"),
     [
-        ("A key needs a permission: content.view, content.edit, service.view", ()),
+        ("A key needs a permission: content.view, content.published, content.edit,", ()),
         (
-            "There is no permission 'content.delete'; there are content.view, content.edit,",
+            "There is no permission 'content.delete'; there are content.view, content.published,",
             ("content.delete",),
         ),
         ("There is no permission ''", ("content.view", "")),
@@ -133,3 +147,8 @@ def test_a_key_may_have_any_of_the_permissions(permissions: tuple[str, ...]) -> 
 def test_other_permissions_are_refused_by_name(why: str, permissions: tuple[str, ...]) -> None:
     with pytest.raises(InvalidDefinition, match=why):
         check_permissions(permissions)
+
+
+def test_a_secret_of_a_header_with_invalid_bytes_has_a_hash() -> None:
+    assert secret_hash("s") == hashlib.sha256(b"s").hexdigest()
+    assert secret_hash("\udcff") == hashlib.sha256(b"\xff").hexdigest()

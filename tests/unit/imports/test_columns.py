@@ -7,7 +7,7 @@ import pytest
 from write_side.domain.definition import Field
 from write_side.domain.events import MappedColumn
 from write_side.imports.columns import EXPORTED as EXPORT
-from write_side.imports.columns import MappingRefused, columns_of, matched, offers, proposed
+from write_side.imports.columns import MappingRefused, column_targets, columns_of, matched, proposed
 
 FIELDS = (
     Field("body", "Text", "text"),
@@ -101,7 +101,7 @@ def test_a_mapping_that_cannot_be_says_all_that_is_wrong(
 
 
 def test_what_may_be_mapped_says_what_must_be() -> None:
-    offered = [(offer.target, offer.name, offer.required) for offer in offers(REQUIRED)]
+    offered = [(target.target, target.name, target.required) for target in column_targets(REQUIRED)]
     assert offered == [
         ("Title", "Title", True),
         ("Slug", "Slug", False),

@@ -10,7 +10,9 @@ from write_side.domain.refusals import InvalidEntry
 from write_side.handlers import checks
 
 
-def refuse(after: Entry) -> None:
+def refuse(*entries: Entry | None) -> None:
+    after = entries[-1]
+    assert after is not None
     if after.title == "Bad":
         raise InvalidEntry("The entry is refused")
 
@@ -38,13 +40,13 @@ async def test_a_row_has_all_its_refusals_at_once(monkeypatch: pytest.MonkeyPatc
 
 
 async def test_a_title_that_is_wrong_is_noted_at_its_cell_alone() -> None:
-    shown = await seen("Title,Body\n,x\na\x01b,x\n")
+    shown = await seen("Title,Body\n \t,x\na\x01b,x\n")
     assert shown.states == ["error", "new"]
     assert shown.said == [("error", "Title", "is blank")]
 
 
 async def test_a_ready_row_has_the_command_that_makes_its_entry() -> None:
     shown = await seen("Title,Body\nOne,x\n")
-    command, after = shown.outcomes[0].command, shown.after()
+    command, after = shown.decisions[0].command, shown.after()
     assert command is not None
     assert (command.entry_id, command.title) == (after.id, after.title)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from write_side.imports.table import CHUNK_CELLS, Row, Table, Trouble, decode_table, encode_table
+from write_side.imports.table import CHUNK_CELLS, CellError, Row, Table, decode_table, encode_table
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(0, 0), (1, 1), (70, 500), (2_000, 12)])
@@ -17,7 +17,7 @@ def test_a_table_comes_as_it_was_in_pieces_of_a_bounded_number_of_cells(
         headings=tuple(f"H{n}" for n in range(columns)),
         rows=tuple(Row(2 + n, ("x",) * columns) for n in range(rows)),
         texts=tuple((n, m) for n in range(rows) for m in range(columns)),
-        troubles=(Trouble(2, 0, "is an error"),),
+        cell_errors=(CellError(2, 0, "is an error"),),
     )
     found = encode_table(table)
     assert decode_table(found) == table

@@ -110,10 +110,10 @@ def test_formulas_without_a_value_are_told() -> None:
         book.active.append(["x", "=1+1"])
 
     read = with_openpyxl(fill)
-    (trouble,) = read.troubles
+    (cell_error,) = read.cell_errors
     assert read.rows[0].cells == ("x", "=1+1")
-    assert (trouble.row, trouble.column) == (2, 1)
-    assert trouble.reason.startswith("holds a formula without a value: save the file")
+    assert (cell_error.row, cell_error.column) == (2, 1)
+    assert cell_error.reason.startswith("holds a formula without a value: save the file")
 
 
 def test_hidden_sheets_are_listed_and_read_when_chosen() -> None:
@@ -159,7 +159,7 @@ def test_cells_as_they_may_be_written(cell: str, text: str) -> None:
 
 
 def test_a_formula_may_have_an_empty_text_for_a_value() -> None:
-    assert table(workbook(in_column(' t="str"><f>""</f><v></v>', "><v>1</v>"))).troubles == ()
+    assert table(workbook(in_column(' t="str"><f>""</f><v></v>', "><v>1</v>"))).cell_errors == ()
 
 
 def test_shared_strings_are_joined_and_their_readings_left_out() -> None:

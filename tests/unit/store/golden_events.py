@@ -90,6 +90,8 @@ EXPECTED: dict[str, e.Event] = {
         name="website",
         permissions=("content.view", "content.edit"),
         secret_hash=SECRET_HASH,
+        key_environment="staging",
+        expires_at=AT,
     ),
     "key.permissions_changed.v1": e.KeyPermissionsChanged(
         workspace="acme",
@@ -99,6 +101,8 @@ EXPECTED: dict[str, e.Event] = {
         request_id=REQUEST,
         key_id=KEY.id,
         permissions=("content.view",),
+        key_environment="staging",
+        expires_at=AT,
     ),
     "key.revoked.v1": e.KeyRevoked(
         workspace="acme",
@@ -210,19 +214,6 @@ EXPECTED: dict[str, e.Event] = {
         media_id="hero",
     ),
     "import.recorded.v1": e.ImportRecorded(
-        workspace="acme",
-        environment="production",
-        actor=IMPORT,
-        at=AT,
-        request_id=REQUEST,
-        import_id="spring",
-        content_type_id=POSTS,
-        file_name="Frühling.csv",
-        created=12,
-        updated=3,
-        skipped=1,
-    ),
-    "import.recorded.v2": e.ImportRecorded(
         workspace="acme",
         environment="production",
         actor=IMPORT,

@@ -104,6 +104,8 @@ LEFT_OUT: dict[type[Struct], dict[str, Any]] = {
         "rows": (),
     },
     e.ImportReverted: {"deleted": 0, "restored": 0, "entries": ()},
+    e.KeyIssued: {"key_environment": None, "expires_at": None},
+    e.KeyPermissionsChanged: {"key_environment": None, "expires_at": None},
     Plan: {"entries": None, "content_types": None, "requests_per_minute": None, "staging": False},
     Translation: {"title": None, "fields": {}},
     Actor: {"name": ""},

@@ -12,7 +12,7 @@ from xml.sax.xmlreader import AttributesImpl
 from openpyxl.utils.cell import coordinate_to_tuple
 
 from write_side.imports.escapes import unescaped
-from write_side.imports.table import Epoch, FileRefused, Limits, Trouble, column_letters, too_far
+from write_side.imports.table import CellError, Epoch, FileRefused, Limits, column_letters, too_far
 from write_side.imports.xlsx.number_formats import Kind, number_text
 from write_side.imports.xlsx.serials import reads_like_a_serial
 
@@ -76,13 +76,13 @@ class _TextHandler(ContentHandler):
 
 
 class SheetHandler(_TextHandler):
-    """Fills ``rows``. ``texts`` and ``troubles`` are those of a Table."""
+    """Fills ``rows``. ``texts`` and ``cell_errors`` are those of a Table."""
 
     def __init__(self, kinds: list[Kind | None], epoch: Epoch, limits: Limits) -> None:
         super().__init__(limits)
         self.rows: Rows = {}
         self.texts: list[tuple[int, int]] = []
-        self.troubles: list[Trouble] = []
+        self.cell_errors: list[CellError] = []
         self._kinds, self._epoch, self._limits = kinds, epoch, limits
         self._cells_left = limits.cells
         self._in_data = False
@@ -163,7 +163,7 @@ class SheetHandler(_TextHandler):
             # A formula whose value is an empty text has an empty v.
             if self._formula is None or (kind == "str" and self._value is not None):
                 return ""
-            return self._trouble(f"={self._formula}", _NO_VALUE)
+            return self._cell_error(f"={self._formula}", _NO_VALUE)
         match kind:
             case "n":
                 return number_text(self._value, self._number_kind(), self._epoch)
@@ -172,7 +172,7 @@ class SheetHandler(_TextHandler):
             case "b":
                 return "true" if int(self._value) else "false"
             case "e":
-                return self._trouble(self._value, f"holds the error {self._value[:20]}")
+                return self._cell_error(self._value, f"holds the error {self._value[:20]}")
         return self._text(unescaped(self._value))
 
     def _text(self, text: str) -> str:
@@ -180,8 +180,8 @@ class SheetHandler(_TextHandler):
             self.texts.append((self._number, self._column - 1))
         return self.bounded(text)
 
-    def _trouble(self, text: str, reason: str) -> str:
-        self.troubles.append(Trouble(self._number, self._column - 1, reason))
+    def _cell_error(self, text: str, reason: str) -> str:
+        self.cell_errors.append(CellError(self._number, self._column - 1, reason))
         return self.bounded(text)
 
     def _number_kind(self) -> Kind | None:

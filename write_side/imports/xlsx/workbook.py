@@ -78,7 +78,7 @@ def workbook_table(file: BinaryIO, name: str, choice: Choice, limits: Limits) ->
         sheet=sheet.name,
         epoch=workbook.epoch,
         texts=(*cells.texts, *_texts(cells.rows, strings)),
-        troubles=tuple(cells.troubles),
+        cell_errors=tuple(cells.cell_errors),
     )
 
 

@@ -3,7 +3,8 @@
 --
 --   {"content_types": [{"op": "claim"|"revise"|"release", "id", "workspace", "environment", "slug", "version"}],
 --    "entries":       [{"op": "rename"|"release", "id", "slug_hash"}],
---    "keys":          [{"op": "claim"|"permit"|"revoke", "id", "workspace", "name", "secret_hash", "permissions"}],
+--    "keys":          [{"op": "claim"|"permit"|"revoke", "id", "workspace", "name", "secret_hash", "permissions",
+--                      "environment", "expires_at"}],
 --    "bounds":        [{"workspace", "environment", "quota", "bound"}],
 --    "access":        true}
 --
@@ -91,17 +92,21 @@ BEGIN
     LOOP
         CASE change ->> 'op'
         WHEN 'claim' THEN
-            INSERT INTO write_side.key_claim (id, workspace, name, secret_hash, permissions)
+            INSERT INTO write_side.key_claim (id, workspace, name, secret_hash, permissions, environment,
+                                              expires_at)
             VALUES (change ->> 'id', change ->> 'workspace', change ->> 'name',
                     change ->> 'secret_hash',
-                    ARRAY(SELECT jsonb_array_elements_text(change -> 'permissions')))
+                    ARRAY(SELECT jsonb_array_elements_text(change -> 'permissions')),
+                    change ->> 'environment', (change ->> 'expires_at')::timestamptz)
             ON CONFLICT DO NOTHING;
             IF NOT FOUND THEN
                 RAISE EXCEPTION 'key_taken' USING ERRCODE = 'CL001';
             END IF;
         WHEN 'permit' THEN
             UPDATE write_side.key_claim
-            SET permissions = ARRAY(SELECT jsonb_array_elements_text(change -> 'permissions'))
+            SET permissions = ARRAY(SELECT jsonb_array_elements_text(change -> 'permissions')),
+                environment = change ->> 'environment',
+                expires_at = (change ->> 'expires_at')::timestamptz
             WHERE id = change ->> 'id' AND NOT revoked;
         WHEN 'revoke' THEN
             UPDATE write_side.key_claim SET revoked = true

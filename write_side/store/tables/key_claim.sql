@@ -6,6 +6,8 @@ CREATE TABLE write_side.key_claim (
     name        text    NOT NULL,
     secret_hash text    NOT NULL,
     permissions text[]  NOT NULL,
+    environment text,        -- null: every one
+    expires_at  timestamptz, -- null: never
     revoked     boolean NOT NULL DEFAULT false
 );
 CREATE UNIQUE INDEX key_claim_name ON write_side.key_claim (workspace, name) WHERE NOT revoked;

@@ -1,4 +1,4 @@
-"""Starts a command that is killed with its parent: `python tether.py PARENT COMMAND...`.
+"""Starts a command that is killed with its parent: `python parent_death.py PARENT COMMAND...`.
 
 A process can only ask this of the kernel for itself, and code between fork and exec is not safe
 in a parent with threads. So the parent starts this script, which asks and then becomes the

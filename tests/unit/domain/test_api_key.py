@@ -1,0 +1,63 @@
+"""When a key ends, as people write it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from write_side.domain.api_key import check_expiry, expiry, expiry_or_duration
+from write_side.domain.refusals import InvalidDefinition
+
+NOON = datetime(2026, 1, 31, 12, 0, 0, 123456, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2027-01-31", datetime(2027, 1, 31, tzinfo=UTC)),
+        ("2027-01-31T09:30:00", datetime(2027, 1, 31, 9, 30, tzinfo=UTC)),
+        ("2027-01-31T09:30:00+02:00", datetime(2027, 1, 31, 7, 30, tzinfo=UTC)),
+        ("2027-01-31t09:30:00.1239z", datetime(2027, 1, 31, 9, 30, 0, 123000, tzinfo=UTC)),
+    ],
+)
+def test_a_date_is_its_beginning_in_utc(text: str, expected: datetime) -> None:
+    assert expiry(text) == expected
+    assert expiry_or_duration(text, NOON) == expected
+
+
+@pytest.mark.parametrize("text", ["tomorrow", "90d", "", "2027-02-30", "0001-01-01T00:00:00+23:00"])
+def test_anything_else_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(InvalidDefinition, match="such as 2027-01-31"):
+        expiry(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "later"),
+    [
+        ("30m", timedelta(minutes=30)),
+        ("12h", timedelta(hours=12)),
+        ("90d", timedelta(days=90)),
+        ("8w", timedelta(weeks=8)),
+    ],
+)
+def test_a_duration_counts_from_now(text: str, later: timedelta) -> None:
+    assert expiry_or_duration(text, NOON) == NOON.replace(microsecond=123000) + later
+
+
+@pytest.mark.parametrize("text", ["0d", "90", "d", "-5d", "1.5d", "90 d", "99999999d"])
+def test_another_duration_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(InvalidDefinition, match="or a duration such as 90d"):
+        expiry_or_duration(text, NOON)
+
+
+def test_a_duration_past_the_calendar_is_refused() -> None:
+    with pytest.raises(InvalidDefinition, match="too long"):
+        expiry_or_duration("99999w", datetime(9990, 1, 1, tzinfo=UTC))
+
+
+def test_an_expiry_is_to_come() -> None:
+    check_expiry(None, NOON)
+    check_expiry(NOON + timedelta(seconds=1), NOON)
+    with pytest.raises(InvalidDefinition, match="2026-01-31T12:00:00Z is in the past"):
+        check_expiry(NOON, NOON)

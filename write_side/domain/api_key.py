@@ -1,0 +1,53 @@
+"""When an API key expires."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from write_side.domain.refusals import InvalidDefinition
+from write_side.domain.values import is_iso_datetime
+
+EXPIRY = "an ISO 8601 date or time, such as 2027-01-31 or 2027-01-31T09:30:00Z"
+_DURATION = re.compile(r"([1-9][0-9]{0,4})([mhdw])", re.ASCII)
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def expiry(text: str) -> datetime:
+    """The time in UTC, cut to milliseconds as in events. A date is its beginning, and a time
+    without an offset is UTC. Raises InvalidDefinition."""
+    if not is_iso_datetime(text):
+        raise InvalidDefinition(f"'{text[:100]}' is not a time: use {EXPIRY}")
+    try:
+        time = datetime.fromisoformat(text.upper().replace(",", "."))
+        time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise InvalidDefinition(f"'{text[:100]}' is not a time: use {EXPIRY}") from None
+    return time.replace(microsecond=time.microsecond // 1000 * 1000)
+
+
+def check_expiry(expires_at: datetime | None, now: datetime) -> None:
+    """Raises InvalidDefinition for a time that is not to come."""
+    if expires_at is not None and expires_at <= now:
+        raise InvalidDefinition(
+            f"An expiry of {shown_time(expires_at)} is in the past: use a later one"
+        )
+
+
+def shown_time(time: datetime) -> str:
+    return f"{time.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def expiry_or_duration(text: str, now: datetime) -> datetime:
+    """The same; a duration (``30m``, ``12h``, ``90d``, ``8w``) counts from now."""
+    duration = _DURATION.fullmatch(text)
+    if duration is None:
+        try:
+            return expiry(text)
+        except InvalidDefinition as error:
+            raise InvalidDefinition(f"{error}, or a duration such as 90d or 12h") from None
+    try:
+        end = now + timedelta(**{_UNITS[duration[2]]: int(duration[1])})
+    except OverflowError:
+        raise InvalidDefinition(f"'{text}' is too long") from None
+    return end.replace(microsecond=end.microsecond // 1000 * 1000)
