@@ -15,6 +15,7 @@ ApiError
 
 from __future__ import annotations
 
+import asyncpg
 from aiohttp import web
 
 from api.rest.wire import ErrorBody, encode
@@ -136,6 +137,8 @@ STATUS: dict[type[Exception], int] = {
     ReadModelUnavailable: 503,
     r.StaleDecision: 503,
     StoreUnavailable: 503,
+    # A full disk, too little memory, too many connections (SQLSTATE class 53).
+    asyncpg.InsufficientResourcesError: 503,
 }
 
 _ROUTER = {404: "Not found", 405: "Method not allowed", 413: "Request body is too large"}

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
@@ -29,8 +30,11 @@ class DatabaseUnreachable(Exception):
 
 
 class Databases(Struct, frozen=True):
+    """``owner_url``: of the event store, for the owner of its tables; None if it is the same."""
+
     event_store_url: str
     read_model_url: str
+    owner_url: str | None = None
 
     def environment(self) -> dict[str, str]:
         """The variables by which a child process uses the same databases."""
@@ -38,6 +42,17 @@ class Databases(Struct, frozen=True):
             "CONTENTLOG_EVENT_STORE_URL": self.event_store_url,
             "CONTENTLOG_READ_MODEL_URL": self.read_model_url,
         }
+
+
+def role_of(url: str) -> tuple[str, str | None]:
+    """The role that a URL connects as, and its password. Raises DatabaseUnreachable if none."""
+    parts = urlsplit(url)
+    if not parts.username:
+        raise DatabaseUnreachable(
+            "CONTENTLOG_EVENT_STORE_URL names no role: with CONTENTLOG_OWNER_URL it takes "
+            "postgresql://role@host/database"
+        )
+    return unquote(parts.username), unquote(parts.password) if parts.password else None
 
 
 @contextmanager
@@ -70,10 +85,11 @@ async def _check_event_store(url: str) -> None:
 @contextmanager
 def _located(settings: Settings, *, create: bool) -> Iterator[Databases]:
     if settings.event_store_url and settings.read_model_url:
-        yield Databases(settings.event_store_url, settings.read_model_url)
+        yield Databases(settings.event_store_url, settings.read_model_url, settings.owner_url)
         return
     from deploy.embedded.place import check_made
     from deploy.embedded.server import use
+    from deploy.embedded.sockets import owner_url
 
     if not create:
         check_made(Path(settings.data))
@@ -83,7 +99,11 @@ def _located(settings: Settings, *, create: bool) -> Iterator[Databases]:
         embedded = stack.enter_context(use(Path(settings.data)))
         # Called before the server is stopped: interrupted, that would leave it running.
         stack.callback(_set_handlers, dict.fromkeys(STOPPING, signal.SIG_IGN))
-        yield Databases(settings.event_store_url or embedded, settings.read_model_url or embedded)
+        yield Databases(
+            settings.event_store_url or embedded,
+            settings.read_model_url or embedded,
+            settings.owner_url if settings.event_store_url else owner_url(embedded),
+        )
 
 
 def _set_handlers(handlers: Mapping[signal.Signals, Any]) -> None:

@@ -31,6 +31,8 @@ def explanation(error: Exception) -> str | None:
         | asyncpg.UndefinedColumnError,
     ):
         return MIGRATE
+    if isinstance(error, asyncpg.InsufficientPrivilegeError):
+        return f"{error}: if another role owns the event store's tables, set CONTENTLOG_OWNER_URL"
     if isinstance(error, asyncpg.PostgresError | asyncpg.InterfaceError | OSError):
         return f"PostgreSQL or the operating system refused: {str(error) or type(error).__name__}"
     return None

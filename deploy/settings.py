@@ -57,6 +57,14 @@ class Settings(
     """The settings of an environment; None where one is not set and has no plain default."""
 
     event_store_url: Annotated[Url | None, Meta(description="The database of the event log")] = None
+    owner_url: Annotated[
+        Url | None,
+        Meta(
+            description="The database of the event log, as the owner of its tables; for "
+            "`contentlog migrate` and `verify --repair`",
+            extra={"default": "CONTENTLOG_EVENT_STORE_URL"},
+        ),
+    ] = None
     read_model_url: Annotated[
         Url | None, Meta(description="The database of the read model; may be the same one")
     ] = None

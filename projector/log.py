@@ -89,9 +89,9 @@ class Log:
             yield [self._decoded(row) for row in rows]
 
     def _decoded(self, row: Iterable[Any]) -> Recorded:
-        position, stream, version, topic, state = row
+        position, stream, version, topic, state, at = row
         try:
-            return Recorded(position, stream, version, self._mapper.decode(topic, state))
+            return Recorded(position, stream, version, self._mapper.decode(topic, state, at))
         except (UnknownTopic, UndecodableEvent) as error:
             raise Halted(f"at position {position}, stream {stream}: {error}") from error
 

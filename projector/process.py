@@ -16,8 +16,7 @@ from projector.follower import Follower, Heartbeat
 from projector.log import Halted
 from read_side.schema import LIVE
 from write_side.domain.identity import new_id
-from write_side.postgres.connection import Connection, connect
-from write_side.store.conflicts import passes
+from write_side.postgres.connection import Connection, connect, is_transient
 
 # Seconds.
 RETRY_HALTED = 5
@@ -72,7 +71,7 @@ async def run_sessions(settings: ProjectorSettings) -> None:
         try:
             await _session(settings, projector_id, backoff.patience)
         except Exception as error:
-            if not passes(error):
+            if not is_transient(error):
                 raise
             _log.warning("begins again", fault=repr(error))
             fault = error
@@ -108,7 +107,7 @@ async def _follow(store: Connection, model: Connection, heartbeat: Heartbeat) ->
         _log.error("halted", reason=str(halt))
         reason = str(halt)
     except Exception as error:
-        if passes(error):
+        if is_transient(error):
             raise
         _log.error("halted", exc_info=error)
         reason = f"unexpected fault: {type(error).__name__}; see the log of the projector"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from deploy.embedded import files
 from deploy.embedded.server import use
+from deploy.embedded.sockets import owner_url
 
 OUTSIDE = "CONTENTLOG_TEST_DATABASE_URL"  # of a superuser, on a server of the tester's own
 SETTINGS = {"max_connections": "300", "max_wal_size": "512MB"}
@@ -34,7 +35,7 @@ def use_cluster(folder: Path) -> Iterator[str]:
         home.mkdir(mode=0o711, exist_ok=True)
         shelters = (home / "shelter",)
         with use(home / "data", durable=False, settings=SETTINGS, shelters=shelters) as url:
-            yield url
+            yield owner_url(url)
     finally:
         if files.is_last(workers):
             shutil.rmtree(home, ignore_errors=True)

@@ -13,15 +13,37 @@ from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 
+from deploy.embedded.sockets import OWNER
 from read_side import schema
-from write_side.store.migrations import migrate
+from tests.cluster import OUTSIDE
+from write_side.store.migrations import grant_runtime, migrate
 
 _numbers = itertools.count()
+RUNTIME = "contentlog"
+"""The role that tests run as, and its password on a server of the tester's own."""
 
 
 def with_database(url: str, database: str) -> str:
     """The URL with another database in it."""
     return urlunsplit(urlsplit(url)._replace(path=f"/{database}"))
+
+
+def runtime_url(url: str) -> str:
+    """The URL for the role that contentlog runs as."""
+    return _with_user(url, RUNTIME, RUNTIME if os.environ.get(OUTSIDE) else None)
+
+
+def owner_of(url: str) -> str:
+    """The URL for the superuser, who owns the event store."""
+    outside = urlsplit(os.environ.get(OUTSIDE, ""))
+    return _with_user(url, outside.username or OWNER, outside.password)
+
+
+def _with_user(url: str, user: str, password: str | None) -> str:
+    parts = urlsplit(url)
+    password = password or parts.password
+    said = f"{user}:{password}" if password else user
+    return urlunsplit(parts._replace(netloc=f"{said}@{parts.netloc.rpartition('@')[2]}"))
 
 
 class Databases:
@@ -46,8 +68,9 @@ class Databases:
         template = "template0" if empty else self._template
         # Copying the files takes less than half the time of writing them through the WAL.
         self._execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY file_copy')
+        self._execute(f'GRANT CREATE ON DATABASE "{name}" TO {RUNTIME}')
         try:
-            yield with_database(self._cluster, name)
+            yield with_database(self._cluster if empty else runtime_url(self._cluster), name)
         finally:
             self._execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
@@ -77,9 +100,13 @@ class Databases:
 
 
 async def set_up(url: str) -> None:
-    """The event store and the read model in an empty database."""
-    connection = await asyncpg.connect(url)
-    await migrate(connection)
+    """The event store and the read model in an empty database, as two roles make them."""
+    owner = await asyncpg.connect(owner_of(url))
+    await migrate(owner)
+    await grant_runtime(owner, RUNTIME, RUNTIME)
+    await owner.execute(f'GRANT CREATE ON DATABASE "{urlsplit(url).path[1:]}" TO {RUNTIME}')
+    await owner.close()
+    connection = await asyncpg.connect(runtime_url(url))
     await schema.create(connection)
     await connection.close()
 

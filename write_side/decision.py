@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from typing import Any, TypedDict
 
 from msgspec import Struct
@@ -42,11 +41,10 @@ class Decision(Struct, frozen=True, kw_only=True):
 
 
 class Header(TypedDict):
-    """The fields that every event has."""
+    """The fields that every event is decided with; the append gives its time."""
 
     workspace: str
     actor: Actor
-    at: datetime
     request_id: str | None
 
 
@@ -54,25 +52,12 @@ class ScopedHeader(Header):
     environment: str
 
 
-def header(command: Command, workspace: str, after: datetime | None = None) -> Header:
-    """``after``: the time of the last event of the stream."""
-    return {
-        "workspace": workspace,
-        "actor": command.actor,
-        "at": now(after),
-        "request_id": command.request_id,
-    }
+def header(command: Command, workspace: str) -> Header:
+    return {"workspace": workspace, "actor": command.actor, "request_id": command.request_id}
 
 
-def scoped_header(command: Command, scope: Scope, after: datetime | None = None) -> ScopedHeader:
-    return {**header(command, scope.workspace, after), "environment": scope.environment}
-
-
-def now(not_before: datetime | None = None) -> datetime:
-    """The time in UTC cut to milliseconds, never earlier than the last event of the stream."""
-    time = datetime.now(UTC)
-    time = time.replace(microsecond=time.microsecond // 1000 * 1000)
-    return time if not_before is None else max(time, not_before)
+def scoped_header(command: Command, scope: Scope) -> ScopedHeader:
+    return {**header(command, scope.workspace), "environment": scope.environment}
 
 
 def type_check(content_type: ContentType) -> TypeCheck:

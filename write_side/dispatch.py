@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from write_side import commands as c
 from write_side.commands import Command
@@ -119,6 +120,8 @@ async def _attempt(command: Command, repository: Repository) -> CommandResult:
         return await _result_of_repetition(command, appended, repository)
     if appended.replayed and appended.digest != command.digest:
         raise StaleAppend  # another request has used the import id: its handler will find it
+    for happened in decision.events:
+        force_setattr(happened.event, "at", appended.at)
     return CommandResult(tuple(decision.events), appended.last, decision.content_type)
 
 
@@ -177,7 +180,7 @@ async def _recorded_result(appended: Appended, repository: Repository) -> Comman
         StreamEvent(
             row["originator_id"],
             row["originator_version"],
-            repository.mapper.decode(row["topic"], row["state"]),
+            repository.mapper.decode(row["topic"], row["state"], row["at"]),
         )
         for row in rows
     )

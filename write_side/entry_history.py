@@ -161,4 +161,8 @@ async def _events(
                 budget.begin_stream()
                 current = index
             budget.count_event()
-            yield index, repository.mapper.decode(row["topic"], row["state"]), len(row["state"])
+            yield (
+                index,
+                repository.mapper.decode(row["topic"], row["state"], row["at"]),
+                len(row["state"]),
+            )

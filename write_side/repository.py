@@ -12,8 +12,6 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
-from eventsourcing.persistence import StoredEvent
-
 from write_side.domain import content_type as content_types
 from write_side.domain import entry as entries
 from write_side.domain.content_type import ContentType
@@ -46,10 +44,11 @@ from write_side.domain.workspace import (
     evolve_media,
     evolve_workspace,
 )
+from write_side.entry_snapshots import latest_entries
 from write_side.postgres.statements import statement
 from write_side.slices import in_slices
 from write_side.store.append import Appended
-from write_side.store.mapper import EventMapper
+from write_side.store.mapper import EventMapper, RecordedEvent
 from write_side.store.recorder import Recorder
 from write_side.store.streams import StreamSlice, slice_pages
 
@@ -68,11 +67,11 @@ WHERE (workspace, environment) = ($1, $2) ORDER BY slug"""
 _KEY = """
 SELECT id FROM write_side.key_claim WHERE workspace = $1 AND name = $2 AND NOT revoked"""
 _EVENT = """
-SELECT notification_id, topic, state FROM write_side.event
+SELECT notification_id, topic, state, at FROM write_side.event
 WHERE (originator_id, originator_version) = ($1, $2)"""
 # The conditions are those of the index event_media.
 _MEDIA = """
-SELECT topic, state FROM write_side.event
+SELECT topic, state, at FROM write_side.event
 WHERE originator_id LIKE 'media/%' AND split_part(originator_id, '/', 2) = $1
 ORDER BY notification_id"""
 _KEYS = "SELECT id FROM write_side.key_claim WHERE workspace = $1 AND NOT revoked ORDER BY name"
@@ -135,14 +134,23 @@ class Repository:
 
     async def entries(self, scope: Scope, entry_ids: Iterable[str]) -> dict[str, Entry]:
         """Those of the ids that are living entries of the scope."""
-        found: dict[str, Entry] = {}
-        async for entry, _ in self.entry_states(entry_ids):
-            found[entry.id] = entry
         return {
-            entry_id: entry
-            for entry_id, entry in found.items()
+            entry.id: entry
+            async for entry in self.latest_entries(entry_ids)
             if not entry.deleted and entry.scope == scope
         }
+
+    async def latest_entries(self, entry_ids: Iterable[str]) -> AsyncIterator[Entry]:
+        """Those of the ids that are entries of any scope, deleted ones included."""
+        slices = [StreamSlice(entry_stream(each)) for each in dict.fromkeys(entry_ids)]
+        async for entry in latest_entries(self.recorder, self.mapper, slices):
+            yield entry
+
+    async def entry_after(self, entry_id: str, version: int) -> Entry:
+        """The entry as it was after that version, which is in the log."""
+        slices = [StreamSlice(entry_stream(entry_id), before=version + 1)]
+        [entry] = [one async for one in latest_entries(self.recorder, self.mapper, slices)]
+        return entry
 
     async def entry_states(
         self, entry_ids: Iterable[str]
@@ -158,7 +166,7 @@ class Repository:
             self.recorder, [StreamSlice(entry_stream(each)) for each in ids]
         ):
             async for index, row in in_slices(page):
-                event: Any = self.mapper.decode(row["topic"], row["state"])
+                event: Any = self.mapper.decode(row["topic"], row["state"], row["at"])
                 entry = entries.evolve(entry if index == of else None, event)
                 of = index
                 yield entry, event
@@ -203,7 +211,7 @@ class Repository:
         """The files of a workspace's library, by id."""
         files: dict[str, Media] = {}
         for row in await self.recorder.fetch(_MEDIA, workspace):
-            event: Any = self.mapper.decode(row["topic"], row["state"])
+            event: Any = self.mapper.decode(row["topic"], row["state"], row["at"])
             files[event.media_id] = evolve_media(files.get(event.media_id), event)
         return [files[media_id] for media_id in sorted(files) if not files[media_id].removed]
 
@@ -258,7 +266,7 @@ class Repository:
     async def _import_event(self, import_id: str, version: int) -> tuple[Any, int]:
         """An event of an import's stream and its position: 1 records the import, 2 its revert."""
         for row in await self.recorder.fetch(_EVENT, import_stream(import_id), version):
-            return self.mapper.decode(row["topic"], row["state"]), row["notification_id"]
+            return self.mapper.decode(row["topic"], row["state"], row["at"]), row["notification_id"]
         return None, 0
 
     async def import_mapping(self, content_type_id: str) -> tuple[int, ImportMappingSaved | None]:
@@ -273,8 +281,8 @@ class Repository:
         stored = await self.recorder.select_events(stream)
         return [self._decoded(event) for event in stored]
 
-    def _decoded(self, event: StoredEvent) -> Any:
-        return self.mapper.decode(event.topic, event.state)
+    def _decoded(self, event: RecordedEvent) -> Any:
+        return self.mapper.decode(event.topic, event.state, event.at)
 
 
 def _folded(evolve: Callable[[T | None, Any], T], events: Iterable[Any]) -> T | None:

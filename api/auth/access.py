@@ -25,9 +25,9 @@ from api.auth.key_uses import KeyUses
 from api.auth.keys import PATIENCE, Caller, KeyLoader
 from api.errors import KeysUnchecked
 from write_side.domain.workspace import secret_hash
-from write_side.postgres.connection import Connection, connect
+from write_side.postgres.connection import Connection, connect, is_transient
 from write_side.repository import Repository
-from write_side.store.conflicts import StoreUnavailable, passes
+from write_side.store.conflicts import StoreUnavailable
 
 CHANNEL = "contentlog_access"
 VALID = 1.0
@@ -163,7 +163,7 @@ class Access:
                 async with asyncio.timeout(PATIENCE):
                     return await connection.fetch(statement, *parameters)
             except Exception as error:
-                if not passes(error):
+                if not is_transient(error):
                     raise
                 connection.terminate()
         async with asyncio.timeout(PATIENCE):

@@ -27,7 +27,7 @@ from api.http.request_log import log_fault
 from write_side.commands import Command, DeleteEntry
 from write_side.dispatch import CommandResult, execute
 from write_side.domain.content_type import ContentType
-from write_side.domain.entry import Entry, fold
+from write_side.domain.entry import Entry, evolve
 from write_side.domain.events import EntryCreated
 from write_side.domain.identity import BASE_LANGUAGE, Scope
 from write_side.repository import Repository
@@ -144,14 +144,8 @@ async def _entry_after(write: Write, repository: Repository) -> tuple[Entry, Con
         assert write.entry_id is not None
         return await repository.entry(write.scope, write.entry_id), content_type
     last = executed.events[-1]
-    events: list[Any]
     if isinstance(last.event, EntryCreated):
-        events = [last.event]
-    else:
-        stored = await repository.recorder.select_events(
-            last.originator_id, lte=last.originator_version
-        )
-        events = [repository.mapper.decode(event.topic, event.state) for event in stored]
-    entry = fold(events)
-    assert entry is not None
+        return evolve(None, last.event), content_type
+    assert write.entry_id is not None
+    entry = await repository.entry_after(write.entry_id, last.originator_version)
     return entry, content_type

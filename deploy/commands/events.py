@@ -67,6 +67,7 @@ def _line(row: Any) -> bytes:
             "position": row["notification_id"],
             "stream": row["originator_id"],
             "version": row["originator_version"],
+            "at": row["at"],
             "topic": row["topic"],
             "event": msgspec.Raw(row["state"].encode()),
         }

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from deploy.databases import Databases, open_connection, open_repository
+from deploy.databases import Databases, open_connection, open_repository, role_of
 from deploy.runner import json_option, run
 from deploy.settings import describe, load_settings, unknown_names
 
@@ -27,10 +27,15 @@ async def migrate_databases(found: Databases) -> list[str]:
     """Migrate; returns what was done, in words."""
     from read_side import schema
     from write_side.postgres.connection import set_defaults
-    from write_side.store.migrations import migrate
+    from write_side.store.migrations import grant_runtime, migrate
 
-    async with open_connection("CONTENTLOG_EVENT_STORE_URL", found.event_store_url) as connection:
+    owner = found.owner_url or found.event_store_url
+    setting = "CONTENTLOG_OWNER_URL" if found.owner_url else "CONTENTLOG_EVENT_STORE_URL"
+    async with open_connection(setting, owner) as connection:
         steps = await migrate(connection)
+        if found.owner_url:
+            steps += await grant_runtime(connection, *role_of(found.event_store_url))
+    async with open_connection("CONTENTLOG_EVENT_STORE_URL", found.event_store_url) as connection:
         await set_defaults(connection)
     async with open_connection("CONTENTLOG_READ_MODEL_URL", found.read_model_url) as connection:
         created = await schema.create(connection)

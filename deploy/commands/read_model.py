@@ -99,7 +99,10 @@ async def _verify(found: Databases, settings: Settings, repair: bool) -> None:
     with progress() as report:
         verified = await verify(build, report)
     show_differences([*verified.read_model, *verified.claims])
-    repaired = await repair_claims(build, verified.claims) if repair and verified.claims else 0
+    repaired = 0
+    if repair and verified.claims:
+        owner = found.owner_url or found.event_store_url
+        repaired = await repair_claims(owner, verified.claims)
     show_result(
         f"{repaired} rows of claims and usage repaired" if repaired else None,
         position=verified.position,

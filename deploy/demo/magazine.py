@@ -59,7 +59,7 @@ async def is_due(repository: Repository) -> bool:
     rows = await repository.recorder.log(0, 1)
     if not rows:
         return True
-    first = repository.mapper.decode(rows[0]["topic"], rows[0]["state"])
+    first = repository.mapper.decode(rows[0]["topic"], rows[0]["state"], rows[0]["at"])
     if not isinstance(first, WorkspaceCreated) or first.actor != ACTOR:
         return False
     return not await _is_complete(repository)
@@ -120,7 +120,7 @@ def translations() -> Iterator[EntryTranslation]:
 async def _is_complete(repository: Repository) -> bool:
     *_, last = translations()
     stored = await repository.recorder.select_events(entry_stream(last.entry_id))
-    events = [repository.mapper.decode(event.topic, event.state) for event in stored]
+    events = [repository.mapper.decode(event.topic, event.state, event.at) for event in stored]
     return any(
         isinstance(event, EntryDeleted)
         or (isinstance(event, EntryUpdated) and last.locale in event.translations)

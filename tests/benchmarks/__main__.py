@@ -18,6 +18,7 @@ from tests.databases import Databases
 
 BENCHMARKS = (
     "append",
+    "update",
     "catch_up",
     "http",
     "visible",

@@ -9,7 +9,6 @@ import sys
 import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -93,7 +92,7 @@ async def _prepare_attacker(repository: Repository) -> dict[str, str]:
     for slug, fields in attack_shapes.stored_values().items():
         title = "t" * attack_shapes.MB if slug == "long-title" else slug
         event = structs.replace(
-            created(content_type, 0, datetime.now(UTC)),
+            created(content_type, 0),
             workspace="mallory",
             slug=slug,
             title=title,

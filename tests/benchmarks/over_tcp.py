@@ -9,26 +9,29 @@ from urllib.parse import urlsplit
 
 import asyncpg
 
+from deploy.embedded.sockets import NAME, OWNER, owner_url
+
 # An address of its own, since some other PostgreSQL may have the port on 127.0.0.1.
 ADDRESS = "127.0.0.77"
 SETTINGS = {"listen_addresses": ADDRESS, "max_connections": "200"}
-_PASSWORD = "SELECT format('ALTER ROLE contentlog PASSWORD %L', $1::text)"
+_PASSWORD = "SELECT format('ALTER ROLE %I PASSWORD %L', $1::text, $2::text)"
 
 
 async def over_tcp(cluster: str) -> str:
     """Let ourselves in over TCP, with a password made for this run."""
     password = secrets.token_hex()
-    connection = await asyncpg.connect(cluster)
+    connection = await asyncpg.connect(owner_url(cluster))
     try:
-        await connection.execute(await connection.fetchval(_PASSWORD, password))
+        for role in (NAME, OWNER):
+            await connection.execute(await connection.fetchval(_PASSWORD, role, password))
         _let_in(Path(await connection.fetchval("SHOW hba_file")))
         await connection.execute("SELECT pg_reload_conf()")
         port = await connection.fetchval("SHOW port")
     finally:
         await connection.close()
-    return f"postgresql://contentlog:{password}@{ADDRESS}:{port}{urlsplit(cluster).path}"
+    return f"postgresql://{OWNER}:{password}@{ADDRESS}:{port}{urlsplit(cluster).path}"
 
 
 def _let_in(rules: Path) -> None:
     with rules.open("a") as file:
-        file.write("host all contentlog 127.0.0.0/8 scram-sha-256\n")
+        file.write("host all all 127.0.0.0/8 scram-sha-256\n")

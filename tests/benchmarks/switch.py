@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -113,7 +112,7 @@ class Writing:
     async def go_on(self) -> None:
         mapper = self._repository.mapper
         while True:
-            event = created(self._type, next(self._numbers), datetime.now(UTC))
+            event = created(self._type, next(self._numbers))
             stream = StreamEvent(entry_stream(event.entry_id), 1, event)
             started = time.perf_counter()
             appended = await self._repository.recorder.append(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import statistics
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -30,7 +29,7 @@ async def measure(url: str, _other: str) -> str:
             await processes.caught_up()
             milliseconds = []
             for number in range(TIMES):
-                event = created(content_type, number, datetime.now(UTC))
+                event = created(content_type, number)
                 stored = repository.mapper.to_stored_event(
                     StreamEvent(entry_stream(event.entry_id), 1, event)
                 )

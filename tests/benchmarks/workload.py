@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import UTC, datetime, timedelta
 
 from eventsourcing.persistence import StoredEvent
 from msgspec import Raw
@@ -57,12 +56,11 @@ async def prepare(repository: Repository) -> ContentType:
     return await repository.content_type(SCOPE, "posts")
 
 
-def created(content_type: ContentType, n: int, at: datetime) -> EntryCreated:
+def created(content_type: ContentType, n: int) -> EntryCreated:
     return EntryCreated(
         workspace=SCOPE.workspace,
         environment=SCOPE.environment,
         actor=OPERATOR,
-        at=at,
         entry_id=new_id(),
         content_type_id=content_type.id,
         slug=f"entry-{n}",
@@ -73,12 +71,11 @@ def created(content_type: ContentType, n: int, at: datetime) -> EntryCreated:
     )
 
 
-def updated(before: EntryCreated, at: datetime) -> EntryUpdated:
+def updated(before: EntryCreated) -> EntryUpdated:
     return EntryUpdated(
         workspace=before.workspace,
         environment=before.environment,
         actor=OPERATOR,
-        at=at,
         entry_id=before.entry_id,
         content_type_id=before.content_type_id,
         fields={"views": Raw(b"4321")},
@@ -89,15 +86,14 @@ async def append_entries(
     repository: Repository, content_type: ContentType, n: int, first: int = 0
 ) -> None:
     """``n`` entries, two of three updated once: straight into the log."""
-    mapper, at = EventMapper(), datetime(2026, 1, 1, tzinfo=UTC)
+    mapper = EventMapper()
     batch: list[StoredEvent] = []
     for number in range(first, first + n):
-        at += timedelta(milliseconds=7)
-        event = created(content_type, number, at)
+        event = created(content_type, number)
         stream = entry_stream(event.entry_id)
         batch.append(mapper.to_stored_event(StreamEvent(stream, 1, event)))
         if number % 3:
-            later = updated(event, at + timedelta(seconds=1))
+            later = updated(event)
             batch.append(mapper.to_stored_event(StreamEvent(stream, 2, later)))
         if len(batch) > 1_000:
             await repository.recorder.append(Append(events=batch))

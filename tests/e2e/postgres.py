@@ -10,13 +10,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from deploy.embedded import programs
+from deploy.embedded.sockets import OWNER
 from tests.processes import free_port
 
 FAST = ("fsync=off", "full_page_writes=off", "shared_buffers=32MB", "timezone=UTC")
 
 
 class Postgres:
-    """A cluster in a folder, on a port of loopback. Root lends it the user nobody."""
+    """A cluster in a folder, on a port of loopback. Root lends it a user of its own."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -24,11 +25,11 @@ class Postgres:
         self._programs = programs.runnable(programs.for_server(None))
 
     def url(self, database: str = "postgres") -> str:
-        return f"postgresql://contentlog@127.0.0.1:{self.port}/{database}"
+        return f"postgresql://{OWNER}@127.0.0.1:{self.port}/{database}"
 
     def make(self, *settings: str) -> None:
         self._programs.account.make_private(self.folder)
-        self.run("initdb", "-D", str(self.folder), "-U", "contentlog", "--no-sync", "-E", "UTF8")
+        self.run("initdb", "-D", str(self.folder), "-U", OWNER, "--no-sync", "-E", "UTF8")
         self.configure(*FAST, *settings)
 
     def configure(self, *settings: str) -> None:
@@ -56,7 +57,7 @@ class Postgres:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {"PGHOST": "127.0.0.1", "PGPORT": str(self.port), "PGUSER": "contentlog"}
+        return {"PGHOST": "127.0.0.1", "PGPORT": str(self.port), "PGUSER": OWNER}
 
     def _control(self, *arguments: str) -> None:
         log = ("-l", str(self.folder / "log"))

@@ -24,9 +24,9 @@ pytestmark = pytest.mark.slow
 APPEND = """
 WITH at AS (UPDATE write_side.head SET position = position + 1 RETURNING position)
 INSERT INTO write_side.event
-SELECT position, 'media/acme/hero', 1, $1, $2 FROM at RETURNING notification_id"""
+SELECT position, 'media/acme/hero', 1, $1, $2, now() FROM at RETURNING notification_id"""
 STATE = """
-{"workspace": "acme", "actor": {"kind": "operator", "id": "test"}, "at": "2026-01-31T12:00:00Z",
+{"workspace": "acme", "actor": {"kind": "operator", "id": "test"},
  "media_id": "hero", "url": "https://example.com/hero.png", "name": "Hero",
  "content_type": "image/png"}"""
 NEWER = "UPDATE read_model.checkpoint SET shape = 'of a newer version'"

@@ -17,6 +17,7 @@ from projector.process import ProjectorSettings, connect_model, run_sessions
 from projector.rerendering import rerender_chunk
 from projector.writer import Writer
 from read_side.status import ReadModelStatus, read_status
+from tests.databases import owner_of
 from write_side.postgres.connection import Connection
 
 SECONDS = 20.0
@@ -37,7 +38,8 @@ async def until(holds: Callable[[], Awaitable[object]], seconds: float = SECONDS
 
 @asynccontextmanager
 async def connected(url: str, **settings: str) -> AsyncIterator[Connection]:
-    connection = await asyncpg.connect(url, server_settings=settings)
+    """As the owner, who may change what contentlog may not."""
+    connection = await asyncpg.connect(owner_of(url), server_settings=settings)
     try:
         yield connection
     finally:

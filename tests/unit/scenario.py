@@ -50,6 +50,12 @@ class Memory(Repository):
                 entry = evolve(entry, event)
                 yield entry, event
 
+    async def latest_entries(self, entry_ids: Iterable[str]) -> AsyncIterator[Entry]:
+        for entry_id in entry_ids:
+            entry = fold(await self._stream(identity.entry_stream(entry_id)))
+            if entry is not None:
+                yield entry
+
     async def types_of_entries(self, scope: Scope, entry_ids: Iterable[str]) -> dict[str, str]:
         wanted, found = set(entry_ids), {}
         for event in self._events:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -138,13 +139,15 @@ async def test_append_larger_than_the_bound_goes_alone() -> None:
 
 # Outcomes
 
+AT = datetime(1970, 1, 2, 0, 0, 0, 1000, tzinfo=UTC)
+
 
 def test_commands_follow_the_first_position_in_order() -> None:
     appends = [_append("a", n=2), _append("b"), _append("c", n=3)]
-    assert outcomes(appends, [(None, "first", "11")]) == [
-        Appended(11, 2),
-        Appended(13, 1),
-        Appended(14, 3),
+    assert outcomes(appends, [(None, "first", "11:86400001")]) == [
+        Appended(11, 2, AT),
+        Appended(13, 1, AT),
+        Appended(14, 3, AT),
     ]
     assert Appended(14, 3).last == 16
 
@@ -157,10 +160,10 @@ def test_commands_that_were_not_appended_take_no_position() -> None:
         (4, "replayed", "5:9:c0ffee"),
         (6, "plan_limit", "entries:3"),
         (7, "id_taken", "1"),
-        (None, "first", "100"),
+        (None, "first", "100:86400001"),
     ]
     stale, first, slug, replayed, second, limit, same_id = outcomes(appends, rows)
-    assert (first, second) == (Appended(100, 2), Appended(102, 2))
+    assert (first, second) == (Appended(100, 2, AT), Appended(102, 2, AT))
     assert replayed == Appended(5, 9, replayed=True, digest=bytes.fromhex("c0ffee"))
     assert isinstance(stale, StaleAppend)
     assert isinstance(slug, SlugConflict)

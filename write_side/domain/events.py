@@ -2,13 +2,13 @@
 
 A stored event never changes shape. A new shape is a new version of its topic and an upcaster from
 the old one (``write_side/store/mapper.py``). Each event carries where it happened, who did it, when
-(UTC, cut to milliseconds, never earlier than the last event of its stream), and the request it came
-from.
+(UTC, cut to milliseconds), and the request it came from. The append gives the time, by the event
+store's clock; it is a column of the log, not part of the stored event.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal, get_args
 
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -18,13 +18,15 @@ from write_side.domain.identity import BASE_LANGUAGE, Actor
 
 Status = Literal["draft", "published", "archived"]
 STATUSES: tuple[Status, ...] = get_args(Status)
+UNRECORDED = datetime.min.replace(tzinfo=UTC)
+"""The time of an event that has not been appended yet."""
 
 
 class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     workspace: str
     environment: str | None = None
     actor: Actor
-    at: datetime
+    at: datetime = UNRECORDED
     request_id: str | None = None
 
 

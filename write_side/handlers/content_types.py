@@ -58,7 +58,7 @@ async def revise_content_type(command: ReviseContentType, repository: Repository
     if wanted == (current.name, current.fields, current.stages):
         return Decision()
     revised = ContentTypeRevised(
-        **scoped_header(command, command.scope, current.updated_at),
+        **scoped_header(command, command.scope),
         content_type_id=current.id,
         name=command.name,
         fields=command.fields,
@@ -74,7 +74,7 @@ async def remove_content_type(command: RemoveContentType, repository: Repository
     """The append refuses it while the type has entries."""
     current = await repository.fresh_content_type(command.scope, command.slug)
     removed = ContentTypeRemoved(
-        **scoped_header(command, command.scope, current.updated_at), content_type_id=current.id
+        **scoped_header(command, command.scope), content_type_id=current.id
     )
     return Decision(
         events=[StreamEvent(content_type_stream(current.id), current.version + 1, removed)],

@@ -145,7 +145,7 @@ def update_event(command: UpdateEntry, entry: Entry, content_type: ContentType) 
     translations = checked_translations(content_type, entry.language, command.translations)
     check_stage(content_type, command.stage_id)
     return EntryUpdated(
-        **scoped_header(command, command.scope, entry.updated_at),
+        **scoped_header(command, command.scope),
         entry_id=entry.id,
         content_type_id=entry.content_type_id,
         title=_different(command.title, entry.title),
@@ -178,7 +178,7 @@ async def delete_entry(command: DeleteEntry, repository: Repository) -> Decision
     entry = await repository.entry(command.scope, command.entry_id)
     check_version(command.expected_version, entry)
     deleted = EntryDeleted(
-        **scoped_header(command, command.scope, entry.updated_at),
+        **scoped_header(command, command.scope),
         entry_id=entry.id,
         content_type_id=entry.content_type_id,
     )

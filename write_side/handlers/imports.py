@@ -55,7 +55,7 @@ async def import_entries(command: ImportEntries, repository: Repository) -> Deci
     recorded = await recorded_before(repository, command.scope, content_type, command.import_id)
     if recorded is not None:
         return Decision(recorded=recorded, content_type=content_type)
-    header = scoped_header(command, command.scope)  # before the rows: time never goes back
+    header = scoped_header(command, command.scope)
     decisions = await _decide(command, content_type, repository)
     # Rows may refer to one another, in any order and in cycles.
     new_entries = {created.entry_id: content_type.slug for created in decisions.created}
@@ -154,7 +154,7 @@ async def save_import_mapping(command: SaveImportMapping, repository: Repository
     if saved is not None and saved.columns == command.columns:
         return Decision(content_type=content_type)
     event = ImportMappingSaved(
-        **scoped_header(command, command.scope, saved.at if saved else None),
+        **scoped_header(command, command.scope),
         content_type_id=content_type.id,
         columns=command.columns,
     )

@@ -154,7 +154,7 @@ def _differing(before: Mapping[str, Raw], now_held: Mapping[str, Raw]) -> dict[s
 
 def _header(command: RevertImport, entry: Entry) -> dict[str, Any]:
     return {
-        **scoped_header(command, command.scope, entry.updated_at),
+        **scoped_header(command, command.scope),
         "entry_id": entry.id,
         "content_type_id": entry.content_type_id,
     }
@@ -164,7 +164,7 @@ def _record(
     command: RevertImport, recorded: ImportRecorded, decisions: _Decisions
 ) -> ImportReverted:
     return ImportReverted(
-        **scoped_header(command, command.scope, recorded.at),
+        **scoped_header(command, command.scope),
         import_id=command.import_id,
         content_type_id=recorded.content_type_id,
         deleted=len(decisions.deletes),

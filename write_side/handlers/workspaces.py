@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from functools import partial
 
 from write_side.commands import (
@@ -83,7 +84,7 @@ async def rename_workspace(command: RenameWorkspace, repository: Repository) -> 
     workspace = await repository.workspace(command.workspace)
     if workspace.name == command.name:
         return Decision()
-    renamed = WorkspaceRenamed(**header(command, workspace.slug, workspace.at), name=command.name)
+    renamed = WorkspaceRenamed(**header(command, workspace.slug), name=command.name)
     return Decision(
         events=[StreamEvent(workspace_stream(workspace.slug), workspace.version + 1, renamed)]
     )
@@ -95,7 +96,7 @@ async def change_plan(command: ChangePlan, repository: Repository) -> Decision:
     workspace = await repository.workspace(command.workspace)
     if workspace.plan == command.plan:
         return Decision()
-    changed = PlanChanged(**header(command, workspace.slug, workspace.at), plan=command.plan)
+    changed = PlanChanged(**header(command, workspace.slug), plan=command.plan)
     bounds = [
         bound
         for environment in workspace.environments
@@ -115,9 +116,7 @@ async def add_environment(command: AddEnvironment, repository: Repository) -> De
         return Decision()
     if environment == STAGING and not workspace.plan.staging:
         raise StagingNotInPlan
-    added = EnvironmentAdded(
-        **header(command, workspace.slug, workspace.at), environment=environment
-    )
+    added = EnvironmentAdded(**header(command, workspace.slug), environment=environment)
     bounds = _bounds(workspace.slug, environment, workspace.plan)
     return Decision(
         events=[StreamEvent(workspace_stream(workspace.slug), workspace.version + 1, added)],
@@ -155,7 +154,7 @@ async def issue_key(command: IssueKey, repository: Repository) -> Decision:
     check_key_environment(command.environment)
     await repository.workspace(command.workspace)
     about = header(command, command.workspace)
-    check_expiry(command.expires_at, about["at"])
+    check_expiry(command.expires_at, datetime.now(UTC))
     issued = KeyIssued(
         **about,
         key_id=new_id(),
@@ -195,9 +194,9 @@ async def permit_key(command: PermitKey, repository: Repository) -> Decision:
     lasting = (key.environment, key.expires_at) == (command.environment, command.expires_at)
     if lasting and set(key.permissions) == set(command.permissions):
         return Decision()
-    about = header(command, key.workspace, key.at)
+    about = header(command, key.workspace)
     if command.expires_at != key.expires_at:
-        check_expiry(command.expires_at, about["at"])
+        check_expiry(command.expires_at, datetime.now(UTC))
     changed = KeyPermissionsChanged(
         **about,
         key_id=key.id,
@@ -221,7 +220,7 @@ async def permit_key(command: PermitKey, repository: Repository) -> Decision:
 async def revoke_key(command: RevokeKey, repository: Repository) -> Decision:
     """The key is refused from now on, and its name can be used again."""
     key = await _key(repository, command.workspace, command.name)
-    revoked = KeyRevoked(**header(command, key.workspace, key.at), key_id=key.id)
+    revoked = KeyRevoked(**header(command, key.workspace), key_id=key.id)
     return Decision(
         events=[StreamEvent(key_stream(key.id), key.version + 1, revoked)],
         changes={"keys": [{"op": "revoke", "id": key.id}], "access": True},
@@ -249,9 +248,11 @@ async def put_media(command: PutMedia, repository: Repository) -> Decision:
     if exists and all(getattr(media, what) == text for what, text in wanted.items()):
         return Decision()
     event = (MediaChanged if exists else MediaAdded)(
-        **header(command, command.workspace, media.at if media else None),
+        **header(command, command.workspace),
         media_id=command.media_id,
-        **wanted,
+        url=command.url,
+        name=command.name,
+        content_type=command.content_type,
     )
     stream = media_stream(command.workspace, command.media_id)
     return Decision(events=[StreamEvent(stream, media.version + 1 if media else 1, event)])
@@ -262,6 +263,6 @@ async def remove_media(command: RemoveMedia, repository: Repository) -> Decision
     media = await repository.find_media(command.workspace, command.media_id)
     if media is None or media.removed:
         return Decision()
-    removed = MediaRemoved(**header(command, command.workspace, media.at), media_id=media.id)
+    removed = MediaRemoved(**header(command, command.workspace), media_id=media.id)
     stream = media_stream(command.workspace, media.id)
     return Decision(events=[StreamEvent(stream, media.version + 1, removed)])

@@ -17,7 +17,6 @@ from asyncpg.transaction import Transaction
 from msgspec import Struct
 
 from write_side.commands import ImportEntries
-from write_side.decision import now
 from write_side.dispatch import execute
 from write_side.domain.changes import actor_name
 from write_side.domain.identity import Actor
@@ -37,8 +36,8 @@ from write_side.imports.preview import Difference, Preview, differences
 from write_side.imports.report import Report, earlier_report, recorded_row
 from write_side.imports.request import ImportRequest
 from write_side.imports.table import Table
+from write_side.postgres.connection import is_transient
 from write_side.repository import Repository
-from write_side.store.conflicts import passes
 
 ATTEMPTS = 10
 ATTEMPTS_WITHOUT_PRIORITY = 2
@@ -128,7 +127,7 @@ async def _attempt(
     if preview.counts.error and not request.ready_only:
         raise RowsRefused(preview)
     if not dry_run.commands:
-        return _report(table, request, by, dry_run)
+        return _report(table, request, by, dry_run, await repository.recorder.time())
     try:
         executed = await execute(_command(table, request, by, request_id, dry_run), repository)
     except _OVERTAKEN:
@@ -144,7 +143,7 @@ def _report(
     request: ImportRequest,
     by: Actor,
     dry_run: DryRun,
-    at: datetime | None = None,
+    at: datetime,
     position: int = 0,
 ) -> Report:
     """Without a position: of an import that changes nothing, and is not recorded."""
@@ -153,7 +152,7 @@ def _report(
         file_name=table.name,
         content_type=dry_run.content_type,
         language=request.language,
-        at=at or now(),
+        at=at,
         by=actor_name(by),
         counts=dry_run.preview.counts,
         rows=dry_run.preview.rows,
@@ -200,7 +199,7 @@ async def priority(repository: Repository, content_type_id: str) -> AsyncIterato
             await connection.execute(_LIMIT, LONGEST)
             await connection.execute(_LOCK, content_type_id, timeout=WAIT)
         except Exception as error:
-            if not passes(error):
+            if not is_transient(error):
                 raise
         yield
 

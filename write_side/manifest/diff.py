@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 from write_side.commands import (
     AddEnvironment,
@@ -15,7 +15,6 @@ from write_side.commands import (
     RenameWorkspace,
     RevokeKey,
 )
-from write_side.decision import now
 from write_side.domain.api_key import check_expiry, expiry, shown_time
 from write_side.domain.events import Plan
 from write_side.domain.identity import PRODUCTION, STAGING, Actor, Scope
@@ -157,7 +156,7 @@ def _expiry(declared: ManifestKey, current: datetime | None) -> datetime | None:
     expires_at = None if declared.expires is None else expiry(declared.expires)
     if expires_at != current:
         try:
-            check_expiry(expires_at, now())
+            check_expiry(expires_at, datetime.now(UTC))
         except Refused as error:
             raise ManifestError(f"keys: {declared.name!r}: {error}") from None
     return expires_at

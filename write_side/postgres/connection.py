@@ -34,19 +34,22 @@ _TRANSIENT = (
     asyncpg.LockNotAvailableError,
 )
 
+# asyncpg raises DataError, an InterfaceError, for a parameter that it cannot encode.
+_LASTING = (asyncpg.DataError, asyncpg.DiskFullError)
+
 
 async def connect(
-    url: str, *, server_settings: Mapping[str, str] = {}, **options: Any
+    dsn: str | None = None, *, server_settings: dict[str, str] | None = None, **options: Any
 ) -> asyncpg.Connection[asyncpg.Record]:
     """``asyncpg.connect`` with SETTINGS, to which ``server_settings`` add.
 
     PgBouncer refuses parameters that it does not know. Behind it a connection has the defaults of
     its role, which ``set_defaults`` sets, and of ``server_settings`` those that it knows.
     """
-    settings = {**SETTINGS, **server_settings}
+    settings = {**SETTINGS, **(server_settings or {})}
     while True:
         try:
-            return await asyncpg.connect(url, server_settings=settings, **options)
+            return await asyncpg.connect(dsn, server_settings=settings, **options)
         except asyncpg.ProtocolViolationError as error:
             refused = str(error).rpartition(" ")[2]
             if "unsupported startup parameter" not in str(error) or refused not in settings:
@@ -66,6 +69,5 @@ async def set_defaults(connection: Connection) -> None:
 def is_transient(error: BaseException) -> bool:
     """Whether the same statement may succeed over a new connection: after a lost connection, a
     timeout, a restart, a deadlock, a query that a replica cancels to keep up, a primary that has
-    become a standby, or an operator's lock_timeout."""
-    # asyncpg raises DataError, an InterfaceError, for a parameter that it cannot encode.
-    return isinstance(error, _TRANSIENT) and not isinstance(error, asyncpg.DataError)
+    become a standby, or an operator's lock_timeout. A full disk does not pass by itself."""
+    return isinstance(error, _TRANSIENT) and not isinstance(error, _LASTING)

@@ -1,11 +1,11 @@
 -- $1 after stream, $2 after version, $3 end of the streams, $4 last position, $5 limit, $6 bytes
 -- The first event has no bytes before it, so it is read whatever its size.
-SELECT notification_id, originator_id, originator_version, topic, state FROM (
+SELECT notification_id, originator_id, originator_version, topic, state, at FROM (
     SELECT *, sum(octet_length(state)) OVER (
                   ORDER BY originator_id, originator_version ROWS UNBOUNDED PRECEDING)
               - octet_length(state) AS bytes_before
     FROM (
-        SELECT notification_id, originator_id, originator_version, topic, state
+        SELECT notification_id, originator_id, originator_version, topic, state, at
         FROM write_side.event
         WHERE (originator_id, originator_version) > ($1, $2) AND originator_id < $3
           AND notification_id <= $4

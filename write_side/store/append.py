@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 from eventsourcing.persistence import StoredEvent
 from msgspec import Struct
 
+from write_side.domain.events import UNRECORDED
 from write_side.domain.identity import Scope, new_id, slug_hash
 from write_side.store.conflicts import Conflict, conflict
 
@@ -92,13 +94,15 @@ class Append(Struct, frozen=True, kw_only=True):
 
 
 class Appended(Struct, frozen=True):
-    """Where the events of a command stand in the log: ``position`` is that of the first.
+    """Where the events of a command stand in the log: ``position`` is that of the first, ``at``
+    the time of all.
 
-    ``replayed``: the command was appended before, with this ``digest``.
+    ``replayed``: the command was appended before, with this ``digest``; the log has the time.
     """
 
     position: int
     events: int
+    at: datetime = UNRECORDED
     replayed: bool = False
     digest: bytes = b""
 
@@ -106,6 +110,8 @@ class Appended(Struct, frozen=True):
     def last(self) -> int:
         return self.position + self.events - 1
 
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Outcome: TypeAlias = Appended | Conflict
 
@@ -173,9 +179,11 @@ def outcomes(appends: Sequence[Append], rows: Iterable[Any]) -> list[Outcome]:
     """The outcome of each command, from the rows (n, outcome, detail) of ``write_side.append``."""
     exceptions: dict[int, Outcome] = {}
     position: int | None = None
+    at = UNRECORDED
     for n, outcome, detail in rows:
         if outcome == "first":
-            position = int(detail)
+            position, milliseconds = map(int, detail.split(":"))
+            at = _EPOCH + timedelta(milliseconds=milliseconds)
         elif outcome == "replayed":
             exceptions[n] = _replayed(detail)
         else:
@@ -186,7 +194,7 @@ def outcomes(appends: Sequence[Append], rows: Iterable[Any]) -> list[Outcome]:
             found.append(exceptions[n])
         else:
             assert position is not None, "write_side.append says nothing of a command"
-            found.append(Appended(position, len(append.events)))
+            found.append(Appended(position, len(append.events), at))
             position += len(append.events)
     return found
 

@@ -16,7 +16,7 @@ import asyncpg
 import structlog
 from eventsourcing.persistence import StoredEvent
 
-from write_side.postgres.connection import Connection
+from write_side.postgres.connection import Connection, is_transient
 from write_side.store.append import Append, Appended, Outcome, outcomes, parameters
 from write_side.store.conflicts import (
     REFUSED,
@@ -24,7 +24,6 @@ from write_side.store.conflicts import (
     StaleAppend,
     StoreUnavailable,
     conflict,
-    passes,
 )
 
 MAX_COMMANDS = 256
@@ -164,11 +163,11 @@ class Appender:
             except asyncpg.PostgresError as error:
                 if error.sqlstate == REFUSED:
                     raise _refusal(error) from None
-                if not passes(error):
+                if not is_transient(error):
                     raise
                 fault: Exception = error
             except Exception as error:
-                if not passes(error):
+                if not is_transient(error):
                     raise
                 fault = error
             self._disconnect()

@@ -1,4 +1,4 @@
-"""Why an append was not made, and which faults of PostgreSQL pass.
+"""Why an append was not made.
 
 StoreError
 ├── Conflict ── StaleAppend, ContentTypeConflict, ContentTypeNotEmpty, KeyConflict, LimitConflict
@@ -7,10 +7,6 @@ StoreError
 """
 
 from __future__ import annotations
-
-import asyncpg
-
-from write_side.postgres.connection import is_transient
 
 
 class StoreError(Exception):
@@ -76,11 +72,6 @@ _CLAIM_CONFLICTS: dict[str, type[ClaimConflict]] = {
     "slug_taken": SlugConflict,
 }
 REFUSED = "CL001"
-
-
-def passes(error: BaseException) -> bool:
-    """Whether the fault is of the moment, not of what was sent."""
-    return is_transient(error) and not isinstance(error, asyncpg.exceptions.DiskFullError)
 
 
 def conflict(outcome: str, detail: str) -> Conflict:

@@ -1,6 +1,6 @@
 """Reads the log over one connection: in the order of positions, or stream by stream.
 
-Rows have the columns notification_id, originator_id, originator_version, topic and state. The
+Rows have the columns notification_id, originator_id, originator_version, topic, state and at. The
 index of streams gives each stream's events one after another, so a replay of a range holds one
 entry at a time and spills nothing (deploy/adr/0011).
 """
@@ -26,7 +26,7 @@ _BATCH = statement("write_side", "log_batch")
 _PAGE = statement("write_side", "stream_page")
 HEAD = "SELECT position FROM write_side.head"
 _AT = """
-SELECT notification_id, originator_id, originator_version, topic, state
+SELECT notification_id, originator_id, originator_version, topic, state, at
 FROM write_side.event WHERE notification_id = $1"""
 _SAMPLES = """
 SELECT originator_id FROM write_side.event

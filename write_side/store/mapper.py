@@ -7,13 +7,16 @@ is no transcoder with markers: a client's JSON that looks like a marker must com
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import msgspec
 from eventsourcing.persistence import Mapper, StoredEvent
 from msgspec import Raw, Struct
+from msgspec.structs import force_setattr
 
-from write_side.domain.events import TOPICS, Event
+from write_side.domain.events import TOPICS, UNRECORDED, Event
 
 Upcast = Callable[[dict[str, Raw]], dict[str, Raw]]
 
@@ -51,6 +54,13 @@ class StreamEvent(Struct, frozen=True):
     event: Event
 
 
+@dataclass(frozen=True)
+class RecordedEvent(StoredEvent):
+    """A row of the log: the library's, and its time."""
+
+    at: datetime
+
+
 class EventMapper(Mapper[str]):
     """The library's mapper over a closed registry of msgspec Structs."""
 
@@ -66,7 +76,7 @@ class EventMapper(Mapper[str]):
         self._raw = msgspec.json.Decoder(dict[str, Raw])
 
     def to_stored_event(self, domain_event: Any) -> StoredEvent:
-        """A StreamEvent as a row of the log."""
+        """A StreamEvent as it is appended: without its time, which the append gives."""
         return StoredEvent(
             originator_id=domain_event.originator_id,
             originator_version=domain_event.originator_version,
@@ -76,11 +86,17 @@ class EventMapper(Mapper[str]):
 
     def to_domain_event(self, stored_event: StoredEvent) -> Any:
         """The StreamEvent of a row. Raises UnknownTopic or UndecodableEvent."""
-        event = self.decode(stored_event.topic, stored_event.state)
+        at = stored_event.at if isinstance(stored_event, RecordedEvent) else UNRECORDED
+        event = self.decode(stored_event.topic, stored_event.state, at)
         return StreamEvent(str(stored_event.originator_id), stored_event.originator_version, event)
 
-    def decode(self, topic: str, state: bytes | str) -> Event:
-        """The event of a topic and its JSON, brought up to the current version of the topic."""
+    def decode(self, topic: str, state: bytes | str, at: datetime) -> Event:
+        """The event of a row of the log, brought up to the current version of its topic."""
+        event = self._event(topic, state)
+        force_setattr(event, "at", at)
+        return event
+
+    def _event(self, topic: str, state: bytes | str) -> Event:
         decoder = self._decoders.get(topic)
         if decoder is None:
             return self._upcast(topic, state)
@@ -100,4 +116,4 @@ class EventMapper(Mapper[str]):
                 topic = following
         except _UNREADABLE as error:
             raise UndecodableEvent(topic, error) from error
-        return self.decode(topic, self._encoder.encode(raw))
+        return self._event(topic, self._encoder.encode(raw))

@@ -1,10 +1,10 @@
 """Installs the event store's schema, and brings an older one up to date.
 
-The schema is the files of ``tables``, ``types`` and ``functions``, one for each database object. An
-empty database gets these files, and is then at the newest version. To change the schema, edit the
-object's file and add a numbered file to ``migrations`` (``0002_name.sql`` is the first) that does
-the same to a database of the version before. Functions need no statement there: they are replaced
-after every migration, from their files.
+The schema is the files of ``tables``, ``types``, ``functions`` and ``triggers``, one for each
+database object. An empty database gets these files, and is then at the newest version. To change
+the schema, edit the object's file and add a numbered file to ``migrations`` (``0002_name.sql`` is
+the first) that does the same to a database of the version before. Functions need no statement
+there: they are replaced after every migration, from their files.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import hashlib
 from importlib import resources
 from importlib.resources.abc import Traversable
 
+import asyncpg
 from msgspec import Struct
 
 from write_side.postgres.connection import Connection
@@ -20,6 +21,10 @@ from write_side.postgres.connection import Connection
 FIRST_VERSION = 1
 _LOCK = 0x636C_6F67_0001
 _FOLDER = resources.files("write_side.store")
+_CURRENT_ROLE = "SELECT current_user"
+_ROLE_EXISTS = "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1)"
+_CREATE_ROLE = "SELECT format('CREATE ROLE %I LOGIN PASSWORD %L', $1::text, $2::text)"
+_GRANT = "SELECT write_side.grant_runtime($1)"
 _WAIT = "SELECT pg_advisory_xact_lock($1)"
 _IS_UNRELEASED = "SELECT to_regclass('write_side.migration') IS NOT NULL"
 _IS_INSTALLED = "SELECT to_regclass('write_side.schema_version') IS NOT NULL"
@@ -60,6 +65,33 @@ async def migrate(connection: Connection) -> list[str]:
         if not await connection.fetchval(_IS_INSTALLED):
             return await _install(connection)
         return await _upgrade(connection)
+
+
+async def grant_runtime(owner: Connection, role: str, password: str | None) -> list[str]:
+    """Let a role append and read, but not change events; creates it if it does not exist.
+
+    Returns what was done, a line for each step. Raises MigrationError where the owner may not
+    create the role.
+    """
+    if await owner.fetchval(_CURRENT_ROLE) == role:
+        return []
+    async with owner.transaction():
+        await owner.execute(_WAIT, _LOCK)
+        created = not await owner.fetchval(_ROLE_EXISTS, role)
+        if created:
+            await _create_role(owner, role, password)
+        await owner.execute(_GRANT, role)
+    return [f"role '{role}' created"] if created else []
+
+
+async def _create_role(owner: Connection, role: str, password: str | None) -> None:
+    try:
+        await owner.execute(await owner.fetchval(_CREATE_ROLE, role, password))
+    except asyncpg.InsufficientPrivilegeError as error:
+        raise MigrationError(
+            f"there is no role '{role}', and the owner may not create it: "
+            f'run CREATE ROLE "{role}" LOGIN PASSWORD … as an administrator'
+        ) from error
 
 
 async def check_released(connection: Connection) -> None:
@@ -115,7 +147,7 @@ def _objects() -> list[str]:
     """The statements of all object files, in the order of their dependencies."""
     return [
         file.read_text("utf-8")
-        for folder in ("tables", "types", "functions")
+        for folder in ("tables", "types", "functions", "triggers")
         for file in _files(folder)
     ]
 

@@ -9,42 +9,50 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, TypeAlias
 
 import asyncpg
-import msgspec
-from eventsourcing.persistence import StoredEvent
 from msgspec import Struct
 
-from write_side.postgres.connection import connect
+from write_side.postgres.connection import connect, is_transient
 from write_side.store.append import Append, Appended
 from write_side.store.appender import Appender, Connect
-from write_side.store.conflicts import StoreUnavailable, passes
+from write_side.store.conflicts import StoreUnavailable
 from write_side.store.log_reader import HEAD
+from write_side.store.mapper import RecordedEvent
 
 Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 
 _STREAM = """
-SELECT originator_id, originator_version, topic, state FROM write_side.event
+SELECT originator_id, originator_version, topic, state, at
+FROM write_side.event
 WHERE originator_id = $1 AND originator_version > $2 AND originator_version <= $3
 ORDER BY originator_version LIMIT $4"""
-_STREAM_BACKWARDS = _STREAM.replace("LIMIT", "DESC LIMIT")
+_STREAM_BACKWARDS = """
+SELECT originator_id, originator_version, topic, state, at
+FROM write_side.event
+WHERE originator_id = $1 AND originator_version > $2 AND originator_version <= $3
+ORDER BY originator_version DESC LIMIT $4"""
 _STREAMS = """
-SELECT originator_id, originator_version, topic, state FROM write_side.event
+SELECT originator_id, originator_version, topic, state, at
+FROM write_side.event
 WHERE originator_id = ANY ($1) ORDER BY originator_id, originator_version"""
 _LOG = """
-SELECT notification_id, originator_id, originator_version, topic, state FROM write_side.event
+SELECT notification_id, originator_id, originator_version, topic, state, at
+FROM write_side.event
 WHERE notification_id > $1 ORDER BY notification_id LIMIT $2"""
 _COMMAND = """
 SELECT notification_id, events, digest
 FROM write_side.command JOIN write_side.event USING (originator_id, originator_version)
-WHERE key = $1 AND (at > now() - interval '24 hours' OR key LIKE 'import/%')"""
+WHERE key = $1 AND (command.at > now() - interval '24 hours' OR key LIKE 'import/%')"""
 _LAG = """
-SELECT position AS head, (
-    SELECT state FROM write_side.event
+SELECT position AS head, coalesce(extract(epoch FROM clock_timestamp() - (
+    SELECT at FROM write_side.event
     WHERE notification_id > $1 ORDER BY notification_id LIMIT 1
-) AS state FROM write_side.head"""
+)), 0)::float8 AS seconds FROM write_side.head"""
+_TIME = """
+SELECT greatest(at, write_side.clock()) AS time FROM write_side.head"""
 _SIZE = """
 SELECT sum(pg_total_relation_size(c.oid))::bigint AS bytes FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'write_side' AND c.relkind = 'r'"""
@@ -63,10 +71,6 @@ class Lag(Struct, frozen=True):
     head: int
     events: int
     seconds: float
-
-
-class _Dated(Struct):
-    at: datetime
 
 
 @asynccontextmanager
@@ -127,22 +131,22 @@ class Recorder:
         lte: int | None = None,
         desc: bool = False,
         limit: int | None = None,
-    ) -> list[StoredEvent]:
+    ) -> list[RecordedEvent]:
         """The events of a stream, by version."""
         statement = _STREAM_BACKWARDS if desc else _STREAM
         rows = await self.fetch(statement, stream, _or(gt, -1), _or(lte, _LARGEST), limit)
-        return [_stored(row) for row in rows]
+        return [_recorded(row) for row in rows]
 
-    async def select_streams(self, streams: Iterable[str]) -> dict[str, list[StoredEvent]]:
+    async def select_streams(self, streams: Iterable[str]) -> dict[str, list[RecordedEvent]]:
         """The events of several streams at once, by stream."""
-        found: dict[str, list[StoredEvent]] = {}
+        found: dict[str, list[RecordedEvent]] = {}
         for row in await self.fetch(_STREAMS, list(streams)):
-            found.setdefault(row["originator_id"], []).append(_stored(row))
+            found.setdefault(row["originator_id"], []).append(_recorded(row))
         return found
 
     async def log(self, after: int, limit: int) -> list[asyncpg.Record]:
-        """Rows (notification_id, originator_id, originator_version, topic, state) of the log, by
-        position, which is the order of their commits."""
+        """Rows (notification_id, originator_id, originator_version, topic, state, at) of the log,
+        by position, which is the order of their commits."""
         return await self.fetch(_LOG, after, limit)
 
     async def head(self) -> int:
@@ -150,10 +154,16 @@ class Recorder:
         rows = await self.fetch(HEAD)
         return int(rows[0]["position"])
 
+    async def time(self) -> datetime:
+        """The time that an event would get now."""
+        [row] = await self.fetch(_TIME)
+        time: datetime = row["time"]
+        return time
+
     async def lag(self, position: int) -> Lag:
         """The lag of a reader that has read up to the position."""
         [row] = await self.fetch(_LAG, position)
-        return Lag(row["head"], max(0, row["head"] - position), age(row["state"]))
+        return Lag(row["head"], max(0, row["head"] - position), max(0.0, row["seconds"]))
 
     async def size(self) -> int:
         """Bytes of the event store, indexes included."""
@@ -168,14 +178,14 @@ class Recorder:
         try:
             return await self._fetch(statement, *parameters)
         except Exception as error:
-            if not passes(error):
+            if not is_transient(error):
                 raise
         # What ended one connection, such as a restart, usually ended the idle ones as well.
         await self._pool.expire_connections()
         try:
             return await self._fetch(statement, *parameters)
         except Exception as error:
-            if not passes(error):
+            if not is_transient(error):
                 raise
             raise StoreUnavailable(f"The event store does not answer: {error!r}") from error
 
@@ -190,22 +200,13 @@ class Recorder:
                 raise
 
 
-def age(state: str | None) -> float:
-    """Seconds since the event with this state; 0 where there is no event, or a damaged one, which
-    halts the reader."""
-    try:
-        oldest = None if state is None else msgspec.json.decode(state, type=_Dated).at
-    except msgspec.DecodeError:
-        return 0.0
-    return 0.0 if oldest is None else max(0.0, (datetime.now(UTC) - oldest).total_seconds())
-
-
-def _stored(row: asyncpg.Record) -> StoredEvent:
-    return StoredEvent(
+def _recorded(row: asyncpg.Record) -> RecordedEvent:
+    return RecordedEvent(
         originator_id=row["originator_id"],
         originator_version=row["originator_version"],
         topic=row["topic"],
         state=row["state"].encode(),
+        at=row["at"],
     )
 
 

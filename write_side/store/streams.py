@@ -14,18 +14,33 @@ ROWS = 2_500
 BYTES = 16 * 1024 * 1024
 LAST = 2**63 - 1
 
+SNAPSHOT = "snapshot"
+"""In place of a topic: the row is not an event, but the entry after all events to its version."""
+# OFFSET 0: one look-up for each stream, never a join with all snapshots.
 # The first event of a page has no bytes before it, so it is read whatever its size.
 _PAGE = """
-SELECT o, originator_version, topic, state, bytes FROM (
+SELECT o, originator_version, topic, state, at, bytes FROM (
     SELECT *, sum(octet_length(state)) OVER (ORDER BY o, originator_version) AS bytes FROM (
         SELECT wanted.o, event.*
         FROM unnest($1::text[], $2::bigint[], $3::bigint[]) WITH ORDINALITY
             AS wanted(stream, after, before, o)
+        LEFT JOIN LATERAL (
+            SELECT version, state FROM write_side.entry_snapshot
+            WHERE stream = wanted.stream AND shape = $6
+              AND wanted.after = 0 AND version < wanted.before
+            OFFSET 0
+        ) AS snapshot ON true
         CROSS JOIN LATERAL (
-            SELECT originator_version, topic, state FROM write_side.event
-            WHERE originator_id = wanted.stream AND originator_version > wanted.after
-              AND originator_version < wanted.before
-            ORDER BY originator_version LIMIT $4
+            SELECT snapshot.version AS originator_version, 'snapshot' AS topic, snapshot.state,
+                   NULL::timestamptz AS at
+            WHERE snapshot.version IS NOT NULL
+            UNION ALL (
+                SELECT originator_version, topic, state, at FROM write_side.event
+                WHERE originator_id = wanted.stream
+                  AND originator_version > coalesce(snapshot.version, wanted.after)
+                  AND originator_version < wanted.before
+                ORDER BY originator_version LIMIT $4
+            )
         ) AS event
         ORDER BY wanted.o, originator_version LIMIT $4
     ) AS coming
@@ -44,9 +59,11 @@ async def slice_pages(
     recorder: Recorder,
     slices: Sequence[StreamSlice],
     turn: AbstractAsyncContextManager[object] = nullcontext(),  # noqa: B008
+    shape: str | None = None,
 ) -> AsyncIterator[list[tuple[int, asyncpg.Record]]]:
-    """Events (originator_version, topic, state), each with the index of its slice: slice by slice
-    in the given order, each by version. One statement reads a page. ``turn``: entered for each.
+    """Events (originator_version, topic, state, at), each with the index of its slice: slice by
+    slice in the given order, each by version. One statement reads a page. ``turn``: entered for
+    each. ``shape``: instead of the events that a snapshot of this shape holds, the snapshot.
 
     Raises StoreUnavailable.
     """
@@ -54,7 +71,7 @@ async def slice_pages(
     left = list(slices)
     while left:
         async with turn:
-            rows = await recorder.fetch(_PAGE, *_columns(left), ROWS, BYTES)
+            rows = await recorder.fetch(_PAGE, *_columns(left), ROWS, BYTES, shape)
         yield [(first + row["o"] - 1, row) for row in rows]
         if len(rows) < ROWS and (not rows or rows[-1]["bytes"] < BYTES):
             return

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Literal, Protocol, TypeVar
 
+import asyncpg
 import msgspec
 from msgspec import Struct
 
@@ -24,6 +25,7 @@ from write_side.verification.claims import (
     stored_entries,
     stored_without_entries,
 )
+from write_side.verification.snapshots import stored_snapshots
 
 PAGE_BYTES = 4 * 1024 * 1024
 OTHERS = (
@@ -99,18 +101,23 @@ class _Check:
     async def entries(self, streams: Range) -> list[Difference]:
         expected = Claims()
         async with _snapshot(self._store) as through:
-            async for page in self._pages(streams, through):
-                self._progress.go_on(len(page))
-                expected.apply(page)
+            snapshots = await stored_snapshots(self._store, streams)
+            async for rows in pages(self._store, streams, through, PAGE_BYTES):
+                events = self._decoded(rows)
+                self._progress.go_on(len(events))
+                expected.apply(events)
+                snapshots.take(zip(rows, events, strict=True))
             ids = _entry_id(streams.first), _entry_id(streams.end)
             stored = await stored_entries(self._store, *ids)
         found = _compared("entry_claim", stored, expected.entry_claim)
         for one in found:
             [entry_id] = msgspec.json.decode(one.key)
-            for rows, n in ((expected.entry_claim, 1), (stored, -1)):
-                if row := rows.get(entry_id):
+            for claims, n in ((expected.entry_claim, 1), (stored, -1)):
+                if row := claims.get(entry_id):
                     self._lacking[row.workspace, row.environment] += n
-        return found
+        return found + [
+            Difference("entry_snapshot", _json(key), kind) for key, kind in snapshots.wrong()
+        ]
 
     async def others(self) -> list[Difference]:
         """All claims but those of entries. The entries used are the claims there are, each of them
@@ -118,11 +125,11 @@ class _Check:
         expected = Claims()
         async with _snapshot(self._store) as through:
             for streams in OTHERS:
-                async for page in self._pages(streams, through):
-                    expected.apply(page)
-            rows = await self._store.fetch(_COUNTS)
+                async for rows in pages(self._store, streams, through, PAGE_BYTES):
+                    expected.apply(self._decoded(rows))
+            counts = await self._store.fetch(_COUNTS)
             stored = await stored_without_entries(self._store)
-        entries = Counter({(row["workspace"], row["environment"]): row["n"] for row in rows})
+        entries = Counter({(row["workspace"], row["environment"]): row["n"] for row in counts})
         entries.update(self._lacking)
         expected.count(entries)
         return [
@@ -131,9 +138,8 @@ class _Check:
             for difference in _compared(table, getattr(stored, table), getattr(expected, table))
         ]
 
-    async def _pages(self, streams: Range, through: int) -> AsyncIterator[list[Event]]:
-        async for rows in pages(self._store, streams, through, PAGE_BYTES):
-            yield [self._mapper.decode(row["topic"], row["state"]) for row in rows]
+    def _decoded(self, rows: list[asyncpg.Record]) -> list[Event]:
+        return [self._mapper.decode(row["topic"], row["state"], row["at"]) for row in rows]
 
 
 @asynccontextmanager

@@ -27,11 +27,16 @@ STREAM_OF = {
 }
 _HOLD_APPENDS = "SELECT position FROM write_side.head FOR UPDATE"
 _STREAM = """
-SELECT topic, state FROM write_side.event WHERE originator_id = $1 ORDER BY originator_version"""
+SELECT topic, state, at FROM write_side.event
+WHERE originator_id = $1 ORDER BY originator_version"""
 _DELETE = {
     "entry_claim": "DELETE FROM write_side.entry_claim WHERE id = ANY ($1::uuid[])",
     "content_type_claim": "DELETE FROM write_side.content_type_claim WHERE id = ANY ($1::uuid[])",
     "key_claim": "DELETE FROM write_side.key_claim WHERE id = ANY ($1)",
+    # The next update that reads enough writes another.
+    "entry_snapshot": """
+        DELETE FROM write_side.entry_snapshot
+        WHERE stream IN (SELECT 'entry/' || id FROM unnest($1::text[]) AS id)""",
 }
 # The columns are in the order of the Structs in claims.py.
 _INSERT = {
@@ -123,4 +128,4 @@ class _Repair:
 
     async def _events(self, stream: str) -> list[Event]:
         rows = await self._store.fetch(_STREAM, stream)
-        return [self._mapper.decode(row["topic"], row["state"]) for row in rows]
+        return [self._mapper.decode(row["topic"], row["state"], row["at"]) for row in rows]

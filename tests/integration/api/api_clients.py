@@ -12,9 +12,10 @@ import msgspec
 
 from tests.integration.api.server import Answer, Client, Server
 from tests.integration.projector import command_strategies as d
-from tests.integration.projector.paired_commands import Clock, Twice
+from tests.integration.projector.paired_commands import Twice
 from tests.integration.projector.reference_model import Place
 from tests.integration.projector.reference_values import No
+from tests.store_clock import Clock
 from write_side.repository import Repository
 
 MUTATION = """mutation (%s) {

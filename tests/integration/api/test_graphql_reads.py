@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,10 +11,9 @@ import pytest
 from read_side import entries
 from tests.integration.api.graphql import asked, counting, create, data, refused, update
 from tests.integration.api.server import Client, Server
-from tests.integration.projector.paired_commands import Clock
 from tests.integration.projector.sample_log import BODY, STAGES, Given, raws
+from tests.store_clock import Clock, follow_clock
 from write_side import commands as c
-from write_side import decision
 from write_side.domain.definition import Field, Option
 from write_side.domain.events import Translation
 from write_side.domain.identity import Scope
@@ -215,11 +214,8 @@ async def test_a_page_of_100_with_references_of_references_costs_a_bounded_numbe
     assert len(statements) <= 7
 
 
-async def test_the_past_is_shown_as_it_was(
-    client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    Clock.time = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
-    monkeypatch.setattr(decision, "datetime", Clock)
+async def test_the_past_is_shown_as_it_was(client: Client, acme: Given, server: Server) -> None:
+    await follow_clock(server.url)
     await acme.content_type(BODY)
     entry = (await create(client, contentTypeSlug="posts", title="One", fields={"body": "1"}))[
         "entry"

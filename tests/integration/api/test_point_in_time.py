@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
@@ -11,25 +11,22 @@ import pytest
 from api.rest import point_in_time
 from read_side.entries import slug_owner
 from tests.integration.api.server import Answer, Client, Server
-from tests.integration.projector.paired_commands import Clock
 from tests.integration.projector.sample_log import BODY, LEAD, STAGES, Given, raws
+from tests.store_clock import BEGINNING, Clock, follow_clock
 from write_side import commands as c
-from write_side import decision
 from write_side.domain.definition import Stage
 from write_side.domain.events import Translation
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import UnknownEntry
 
-BEGINNING = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 POST = "/v1/content/posts/one"
 NO_ENTRY = {"error": "Content entry not found"}
 NO_TYPE = {"error": "Content type not found"}
 
 
 @pytest.fixture(autouse=True)
-def clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    Clock.time = BEGINNING
-    monkeypatch.setattr(decision, "datetime", Clock)
+async def clock(database_url: str) -> None:
+    await follow_clock(database_url)
 
 
 def tick() -> datetime:
@@ -132,10 +129,10 @@ async def test_a_slug_leads_to_whoever_had_it(client: Client, acme: Given, serve
     assert await title(client, Clock.time, "/v1/content/posts/two") == "Third"
 
 
-async def test_where_clocks_overlap_a_slug_leads_to_who_had_it_last_in_the_log(
+async def test_a_clock_that_is_set_back_does_not_take_a_slug_from_who_had_it(
     client: Client, acme: Given, server: Server
 ) -> None:
-    """Machines' clocks may differ, and one may be set back: each has had the slug by its own."""
+    """Time stands still in the log until the clock has passed its last event."""
     await acme.content_type()
 
     async def have(title: str, since: int, until: int | None) -> None:
@@ -146,13 +143,12 @@ async def test_where_clocks_overlap_a_slug_leads_to_who_had_it_last_in_the_log(
             await acme.delete(entry_id)
 
     await have("First", since=10, until=20)
-    await have("Second", since=14, until=18)
-    await server.caught_up()
-    seconds = [BEGINNING + timedelta(seconds=n) for n in (12, 16, 19)]
-    assert [await title(client, time) for time in seconds] == ["First", "Second", "First"]
+    await have("Second", since=14, until=24)
     await have("Third", since=11, until=None)
     await server.caught_up()
-    assert [await title(client, time) for time in seconds] == ["Third"] * 3
+    seconds = [BEGINNING + timedelta(seconds=n) for n in (12, 19, 20, 23, 24)]
+    found = [await title(client, time) for time in seconds]
+    assert found == ["First", "First", "Second", "Second", "Third"]
 
 
 async def test_the_content_type_is_the_one_of_then(

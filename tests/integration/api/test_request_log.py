@@ -25,7 +25,7 @@ POST = {"contentTypeSlug": "posts", "title": "A"}
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
 UNKNOWN_EVENT = """
 WITH at AS (UPDATE write_side.head SET position = position + 1 RETURNING position)
-INSERT INTO write_side.event SELECT position, 'comet/1', 1, 'comet.seen.v1', '{}' FROM at"""
+INSERT INTO write_side.event SELECT position, 'comet/1', 1, 'comet.seen.v1', '{}', now() FROM at"""
 FIGURES = {
     "head_position",
     "checkpoint_position",

@@ -28,10 +28,9 @@ from tests.integration.api.api_clients import Doors
 from tests.integration.api.api_views import Seeing
 from tests.integration.api.server import serving
 from tests.integration.projector import command_strategies as d
-from tests.integration.projector.paired_commands import Clock
 from tests.integration.projector.reference_model import Place
 from tests.integration.projector.test_laws import AT_LENGTH, IN_THE_SUITE, MANY
-from write_side import decision
+from tests.store_clock import follow_clock
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
@@ -46,7 +45,6 @@ MOMENTS = 6 if MANY else 2
 def test_both_doors_lead_to_one_house(
     databases: Databases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(decision, "datetime", Clock)
     monkeypatch.setattr(House, "databases", databases, raising=False)
     monkeypatch.setattr(House, "found", set(), raising=False)
     in_the_suite = settings(IN_THE_SUITE, max_examples=3, stateful_step_count=8)
@@ -67,6 +65,7 @@ class House(RuleBasedStateMachine):
         self.stack = contextlib.ExitStack()
         url = self.stack.enter_context(self.databases.new())
         self.runner = self.stack.enter_context(asyncio.Runner())
+        self.runner.run(follow_clock(url))
         repository = Repository(self._opened(open_recorder(url)), EventMapper())
         self.doors = Doors(repository, self._opened(serving(url, repository)))
 

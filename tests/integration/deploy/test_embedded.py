@@ -97,9 +97,9 @@ def test_the_last_user_stops_the_server(data: Path, name: tuple[str, ...]) -> No
 @pytest.mark.slow
 def test_what_was_written_is_there_at_the_next_start(data: Path) -> None:
     with use(data, durable=False) as url:
-        ask(url, "CREATE TABLE kept AS SELECT 7 AS number")
+        ask(url, "CREATE SCHEMA kept; CREATE TABLE kept.kept AS SELECT 7 AS number")
     with use(data, durable=False) as url:
-        assert ask(url, "SELECT number FROM kept") == "7"
+        assert ask(url, "SELECT number FROM kept.kept") == "7"
 
 
 @pytest.mark.slow
@@ -186,12 +186,12 @@ def innocent(pid_file: Path) -> Iterator[None]:
 
 def test_a_stale_pid_file_does_not_hurt_an_innocent_process(data: Path) -> None:
     with user(data) as killed:
-        ask(url_of(killed), "CREATE TABLE kept AS SELECT 7 AS number")
+        ask(url_of(killed), "CREATE SCHEMA kept; CREATE TABLE kept.kept AS SELECT 7 AS number")
         killed.kill()
         killed.wait()
     kill_all_in(data)
     with innocent(data / "postgres" / "postmaster.pid"), use(data, durable=False) as url:
-        assert ask(url, "SELECT number FROM kept") == "7"
+        assert ask(url, "SELECT number FROM kept.kept") == "7"
 
 
 @pytest.mark.slow

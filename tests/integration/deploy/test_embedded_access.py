@@ -13,7 +13,7 @@ from threading import Barrier
 import pytest
 
 from deploy.embedded import files, programs
-from deploy.embedded.programs import Account, for_server, our_own
+from deploy.embedded.programs import Account, by_name, for_server, our_own
 from deploy.embedded.server import EmbeddedPostgresError, use
 from tests.integration.deploy.processes import (
     ask,
@@ -27,8 +27,11 @@ from tests.integration.deploy.processes import (
 
 pytestmark = [pytest.mark.slow, needs_root, has_proc]
 
-NOBODY = for_server(None) if os.geteuid() == 0 else our_own()
-STRANGER = next(other for other in pwd.getpwall() if other.pw_uid not in {0, NOBODY.uid})
+SERVER = for_server(None) if os.geteuid() == 0 else our_own()
+NOBODY = by_name("nobody")
+STRANGER = next(
+    other for other in pwd.getpwall() if other.pw_uid not in {0, SERVER.uid, NOBODY.uid}
+)
 
 
 def home_of(data: Path) -> Path:
@@ -39,10 +42,13 @@ def modes(folder: Path) -> list[int]:
     return [parent.stat().st_mode for parent in (folder, *folder.parents)]
 
 
-def test_root_lends_the_server_the_user_nobody(data: Path) -> None:
+def test_root_lends_the_server_a_user_of_its_own(data: Path) -> None:
     with use(data, durable=False):
         owners = {Path(f"/proc/{pid}").stat().st_uid for pid in running_in(data)}
-    assert owners == {NOBODY.uid}
+    assert owners == {SERVER.uid}
+    assert SERVER.name == "contentlog-postgres"
+    assert {path.stat().st_uid for path in (data / "postgres").iterdir()} <= {SERVER.uid, 0}
+    assert stat.S_IMODE((data / "postgres").stat().st_mode) == 0o700
 
 
 @pytest.fixture
@@ -58,7 +64,7 @@ def more_groups() -> Iterator[None]:
 def test_the_server_keeps_no_group_of_root(data: Path) -> None:
     with use(data, durable=False):
         status = Path(f"/proc/{running_in(data)[0]}/status").read_text()
-    assert re.search(rf"^Gid:(\t{NOBODY.gid}){{4}}$", status, re.MULTILINE)
+    assert re.search(rf"^Gid:(\t{SERVER.gid}){{4}}$", status, re.MULTILINE)
     assert re.search(r"^Groups:\s*$", status, re.MULTILINE)
 
 
@@ -66,7 +72,9 @@ def test_a_machine_without_the_servers_user_is_refused(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(programs, "SERVER_USER", "martian")
-    with pytest.raises(EmbeddedPostgresError, match="no user 'martian'"), use(data):
+    monkeypatch.setattr(programs, "ATTEMPTS", 1)
+    monkeypatch.setattr(programs, "ADD_USER", ("false",))
+    with pytest.raises(EmbeddedPostgresError, match="'martian' could not be added"), use(data):
         pass
 
 
@@ -99,7 +107,7 @@ def test_other_users_of_the_machine_do_not_get_in(data: Path) -> None:
     with use(data, durable=False):
         assert connect_as(our_own(), data, data / "sockets") == "in\n"
         assert "Permission denied" in connect_as(stranger, data, data / "sockets")
-        assert "Peer authentication failed" in connect_as(NOBODY, data, data / "sockets")
+        assert "Peer authentication failed" in connect_as(SERVER, data, data / "sockets")
 
 
 def test_there_is_no_tcp_port(data: Path) -> None:
@@ -109,7 +117,7 @@ def test_there_is_no_tcp_port(data: Path) -> None:
 
 @pytest.fixture
 def private_data(private: Path, shelters: tuple[Path, ...]) -> Path:
-    assert not NOBODY.can_enter(private.parent)
+    assert not SERVER.can_enter(private.parent)
     return private
 
 
@@ -119,12 +127,12 @@ def test_a_private_data_folder_keeps_its_cluster_in_the_shelter(
     private_data.mkdir()
     before = modes(private_data)
     with use(private_data, durable=False, shelters=shelters) as url:
-        ask(url, "CREATE TABLE kept AS SELECT 7 AS number")
+        ask(url, "CREATE SCHEMA kept; CREATE TABLE kept.kept AS SELECT 7 AS number")
     assert home_of(private_data).parent == shelters[0]
     assert stat.S_IMODE((home_of(private_data) / "postgres").stat().st_mode) == 0o700
     assert modes(private_data) == before
     with use(private_data, durable=False, shelters=shelters) as url:
-        assert ask(url, "SELECT number FROM kept") == "7"
+        assert ask(url, "SELECT number FROM kept.kept") == "7"
 
 
 def test_two_at_once_on_a_new_private_folder_share_one_cluster(
@@ -148,17 +156,17 @@ def test_a_data_folder_finds_its_cluster_after_a_move(
     private_data: Path, shelters: tuple[Path, ...]
 ) -> None:
     with use(private_data, durable=False, shelters=shelters) as url:
-        ask(url, "CREATE TABLE kept AS SELECT 7 AS number")
+        ask(url, "CREATE SCHEMA kept; CREATE TABLE kept.kept AS SELECT 7 AS number")
     moved = private_data.rename(private_data.with_name("moved"))
     with use(moved, durable=False, shelters=shelters) as url:
-        assert ask(url, "SELECT number FROM kept") == "7"
+        assert ask(url, "SELECT number FROM kept.kept") == "7"
 
 
 def test_a_data_folder_made_again_starts_empty(
     private_data: Path, shelters: tuple[Path, ...]
 ) -> None:
     with use(private_data, durable=False, shelters=shelters) as url:
-        ask(url, "CREATE TABLE kept AS SELECT 7 AS number")
+        ask(url, "CREATE SCHEMA kept; CREATE TABLE kept.kept AS SELECT 7 AS number")
     shutil.rmtree(private_data)
     with use(private_data, durable=False, shelters=shelters) as url:
         assert ask(url, "SELECT to_regclass('kept') IS NULL") == "True"

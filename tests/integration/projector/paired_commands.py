@@ -6,7 +6,7 @@ import copy
 import itertools
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from tests.integration.projector import command_strategies as d
 from tests.integration.projector.reference_model import Naive, Place
 from tests.integration.projector.reference_values import No
 from tests.integration.projector.sample_log import raws
+from tests.store_clock import BEGINNING, Clock
 from write_side import commands as c
 from write_side.dispatch import CommandResult, execute
 from write_side.domain.definition import Field, Option, Stage
@@ -26,17 +27,6 @@ from write_side.domain.refusals import Refused
 from write_side.repository import Repository
 
 ACTOR = Actor("operator", "laws")
-BEGINNING = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
-
-
-class Clock:
-    """Stands still until it is moved, and may be moved back."""
-
-    time = BEGINNING
-
-    @classmethod
-    def now(cls, _zone: tzinfo) -> datetime:
-        return cls.time
 
 
 class Twice:

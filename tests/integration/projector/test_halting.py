@@ -29,7 +29,7 @@ from write_side.domain.identity import entry_stream
 
 APPEND = """
 WITH at AS (UPDATE write_side.head SET position = position + 1 RETURNING position)
-INSERT INTO write_side.event SELECT position, $1, 1, $2, $3 FROM at"""
+INSERT INTO write_side.event SELECT position, $1, 1, $2, $3, now() FROM at"""
 RESTORE = "DELETE FROM write_side.event WHERE notification_id > $1"
 HEAD = "UPDATE write_side.head SET position = $1"
 SAID = "SELECT halted FROM projector.process"
@@ -43,7 +43,8 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def execute(url: str, *steps: tuple[object, ...]) -> None:
-    async with connected(url) as connection:
+    """Also what damages the log."""
+    async with connected(url, session_replication_role="replica") as connection:
         for sql, *parameters in steps:
             await connection.execute(str(sql), *parameters)
 
@@ -66,7 +67,9 @@ async def test_a_gap_after_the_checkpoint_halts_it_too(given: Given, database_ur
         await caught_up(database_url)
         async with connected(database_url) as connection, connection.transaction():
             await connection.execute(HEAD, 3)
-            await connection.execute("INSERT INTO write_side.event VALUES (4, 'x/1', 1, 'x', '{}')")
+            await connection.execute(
+                "INSERT INTO write_side.event VALUES (4, 'x/1', 1, 'x', '{}', now())"
+            )
             await connection.execute("SELECT pg_notify('contentlog_event', '4')")
         await until_halted(database_url, "after position 2 gave 1 events from 4 to 4")
     assert await checkpoint_of(database_url) == 2

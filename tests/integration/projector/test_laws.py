@@ -48,12 +48,13 @@ from tests.integration.live_projector import (
 )
 from tests.integration.projector import command_strategies as d
 from tests.integration.projector.connection_faults import LOST, aborting
-from tests.integration.projector.paired_commands import Clock, Twice
+from tests.integration.projector.paired_commands import Twice
 from tests.integration.projector.read_model_views import Looking, look_back
 from tests.integration.projector.rebuilds import rebuild, rollback, schemas, silent
 from tests.integration.projector.reference_model import Place
 from tests.integration.projector.stepwise_projector import Stepping
-from write_side import decision, repository
+from tests.store_clock import follow_clock
+from write_side import repository
 from write_side.repository import Repository
 from write_side.store import log_reader
 from write_side.store.mapper import EventMapper
@@ -111,7 +112,6 @@ def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_the_laws_hold(databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decision, "datetime", Clock)
     monkeypatch.setattr(Laws, "databases", databases, raising=False)
     run_state_machine_as_test(Laws, settings=AT_LENGTH if MANY else IN_THE_SUITE)
 
@@ -134,6 +134,7 @@ class Laws(RuleBasedStateMachine):
         self.stack.callback(self._close_projector)
         self.pool = self._opened(open_pool(self.url))
         self.repository = Repository(self._opened(open_recorder(self.url)), EventMapper())
+        self.runner.run(follow_clock(self.url))
         self.twice = Twice(self.repository)
 
     def _opened(self, context: contextlib.AbstractAsyncContextManager[T]) -> T:

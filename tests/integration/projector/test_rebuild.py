@@ -27,7 +27,7 @@ from write_side.store import log_reader
 
 APPEND = """
 WITH at AS (UPDATE write_side.head SET position = position + 1 RETURNING position)
-INSERT INTO write_side.event SELECT position, $1, $2, $3, $4 FROM at"""
+INSERT INTO write_side.event SELECT position, $1, $2, $3, $4, now() FROM at"""
 
 DELETE_ONE = """
 DELETE FROM read_model.{table} WHERE ctid = (SELECT min(ctid) FROM read_model.{table})"""
@@ -40,7 +40,8 @@ def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def execute(url: str, sql: str, *parameters: object) -> None:
-    async with connected(url) as connection:
+    """Also what damages the log."""
+    async with connected(url, session_replication_role="replica") as connection:
         await connection.execute(sql, *parameters)
 
 

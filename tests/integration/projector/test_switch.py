@@ -21,6 +21,7 @@ from projector.rebuild.switch import TO_NEXT, terminated_after
 from projector.writer import Writer
 from read_side.checkpoint import CHANNEL
 from read_side.schema import DISCARDED, LIVE, NEXT, PREVIOUS
+from tests.databases import RUNTIME
 from tests.integration.live_projector import (
     caught_up,
     checkpoint_of,
@@ -295,6 +296,8 @@ async def test_what_was_left_of_a_switch_is_cleared_away(given: Given, database_
         for name in (DISCARDED, NEXT):
             await connection.execute(f"CREATE SCHEMA {name}")
             await connection.execute(f"CREATE TABLE {name}.left_over ()")
+            await connection.execute(f"ALTER TABLE {name}.left_over OWNER TO {RUNTIME}")
+            await connection.execute(f"ALTER SCHEMA {name} OWNER TO {RUNTIME}")
     await rebuild(database_url)
     assert await schemas(database_url) == [LIVE, PREVIOUS]
 
@@ -311,7 +314,7 @@ async def test_an_append_that_is_not_yet_committed_is_never_skipped(
         await slow.execute("UPDATE write_side.head SET position = position + 1")
         await slow.execute(
             "INSERT INTO write_side.event SELECT position, 'media/acme/late', 1, "
-            "'media.added.v1', $1 FROM write_side.head",
+            "'media.added.v1', $1, now() FROM write_side.head",
             LATE,
         )
         writing = asyncio.create_task(given.entry("one"))

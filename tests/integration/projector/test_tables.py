@@ -10,7 +10,6 @@ import msgspec
 import pytest
 
 from tests.integration.live_projector import connected, dump, project_all
-from tests.integration.projector.paired_commands import Clock
 from tests.integration.projector.sample_log import (
     ACTOR,
     BODY,
@@ -22,8 +21,8 @@ from tests.integration.projector.sample_log import (
     row_of,
     rows,
 )
+from tests.store_clock import Clock, follow_clock
 from write_side import commands as c
-from write_side import decision
 from write_side.domain.changes import actor_name
 from write_side.domain.events import Plan, Translation
 from write_side.domain.identity import Scope
@@ -183,7 +182,7 @@ FROM past_slug ORDER BY position"""
 async def test_slugs_that_were_given_up(
     limits: list[int], given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(decision, "datetime", Clock)
+    await follow_clock(database_url)
     type_id = await given.magazine()
     entry_id = await given.entry("one", language="sv-SE")
     made, changes = Clock.time, ({"slug": "two"}, {"title": "Two"}, {"slug": "one"})

@@ -10,6 +10,7 @@ import pytest
 from projector.rebuild import operations as module
 from projector.rebuild.operations import Verified
 from read_side.schema import LIVE
+from tests.databases import owner_of
 from tests.integration.live_projector import (
     caught_up,
     connected,
@@ -34,7 +35,7 @@ async def verify(url: str) -> Verified:
 
 
 async def repair(url: str, wrong: list[Difference]) -> int:
-    return await module.repair_claims(build_settings(url), wrong)
+    return await module.repair_claims(owner_of(url), wrong)
 
 
 async def execute(url: str, sql: str, *parameters: Any) -> None:

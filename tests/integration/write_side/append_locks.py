@@ -9,6 +9,7 @@ from typing import Any
 
 import asyncpg
 
+from tests.databases import owner_of
 from write_side.postgres.connection import Connection
 
 _BLOCKED = """
@@ -40,7 +41,8 @@ async def until_true(holds: Callable[[], bool]) -> None:
 
 @asynccontextmanager
 async def connected(url: str) -> AsyncIterator[Connection]:
-    connection = await asyncpg.connect(url)
+    """As the owner, who may change what contentlog may not."""
+    connection = await asyncpg.connect(owner_of(url))
     try:
         yield connection
     finally:

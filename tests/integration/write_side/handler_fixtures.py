@@ -60,7 +60,7 @@ class World:
 
     async def stream(self, stream: str) -> list[Event]:
         rows = await self.repository.recorder.select_events(stream)
-        return [self.repository.mapper.decode(row.topic, row.state) for row in rows]
+        return [self.repository.mapper.decode(row.topic, row.state, row.at) for row in rows]
 
     async def workspace(self, slug: str = "acme", plan: Plan = Plan()) -> None:  # noqa: B008
         await self.do(c.CreateWorkspace, workspace=slug, name=slug.title(), plan=plan)
@@ -96,7 +96,9 @@ class World:
         before = await self.head()
         yield
         rows = await self.repository.recorder.log(before, 100)
-        decoded = [self.repository.mapper.decode(row["topic"], row["state"]) for row in rows]
+        decoded = [
+            self.repository.mapper.decode(row["topic"], row["state"], row["at"]) for row in rows
+        ]
         assert [type(event) for event in decoded] == list(kinds)
 
 

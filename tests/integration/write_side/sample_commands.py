@@ -136,7 +136,7 @@ async def check_store(repository: Repository) -> int:
     """The log is whole and the claims are those that follow from it. Returns the head."""
     head = await check_log(repository.recorder)
     rows = await repository.recorder.log(0, head)
-    events = [repository.mapper.decode(row["topic"], row["state"]) for row in rows]
+    events = [repository.mapper.decode(row["topic"], row["state"], row["at"]) for row in rows]
     async with (
         repository.recorder.pool.acquire() as connection,
         connection.transaction(isolation="repeatable_read"),

@@ -12,6 +12,7 @@ import asyncpg
 import pytest
 from msgspec.structs import replace
 
+from tests.integration.live_projector import connected
 from tests.integration.write_side import sample_commands
 from tests.integration.write_side.append_locks import held
 from tests.integration.write_side.sample_commands import (
@@ -274,7 +275,8 @@ async def test_refusals_of_a_call_leave_the_others_alone_and_give_everything_bac
         assert await recorder.appended(refused.command_key) is None
     await check_log(recorder)
     # What was refused claims its slug still, once there is room.
-    await recorder.fetch("UPDATE write_side.usage SET bound = NULL")
+    async with connected(database_url) as owner:
+        await owner.execute("UPDATE write_side.usage SET bound = NULL")
     again = Append(events=plain("entry/again").events, claims=stale.claims, uses=stale.uses)
     await recorder.append(again)
     appended = await recorder.append(over)

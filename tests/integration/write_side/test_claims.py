@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.integration.live_projector import connected
 from tests.integration.write_side import sample_commands
 from tests.integration.write_side.sample_commands import ACTOR, check_store, create
 from write_side import commands as c
@@ -201,11 +202,12 @@ async def test_claims_are_those_derived_from_the_log_after_any_commands(
     assert len(seen) >= 12
 
 
-async def test_claims_that_are_off_are_seen(repository: Repository) -> None:
+async def test_claims_that_are_off_are_seen(repository: Repository, database_url: str) -> None:
     await sample_commands.magazine(repository)
     await sample_commands.entry(repository, "post")
     await check_store(repository)
-    await repository.recorder.fetch("UPDATE write_side.usage SET used = used + 1")
+    async with connected(database_url) as owner:
+        await owner.execute("UPDATE write_side.usage SET used = used + 1")
     with pytest.raises(AssertionError):
         await check_store(repository)
 

@@ -15,7 +15,7 @@ from write_side.store.recorder import Recorder
 async def _slow(hold: Hold, append: Append) -> int:
     """Append within the holder's open transaction; its position."""
     rows = await hold.holder.fetch(_APPEND, *parameters([append]))
-    return int(rows[-1]["detail"])
+    return int(rows[-1]["detail"].split(":")[0])
 
 
 async def _positions(recorder: Recorder) -> list[int]:

@@ -1,72 +1,106 @@
-"""An event's time is cut to milliseconds and never earlier than the last of its stream."""
+"""Events get their time from the event store's clock, and it never goes back over the whole log."""
 
 from __future__ import annotations
 
+import asyncio
+import time
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Any
 
 import pytest
 
-from tests.integration.write_side.handler_fixtures import AUTHORS, SCOPE, STAGE, World, hashed
+from tests.integration.live_projector import connected
+from tests.integration.write_side.handler_fixtures import SCOPE, magazine
+from tests.integration.write_side.sample_commands import ACTOR
 from write_side import commands as c
-from write_side import decision
-from write_side.domain.definition import Field
-from write_side.domain.events import Plan
+from write_side import dispatch
+from write_side.domain.events import EntryCreated
 from write_side.repository import Repository
 
-NOON = datetime(2026, 1, 31, 12, 0, 0, 123456, tzinfo=UTC)
+YEAR = timedelta(days=365)
+SET_LAST = "UPDATE write_side.head SET at = date_trunc('milliseconds', now()) + $1::interval"
+CLOCK = "SELECT date_trunc('milliseconds', clock_timestamp()) AS at"
 
 
-class Clock:
-    """A clock that goes back an hour whenever it is looked at."""
-
-    def __init__(self) -> None:
-        self.looked = 0
-
-    def now(self, zone: tzinfo) -> datetime:
-        self.looked += 1
-        return NOON.astimezone(zone) - timedelta(hours=self.looked)
+async def _times(repository: Repository) -> list[datetime]:
+    return [row["at"] for row in await repository.recorder.log(0, 1_000)]
 
 
-VIEW = ("content.view",)
-FILE = {"url": "https://example.com/a.png", "content_type": "image/png"}
+async def _clock(repository: Repository) -> datetime:
+    [row] = await repository.recorder.fetch(CLOCK)
+    at: datetime = row["at"]
+    return at
 
 
-async def test_time_never_goes_back_within_a_stream_though_the_clock_does(
+async def _last_event_at(url: str, ahead: timedelta) -> None:
+    """As after a time in which the event store's clock was ahead."""
+    async with connected(url) as connection:
+        await connection.execute(SET_LAST, ahead)
+
+
+class _FastClock(datetime):
+    """The clock of a host that is a year ahead."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
+        return datetime.now(tz) + YEAR
+
+
+async def test_the_clock_of_the_host_does_not_matter(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = Clock()
-    monkeypatch.setattr(decision, "datetime", clock)
-    world = World(repository)
-    await world.workspace()
-    await world.do(c.RenameWorkspace, workspace="acme", name="A")
-    await world.do(c.ChangePlan, workspace="acme", plan=Plan(staging=True))
-    await world.do(c.AddEnvironment, scope=STAGE)
-    key = {"workspace": "acme", "name": "k"}
-    await world.do(c.IssueKey, **key, permissions=VIEW, secret_hash=hashed("s"))
-    await world.do(c.PermitKey, **key, permissions=("content.edit",))
-    await world.do(c.RevokeKey, **key)
-    await world.content_type("authors", AUTHORS)
-    revised = (*AUTHORS, Field("b", "B", "text"))
-    place = {"scope": SCOPE, "slug": "authors"}
-    await world.do(c.ReviseContentType, **place, name="Authors", fields=revised)
-    entry = await world.entry("a", "authors")
-    await world.update(entry, title="b")
-    await world.do(c.DeleteEntry, scope=SCOPE, entry_id=entry)
-    await world.do(c.RemoveContentType, **place)
-    media = {"workspace": "acme", "media_id": "hero"}
-    await world.do(c.PutMedia, **media, **FILE, name="a")
-    await world.do(c.PutMedia, **media, **FILE, name="b")
-    await world.do(c.RemoveMedia, **media)
-    await world.do(c.PutMedia, **media, **FILE, name="c")
+    real = time.time
+    began = await _clock(repository)
+    for name in ("write_side.dispatch", "write_side.decision", "write_side.store.append"):
+        monkeypatch.setattr(f"{name}.datetime", _FastClock, raising=False)
+    monkeypatch.setattr(time, "time", lambda: real() + YEAR.total_seconds())
+    world = await magazine(repository)
+    await world.entry("a", "authors")
+    ended = await _clock(repository)
+    assert all(began <= at <= ended for at in await _times(repository))
 
-    streams: dict[str, list[Any]] = {}
-    for row in await repository.recorder.log(0, 100):
-        event = repository.mapper.decode(row["topic"], row["state"])
-        streams.setdefault(row["originator_id"], []).append(event)
-    assert sorted(len(events) for events in streams.values()) == [3, 3, 3, 4, 4]
-    assert clock.looked == 17
-    for events in streams.values():
-        assert {event.at for event in events} == {events[0].at}
-        assert events[0].at.microsecond == 123000
-        assert all(event.request_id and event.actor.id for event in events)
+
+async def test_the_answer_has_the_time_of_the_log(
+    repository: Repository, database_url: str
+) -> None:
+    await magazine(repository)
+    await _last_event_at(database_url, YEAR)
+    create = c.CreateEntry(
+        actor=ACTOR, scope=SCOPE, content_type_slug="authors", title="One", fields={}
+    )
+    executed = await dispatch.execute(create, repository)
+    last = (await _times(repository))[-1]
+    [event] = executed.events
+    assert isinstance(event.event, EntryCreated)
+    assert event.event.at == last > datetime.now(UTC) + YEAR - timedelta(days=1)
+    replayed = await dispatch.execute(create, repository)
+    assert replayed.replayed
+    assert replayed.events == executed.events
+    entry = await repository.entry(SCOPE, event.event.entry_id)
+    assert (entry.created_at, entry.updated_at) == (last, last)
+
+
+async def test_time_stands_still_while_the_clock_is_behind_the_last_event(
+    repository: Repository, database_url: str
+) -> None:
+    """In all streams, also for appends at once."""
+    world = await magazine(repository)
+    await _last_event_at(database_url, YEAR)
+    first = await world.entry("a", "authors")
+    await _last_event_at(database_url, 2 * YEAR)
+    await asyncio.gather(*(world.entry(f"b{n}", "authors") for n in range(20)))
+    await world.update(first, title="b")
+    times = await _times(repository)
+    assert times == sorted(times)
+    assert len(set(times[-21:])) == 1
+    assert times[-1] - times[-22] > YEAR - timedelta(days=1)
+
+
+async def test_time_is_cut_to_milliseconds_and_goes_on(repository: Repository) -> None:
+    world = await magazine(repository)
+    await asyncio.sleep(0.003)
+    await world.entry("a", "authors")
+    times = await _times(repository)
+    assert times == sorted(times)
+    assert times[-1] > times[0]
+    assert all(at.microsecond % 1000 == 0 for at in times)
+    assert await repository.recorder.time() >= times[-1]

@@ -64,7 +64,7 @@ async def test_what_it_made_is_deleted_and_frees_slug_and_place(magazine: Reposi
     with pytest.raises(UnknownEntry):
         await magazine.entry(SCOPE, entry_id)
     rows = await magazine.recorder.select_events(entry_stream(entry_id))
-    gone = magazine.mapper.decode(rows[-1].topic, rows[-1].state)
+    gone = magazine.mapper.decode(rows[-1].topic, rows[-1].state, rows[-1].at)
     assert (gone.actor, gone.request_id) == (OPERATOR, "r-9")
     assert (await imported(magazine, FILE, "i-2")).counts.new == 3
     await check_store(magazine)

@@ -58,7 +58,7 @@ async def test_an_import_is_one_stretch_of_the_log_by_one_actor(magazine: Reposi
     more = FILE.replace("x,1", "y,1") + "Three,x,3\n"
     report = await imported(magazine, more, "i-2", update=True)
     rows = await magazine.recorder.log(before, 10)
-    events = [magazine.mapper.decode(row["topic"], row["state"]) for row in rows]
+    events = [magazine.mapper.decode(row["topic"], row["state"], row["at"]) for row in rows]
     assert [type(event) for event in events] == [ImportRecorded, EntryUpdated, EntryCreated]
     assert {event.actor for event in events} == {Actor("import", "i-2", "posts.csv")}
     assert report.position == await magazine.recorder.head()

@@ -20,7 +20,6 @@ from tests.integration.write_side.import_fixtures import (
 )
 from tests.integration.write_side.sample_commands import check_store
 from write_side.commands import UpdateEntry
-from write_side.decision import now
 from write_side.dispatch import execute
 from write_side.domain.entry import Entry
 from write_side.domain.events import EntryUpdated
@@ -56,7 +55,6 @@ def _changed(entry: Entry, version: int) -> StreamEvent:
         workspace=entry.workspace,
         environment=entry.environment,
         actor=OPERATOR,
-        at=now(entry.updated_at),
         entry_id=entry.id,
         content_type_id=entry.content_type_id,
         fields={"body": Raw(b'"%d %s"' % (version, b"x" * BODY))},

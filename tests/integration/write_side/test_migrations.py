@@ -31,6 +31,9 @@ SELECT CASE relkind WHEN 'c' THEN 'types/' ELSE 'tables/' END || relname FROM pg
 WHERE relnamespace = 'write_side'::regnamespace AND relkind IN ('r', 'v', 'm', 'S', 'c')
 UNION ALL
 SELECT 'functions/' || proname FROM pg_proc WHERE pronamespace = 'write_side'::regnamespace
+UNION ALL
+SELECT 'triggers/' || tgname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
+WHERE relnamespace = 'write_side'::regnamespace AND NOT tgisinternal
 ORDER BY 1"""
 _SOURCES = """
 SELECT proname, prosrc FROM pg_proc WHERE pronamespace = 'write_side'::regnamespace"""
@@ -64,7 +67,7 @@ def _files(*folders: str) -> list[Path]:
 async def test_every_installed_object_has_a_file_of_its_name(database_url: str) -> None:
     async with connected(database_url) as connection:
         installed = [row[0] for row in await connection.fetch(_INSTALLED)]
-    files = _files("tables", "types", "functions")
+    files = _files("tables", "types", "functions", "triggers")
     assert installed == sorted(f"{file.parent.name}/{file.stem}" for file in files)
 
 
@@ -93,7 +96,7 @@ async def test_schema_is_its_files_run_one_after_another(
 ) -> None:
     """The template that every test runs on was made by ``migrate``."""
     await empty.execute("CREATE SCHEMA write_side")
-    for file in _files("tables", "types", "functions"):
+    for file in _files("tables", "types", "functions", "triggers"):
         await empty.execute(file.read_text("utf-8"))
     async with connected(database_url) as connection:
         assert await catalogue(empty) == await catalogue(connection)

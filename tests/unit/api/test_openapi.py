@@ -32,6 +32,7 @@ RESPONSES = [
 ]
 # Said in the words of another one, which is there.
 SAME_WORDS = {
+    "InsufficientResourcesError",
     "NotVisibleYet",
     "StaleDecision",
     "StoreUnavailable",

@@ -13,9 +13,9 @@
 -- No two commands of a call share a key, a claim or a stream. In a call with several commands, each
 -- command has at most one claim and one use, and there are no changes.
 --
--- Returns a row ('first', position of the first event), and a row for each command that was not
--- appended. The events of all other commands have consecutive positions from the first. Outcomes and
--- their details:
+-- Returns a row ('first', position of the first event and the time of all, in milliseconds since 1970),
+-- and a row for each command that was not appended. The events of all other commands have consecutive
+-- positions from the first. Outcomes and their details:
 --
 --   replayed    the command was appended before: position, number of events and digest
 --   stale       a stream or a content type has changed, or an import has priority over the command
@@ -25,6 +25,8 @@
 --
 -- If a single command is refused, the function raises CL001 instead, with outcome and detail as message
 -- and detail.
+--
+-- Runs as the owner: the role that calls it may not write events or claims (write_side.grant_runtime).
 --
 -- All calls take their locks in the same order, each kind sorted: command keys, content types, entry
 -- claims (by slug), usage, the head. Two calls therefore cannot deadlock, unless they claim the same ids
@@ -39,7 +41,8 @@ CREATE OR REPLACE FUNCTION write_side.append(
     changes       jsonb,
     events        write_side.append_event[],
     staged        uuid DEFAULT NULL
-) RETURNS TABLE (n int, outcome text, detail text) LANGUAGE plpgsql AS $$
+) RETURNS TABLE (n int, outcome text, detail text)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
     alone    boolean := cardinality(commands) = 1;
@@ -49,6 +52,7 @@ DECLARE
     total    record;
     part     record;
     base     bigint;         -- the position before the first event
+    moment   timestamptz;    -- the time of the events
     size     int := cardinality(events);
 BEGIN
     -- 1. Command keys. The insert waits for a transaction that holds the same key, for example the one
@@ -84,144 +88,142 @@ BEGIN
         refused := replayed;
     END IF;
 
-    -- 2. Streams. If an event with the first version of a new entry's stream exists, the entry's id is
-    -- taken, even if that entry was deleted.
-    IF check_streams THEN
-        FOR n, outcome, detail IN
-            SELECT e.command, CASE WHEN min(c.n) IS NULL THEN 'stale' ELSE 'id_taken' END,
-                   coalesce(min(c.n)::text, '')
-            FROM unnest(events) AS e
-            JOIN write_side.event v
-                ON v.originator_id = e.stream AND v.originator_version = e.version
-            LEFT JOIN (
-                SELECT command, 'entry/' || id AS stream,
-                       row_number() OVER (PARTITION BY command ORDER BY ordinality) AS n
-                FROM unnest(claims) WITH ORDINALITY
-            ) AS c ON c.command = e.command AND c.stream = e.stream
-            WHERE e.command <> ALL (refused)
-            GROUP BY e.command
-        LOOP
-            IF alone THEN
-                RAISE EXCEPTION '%', outcome USING ERRCODE = 'CL001', DETAIL = detail;
-            END IF;
-            RETURN NEXT;
-            refused := refused || n;
-        END LOOP;
-    END IF;
-
-    -- 3. Content types. The share locks protect the types and their versions until the commit. The
-    -- locked version counts, not the one in the statement's snapshot.
-    IF cardinality(type_checks) > 0 THEN
-        SELECT array_agg(t.id || ':' || t.version) INTO had FROM (
-            SELECT id, version FROM write_side.content_type_claim
-            WHERE id = ANY (ARRAY(SELECT content_type_id FROM unnest(type_checks)))
-            ORDER BY id FOR SHARE
-        ) AS t;
-        FOR n, outcome, detail IN
-            SELECT DISTINCT t.command, 'stale', '' FROM unnest(type_checks) AS t
-            WHERE t.command <> ALL (refused)
-              AND (t.content_type_id || ':' || t.version <> ALL (coalesce(had, '{}'))
-                   -- An import can hold this lock to have priority over other changes of entries of
-                   -- its type. Its own append is staged.
-                   OR staged IS NULL AND (commands[t.command]).version > 1
-                      AND NOT pg_try_advisory_xact_lock_shared(
-                          hashtextextended(t.content_type_id::text, 0)))
-        LOOP
-            IF alone THEN
-                RAISE EXCEPTION '%', outcome USING ERRCODE = 'CL001', DETAIL = detail;
-            END IF;
-            RETURN NEXT;
-            refused := refused || n;
-        END LOOP;
-    END IF;
-
-    -- 4. Rare changes of claims.
-    IF changes IS NOT NULL THEN
-        PERFORM write_side.change_claims(changes);
-    END IF;
-
-    -- 5. Entry claims.
-    IF cardinality(claims) > 0 THEN
-        WITH inserted AS (
-            INSERT INTO write_side.entry_claim
-                (id, workspace, environment, content_type_id, language, slug_hash)
-            SELECT id, workspace, environment, content_type_id, language, slug_hash
-            FROM unnest(claims) WITH ORDINALITY
-            WHERE command <> ALL (refused)
-            ORDER BY workspace, environment, content_type_id, language, slug_hash, ordinality
-            ON CONFLICT DO NOTHING
-            RETURNING id, slug_hash
-        )
-        SELECT array_agg(id || ':' || encode(slug_hash, 'hex')) INTO had FROM inserted;
-
-        IF cardinality(had) IS DISTINCT FROM cardinality(claims) THEN
+    <<checks>>
+    BEGIN
+        -- 2. Streams. If an event with the first version of a new entry's stream exists, the entry's id is
+        -- taken, even if that entry was deleted.
+        IF check_streams THEN
             FOR n, outcome, detail IN
-                SELECT DISTINCT ON (c.command) c.command,
-                       CASE WHEN EXISTS (SELECT FROM write_side.entry_claim WHERE id = c.id)
-                            THEN 'id_taken' ELSE 'slug_taken' END,
-                       c.n
-                FROM (
-                    SELECT command, id, slug_hash,
+                SELECT e.command, CASE WHEN min(c.n) IS NULL THEN 'stale' ELSE 'id_taken' END,
+                       coalesce(min(c.n)::text, '')
+                FROM unnest(events) AS e
+                JOIN write_side.event v
+                    ON v.originator_id = e.stream AND v.originator_version = e.version
+                LEFT JOIN (
+                    SELECT command, 'entry/' || id AS stream,
                            row_number() OVER (PARTITION BY command ORDER BY ordinality) AS n
                     FROM unnest(claims) WITH ORDINALITY
-                ) AS c
-                WHERE c.id || ':' || encode(c.slug_hash, 'hex') <> ALL (coalesce(had, '{}'))
-                  AND c.command <> ALL (refused)
-                ORDER BY c.command, c.n
+                ) AS c ON c.command = e.command AND c.stream = e.stream
+                WHERE e.command <> ALL (refused)
+                GROUP BY e.command
             LOOP
-                IF alone THEN
-                    RAISE EXCEPTION '%', outcome USING ERRCODE = 'CL001', DETAIL = detail;
-                END IF;
                 RETURN NEXT;
                 refused := refused || n;
+                EXIT checks WHEN alone;
             END LOOP;
         END IF;
-    END IF;
 
-    -- 6. Usage. Adds the sum of all commands if it fits, otherwise each command that still fits, in the
-    -- order of the call. A quota without a row is full.
-    IF cardinality(uses) > 0 THEN
-        FOR total IN
-            SELECT u.workspace, u.environment, u.quota, sum(u.n) AS used
-            FROM unnest(uses) AS u
-            WHERE u.command <> ALL (refused)
-            GROUP BY u.workspace, u.environment, u.quota
-            ORDER BY u.workspace, u.environment, u.quota
-        LOOP
-            UPDATE write_side.usage SET used = used + total.used
-            WHERE (workspace, environment, quota) =
-                  (total.workspace, total.environment, total.quota)
-              AND (bound IS NULL OR total.used <= 0 OR used + total.used <= bound);
-            CONTINUE WHEN FOUND;
-
-            FOR part IN
-                SELECT u.command, u.n AS used FROM unnest(uses) AS u
-                WHERE (u.workspace, u.environment, u.quota) =
-                      (total.workspace, total.environment, total.quota)
-                  AND u.command <> ALL (refused)
-                ORDER BY u.command
+        -- 3. Content types. The share locks protect the types and their versions until the commit. The
+        -- locked version counts, not the one in the statement's snapshot.
+        IF cardinality(type_checks) > 0 THEN
+            SELECT array_agg(t.id || ':' || t.version) INTO had FROM (
+                SELECT id, version FROM write_side.content_type_claim
+                WHERE id = ANY (ARRAY(SELECT content_type_id FROM unnest(type_checks)))
+                ORDER BY id FOR SHARE
+            ) AS t;
+            FOR n, outcome, detail IN
+                SELECT DISTINCT t.command, 'stale', '' FROM unnest(type_checks) AS t
+                WHERE t.command <> ALL (refused)
+                  AND (t.content_type_id || ':' || t.version <> ALL (coalesce(had, '{}'))
+                       -- An import can hold this lock to have priority over other changes of entries of
+                       -- its type. Its own append is staged.
+                       OR staged IS NULL AND (commands[t.command]).version > 1
+                          AND NOT pg_try_advisory_xact_lock_shared(
+                              hashtextextended(t.content_type_id::text, 0)))
             LOOP
-                UPDATE write_side.usage SET used = used + part.used
-                WHERE (workspace, environment, quota) =
-                      (total.workspace, total.environment, total.quota)
-                  AND (bound IS NULL OR part.used <= 0 OR used + part.used <= bound);
-                CONTINUE WHEN FOUND;
-
-                n := part.command;
-                outcome := 'plan_limit';
-                detail := total.quota || ':' || coalesce((
-                    SELECT bound FROM write_side.usage
-                    WHERE (workspace, environment, quota) =
-                          (total.workspace, total.environment, total.quota)), 0);
-                IF alone THEN
-                    RAISE EXCEPTION '%', outcome USING ERRCODE = 'CL001', DETAIL = detail;
-                END IF;
                 RETURN NEXT;
                 refused := refused || n;
-                DELETE FROM write_side.entry_claim
-                WHERE id IN (SELECT c.id FROM unnest(claims) AS c WHERE c.command = part.command);
+                EXIT checks WHEN alone;
             END LOOP;
-        END LOOP;
+        END IF;
+
+        -- 4. Rare changes of claims.
+        IF changes IS NOT NULL THEN
+            PERFORM write_side.change_claims(changes);
+        END IF;
+
+        -- 5. Entry claims.
+        IF cardinality(claims) > 0 THEN
+            WITH inserted AS (
+                INSERT INTO write_side.entry_claim
+                    (id, workspace, environment, content_type_id, language, slug_hash)
+                SELECT id, workspace, environment, content_type_id, language, slug_hash
+                FROM unnest(claims) WITH ORDINALITY
+                WHERE command <> ALL (refused)
+                ORDER BY workspace, environment, content_type_id, language, slug_hash, ordinality
+                ON CONFLICT DO NOTHING
+                RETURNING id, slug_hash
+            )
+            SELECT array_agg(id || ':' || encode(slug_hash, 'hex')) INTO had FROM inserted;
+
+            IF cardinality(had) IS DISTINCT FROM cardinality(claims) THEN
+                FOR n, outcome, detail IN
+                    SELECT DISTINCT ON (c.command) c.command,
+                           CASE WHEN EXISTS (SELECT FROM write_side.entry_claim WHERE id = c.id)
+                                THEN 'id_taken' ELSE 'slug_taken' END,
+                           c.n
+                    FROM (
+                        SELECT command, id, slug_hash,
+                               row_number() OVER (PARTITION BY command ORDER BY ordinality) AS n
+                        FROM unnest(claims) WITH ORDINALITY
+                    ) AS c
+                    WHERE c.id || ':' || encode(c.slug_hash, 'hex') <> ALL (coalesce(had, '{}'))
+                      AND c.command <> ALL (refused)
+                    ORDER BY c.command, c.n
+                LOOP
+                    RETURN NEXT;
+                    refused := refused || n;
+                    EXIT checks WHEN alone;
+                END LOOP;
+            END IF;
+        END IF;
+
+        -- 6. Usage. Adds the sum of all commands if it fits, otherwise each command that still fits, in the
+        -- order of the call. A quota without a row is full.
+        IF cardinality(uses) > 0 THEN
+            FOR total IN
+                SELECT u.workspace, u.environment, u.quota, sum(u.n) AS used
+                FROM unnest(uses) AS u
+                WHERE u.command <> ALL (refused)
+                GROUP BY u.workspace, u.environment, u.quota
+                ORDER BY u.workspace, u.environment, u.quota
+            LOOP
+                UPDATE write_side.usage SET used = used + total.used
+                WHERE (workspace, environment, quota) =
+                      (total.workspace, total.environment, total.quota)
+                  AND (bound IS NULL OR total.used <= 0 OR used + total.used <= bound);
+                CONTINUE WHEN FOUND;
+
+                FOR part IN
+                    SELECT u.command, u.n AS used FROM unnest(uses) AS u
+                    WHERE (u.workspace, u.environment, u.quota) =
+                          (total.workspace, total.environment, total.quota)
+                      AND u.command <> ALL (refused)
+                    ORDER BY u.command
+                LOOP
+                    UPDATE write_side.usage SET used = used + part.used
+                    WHERE (workspace, environment, quota) =
+                          (total.workspace, total.environment, total.quota)
+                      AND (bound IS NULL OR part.used <= 0 OR used + part.used <= bound);
+                    CONTINUE WHEN FOUND;
+
+                    n := part.command;
+                    outcome := 'plan_limit';
+                    detail := total.quota || ':' || coalesce((
+                        SELECT bound FROM write_side.usage
+                        WHERE (workspace, environment, quota) =
+                              (total.workspace, total.environment, total.quota)), 0);
+                    RETURN NEXT;
+                    refused := refused || n;
+                    EXIT checks WHEN alone;
+                    DELETE FROM write_side.entry_claim
+                    WHERE id IN (SELECT c.id FROM unnest(claims) AS c WHERE c.command = part.command);
+                END LOOP;
+            END LOOP;
+        END IF;
+    END;
+    IF alone AND cardinality(refused) > 0 THEN
+        RAISE EXCEPTION '%', outcome USING ERRCODE = 'CL001', DETAIL = detail;
     END IF;
 
     -- 7. The keys of refused commands are released.
@@ -237,28 +239,34 @@ BEGIN
        AND size <> (SELECT count(*) FROM write_side.staged_event WHERE batch = staged) THEN
         RAISE EXCEPTION 'stale' USING ERRCODE = 'CL001';
     END IF;
-    UPDATE write_side.head SET position = position + size RETURNING position - size INTO base;
+    UPDATE write_side.head
+    SET position = position + size,
+        at = greatest(at, write_side.clock())
+    RETURNING position - size, head.at INTO base, moment;
 
     IF staged IS NOT NULL THEN
         INSERT INTO write_side.event
-            (notification_id, originator_id, originator_version, topic, state)
-        SELECT base + s.n, s.originator_id, s.originator_version, s.topic, s.state
+            (notification_id, originator_id, originator_version, topic, state, at)
+        SELECT base + s.n, s.originator_id, s.originator_version, s.topic, s.state, moment
         FROM write_side.staged_event s WHERE s.batch = staged ORDER BY s.n;
     ELSIF cardinality(refused) = 0 THEN
         INSERT INTO write_side.event
-            (notification_id, originator_id, originator_version, topic, state)
-        SELECT base + ordinality, stream, version, topic, state
+            (notification_id, originator_id, originator_version, topic, state, at)
+        SELECT base + ordinality, stream, version, topic, state, moment
         FROM unnest(events) WITH ORDINALITY;
     ELSE
         INSERT INTO write_side.event
-            (notification_id, originator_id, originator_version, topic, state)
-        SELECT base + row_number() OVER (ORDER BY ordinality), stream, version, topic, state
+            (notification_id, originator_id, originator_version, topic, state, at)
+        SELECT base + row_number() OVER (ORDER BY ordinality), stream, version, topic, state, moment
         FROM unnest(events) WITH ORDINALITY
         WHERE command <> ALL (refused);
     END IF;
     PERFORM pg_notify('contentlog_event', (base + size)::text);
 
-    n := NULL; outcome := 'first'; detail := base + 1;
+    n := NULL;
+    outcome := 'first';
+    detail := base + 1 || ':' || (extract(epoch FROM moment) * 1000)::bigint;
     RETURN NEXT;
 END
 $$;
+REVOKE ALL ON FUNCTION write_side.append FROM PUBLIC;

@@ -79,6 +79,7 @@ BEGIN
                 UPDATE write_side.entry_claim SET id = held.id WHERE id = placeholder;
             END IF;
         WHEN 'release' THEN
+            DELETE FROM write_side.entry_snapshot WHERE stream = 'entry/' || (change ->> 'id');
             DELETE FROM write_side.entry_claim WHERE id = (change ->> 'id')::uuid;
         END CASE;
         IF NOT FOUND THEN

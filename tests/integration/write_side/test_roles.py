@@ -1,0 +1,115 @@
+"""The role that contentlog runs as appends and reads; nobody changes events by mistake."""
+
+from __future__ import annotations
+
+import asyncpg
+import pytest
+
+from deploy.commands.installation import migrate_databases
+from deploy.databases import Databases
+from tests.databases import RUNTIME, owner_of, runtime_url
+from tests.integration.live_projector import connected
+from tests.integration.write_side.handler_fixtures import magazine
+from write_side.repository import Repository
+from write_side.store.migrations import MigrationError, grant_runtime, migrate
+
+CHANGES = [
+    "UPDATE write_side.event SET state = '{}'",
+    "DELETE FROM write_side.event",
+    "TRUNCATE write_side.event",
+]
+FORBIDDEN = [
+    *CHANGES,
+    "INSERT INTO write_side.event VALUES (99, 'x/1', 1, 'x', '{}', now())",
+    "UPDATE write_side.head SET position = 0",
+    "DELETE FROM write_side.entry_claim",
+    "UPDATE write_side.key_claim SET revoked = false",
+    "UPDATE write_side.usage SET bound = NULL",
+    "INSERT INTO write_side.command VALUES ('a', '', 'x/1', 1, 1)",
+    "UPDATE write_side.access SET version = 0",
+    "SELECT write_side.change_claims('{}')",
+    "SELECT write_side.grant_runtime('contentlog')",
+    "ALTER TABLE write_side.event DISABLE TRIGGER event_is_final",
+    "DROP TABLE write_side.event",
+    "CREATE TABLE write_side.mine (id int)",
+]
+
+
+@pytest.mark.parametrize("statement", FORBIDDEN)
+async def test_the_runtime_role_may_not(database_url: str, statement: str) -> None:
+    connection = await asyncpg.connect(database_url)
+    try:
+        assert await connection.fetchval("SELECT current_user") == RUNTIME
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await connection.execute(statement)
+    finally:
+        await connection.close()
+
+
+@pytest.mark.parametrize("statement", CHANGES)
+async def test_the_owner_changes_no_event_by_mistake(
+    repository: Repository, database_url: str, statement: str
+) -> None:
+    await magazine(repository)
+    async with connected(database_url) as owner:
+        with pytest.raises(asyncpg.RestrictViolationError, match="never changed or deleted"):
+            await owner.execute(statement)
+    assert await repository.recorder.head() == len(await repository.recorder.log(0, 100)) == 3
+
+
+async def test_the_append_does_not_look_for_names_in_schemas_of_others(
+    repository: Repository, database_url: str
+) -> None:
+    """It runs as the owner: a function of its caller must not take the place of one of ours."""
+    connection = await asyncpg.connect(database_url)
+    await connection.execute("CREATE SCHEMA mine")
+    await connection.execute(
+        "CREATE FUNCTION mine.pg_notify(text, text) RETURNS void LANGUAGE plpgsql "
+        "AS 'BEGIN RAISE EXCEPTION $m$mine was called as %$m$, current_user; END'"
+    )
+    name = await connection.fetchval("SELECT current_database()")
+    await connection.execute(
+        f'ALTER ROLE {RUNTIME} IN DATABASE "{name}" SET search_path = mine, pg_catalog'
+    )
+    await connection.close()
+    await magazine(repository)
+    assert await repository.recorder.head() == 3
+
+
+async def test_migrate_makes_the_role_and_grants_it(empty_database_url: str) -> None:
+    role = "contentlog_" + empty_database_url.rpartition("/")[2].partition("?")[0]
+    url = runtime_url(empty_database_url).replace(f"//{RUNTIME}", f"//{role}", 1)
+    async with connected(empty_database_url) as owner:
+        await migrate(owner)
+        try:
+            assert await grant_runtime(owner, role, "secret") == [f"role '{role}' created"]
+            assert await grant_runtime(owner, role, "secret") == []
+            assert await owner.fetchval(
+                "SELECT has_function_privilege($1, oid, 'EXECUTE') FROM pg_proc "
+                "WHERE proname = 'append' AND pronamespace = 'write_side'::regnamespace",
+                role,
+            )
+            assert not await owner.fetchval(
+                "SELECT has_table_privilege($1, 'write_side.event', 'INSERT, UPDATE, DELETE')", role
+            )
+        finally:
+            await owner.execute(f'DROP OWNED BY "{role}"')
+            await owner.execute(f'DROP ROLE "{role}"')
+    assert role in url
+
+
+async def test_an_owner_who_may_not_create_roles_is_told_what_to_run(database_url: str) -> None:
+    connection = await asyncpg.connect(database_url)
+    try:
+        with pytest.raises(MigrationError, match='run CREATE ROLE "stranger" LOGIN'):
+            await grant_runtime(connection, "stranger", None)
+    finally:
+        await connection.close()
+
+
+async def test_an_installation_of_two_roles_is_migrated_again(database_url: str) -> None:
+    found = Databases(database_url, database_url, owner_of(database_url))
+    assert await migrate_databases(found) == [
+        "event store: up to date",
+        "read model: already exists",
+    ]

@@ -1,0 +1,47 @@
+"""An event store's clock that a test moves."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+import asyncpg
+
+from tests.databases import owner_of
+
+_FILE = Path(tempfile.gettempdir()) / f"contentlog-test-clock-{os.getpid()}"
+_FOLLOW = f"""
+CREATE OR REPLACE FUNCTION write_side.clock() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$
+    SELECT pg_read_file('{_FILE}')::timestamptz
+$$"""
+
+
+class _Movable(type):
+    """The time is in a file, which PostgreSQL reads."""
+
+    @property
+    def time(cls) -> datetime:
+        return datetime.fromisoformat(_FILE.read_text())
+
+    @time.setter
+    def time(cls, time: datetime) -> None:
+        _FILE.write_text(time.isoformat())
+        _FILE.chmod(0o644)
+
+
+class Clock(metaclass=_Movable):
+    """Stands still until it is moved."""
+
+
+BEGINNING = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
+
+
+async def follow_clock(url: str) -> None:
+    """Let the event store of this database have Clock's time from now on, whatever it had."""
+    Clock.time = BEGINNING
+    connection = await asyncpg.connect(owner_of(url))
+    await connection.execute(_FOLLOW)
+    await connection.execute("UPDATE write_side.head SET at = 'epoch'")
+    await connection.close()

@@ -1,0 +1,34 @@
+"""What exceptions that nobody raised on purpose become."""
+
+from __future__ import annotations
+
+import asyncpg
+import pytest
+
+from api.errors import error_response, status_of
+from write_side.postgres.connection import is_transient
+
+EXHAUSTED = [
+    asyncpg.DiskFullError,
+    asyncpg.OutOfMemoryError,
+    asyncpg.TooManyConnectionsError,
+    asyncpg.ConfigurationLimitExceededError,
+]
+
+
+@pytest.mark.parametrize("kind", EXHAUSTED)
+def test_a_database_without_room_is_unavailable(kind: type[asyncpg.PostgresError]) -> None:
+    response = error_response(kind("could not extend file"))
+    assert response.status == 503
+    assert response.headers["Retry-After"] == "1"
+    assert isinstance(response.body, bytes)
+    assert b"extend" not in response.body
+
+
+def test_other_errors_of_postgresql_are_ours() -> None:
+    assert status_of(asyncpg.UndefinedTableError("x")) == 500
+
+
+def test_a_full_disk_is_not_tried_again_at_once() -> None:
+    assert not is_transient(asyncpg.DiskFullError("x"))
+    assert is_transient(asyncpg.TooManyConnectionsError("x"))

@@ -1,0 +1,117 @@
+"""Entries as of now, from a snapshot and the events after it.
+
+An update reads the entry that it changes. Without snapshots that takes its whole history; with
+them, a bounded number of events and bytes (ADR 27). A process that has read more writes a new
+snapshot for those that come later. The log stays the source of truth: a snapshot is used only by
+code that would fold the same one, and `contentlog verify` compares them all with the log.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator, Sequence
+
+import asyncpg
+import msgspec
+import structlog
+from msgspec import Struct
+
+from write_side.domain import entry as entries
+from write_side.domain.entry import Entry
+from write_side.domain.events import Translation
+from write_side.slices import in_slices
+from write_side.store.conflicts import StoreUnavailable
+from write_side.store.mapper import EventMapper
+from write_side.store.recorder import Recorder
+from write_side.store.streams import SNAPSHOT, StreamSlice, slice_pages
+
+EVENTS = 32
+"""Events after a snapshot that are read without writing another."""
+BYTES = 64 * 1024
+"""The same in bytes, or twice the bytes of the snapshot."""
+WRITES = 100
+"""Snapshots that one command writes at most."""
+FOLD = 1
+"""Raise it with a change of ``domain.entry`` that folds the same events into another entry."""
+_SAVE = """
+INSERT INTO write_side.entry_snapshot AS s (stream, version, shape, state)
+VALUES ($1, $2, $3, $4)
+ON CONFLICT (stream) DO UPDATE
+SET version = excluded.version, shape = excluded.shape, state = excluded.state
+WHERE s.version < excluded.version OR s.shape <> excluded.shape"""
+_decoder = msgspec.json.Decoder(Entry)
+_log = structlog.get_logger("write_side.entry_snapshots")
+
+
+def shape_of(*parts: type[Struct]) -> str:
+    """Changes with the fields of these Structs, and with FOLD."""
+    fields = [
+        f"{part.__name__}.{field.encode_name}: {field.type}"
+        for part in parts
+        for field in msgspec.structs.fields(part)
+    ]
+    return hashlib.sha256("\n".join([str(FOLD), *fields]).encode()).hexdigest()[:16]
+
+
+SHAPE = shape_of(Entry, Translation)
+
+
+def state_of(entry: Entry) -> str:
+    """The entry as a snapshot: equal entries have equal states."""
+    return msgspec.json.encode(entry).decode()
+
+
+class _Reading:
+    """One entry while its snapshot and events are read."""
+
+    def __init__(self, stream: str) -> None:
+        self.stream = stream
+        self.entry: Entry | None = None
+        self._events = 0
+        self._bytes = 0
+        self._bound = BYTES
+
+    def take(self, row: asyncpg.Record, mapper: EventMapper) -> None:
+        if row["topic"] == SNAPSHOT:
+            self.entry = _decoder.decode(row["state"])
+            self._bound = max(BYTES, 2 * len(row["state"]))
+            return
+        event = mapper.decode(row["topic"], row["state"], row["at"])
+        self.entry = entries.evolve(self.entry, event)  # type: ignore[arg-type]
+        self._events += 1
+        self._bytes += len(row["state"])
+
+    @property
+    def is_long(self) -> bool:
+        return self._events > EVENTS or (self._events > 1 and self._bytes > self._bound)
+
+
+async def latest_entries(
+    recorder: Recorder, mapper: EventMapper, slices: Sequence[StreamSlice]
+) -> AsyncIterator[Entry]:
+    """The entry of each stream that has events, deleted ones included. Slices begin at the first
+    event. Raises StoreUnavailable."""
+    writes, index, reading = 0, -1, _Reading("")
+    async for page in slice_pages(recorder, slices, shape=SHAPE):
+        async for at, row in in_slices(page):
+            if at != index:
+                if reading.entry is not None:
+                    writes += await _saved(recorder, reading, writes)
+                    yield reading.entry
+                index, reading = at, _Reading(slices[at].stream)
+            reading.take(row, mapper)
+    if reading.entry is not None:
+        await _saved(recorder, reading, writes)
+        yield reading.entry
+
+
+async def _saved(recorder: Recorder, reading: _Reading, writes: int) -> bool:
+    """Write a snapshot if one is due. Without it, the next update reads as much as this one."""
+    entry = reading.entry
+    if entry is None or entry.deleted or not reading.is_long or writes >= WRITES:
+        return False
+    try:
+        await recorder.fetch(_SAVE, reading.stream, entry.version, SHAPE, state_of(entry))
+    except (StoreUnavailable, asyncpg.PostgresError) as error:
+        _log.warning("a snapshot could not be written", stream=reading.stream, fault=repr(error))
+    return True

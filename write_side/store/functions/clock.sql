@@ -1,0 +1,5 @@
+-- The time for an event: of this server, cut to milliseconds.
+
+CREATE OR REPLACE FUNCTION write_side.clock() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$
+    SELECT date_trunc('milliseconds', clock_timestamp())
+$$;
