@@ -22,6 +22,7 @@ BENCHMARKS = (
     "http",
     "visible",
     "rebuild",
+    "scale",
     "switch",
     "export",
     "imports",
