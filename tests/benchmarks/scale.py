@@ -38,7 +38,7 @@ AIMS = {"list of 10": "≥ 0.67×"}
 _FILL = """
 INSERT INTO write_side.event
 SELECT h.position + n, 'entry/' || id, 1, $2,
-       replace(replace(replace($3, $4, id), '4711', n::text), $5,
+       replace(replace(replace($3, '987654321', n::text), $4, id), $5,
                to_char($6::timestamptz AT TIME ZONE 'UTC' + n * interval '1 ms',
                        'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
 FROM write_side.head h,
@@ -78,7 +78,7 @@ async def filled(server: str, entries: int) -> str:
     async with open_recorder(url) as recorder:
         content_type = await prepare(Repository(recorder, EventMapper()))
     at = datetime(2026, 1, 1, tzinfo=UTC)
-    event = created(content_type, 4711, at)
+    event = created(content_type, 987_654_321, at)
     template = EventMapper().to_stored_event(StreamEvent(entry_stream(event.entry_id), 1, event))
     state = template.state.decode()
     written_at = msgspec.json.decode(state)["at"]
