@@ -99,6 +99,9 @@ class ImportRow(Struct, frozen=True, kw_only=True):
 CountKey = tuple[str, str, str, str, str]
 """Workspace, environment, content type id, status, language."""
 
+LocaleKey = tuple[str, str, str]
+"""Workspace, environment, locale."""
+
 
 class Rows(Struct):
     """The rows before a batch that its events build on, or the rows that they changed, by key.
@@ -126,6 +129,23 @@ def count_changes(before: Rows, after: Rows) -> Counter[CountKey]:
         if state is not None:
             changes[count_key(state.entry)] += 1
     return Counter({key: n for key, n in changes.items() if n})
+
+
+def locale_changes(before: Rows, after: Rows) -> Counter[LocaleKey]:
+    """By how much the batch changes the numbers of translations in ``locale_count``."""
+    changes: Counter[LocaleKey] = Counter()
+    for entry_id, state in after.entries.items():
+        known = before.entries.get(entry_id)
+        if known is not None:
+            changes.subtract(locale_keys(known.entry))
+        if state is not None:
+            changes.update(locale_keys(state.entry))
+    return Counter({key: n for key, n in changes.items() if n})
+
+
+def locale_keys(entry: Entry) -> Iterator[LocaleKey]:
+    """A key for each translation."""
+    return ((entry.workspace, entry.environment, locale) for locale in entry.translations)
 
 
 def count_key(entry: Entry) -> CountKey:
@@ -176,9 +196,6 @@ ENTRY_COLUMNS = (
     "fields",
 )
 """The columns of ``entry``, in the order of ``entry_rows`` and of ``put_entries``."""
-
-LOCALE_COLUMNS = ("workspace", "environment", "locale", "id", "title", "fields")
-"""The columns of ``entry_locale``, in the order of ``locale_rows`` and of ``put_locales``."""
 
 PORTION = 16 * 1024 * 1024
 """Characters of rendered fields that go in one statement: PostgreSQL takes no message of 1 GB."""
@@ -243,7 +260,8 @@ def entry_rows(
 def locale_rows(
     entries: Iterable[Entry], types: Mapping[str, ContentType], renderers: Renderers
 ) -> Iterator[tuple[Any, ...]]:
-    """The rows of ``entry_locale``: one for each locale an entry is translated into."""
+    """The rows of ``entry_locale``, in the order of ``put_locales``: one for each locale that an
+    entry is translated into."""
     for entry in entries:
         for locale, translation in entry.translations.items():
             renderer = renderers.of(types[entry.content_type_id])

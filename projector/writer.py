@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterable
 from typing import Any
 
 import asyncpg
@@ -13,12 +11,12 @@ from projector.checkpoint import Checkpoint, hold, move
 from projector.projection import Inconsistent, Recorded, project
 from projector.rows import (
     ENTRY_COLUMNS,
-    EntryState,
     Renderers,
     Rows,
     columns,
     count_changes,
     entry_rows,
+    locale_changes,
     locale_rows,
     past_slug_rows,
     portions,
@@ -31,40 +29,6 @@ from write_side.postgres.statements import statement
 
 COPY_FROM = 32
 """The number of new entries from which COPY is worth its two extra round trips."""
-LOCK_TIMEOUT = "200ms"
-_SET_LOCK_TIMEOUT = "SELECT set_config('lock_timeout', $1, true)"
-_ADD_LOCALE = "SELECT add_locale($1, $2)"
-
-
-class Partitions:
-    """Makes a partition for each locale in use, and remembers which there are."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._made: set[tuple[str, str]] = set()
-
-    async def ensure(self, states: Iterable[EntryState | None]) -> None:
-        """Make what the entries need, each partition in a short transaction of its own."""
-        needed = {
-            (state.entry.environment, locale)
-            for state in states
-            if state is not None
-            for locale in state.entry.translations
-        }
-        for environment, locale in sorted(needed - self._made):
-            await self._add(environment, locale)
-            self._made.add((environment, locale))
-
-    async def _add(self, environment: str, locale: str) -> None:
-        # A reader's prepared statement can lock the parent for a moment: give way and try again.
-        while True:
-            try:
-                async with self._connection.transaction():
-                    await self._connection.execute(_SET_LOCK_TIMEOUT, LOCK_TIMEOUT)
-                    await self._connection.execute(_ADD_LOCALE, environment, locale)
-                return
-            except asyncpg.LockNotAvailableError:
-                await asyncio.sleep(0.05)
 
 
 class Writer:
@@ -78,7 +42,6 @@ class Writer:
         self.epoch = epoch
         self._types: dict[str, ContentType] = {}
         self._renderers = Renderers()
-        self._partitions = Partitions(connection)
 
     async def write(self, batch: list[Recorded], checkpoint: Checkpoint) -> Checkpoint:
         """Write rows and checkpoint, or neither; returns the new checkpoint.
@@ -93,7 +56,6 @@ class Writer:
         try:
             batch = await fit_in_memory(self.connection, batch)
             before, after = await self._project(batch)
-            await self._partitions.ensure(after.entries.values())
             moved = Checkpoint.after(batch[-1])
             async with self.connection.transaction():
                 await self._write_rows(before, after)
@@ -131,6 +93,8 @@ class Writer:
         # Counts in one order, so that a rebuild and a projector cannot deadlock.
         changes = sorted(count_changes(before, after).items())
         await self._execute("put_counts", columns((*key, n) for key, n in changes))
+        locales = sorted(locale_changes(before, after).items())
+        await self._execute("put_locale_counts", columns((*key, n) for key, n in locales))
         await self._execute("put_past_slugs", columns(past_slug_rows(after.past_slugs)))
         await self._write_others(after)
 

@@ -1,5 +1,5 @@
 -- A hash of each row, to compare a rebuilt read model with the live one. It covers stored values, not
--- their renderings. `key` identifies the row. Rows are grouped into buckets, so that only the rows of
+-- their renderings, nor the partition that a row is in. `key` identifies the row. Rows are grouped into buckets, so that only the rows of
 -- buckets that differ are transferred.
 CREATE VIEW digest AS
 SELECT 'entry' AS relation,
@@ -12,10 +12,14 @@ SELECT 'entry' AS relation,
 FROM entry
 UNION ALL
 SELECT 'entry_locale',
-       jsonb_build_array(workspace, environment, locale, id)::text,
-       abs(hash_record_extended(ROW(workspace, environment, locale, id), 0) % 4096),
-       hash_record_extended(ROW(workspace, environment, locale, id, title), 0)
+       jsonb_build_array(workspace, split_part(partition_key, '/', 1), locale, id)::text,
+       abs(hash_record_extended(ROW(workspace, locale, id), 0) % 4096),
+       hash_record_extended(ROW(workspace, split_part(partition_key, '/', 1), locale, id, title), 0)
 FROM entry_locale
+UNION ALL
+SELECT 'locale_count', jsonb_build_array(workspace, environment, locale)::text, 0,
+       hash_record_extended(ROW(workspace, environment, locale, n), 0)
+FROM locale_count
 UNION ALL
 SELECT 'entry_count',
        jsonb_build_array(workspace, environment, content_type_id, status, language)::text,

@@ -13,7 +13,7 @@ CREATE INDEX entry_of_any_status ON entry
     (workspace, content_type_id, created_at DESC, position DESC) INCLUDE (id, environment);
 CREATE INDEX entry_newest ON entry (workspace, created_at DESC, position DESC) INCLUDE (id, environment);
 
-ALTER TABLE entry_locale ADD PRIMARY KEY (workspace, environment, locale, id);
+ALTER TABLE entry_locale ADD PRIMARY KEY (workspace, partition_key, locale, id);
 
 ALTER TABLE past_slug ADD PRIMARY KEY (workspace, environment, position);
 -- The entry that had a slug at a given time released it later. With `until` in the key, a search for a

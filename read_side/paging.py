@@ -1,7 +1,8 @@
 """Lists of entries, newest created first: which entries are on a page, and how many match.
 
 Each statement is a page (``sql/pages``: what is filtered by) and what is read of its entries
-(``sql/rows``): everything that is served, a summary, or the id alone.
+(``sql/rows``): everything that is served, a summary, or the id alone. A page has at most 100
+entries; the statements name this number too, so that the planner knows it.
 """
 
 from __future__ import annotations

@@ -104,19 +104,38 @@ CREATE TABLE entry_production PARTITION OF entry FOR VALUES IN ('production');
 CREATE TABLE entry_staging PARTITION OF entry FOR VALUES IN ('staging');
 
 -- The translations of entries, with the original texts filled in where a translation is missing, ready
--- to serve.
+-- to serve. A locale with many translations has a partition of its own ('production/fr-FR'). The other
+-- locales of an environment share one ('production/other'). A row is in exactly one of the two; readers
+-- look in both, because a locale that gets its own partition is moved there while they read.
 CREATE TABLE entry_locale (
-    workspace   text NOT NULL,
+    workspace     text NOT NULL,
+    partition_key text NOT NULL,
+    locale        text NOT NULL,
+    id            uuid NOT NULL,
+    title         text NOT NULL,
+    fields        json NOT NULL
+) PARTITION BY LIST (partition_key);
+CREATE TABLE entry_locale_production_other PARTITION OF entry_locale FOR VALUES IN ('production/other');
+CREATE TABLE entry_locale_staging_other PARTITION OF entry_locale FOR VALUES IN ('staging/other');
+
+-- The locales that have a partition of their own. `attached`: rows are not written to it yet, because a
+-- reader may have a plan without it. `moving`: new rows are written to it, older ones are being moved.
+-- `settled`: it has all rows of the locale.
+CREATE TABLE locale_partition (
     environment text NOT NULL,
     locale      text NOT NULL,
-    id          uuid NOT NULL,
-    title       text NOT NULL,
-    fields      json NOT NULL
-) PARTITION BY LIST (environment);
-CREATE TABLE entry_locale_production PARTITION OF entry_locale
-    FOR VALUES IN ('production') PARTITION BY LIST (locale);
-CREATE TABLE entry_locale_staging PARTITION OF entry_locale
-    FOR VALUES IN ('staging') PARTITION BY LIST (locale);
+    state       text NOT NULL CHECK (state IN ('attached', 'moving', 'settled')),
+    PRIMARY KEY (environment, locale)
+);
+
+-- The number of translations, maintained by the projector.
+CREATE TABLE locale_count (
+    workspace   text   NOT NULL,
+    environment text   NOT NULL,
+    locale      text   NOT NULL,
+    n           bigint NOT NULL CHECK (n > 0),
+    PRIMARY KEY (workspace, environment, locale)
+) WITH (fillfactor = 50);
 
 -- The entries that had a slug before: one row for each slug that was released by a rename or a delete.
 -- Current slugs have no row. The position is that of the event that released the slug.
@@ -163,20 +182,26 @@ CREATE TABLE rendering (
     position        bigint
 );
 
--- Creates the partition of a locale if it does not exist. The table is created first and then attached,
--- because creating it as a partition would lock the parent against readers. The advisory lock is needed
--- because a rebuild has several writers.
-CREATE FUNCTION add_locale(environment text, locale text) RETURNS void
+-- Gives a locale a partition of its own, unless the environment has `most` already. The table is created
+-- first and then attached, because creating it as a partition would lock the parent against readers. The
+-- advisory lock is needed because a rebuild has several writers.
+CREATE FUNCTION add_locale_partition(environment text, locale text, state text, most int)
+RETURNS boolean
 LANGUAGE plpgsql AS $$
+#variable_conflict use_column
 DECLARE
-    parent text := 'entry_locale_' || environment;
-    child  text := parent || '_' || locale;
+    child text := format('entry_locale_%s_%s', $1, $2);
 BEGIN
     PERFORM pg_advisory_xact_lock('entry_locale'::regclass::oid::int, 0);
-    IF to_regclass(quote_ident(child)) IS NOT NULL THEN
-        RETURN;
+    IF EXISTS (SELECT FROM locale_partition WHERE (environment, locale) = ($1, $2)) THEN
+        RETURN true;
+    END IF;
+    IF (SELECT count(*) FROM locale_partition WHERE environment = $1) >= most THEN
+        RETURN false;
     END IF;
     EXECUTE format('CREATE TABLE %I (LIKE entry_locale INCLUDING ALL)', child);
-    EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES IN (%L)', parent, child, locale);
+    EXECUTE format('ALTER TABLE entry_locale ATTACH PARTITION %I FOR VALUES IN (%L)', child, $1 || '/' || $2);
+    INSERT INTO locale_partition VALUES ($1, $2, $3);
+    RETURN true;
 END
 $$;

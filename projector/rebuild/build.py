@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import secrets
 from collections import Counter
+from collections.abc import Iterable
+from typing import Any
 
 from msgspec import Struct
 
@@ -15,7 +17,7 @@ from projector.rebuild.replay import Replay, Replayed
 from projector.rebuild.switch import Candidate
 from projector.rebuild.worker import Job
 from projector.rebuild.worker_pool import WorkerPool
-from projector.rows import CountKey, columns
+from projector.rows import columns
 from projector.writer import Writer
 from read_side import schema
 from write_side.postgres.connection import Connection
@@ -121,12 +123,16 @@ class Build:
         return min(share // PAGES_IN_MEMORY, LARGEST_PAGE)
 
     async def _write_counts(self, replayed: list[Replayed]) -> None:
-        counts = Counter[CountKey]()
-        for part in replayed:
-            counts.update(dict(part.counts))
+        await self._put_counts("put_counts", (part.entries for part in replayed))
+        await self._put_counts("put_locale_counts", (part.translations for part in replayed))
+
+    async def _put_counts(self, name: str, parts: Iterable[list[tuple[Any, int]]]) -> None:
+        counts: Counter[Any] = Counter()
+        for part in parts:
+            counts.update(dict(part))
         rows = columns((*key, n) for key, n in counts.items())
         if rows:
-            await self._model.execute(statement("projector", "put_counts"), *rows)
+            await self._model.execute(statement("projector", name), *rows)
 
     async def _index(self) -> None:
         self._operation.begin("index")
@@ -136,7 +142,7 @@ class Build:
             await schema.create_indexes(self._model)
         # VACUUM sets the visibility map, which the index-only scans of deep pages need.
         await self._model.execute("VACUUM (ANALYZE) entry, entry_locale, past_slug")
-        await self._model.execute("ANALYZE content_type, entry_count, media, api_key")
+        await self._model.execute("ANALYZE content_type, entry_count, locale_count, media, api_key")
 
 
 async def drop(connection: Connection, name: str) -> None:

@@ -9,22 +9,23 @@ from msgspec import Struct
 
 from projector.checkpoint import hold
 from projector.log import Log
+from projector.partitions import LOCALE_COLUMNS, RebuildPartitions
 from projector.projection import Inconsistent, Recorded, former_slug, next_state
 from projector.rows import (
     ENTRY_COLUMNS,
-    LOCALE_COLUMNS,
     PAST_SLUG_COLUMNS,
     CountKey,
     EntryState,
+    LocaleKey,
     PastSlug,
     Renderers,
     count_key,
     entry_rows,
+    locale_keys,
     locale_rows,
     past_slug_rows,
 )
 from projector.stored_rows import load_types
-from projector.writer import Partitions
 from write_side.domain.content_type import ContentType
 from write_side.postgres.connection import Connection
 from write_side.store.log_reader import Range
@@ -33,11 +34,12 @@ TYPES_KEPT = 5_000
 
 
 class Replayed(Struct, frozen=True, tag=True):
-    """The result of a range: the number of events read, and of the entries that exist by their
-    key."""
+    """The result of a range: the number of events read, and the numbers of entries and of
+    translations that exist, by their keys."""
 
     events: int
-    counts: list[tuple[CountKey, int]]
+    entries: list[tuple[CountKey, int]]
+    translations: list[tuple[LocaleKey, int]]
 
 
 class Replay:
@@ -57,32 +59,36 @@ class Replay:
         self._page_bytes = page_bytes
         self._types: dict[str, ContentType] = {}
         self._renderers = Renderers()
-        self._partitions = Partitions(model)
+        self._partitions = RebuildPartitions(model)
 
     async def replay(self, streams: Range, read: Callable[[int], None]) -> Replayed:
         """``read`` gets the number of events of each page.
 
         Raises Halted, Inconsistent, Fenced.
         """
-        events, counts = 0, Counter[CountKey]()
-        fold = EntryFold()
+        events, fold = 0, EntryFold()
+        self._entries: Counter[CountKey] = Counter()
+        self._translations: Counter[LocaleKey] = Counter()
         async for page in self._log.pages(streams, self._through, self._page_bytes):
             events += len(page)
             read(len(page))
-            await self._write(fold.complete(page), counts)
+            await self._write(fold.complete(page))
             await self._write_past(fold.former_slugs)
-        await self._write(fold.last(), counts)
-        return Replayed(events, sorted(counts.items()))
+        await self._write(fold.last())
+        return Replayed(events, list(self._entries.items()), list(self._translations.items()))
 
-    async def _write(self, states: list[EntryState], counts: Counter[CountKey]) -> None:
+    async def _write(self, states: list[EntryState]) -> None:
         if not states:
             return
         await self._load_types({state.entry.content_type_id for state in states})
-        await self._partitions.ensure(states)
+        entries = [state.entry for state in states]
+        await self._partitions.count(entries)
         async with self._model.transaction():
             await hold(self._model, self._epoch)
             await self._copy(states)
-        counts.update(count_key(state.entry) for state in states)
+        for entry in entries:
+            self._entries[count_key(entry)] += 1
+            self._translations.update(locale_keys(entry))
 
     async def _write_past(self, slugs: list[PastSlug]) -> None:
         if not slugs:
@@ -103,7 +109,9 @@ class Replay:
         if translated:
             await self._model.copy_records_to_table(
                 "entry_locale",
-                records=locale_rows(translated, self._types, self._renderers),
+                records=self._partitions.rows(
+                    locale_rows(translated, self._types, self._renderers)
+                ),
                 columns=LOCALE_COLUMNS,
             )
 

@@ -1,5 +1,17 @@
 -- $1 workspaces, $2 environments, $3 locales, $4 ids, $5 titles, $6 fields
-INSERT INTO entry_locale (workspace, environment, locale, id, title, fields)
-SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::json[])
-ON CONFLICT (workspace, environment, locale, id) DO UPDATE SET
+-- While a locale moves to its own partition, an older row may still be in the shared one.
+WITH given AS MATERIALIZED (
+    SELECT g.*, p.state = 'moving' AS is_moving, g.environment || '/other' AS shared,
+           g.environment || '/' || CASE WHEN p.state <> 'attached' THEN g.locale ELSE 'other' END AS key
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::json[])
+        AS g(workspace, environment, locale, id, title, fields)
+    LEFT JOIN locale_partition p USING (environment, locale)
+), moved AS (
+    DELETE FROM entry_locale l USING given g
+    WHERE g.is_moving AND l.partition_key = g.shared
+      AND (l.workspace, l.locale, l.id) = (g.workspace, g.locale, g.id)
+)
+INSERT INTO entry_locale (workspace, partition_key, locale, id, title, fields)
+SELECT workspace, key, locale, id, title, fields FROM given
+ON CONFLICT (workspace, partition_key, locale, id) DO UPDATE SET
     title = excluded.title, fields = excluded.fields

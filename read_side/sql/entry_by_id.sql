@@ -4,6 +4,5 @@ SELECT t.slug AS type_slug, t.name AS type_name, t.fields AS type_fields, e.vers
 \ir rows/summary_columns.sql
 FROM read_model.entry e
 JOIN read_model.content_type t ON t.id = e.content_type_id
-LEFT JOIN read_model.entry_locale l
-    ON l.workspace = :workspace AND l.environment = :environment AND l.locale = :locale AND l.id = e.id
+\ir rows/translation.sql
 WHERE e.workspace = :workspace AND e.environment = :environment AND e.id = :id::uuid

@@ -3,6 +3,5 @@ SELECT
 \ir rows/type_columns.sql
 \ir rows/served_columns.sql
 \ir rows/of_slug.sql
-LEFT JOIN read_model.entry_locale l
-    ON l.workspace = :workspace AND l.environment = :environment AND l.locale = :locale AND l.id = e.id
+\ir rows/translation.sql
 WHERE t.workspace = :workspace AND t.environment = :environment AND t.slug = :type_slug

@@ -11,18 +11,23 @@ FROM (
             SELECT *, sum(pg_column_size(stored)) OVER newest - pg_column_size(stored) AS packed_before
             FROM (
                 SELECT e.*
-                FROM unnest(:statuses::text[]) AS wanted (status)
+                -- The constants are for the planner: there are three statuses, and a page has up to 500
+                -- rows (export.py).
+                FROM (SELECT * FROM unnest(:statuses::text[]) AS given (status) LIMIT 3) wanted
                 CROSS JOIN LATERAL (
-                    SELECT id, title, slug, status, created_at, updated_at, published_at, position,
-                           stored
-                    FROM read_model.entry
-                    WHERE workspace = :workspace AND environment = :environment
-                      AND content_type_id = :type_id AND status = wanted.status AND language = :language
-                      AND (created_at, position) < (:created_before, :position_before)
-                      AND (:pattern = '' OR
+                    SELECT * FROM (
+                        SELECT id, title, slug, status, created_at, updated_at, published_at,
+                               position, stored
+                        FROM read_model.entry
+                        WHERE workspace = :workspace AND environment = :environment
+                          AND content_type_id = :type_id AND status = wanted.status
+                          AND language = :language
+                          AND (created_at, position) < (:created_before, :position_before)
+                          AND (:pattern = '' OR
 \ir pages/title_found.sql
-                      )
-                    ORDER BY created_at DESC, position DESC LIMIT :limit
+                          )
+                        ORDER BY created_at DESC, position DESC LIMIT :limit
+                    ) newest LIMIT 500
                 ) e
                 ORDER BY created_at DESC, position DESC LIMIT :limit
             ) page

@@ -8,10 +8,14 @@ LEFT JOIN read_model.entry_count c
     ON c.workspace = :workspace AND c.environment = :environment AND c.content_type_id = t.id
    AND c.status = :status AND c.language = :language
 LEFT JOIN LATERAL (
-    SELECT * FROM read_model.entry
-    WHERE workspace = :workspace AND environment = :environment AND content_type_id = t.id
-      AND status = :status AND language = :language
-    ORDER BY created_at DESC, position DESC LIMIT :limit OFFSET :offset
+    -- 300 is the largest page after the largest offset (paging.py). Without a constant the planner
+    -- would expect a tenth of all entries, and a server with default settings would compile the plan.
+    SELECT * FROM (
+        SELECT * FROM read_model.entry
+        WHERE workspace = :workspace AND environment = :environment AND content_type_id = t.id
+          AND status = :status AND language = :language
+        ORDER BY created_at DESC, position DESC LIMIT 300
+    ) newest LIMIT :limit OFFSET :offset
 ) e ON true
 \ir rows/original.sql
 WHERE t.workspace = :workspace AND t.environment = :environment AND t.slug = :type_slug

@@ -23,6 +23,7 @@ BENCHMARKS = (
     "http",
     "visible",
     "rebuild",
+    "scale",
     "switch",
     "export",
     "imports",

@@ -5,7 +5,10 @@ FROM (
     WHERE workspace = :workspace AND environment = :environment
 ) totals
 LEFT JOIN LATERAL (
-    SELECT id, created_at, position FROM read_model.entry
-    WHERE workspace = :workspace AND environment = :environment
-    ORDER BY created_at DESC, position DESC LIMIT :limit OFFSET :offset
+    SELECT * FROM (
+        SELECT id, created_at, position FROM read_model.entry
+        WHERE workspace = :workspace AND environment = :environment
+        ORDER BY created_at DESC, position DESC LIMIT :limit OFFSET :offset
+    ) page
+\ir ../rows/page_size.sql
 ) newest ON true

@@ -6,8 +6,11 @@ CROSS JOIN LATERAL (
     WHERE workspace = :workspace AND environment = :environment AND content_type_id = t.id
 ) totals
 LEFT JOIN LATERAL (
-    SELECT id, created_at, position FROM read_model.entry
-    WHERE workspace = :workspace AND environment = :environment AND content_type_id = t.id
-    ORDER BY created_at DESC, position DESC LIMIT :limit OFFSET :offset
+    SELECT * FROM (
+        SELECT id, created_at, position FROM read_model.entry
+        WHERE workspace = :workspace AND environment = :environment AND content_type_id = t.id
+        ORDER BY created_at DESC, position DESC LIMIT :limit OFFSET :offset
+    ) page
+\ir ../rows/page_size.sql
 ) newest ON true
 WHERE t.workspace = :workspace AND t.environment = :environment AND t.slug = :type_slug

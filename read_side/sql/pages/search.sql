@@ -21,7 +21,8 @@ WITH newest AS (
     SELECT id, created_at, position FROM newest
     WHERE position(lower(:search) IN lower(title)) > 0 OR id IN (
         SELECT id FROM read_model.entry_locale
-        WHERE workspace = :workspace AND environment = :environment AND locale = :locale
+        WHERE workspace = :workspace AND locale = :locale
+          AND partition_key IN (:environment || '/' || :locale, :environment || '/other')
           AND position(lower(:search) IN lower(title)) > 0)
 )
 SELECT totals.*, page.*
@@ -32,3 +33,4 @@ LEFT JOIN LATERAL (
     SELECT id, created_at, position FROM matches
     ORDER BY created_at DESC, position DESC LIMIT :limit OFFSET :offset
 ) page ON true
+\ir ../rows/page_size.sql

@@ -24,3 +24,4 @@ WITH types AS (
 SELECT (SELECT coalesce(sum(n), 0)::bigint FROM selected) AS total, merged.*
 FROM (SELECT FROM types LIMIT 1) known
 LEFT JOIN merged ON true
+\ir ../rows/page_size.sql

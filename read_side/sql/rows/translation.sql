@@ -1,6 +1,12 @@
--- The texts of the entry in the locale; null if it has no translation.
+-- The texts of the entry in the locale; null if it has no translation. Each branch reads one partition at
+-- most: that of the locale, if it has one, then the shared one for rows that are not in the first.
 LEFT JOIN LATERAL (
     SELECT title, fields FROM read_model.entry_locale
-    WHERE workspace = :workspace AND environment = :environment AND locale = :locale
-      AND id = page.id LIMIT 1
+    WHERE workspace = :workspace AND partition_key = :environment || '/' || :locale
+      AND locale = :locale AND id = e.id
+    UNION ALL
+    SELECT title, fields FROM read_model.entry_locale
+    WHERE workspace = :workspace AND partition_key = :environment || '/other'
+      AND locale = :locale AND id = e.id
+    LIMIT 1
 ) l ON true

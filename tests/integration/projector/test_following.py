@@ -22,7 +22,6 @@ from tests.integration.live_projector import (
     project_all,
     projecting,
     rendered,
-    status_of,
     until,
 )
 from tests.integration.projector.random_log import Story
@@ -38,7 +37,7 @@ WHERE datname = current_database() AND pid <> pg_backend_pid()
   AND (application_name = 'contentlog projector' OR query LIKE '%contentlog_event%'
        OR query LIKE '%bytes_before%')"""
 ANALYSED = "SELECT FROM pg_stats WHERE schemaname = 'read_model' AND tablename = 'entry_production'"
-LANGUAGES = 'SELECT fields::text FROM "entry_locale_production_fr-FR"'
+LANGUAGES = "SELECT fields::text FROM entry_locale_production_other"
 
 
 async def test_what_is_appended_is_projected_at_once(given: Given, database_url: str) -> None:
@@ -169,67 +168,6 @@ async def batches(url: str) -> list[list[Any]]:
         while batch := await log.read(found[-1][-1].position if found else 0):
             found.append(batch)
     return found
-
-
-class TestPartitions:
-    async def test_a_new_locale_neither_waits_for_a_reader_nor_makes_one_wait(
-        self, given: Given, database_url: str
-    ) -> None:
-        await given.magazine()
-        entry_id = await given.entry("one")
-        await given.translate(entry_id, "de-DE", title="Eins")
-        async with projecting(database_url), connected(database_url) as reader:
-            await caught_up(database_url)
-            select = await reader.prepare("SELECT count(*) FROM read_model.entry_locale")
-            async with reader.transaction():
-                assert await select.fetchval() == 1
-                await given.translate(entry_id, "fr-FR", title="Un")
-                await caught_up(database_url)
-                began = time.monotonic()
-                assert await select.fetchval() == 1, "as at the beginning of its transaction"
-                assert time.monotonic() - began < 5
-            assert await select.fetchval() == 2
-
-    async def test_readers_go_on_while_locales_are_added(
-        self, given: Given, database_url: str
-    ) -> None:
-        await given.magazine()
-        entry_id = await given.entry("one")
-        locales = ["fr-FR", "de-DE", "it-IT", "es-ES", "sv-SE", "ja-JP", "zh-TW", "pt-BR"]
-        slowest = 0.0
-        async with projecting(database_url), connected(database_url) as reader:
-
-            async def translate() -> None:
-                for locale in locales:
-                    await given.translate(entry_id, locale, title="T")
-                    await caught_up(database_url)
-
-            translating = asyncio.create_task(translate())
-            while not translating.done():
-                began = time.monotonic()
-                await reader.fetch("SELECT locale, title FROM read_model.entry_locale")
-                slowest = max(slowest, time.monotonic() - began)
-            await translating
-        assert slowest < 1
-        assert len(await rows(database_url, "SELECT FROM entry_locale")) == len(locales)
-
-    async def test_a_lock_that_is_held_is_waited_for_in_small_steps(
-        self, given: Given, database_url: str
-    ) -> None:
-        """Whoever holds it lets readers queue behind the projector for no longer than a step."""
-        await given.magazine()
-        entry_id = await given.entry("one")
-        async with projecting(database_url), connected(database_url) as holder:
-            await caught_up(database_url)
-            async with holder.transaction():
-                await holder.execute(
-                    "LOCK read_model.entry_locale_production IN SHARE UPDATE EXCLUSIVE MODE"
-                )
-                await given.translate(entry_id, "fr-FR", title="Un")
-                with pytest.raises(TimeoutError):
-                    await caught_up(database_url, seconds=0.6)
-                assert (await status_of(database_url)).projectors[0].halted is None
-            await caught_up(database_url)
 
 
 class TestRendering:

@@ -1,0 +1,18 @@
+-- $1 environment, $2 locale, $3 limit, $4 bytes
+-- Moves some rows of a locale from the shared partition to the locale's own; at least one, if there is one.
+UPDATE entry_locale l SET partition_key = $1::text || '/' || $2::text
+FROM (
+    SELECT workspace, id, sum(size) OVER (ROWS UNBOUNDED PRECEDING) - size AS bytes_before
+    FROM (
+        SELECT r.workspace, r.id, pg_column_size(r.fields) AS size
+        FROM locale_count c
+        CROSS JOIN LATERAL (
+            SELECT workspace, id, fields FROM entry_locale
+            WHERE workspace = c.workspace AND partition_key = $1::text || '/other' AND locale = $2
+            LIMIT $3
+        ) r
+        WHERE c.environment = $1 AND c.locale = $2 LIMIT $3
+    ) coming
+) chunk
+WHERE chunk.bytes_before < $4 AND l.partition_key = $1::text || '/other'
+  AND (l.workspace, l.locale, l.id) = (chunk.workspace, $2, chunk.id)

@@ -1,0 +1,148 @@
+"""Reads and creates at 20,000 and at 1,000,000 entries, on a PostgreSQL with default settings.
+
+``CONTENTLOG_TEST_POSTGRES`` names the folder of another PostgreSQL's programs, such as those of 15;
+``CONTENTLOG_BENCH_ENTRIES`` other sizes: ``20000,200000,1000000,2000000``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import asyncpg
+import msgspec
+
+from projector.rebuild.build import BuildSettings
+from projector.rebuild.operations import rebuild
+from tests.benchmarks.http import LIMITS
+from tests.benchmarks.load import Load, measured
+from tests.benchmarks.report import Row, median, ratio_of_rounds, table
+from tests.benchmarks.workload import SECRET, VALUES, created, prepare
+from tests.databases import set_up, with_database
+from tests.default_server import default_server
+from tests.processes import running
+from write_side.domain.identity import entry_stream
+from write_side.repository import Repository
+from write_side.store.mapper import EventMapper, StreamEvent
+from write_side.store.recorder import open_recorder
+
+SIZES = "20000,1000000"
+ROUNDS = 5
+HEADERS = f"Authorization: Bearer {SECRET}\r\n"
+AIMS = {"list of 10": "≥ 0.67×"}
+# One event as a template. An entry is created each millisecond.
+_FILL = """
+INSERT INTO write_side.event
+SELECT h.position + n, 'entry/' || id, 1, $2,
+       replace(replace(replace($3, '987654321', n::text), $4, id), $5,
+               to_char($6::timestamptz AT TIME ZONE 'UTC' + n * interval '1 ms',
+                       'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
+FROM write_side.head h,
+    (SELECT n, gen_random_uuid()::text AS id FROM generate_series(1, $1::int) AS n) AS entry"""
+_HEAD = "UPDATE write_side.head SET position = position + $1"
+
+
+async def measure(_url: str, _other: str) -> str:
+    sizes = [int(size) for size in os.environ.get("CONTENTLOG_BENCH_ENTRIES", SIZES).split(",")]
+    with default_server(durable=True) as server, TemporaryDirectory() as folder:
+        urls = [await filled(server, size) for size in sizes]
+        async with AsyncExitStack() as stack:
+            ports = []
+            for size, url in zip(sizes, urls, strict=True):
+                log = Path(folder) / f"log-{size}"
+                processes = stack.enter_context(running(url, log, **LIMITS))
+                await processes.caught_up(120)
+                ports.append(processes.port)
+            shown = [
+                row
+                for size, port in zip(sizes[1:], ports[1:], strict=True)
+                for row in await compared(sizes[0], ports[0], size, port)
+            ]
+        version = await server_version(server)
+    title = f"Scale: PostgreSQL {version} with default settings, 16 connections"
+    return table(title, shown, f"{sizes[0]:,} entries")
+
+
+async def filled(server: str, entries: int) -> str:
+    """A database with so many entries: events made in SQL, then a rebuild."""
+    name = f"scale_{entries}"
+    connection = await asyncpg.connect(server)
+    await connection.execute(f"CREATE DATABASE {name}")
+    await connection.close()
+    url = with_database(server, name)
+    await set_up(url)
+    async with open_recorder(url) as recorder:
+        content_type = await prepare(Repository(recorder, EventMapper()))
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    event = created(content_type, 987_654_321, at)
+    template = EventMapper().to_stored_event(StreamEvent(entry_stream(event.entry_id), 1, event))
+    state = template.state.decode()
+    written_at = msgspec.json.decode(state)["at"]
+    connection = await asyncpg.connect(url)
+    async with connection.transaction():
+        await connection.execute(
+            _FILL, entries, template.topic, state, event.entry_id, written_at, at
+        )
+        await connection.execute(_HEAD, entries)
+    await connection.execute("VACUUM ANALYZE")
+    await connection.close()
+    settings = BuildSettings(event_store_url=url, read_model_url=url)
+    await rebuild(settings, accept_differences=True, report=lambda _: None)
+    return url
+
+
+async def compared(small: int, small_port: int, large: int, large_port: int) -> list[Row]:
+    found = []
+    for what, path in {
+        "list of 10": "/v1/content/posts",
+        "list of 10, offset 10,000": "/v1/content/posts?offset=10000",
+        "single entry": f"/v1/content/posts/entry-{small // 2}",
+    }.items():
+        loads = [Load(port, path, HEADERS) for port in (large_port, small_port)]
+        found.append(await row(f"{what}, {large:,} entries", loads, AIMS.get(what, "")))
+    middle = [
+        Load(p, f"/v1/content/posts?offset={n // 2}", HEADERS)
+        for n, p in ((large, large_port), (small, small_port))
+    ]
+    found.append(await row(f"list of 10 from the middle, {large:,} entries", middle, ""))
+    creates = [Load(port, "/v1/content", _JSON, body) for port in (large_port, small_port)]
+    found.append(await row(f"create, {large:,} entries", creates, ""))
+    return found
+
+
+async def row(what: str, loads: list[Load], aim: str) -> Row:
+    """In turns, so that both have the same machine."""
+    rates: tuple[list[float], list[float]] = ([], [])
+    for _ in range(ROUNDS):
+        for rate, load in zip(rates, loads, strict=True):
+            rate.append((await measured(load)).per_second)
+    ours, theirs = rates
+    return Row(
+        what,
+        f"{median(ours):,.0f}/s",
+        f"{median(theirs):,.0f}/s",
+        ratio_of_rounds(ours, theirs),
+        aim,
+    )
+
+
+_JSON = f"{HEADERS}Content-Type: application/json\r\n"
+_numbers = itertools.count()
+
+
+def body() -> bytes:
+    fields = {slug: msgspec.json.decode(value) for slug, value in VALUES.items()}
+    title = f"Created {next(_numbers)}"
+    return msgspec.json.encode({"contentTypeSlug": "posts", "title": title, "fields": fields})
+
+
+async def server_version(server: str) -> str:
+    connection = await asyncpg.connect(server)
+    try:
+        return str(connection.get_server_version().major)
+    finally:
+        await connection.close()

@@ -1,0 +1,70 @@
+"""A PostgreSQL with default settings: initdb, and nothing else but an address."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from deploy.embedded.programs import Account, for_server, runnable
+from tests.processes import free_port
+
+BINARIES = "CONTENTLOG_TEST_POSTGRES"
+"""Environment variable: the folder of another PostgreSQL's programs, such as version 15's."""
+_ROLE = "contentlog"
+
+
+@contextmanager
+def default_server(*, durable: bool = False) -> Iterator[str]:
+    """A superuser's URL. The embedded programs run it, unless BINARIES names others; ``durable``:
+    with fsync, as PostgreSQL does by default. Takes about 2 s."""
+    account = for_server(None)
+    home = Path(tempfile.mkdtemp(prefix="cl-default-"))
+    home.chmod(0o755)
+    try:
+        server = _Server(account, home)
+        server.make()
+        server.start(() if durable else ("-F",))
+        try:
+            yield server.url
+        finally:
+            server.run("pg_ctl", "stop", "-m", "fast" if durable else "immediate")
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+class _Server:
+    def __init__(self, account: Account, home: Path) -> None:
+        self._account = account
+        self._private = home / "private"
+        self._port = free_port()
+        self._password = secrets.token_hex()
+        self.url = f"postgresql://{_ROLE}:{self._password}@127.0.0.1:{self._port}/postgres"
+
+    def make(self) -> None:
+        self._account.make_private(self._private)
+        password = self._private / "password"
+        password.write_text(self._password)
+        if self._account.is_other:
+            os.chown(password, self._account.uid, self._account.gid)
+        named = ("--username", _ROLE, "--auth", "scram-sha-256", "--pwfile", str(password))
+        self.run("initdb", "--no-sync", *named)
+
+    def start(self, options: tuple[str, ...]) -> None:
+        address = f"-h 127.0.0.1 -p {self._port} -k ''"
+        log = str(self._private / "log")
+        self.run("pg_ctl", "start", "-w", "-l", log, "-o", " ".join((address, *options)))
+
+    def run(self, name: str, *arguments: str) -> None:
+        if folder := os.environ.get(BINARIES):
+            command = [str(Path(folder) / name)]
+        else:
+            command = runnable(self._account).command(name)
+        environment = {"PGDATA": str(self._private / "cluster")}
+        done = self._account.run([*command, *arguments], environment=environment)
+        if done.returncode != 0:
+            raise RuntimeError(f"{name} failed: {done.stdout}")
