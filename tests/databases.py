@@ -103,7 +103,7 @@ async def set_up(url: str) -> None:
     """The event store and the read model in an empty database, as two roles make them."""
     owner = await asyncpg.connect(owner_of(url))
     await migrate(owner)
-    await grant_runtime(owner, RUNTIME, RUNTIME)
+    await grant_runtime(owner, RUNTIME, urlsplit(runtime_url(url)).password or RUNTIME)
     await owner.execute(f'GRANT CREATE ON DATABASE "{urlsplit(url).path[1:]}" TO {RUNTIME}')
     await owner.close()
     connection = await asyncpg.connect(runtime_url(url))

@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from deploy.embedded.programs import Account, for_server, runnable
+from deploy.embedded.sockets import OWNER
 from tests.processes import free_port
 
 BINARIES = "CONTENTLOG_TEST_POSTGRES"
 """Environment variable: the folder of another PostgreSQL's programs, such as version 15's."""
-_ROLE = "contentlog"
 
 
 @contextmanager
@@ -43,7 +43,7 @@ class _Server:
         self._private = home / "private"
         self._port = free_port()
         self._password = secrets.token_hex()
-        self.url = f"postgresql://{_ROLE}:{self._password}@127.0.0.1:{self._port}/postgres"
+        self.url = f"postgresql://{OWNER}:{self._password}@127.0.0.1:{self._port}/postgres"
 
     def make(self) -> None:
         self._account.make_private(self._private)
@@ -51,7 +51,7 @@ class _Server:
         password.write_text(self._password)
         if self._account.is_other:
             os.chown(password, self._account.uid, self._account.gid)
-        named = ("--username", _ROLE, "--auth", "scram-sha-256", "--pwfile", str(password))
+        named = ("--username", OWNER, "--auth", "scram-sha-256", "--pwfile", str(password))
         self.run("initdb", "--no-sync", *named)
 
     def start(self, options: tuple[str, ...]) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import os
 from contextlib import AsyncExitStack
-from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -22,7 +21,7 @@ from tests.benchmarks.http import LIMITS
 from tests.benchmarks.load import Load, measured
 from tests.benchmarks.report import Row, median, ratio_of_rounds, table
 from tests.benchmarks.workload import SECRET, VALUES, created, prepare
-from tests.databases import set_up, with_database
+from tests.databases import owner_of, set_up, with_database
 from tests.default_server import default_server
 from tests.processes import running
 from write_side.domain.identity import entry_stream
@@ -38,12 +37,11 @@ AIMS = {"list of 10": "≥ 0.67×"}
 _FILL = """
 INSERT INTO write_side.event
 SELECT h.position + n, 'entry/' || id, 1, $2,
-       replace(replace(replace($3, '987654321', n::text), $4, id), $5,
-               to_char($6::timestamptz AT TIME ZONE 'UTC' + n * interval '1 ms',
-                       'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
+       replace(replace($3, '987654321', n::text), $4, id), h.at + n * interval '1 ms'
 FROM write_side.head h,
     (SELECT n, gen_random_uuid()::text AS id FROM generate_series(1, $1::int) AS n) AS entry"""
-_HEAD = "UPDATE write_side.head SET position = position + $1"
+_HEAD = """
+UPDATE write_side.head SET position = position + $1, at = at + $1 * interval '1 ms'"""
 
 
 async def measure(_url: str, _other: str) -> str:
@@ -77,16 +75,12 @@ async def filled(server: str, entries: int) -> str:
     await set_up(url)
     async with open_recorder(url) as recorder:
         content_type = await prepare(Repository(recorder, EventMapper()))
-    at = datetime(2026, 1, 1, tzinfo=UTC)
-    event = created(content_type, 987_654_321, at)
+    event = created(content_type, 987_654_321)
     template = EventMapper().to_stored_event(StreamEvent(entry_stream(event.entry_id), 1, event))
     state = template.state.decode()
-    written_at = msgspec.json.decode(state)["at"]
-    connection = await asyncpg.connect(url)
+    connection = await asyncpg.connect(owner_of(url))
     async with connection.transaction():
-        await connection.execute(
-            _FILL, entries, template.topic, state, event.entry_id, written_at, at
-        )
+        await connection.execute(_FILL, entries, template.topic, state, event.entry_id)
         await connection.execute(_HEAD, entries)
     await connection.execute("VACUUM ANALYZE")
     await connection.close()
