@@ -44,13 +44,13 @@ def _expected() -> tuple[type[Exception], ...]:
     from deploy.databases import DatabaseUnreachable
     from deploy.embedded.errors import EmbeddedPostgresError
     from deploy.settings import SettingsError
-    from projector.checkpoint import Fenced
+    from projector.checkpoint import CheckpointConflict
     from projector.log import Halted
     from projector.projection import Inconsistent
-    from projector.rebuild.operations import NothingToGoBackTo
+    from projector.rebuild.operations import NoPreviousReadModel
     from projector.rebuild.progress import OperationInProgress
     from projector.rebuild.worker_pool import WorkerDied
-    from read_side.schema import AnotherShape
+    from read_side.schema import ShapeMismatch
     from write_side.domain.refusals import Refused, StaleDecision
     from write_side.imports.table import FileRefused
     from write_side.manifest.document import ManifestError
@@ -71,11 +71,11 @@ def _expected() -> tuple[type[Exception], ...]:
         UndecodableEvent,
         UnknownTopic,
         MigrationError,
-        AnotherShape,
+        ShapeMismatch,
         OperationInProgress,
-        Fenced,
+        CheckpointConflict,
         Halted,
         Inconsistent,
-        NothingToGoBackTo,
+        NoPreviousReadModel,
         WorkerDied,
     )

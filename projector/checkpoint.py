@@ -7,13 +7,13 @@ from datetime import datetime
 import asyncpg
 from msgspec import Struct
 
-from projector.projection import Recorded
-from read_side.schema import SHAPE, AnotherShape
+from projector.projection import RecordedEvent
+from read_side.schema import SHAPE, ShapeMismatch
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 
 
-class Fenced(Exception):
+class CheckpointConflict(Exception):
     """Another process moved the checkpoint or began an epoch: this one must stop writing."""
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Checkpoint(Struct, frozen=True):
         )
 
     @classmethod
-    def after(cls, last: Recorded) -> Checkpoint:
+    def after(cls, last: RecordedEvent) -> Checkpoint:
         """Where an event was the last to be projected."""
         return cls(last.position, last.stream, last.version, last.event.at)
 
@@ -47,26 +47,29 @@ class Checkpoint(Struct, frozen=True):
 
 
 async def begin_epoch(connection: Connection) -> tuple[int, Checkpoint]:
-    """Fence off any other writer of the read model. Raises AnotherShape."""
+    """Fence off any other writer of the read model. Raises ShapeMismatch."""
     row = await connection.fetchrow(statement("projector", "begin_epoch"))
     assert row is not None
     # First of all: a row of another shape may have other columns.
     if row["shape"] != SHAPE:
-        raise AnotherShape
+        raise ShapeMismatch
     return row["epoch"], Checkpoint.of(row)
 
 
 async def hold(connection: Connection, epoch: int) -> None:
-    """Keep others from moving the checkpoint until the transaction ends. Raises Fenced."""
+    """Keep others from moving the checkpoint until the transaction ends.
+
+    Raises CheckpointConflict.
+    """
     if await connection.fetchrow(statement("projector", "hold_epoch"), epoch) is None:
-        raise Fenced
+        raise CheckpointConflict
 
 
 async def move(connection: Connection, epoch: int, old: Checkpoint, new: Checkpoint) -> None:
-    """Compare and set. Raises Fenced."""
+    """Compare and set. Raises CheckpointConflict."""
     event = (new.position, new.stream, new.version, new.at)
     moved = await connection.fetchrow(
         statement("projector", "move_checkpoint"), *event, old.position, epoch
     )
     if moved is None:
-        raise Fenced
+        raise CheckpointConflict

@@ -15,13 +15,13 @@ from typing import Any
 import asyncpg
 import structlog
 
-from projector.checkpoint import Checkpoint, Fenced, begin_epoch
+from projector.checkpoint import Checkpoint, CheckpointConflict, begin_epoch
 from projector.log import BATCH, Halted, Log
 from projector.partitions import Growth
-from projector.projection import Inconsistent, Recorded
+from projector.projection import Inconsistent, RecordedEvent
 from projector.rerendering import rerender_chunk
 from projector.writer import Writer
-from read_side.schema import AnotherShape
+from read_side.schema import ShapeMismatch
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 
@@ -105,7 +105,7 @@ class Follower:
         while True:
             try:
                 await self._follow()
-            except Fenced:
+            except CheckpointConflict:
                 # This connection has the lock, so no other projector is active: a rebuild has
                 # replaced the read model. Go on in the new one at once, because requests may be
                 # waiting for their writes to show.
@@ -141,7 +141,7 @@ class Follower:
     async def _begin_epoch(self) -> tuple[int, Checkpoint]:
         try:
             epoch, checkpoint = await begin_epoch(self._model)
-        except AnotherShape as error:
+        except ShapeMismatch as error:
             raise Halted(
                 "the read model has another shape than this code writes: rebuild it, or start the "
                 "version that made it"
@@ -168,7 +168,7 @@ class Follower:
             await self._beat(self._heartbeat.go_on)
         return checkpoint
 
-    def _read_ahead(self, batch: list[Recorded]) -> asyncio.Task[list[Recorded]] | None:
+    def _read_ahead(self, batch: list[RecordedEvent]) -> asyncio.Task[list[RecordedEvent]] | None:
         if len(batch) < BATCH:
             return None
         return asyncio.create_task(self._log.read(batch[-1].position))
@@ -204,7 +204,7 @@ class Follower:
         self._arrived.set()
 
 
-async def _settled(coming: asyncio.Task[list[Recorded]] | None) -> list[Recorded] | None:
+async def _settled(coming: asyncio.Task[list[RecordedEvent]] | None) -> list[RecordedEvent] | None:
     """The batch that was read ahead; None where it must be read, or read again."""
     if coming is None:
         return None

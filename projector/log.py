@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 from projector.checkpoint import Checkpoint
-from projector.projection import Recorded
+from projector.projection import RecordedEvent
 from write_side.postgres.connection import Connection
 from write_side.store import log_reader
 from write_side.store.log_reader import Range
@@ -31,7 +31,7 @@ class Log:
         self._connection = connection
         self._mapper = EventMapper()
 
-    async def read(self, after: int, limit: int = BATCH) -> list[Recorded]:
+    async def read(self, after: int, limit: int = BATCH) -> list[RecordedEvent]:
         """The next events, decoded, up to about BATCH_BYTES of them.
 
         Raises Gap, and Halted at an event that cannot be read. Events before an unreadable one are
@@ -43,7 +43,7 @@ class Log:
         prove_contiguous(
             after, [rows[0]["notification_id"], rows[-1]["notification_id"]], len(rows)
         )
-        batch: list[Recorded] = []
+        batch: list[RecordedEvent] = []
         for row in rows:
             try:
                 batch.append(self._decoded(row))
@@ -82,16 +82,16 @@ class Log:
 
     async def pages(
         self, streams: Range, through: int, page_bytes: int
-    ) -> AsyncIterator[list[Recorded]]:
+    ) -> AsyncIterator[list[RecordedEvent]]:
         """The events of a range of streams up to a position, stream by stream, in pages of about so
         many bytes. Raises Halted at an event that cannot be read."""
         async for rows in log_reader.pages(self._connection, streams, through, page_bytes):
             yield [self._decoded(row) for row in rows]
 
-    def _decoded(self, row: Iterable[Any]) -> Recorded:
+    def _decoded(self, row: Iterable[Any]) -> RecordedEvent:
         position, stream, version, topic, state, at = row
         try:
-            return Recorded(position, stream, version, self._mapper.decode(topic, state, at))
+            return RecordedEvent(position, stream, version, self._mapper.decode(topic, state, at))
         except (UnknownTopic, UndecodableEvent) as error:
             raise Halted(f"at position {position}, stream {stream}: {error}") from error
 

@@ -58,7 +58,10 @@ class Growth:
         self._readers: set[str] | None = None
 
     async def step(self) -> bool:
-        """Take the next step; whether there is another one to take at once. Raises Fenced."""
+        """Take the next step; whether there is another one to take at once.
+
+        Raises CheckpointConflict.
+        """
         if not self._is_growing:
             return await self._begin()
         growing = await self._connection.fetchrow(statement("projector", "growing_locale"))

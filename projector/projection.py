@@ -25,7 +25,7 @@ from write_side.domain.entry import evolve
 from write_side.domain.identity import PRODUCTION
 
 
-class Recorded(Struct, frozen=True):
+class RecordedEvent(Struct, frozen=True):
     """An event, its position in the log and its version in its stream."""
 
     position: int
@@ -48,7 +48,7 @@ class RequiredRows(Struct):
     imports: set[str]
 
 
-def required_rows(batch: Iterable[Recorded]) -> RequiredRows:
+def required_rows(batch: Iterable[RecordedEvent]) -> RequiredRows:
     """The rows that the batch builds on and does not create itself."""
     found = RequiredRows(set(), set(), set(), set(), set())
     created: set[str] = set()
@@ -71,7 +71,7 @@ def required_rows(batch: Iterable[Recorded]) -> RequiredRows:
     return found
 
 
-def project(batch: Iterable[Recorded], before: Rows) -> Rows:
+def project(batch: Iterable[RecordedEvent], before: Rows) -> Rows:
     """The rows that the batch changes: at most one for each key, however many events it has."""
     after = Rows()
     for recorded in batch:
@@ -79,7 +79,7 @@ def project(batch: Iterable[Recorded], before: Rows) -> Rows:
     return after
 
 
-def next_state(known: EntryState | None, recorded: Recorded) -> EntryState:
+def next_state(known: EntryState | None, recorded: RecordedEvent) -> EntryState:
     """The entry after its next event. Raises Inconsistent where the event is not the next."""
     event: Any = recorded.event
     is_created = isinstance(event, e.EntryCreated)
@@ -123,7 +123,7 @@ def former_slug(before: EntryState | None, after: EntryState, position: int) -> 
     )
 
 
-def _entry(recorded: Recorded, event: Any, before: Rows, after: Rows) -> None:
+def _entry(recorded: RecordedEvent, event: Any, before: Rows, after: Rows) -> None:
     known = _known(after.entries, before.entries, event.entry_id)
     if isinstance(event, e.EntryCreated):
         _required(after.types, before.types, event.content_type_id, recorded)
@@ -134,7 +134,7 @@ def _entry(recorded: Recorded, event: Any, before: Rows, after: Rows) -> None:
         after.past_slugs.append(past)
 
 
-def _type(recorded: Recorded, event: e.ContentTypeEvent, before: Rows, after: Rows) -> None:
+def _type(recorded: RecordedEvent, event: e.ContentTypeEvent, before: Rows, after: Rows) -> None:
     known = None
     if not isinstance(event, e.ContentTypeCreated):
         known = _required(after.types, before.types, event.content_type_id, recorded)
@@ -143,7 +143,7 @@ def _type(recorded: Recorded, event: e.ContentTypeEvent, before: Rows, after: Ro
 
 
 def _type_removed(
-    recorded: Recorded, event: e.ContentTypeRemoved, before: Rows, after: Rows
+    recorded: RecordedEvent, event: e.ContentTypeRemoved, before: Rows, after: Rows
 ) -> None:
     known = _required(after.types, before.types, event.content_type_id, recorded)
     after.types[event.content_type_id] = None
@@ -160,7 +160,7 @@ def _type_removed(
     )
 
 
-def _workspace_created(_r: Recorded, event: e.WorkspaceCreated, _b: Rows, after: Rows) -> None:
+def _workspace_created(_r: RecordedEvent, event: e.WorkspaceCreated, _b: Rows, after: Rows) -> None:
     after.workspaces[event.workspace] = WorkspaceRow(
         slug=event.workspace,
         name=event.name,
@@ -170,7 +170,7 @@ def _workspace_created(_r: Recorded, event: e.WorkspaceCreated, _b: Rows, after:
     )
 
 
-def _workspace_changed(recorded: Recorded, event: Any, before: Rows, after: Rows) -> None:
+def _workspace_changed(recorded: RecordedEvent, event: Any, before: Rows, after: Rows) -> None:
     known = _required(after.workspaces, before.workspaces, event.workspace, recorded)
     match event:
         case e.WorkspaceRenamed():
@@ -182,7 +182,7 @@ def _workspace_changed(recorded: Recorded, event: Any, before: Rows, after: Rows
     after.workspaces[event.workspace] = known
 
 
-def _key_issued(_r: Recorded, event: e.KeyIssued, _b: Rows, after: Rows) -> None:
+def _key_issued(_r: RecordedEvent, event: e.KeyIssued, _b: Rows, after: Rows) -> None:
     after.keys[event.key_id] = KeyRow(
         id=event.key_id,
         workspace=event.workspace,
@@ -192,7 +192,7 @@ def _key_issued(_r: Recorded, event: e.KeyIssued, _b: Rows, after: Rows) -> None
     )
 
 
-def _key_changed(recorded: Recorded, event: Any, before: Rows, after: Rows) -> None:
+def _key_changed(recorded: RecordedEvent, event: Any, before: Rows, after: Rows) -> None:
     known = _required(after.keys, before.keys, event.key_id, recorded)
     if isinstance(event, e.KeyRevoked):
         after.keys[event.key_id] = replace(known, revoked_at=event.at)
@@ -200,7 +200,7 @@ def _key_changed(recorded: Recorded, event: Any, before: Rows, after: Rows) -> N
         after.keys[event.key_id] = replace(known, permissions=event.permissions)
 
 
-def _media(_r: Recorded, event: Any, _b: Rows, after: Rows) -> None:
+def _media(_r: RecordedEvent, event: Any, _b: Rows, after: Rows) -> None:
     key = (event.workspace, event.media_id)
     if isinstance(event, e.MediaRemoved):
         after.media[key] = None
@@ -214,7 +214,7 @@ def _media(_r: Recorded, event: Any, _b: Rows, after: Rows) -> None:
     )
 
 
-def _import(_r: Recorded, event: e.ImportRecorded, _b: Rows, after: Rows) -> None:
+def _import(_r: RecordedEvent, event: e.ImportRecorded, _b: Rows, after: Rows) -> None:
     assert event.environment is not None
     after.imports[event.import_id] = ImportRow(
         id=event.import_id,
@@ -232,16 +232,16 @@ def _import(_r: Recorded, event: e.ImportRecorded, _b: Rows, after: Rows) -> Non
     )
 
 
-def _reverted(recorded: Recorded, event: e.ImportReverted, before: Rows, after: Rows) -> None:
+def _reverted(recorded: RecordedEvent, event: e.ImportReverted, before: Rows, after: Rows) -> None:
     known = _required(after.imports, before.imports, event.import_id, recorded)
     after.imports[event.import_id] = replace(known, reverted_at=event.at)
 
 
-def _ignore(_r: Recorded, _event: Any, _b: Rows, _after: Rows) -> None:
+def _ignore(_r: RecordedEvent, _event: Any, _b: Rows, _after: Rows) -> None:
     """Such events are read from the log alone."""
 
 
-_STEPS: dict[type[e.Event], Callable[[Recorded, Any, Rows, Rows], None]] = {
+_STEPS: dict[type[e.Event], Callable[[RecordedEvent, Any, Rows, Rows], None]] = {
     e.WorkspaceCreated: _workspace_created,
     e.WorkspaceRenamed: _workspace_changed,
     e.PlanChanged: _workspace_changed,
@@ -268,7 +268,9 @@ def _known(after: dict[str, Any], before: dict[str, Any], key: str) -> Any:
     return after[key] if key in after else before.get(key)
 
 
-def _required(after: dict[str, Any], before: dict[str, Any], key: str, recorded: Recorded) -> Any:
+def _required(
+    after: dict[str, Any], before: dict[str, Any], key: str, recorded: RecordedEvent
+) -> Any:
     known = _known(after, before, key)
     if known is None:
         raise Inconsistent(

@@ -20,7 +20,7 @@ CHUNK_BYTES = 16 * 1024 * 1024
 
 async def rerender_chunk(connection: Connection, epoch: int) -> bool:
     """Render one chunk of entries under the newest version of their type; whether there may be
-    more. Raises Fenced."""
+    more. Raises CheckpointConflict."""
     async with connection.transaction():
         # Holding the checkpoint keeps this projector's batches and a switch out meanwhile.
         await hold(connection, epoch)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from projector.projection import Recorded, required_rows
+from projector.projection import RecordedEvent, required_rows
 from projector.rows import TYPE_COLUMNS, EntryState, ImportRow, KeyRow, Rows, WorkspaceRow
 from write_side.domain.content_type import ContentType
 from write_side.domain.definition import Field, Stage
@@ -28,7 +28,7 @@ LOADED_BYTES = 32 * 1024 * 1024
 """Bound of the entries that a batch builds on, in memory. Up to FEW entries are not measured."""
 
 
-async def fit_in_memory(connection: Connection, batch: list[Recorded]) -> list[Recorded]:
+async def fit_in_memory(connection: Connection, batch: list[RecordedEvent]) -> list[RecordedEvent]:
     """The batch, or its longest beginning that builds on at most LOADED_BYTES of entries."""
     wanted = required_rows(batch).entries
     if len(wanted) <= FEW:
@@ -46,7 +46,7 @@ async def fit_in_memory(connection: Connection, batch: list[Recorded]) -> list[R
 
 
 async def load_rows(
-    connection: Connection, batch: list[Recorded], types: dict[str, ContentType]
+    connection: Connection, batch: list[RecordedEvent], types: dict[str, ContentType]
 ) -> Rows:
     """The rows before the batch. ``types`` is a cache of content types, which it fills."""
 
@@ -80,7 +80,7 @@ async def load_types(connection: Connection, ids: Iterable[str]) -> dict[str, Co
     return {row["id"]: type_row(row) for row in rows}
 
 
-def _entry_keys(batch: Iterable[Recorded], wanted: set[str]) -> list[list[Any]]:
+def _entry_keys(batch: Iterable[RecordedEvent], wanted: set[str]) -> list[list[Any]]:
     """The keys of the wanted entries, as columns."""
     events: dict[str, Any] = {getattr(r.event, "entry_id", ""): r.event for r in batch}
     found = [events[entry_id] for entry_id in wanted]

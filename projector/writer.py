@@ -8,7 +8,7 @@ import asyncpg
 import msgspec
 
 from projector.checkpoint import Checkpoint, hold, move
-from projector.projection import Inconsistent, Recorded, project
+from projector.projection import Inconsistent, RecordedEvent, project
 from projector.rows import (
     ENTRY_COLUMNS,
     Renderers,
@@ -43,11 +43,11 @@ class Writer:
         self._types: dict[str, ContentType] = {}
         self._renderers = Renderers()
 
-    async def write(self, batch: list[Recorded], checkpoint: Checkpoint) -> Checkpoint:
+    async def write(self, batch: list[RecordedEvent], checkpoint: Checkpoint) -> Checkpoint:
         """Write rows and checkpoint, or neither; returns the new checkpoint.
 
         Projects only the beginning of the batch where the rows that the whole batch builds on are
-        too large for memory. Raises Fenced, Inconsistent.
+        too large for memory. Raises CheckpointConflict, Inconsistent.
         """
         if batch[0].position != checkpoint.position + 1:
             raise Inconsistent(
@@ -67,11 +67,11 @@ class Writer:
         self._cache_types(after)
         return moved
 
-    async def write_part(self, batch: list[Recorded]) -> None:
+    async def write_part(self, batch: list[RecordedEvent]) -> None:
         """Write the rows of events that are not one stretch of the log; the checkpoint stays.
 
         Their streams must be whole from their beginning, in this part and those before it.
-        Raises Fenced, Inconsistent.
+        Raises CheckpointConflict, Inconsistent.
         """
         before, after = await self._project(batch)
         async with self.connection.transaction():
@@ -79,7 +79,7 @@ class Writer:
             await self._write_rows(before, after)
         self._cache_types(after)
 
-    async def _project(self, batch: list[Recorded]) -> tuple[Rows, Rows]:
+    async def _project(self, batch: list[RecordedEvent]) -> tuple[Rows, Rows]:
         """The rows before and after the batch."""
         before = await load_rows(self.connection, batch, self._types)
         return before, project(batch, before)

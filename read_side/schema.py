@@ -28,7 +28,7 @@ _EXISTS = "SELECT to_regclass('read_model.checkpoint') IS NOT NULL"
 _BEGIN = "INSERT INTO checkpoint (position, epoch, shape) VALUES (0, $1, $2)"
 
 
-class AnotherShape(Exception):
+class ShapeMismatch(Exception):
     """This version cannot use the live read model; the message says what to do."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class AnotherShape(Exception):
 async def create(connection: Connection) -> bool:
     """Create an empty live read model if there is none; true if it was created.
 
-    Raises AnotherShape.
+    Raises ShapeMismatch.
     """
     # In a transaction of its own: a rebuild that replaces another shape needs these tables too.
     async with connection.transaction():
@@ -51,7 +51,7 @@ async def create(connection: Connection) -> bool:
         await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
         if await connection.fetchval(_EXISTS):
             if await connection.fetchval(_SHAPE) != SHAPE:
-                raise AnotherShape
+                raise ShapeMismatch
             return False
         await connection.execute("CREATE SCHEMA IF NOT EXISTS read_model")
         await connection.execute("SET LOCAL search_path = read_model")

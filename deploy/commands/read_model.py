@@ -15,7 +15,7 @@ from deploy.settings import Settings
 
 if TYPE_CHECKING:
     from projector.rebuild.build import BuildSettings
-    from projector.rebuild.operations import Verified
+    from projector.rebuild.operations import VerificationResult
 
 
 @click.command("rebuild", epilog="\b\nExample:\n  contentlog rebuild")
@@ -37,13 +37,13 @@ def rebuild_command(accept_differences: bool) -> None:
 
 
 async def _rebuild(found: Databases, settings: Settings, accept_differences: bool) -> None:
-    from projector.rebuild.operations import Differs, rebuild
+    from projector.rebuild.operations import ReadModelMismatch, rebuild
 
     build = _build_settings(found, settings)
     try:
         with progress() as report:
             done = await rebuild(build, accept_differences=accept_differences, report=report)
-    except Differs as error:
+    except ReadModelMismatch as error:
         show_differences(error.found)
         raise Failed(f"the live read model stays: {error}") from error
     show_differences(done.found)
@@ -116,7 +116,7 @@ async def _verify(found: Databases, settings: Settings, repair: bool) -> None:
         click.echo(f"log, claims and read model agree, at position {verified.position}")
 
 
-def _refuse(verified: Verified, repaired: int) -> None:
+def _refuse(verified: VerificationResult, repaired: int) -> None:
     """Exit status 1 while anything differs from the log."""
     wrong = []
     if verified.not_compared:

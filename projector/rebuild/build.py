@@ -13,7 +13,7 @@ from msgspec import Struct
 from projector.checkpoint import Checkpoint, move
 from projector.log import Log, prove_whole
 from projector.rebuild.progress import Operation
-from projector.rebuild.replay import Replay, Replayed
+from projector.rebuild.replay import Replay, ReplayResult
 from projector.rebuild.switch import Candidate
 from projector.rebuild.worker import Job
 from projector.rebuild.worker_pool import WorkerPool
@@ -70,7 +70,7 @@ class Build:
     async def make(self, through: int) -> Candidate:
         """The read model at exactly this position, with indexes.
 
-        Raises Halted, Inconsistent, WorkerDied, Fenced.
+        Raises Halted, Inconsistent, WorkerDied, CheckpointConflict.
         """
         await drop(self._model, self._name)
         await self._model.execute(await self._model.fetchval(_CREATE_SCHEMA, self._name))
@@ -99,7 +99,7 @@ class Build:
         await self._model.execute("TRUNCATE rendering")
         return read
 
-    async def _replay_entries(self, through: int) -> list[Replayed]:
+    async def _replay_entries(self, through: int) -> list[ReplayResult]:
         ranges = await ranges_of_entries(self._store, through)
         size = min(self._settings.workers, len(ranges))
         if size == 1:
@@ -122,7 +122,7 @@ class Build:
         share = self._settings.memory // 2 // self._settings.workers
         return min(share // PAGES_IN_MEMORY, LARGEST_PAGE)
 
-    async def _write_counts(self, replayed: list[Replayed]) -> None:
+    async def _write_counts(self, replayed: list[ReplayResult]) -> None:
         await self._put_counts("put_counts", (part.entries for part in replayed))
         await self._put_counts("put_locale_counts", (part.translations for part in replayed))
 

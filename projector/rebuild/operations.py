@@ -14,7 +14,7 @@ from projector.rebuild.build import Build, BuildSettings, drop
 from projector.rebuild.comparison import Live, compare
 from projector.rebuild.progress import Operation, Report, exclusive_operation
 from projector.rebuild.switch import TO_NEXT, TO_PREVIOUS, Candidate
-from read_side.schema import DISCARDED, NEXT, PREVIOUS, SCRATCH, AnotherShape
+from read_side.schema import DISCARDED, NEXT, PREVIOUS, SCRATCH, ShapeMismatch
 from write_side.postgres.connection import Connection, connect
 from write_side.verification.claim_check import Difference, claim_differences
 from write_side.verification.claim_repair import repair
@@ -22,7 +22,7 @@ from write_side.verification.claim_repair import repair
 _HAS_PREVIOUS = "SELECT to_regclass('read_model_previous.checkpoint') IS NOT NULL"
 
 
-class Differs(Exception):
+class ReadModelMismatch(Exception):
     """The rebuilt read model differs from the live one, and nothing was switched."""
 
     def __init__(self, found: list[Difference], reason: str) -> None:
@@ -30,11 +30,11 @@ class Differs(Exception):
         self.found = found
 
 
-class NothingToGoBackTo(Exception):
+class NoPreviousReadModel(Exception):
     """There is no previous read model, or none that this version can write."""
 
 
-class Rebuilt(Struct, frozen=True):
+class RebuildResult(Struct, frozen=True):
     """``not_compared``: why the live read model was not compared, or None."""
 
     position: int
@@ -42,7 +42,7 @@ class Rebuilt(Struct, frozen=True):
     not_compared: str | None
 
 
-class Verified(Struct, frozen=True):
+class VerificationResult(Struct, frozen=True):
     """``not_compared``: why the read model was not compared, or None."""
 
     position: int
@@ -51,11 +51,13 @@ class Verified(Struct, frozen=True):
     claims: list[Difference]
 
 
-async def rebuild(settings: BuildSettings, *, accept_differences: bool, report: Report) -> Rebuilt:
+async def rebuild(
+    settings: BuildSettings, *, accept_differences: bool, report: Report
+) -> RebuildResult:
     """Replay the log into a new read model, compare it with the live one, and switch to it.
 
-    The old one is kept for ``rollback``. Raises Differs, Halted, Inconsistent, WorkerDied,
-    OperationInProgress, and what PostgreSQL does; then the live read model is unchanged, and the
+    The old one is kept for ``rollback``. Raises ReadModelMismatch, Halted, Inconsistent,
+    WorkerDied, OperationInProgress, and what PostgreSQL does; then the live read model is unchanged, and the
     next rebuild drops what this one left.
     """
     async with _prepared(settings, "rebuild", NEXT, report) as (store, model, operation):
@@ -67,32 +69,34 @@ async def rebuild(settings: BuildSettings, *, accept_differences: bool, report: 
             _refuse_differences(live, found)
         await candidate.go_live(TO_NEXT, operation)
         await drop(model, DISCARDED)
-        return Rebuilt(candidate.checkpoint.position, found, live.not_comparable)
+        return RebuildResult(candidate.checkpoint.position, found, live.not_comparable)
 
 
 def _refuse_differences(live: Live, found: list[Difference]) -> None:
     advice = "look into it, then accept it with --accept-differences"
     if live.not_comparable is not None:
         reason = f"the live read model cannot be compared ({live.not_comparable}): {advice}"
-        raise Differs([], reason)
+        raise ReadModelMismatch([], reason)
     if found:
-        raise Differs(found, f"{len(found)} rows differ from the live read model: {advice}")
+        raise ReadModelMismatch(
+            found, f"{len(found)} rows differ from the live read model: {advice}"
+        )
 
 
 async def rollback(settings: BuildSettings, report: Report) -> int:
     """Switch to the previous read model, or back again; returns the position of the live one then.
 
     Reads never go back in time: the previous read model is brought up to the live one first.
-    Raises NothingToGoBackTo, Halted, OperationInProgress.
+    Raises NoPreviousReadModel, Halted, OperationInProgress.
     """
     async with _prepared(settings, "rollback", PREVIOUS, report) as (store, model, operation):
         if not await model.fetchval(_HAS_PREVIOUS):
-            raise NothingToGoBackTo("there is no previous read model: only a rebuild leaves one")
+            raise NoPreviousReadModel("there is no previous read model: only a rebuild leaves one")
         await drop(model, DISCARDED)
         try:
             epoch, checkpoint = await begin_epoch(model)
-        except AnotherShape as error:
-            raise NothingToGoBackTo(
+        except ShapeMismatch as error:
+            raise NoPreviousReadModel(
                 "the previous read model has another shape than this version writes: roll back "
                 "with the version that made it"
             ) from error
@@ -100,14 +104,14 @@ async def rollback(settings: BuildSettings, report: Report) -> int:
         try:
             await candidate.log.check(checkpoint)
         except Halted as restored:
-            raise NothingToGoBackTo(
+            raise NoPreviousReadModel(
                 f"the previous read model is not of this log: {restored}"
             ) from restored
         await candidate.go_live(TO_PREVIOUS, operation)
         return candidate.checkpoint.position
 
 
-async def verify(settings: BuildSettings, report: Report) -> Verified:
+async def verify(settings: BuildSettings, report: Report) -> VerificationResult:
     """Compare the read model and the claims with the log, and change nothing.
 
     Raises Halted or Inconsistent where the log itself cannot be replayed, and OperationInProgress.
@@ -120,7 +124,7 @@ async def verify(settings: BuildSettings, report: Report) -> Verified:
         claims = await claim_differences(store, operation)
         nothing_to_compare = live.is_empty and live.through == 0
         not_compared = None if nothing_to_compare else live.not_comparable
-        return Verified(candidate.checkpoint.position, found, not_compared, claims)
+        return VerificationResult(candidate.checkpoint.position, found, not_compared, claims)
 
 
 async def repair_claims(owner_url: str, wrong: list[Difference]) -> int:

@@ -98,7 +98,7 @@ async def exclusive_operation(
     connection = await connect(read_model_url, timeout=20, server_settings=_KEEPALIVE)
     heartbeat: asyncio.Task[None] | None = None
     try:
-        with contextlib.suppress(schema.AnotherShape):
+        with contextlib.suppress(schema.ShapeMismatch):
             await schema.create(connection)
         if not await connection.fetchval(_TRY_LOCK, LOCK):
             raise OperationInProgress

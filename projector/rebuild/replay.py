@@ -10,7 +10,7 @@ from msgspec import Struct
 from projector.checkpoint import hold
 from projector.log import Log
 from projector.partitions import LOCALE_COLUMNS, RebuildPartitions
-from projector.projection import Inconsistent, Recorded, former_slug, next_state
+from projector.projection import Inconsistent, RecordedEvent, former_slug, next_state
 from projector.rows import (
     ENTRY_COLUMNS,
     PAST_SLUG_COLUMNS,
@@ -33,7 +33,7 @@ from write_side.store.log_reader import Range
 TYPES_KEPT = 5_000
 
 
-class Replayed(Struct, frozen=True, tag=True):
+class ReplayResult(Struct, frozen=True, tag=True):
     """The result of a range: the number of events read, and the numbers of entries and of
     translations that exist, by their keys."""
 
@@ -45,7 +45,7 @@ class Replayed(Struct, frozen=True, tag=True):
 class Replay:
     """Writes the entries of ranges of streams into the read model that is being built.
 
-    Raises Fenced where the tables have another ``epoch``: they belong to another build.
+    Raises CheckpointConflict where the tables have another ``epoch``: they belong to another build.
     Memory is bounded by a few times ``page_bytes``.
     """
 
@@ -61,10 +61,10 @@ class Replay:
         self._renderers = Renderers()
         self._partitions = RebuildPartitions(model)
 
-    async def replay(self, streams: Range, read: Callable[[int], None]) -> Replayed:
+    async def replay(self, streams: Range, read: Callable[[int], None]) -> ReplayResult:
         """``read`` gets the number of events of each page.
 
-        Raises Halted, Inconsistent, Fenced.
+        Raises Halted, Inconsistent, CheckpointConflict.
         """
         events, fold = 0, EntryFold()
         self._entries: Counter[CountKey] = Counter()
@@ -75,7 +75,7 @@ class Replay:
             await self._write(fold.complete(page))
             await self._write_past(fold.former_slugs)
         await self._write(fold.last())
-        return Replayed(events, list(self._entries.items()), list(self._translations.items()))
+        return ReplayResult(events, list(self._entries.items()), list(self._translations.items()))
 
     async def _write(self, states: list[EntryState]) -> None:
         if not states:
@@ -140,7 +140,7 @@ class EntryFold:
         self._stream = ""
         self._state: EntryState | None = None
 
-    def complete(self, page: Iterable[Recorded]) -> list[EntryState]:
+    def complete(self, page: Iterable[RecordedEvent]) -> list[EntryState]:
         """The entries whose streams ended within the page, without those that were deleted."""
         ended: list[EntryState] = []
         self.former_slugs = []

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from projector.checkpoint import Checkpoint, Fenced
+from projector.checkpoint import Checkpoint, CheckpointConflict
 from projector.log import BATCH, Log
 from projector.rebuild.progress import Operation
 from projector.writer import Writer
@@ -52,7 +52,7 @@ class Candidate:
 
     async def follow(self, through: int, projected: Callable[[int], None] = lambda _: None) -> None:
         """Project up to exactly this position; ``projected`` gets the number of events of each
-        batch. Raises Halted, Fenced."""
+        batch. Raises Halted, CheckpointConflict."""
         while self.checkpoint.position < through:
             before = self.checkpoint.position
             batch = await self.log.read(before, min(BATCH, through - before))
@@ -60,7 +60,7 @@ class Candidate:
             projected(self.checkpoint.position - before)
 
     async def go_live(self, renamings: Sequence[tuple[str, str]], operation: Operation) -> None:
-        """Follow the log until little is left, then switch. Raises Halted, Fenced."""
+        """Follow the log until little is left, then switch. Raises Halted, CheckpointConflict."""
         is_close = False
         while not is_close:
             head = await self.log.head()
@@ -72,7 +72,10 @@ class Candidate:
             await self.switch(renamings)
 
     async def switch(self, renamings: Sequence[tuple[str, str]]) -> None:
-        """Become the live read model, at least as far as that one. Raises Halted, Fenced."""
+        """Become the live read model, at least as far as that one.
+
+        Raises Halted, CheckpointConflict.
+        """
         async with self.model.transaction():
             await self.model.execute(_DURABLE)
             await self.model.execute(_IDLE_TIMEOUT)
@@ -81,7 +84,7 @@ class Candidate:
             # Not beyond the log's head: the log itself may have been restored to an earlier point.
             await self.follow(min(live["position"], await self.log.head()))
             if await self.model.fetchrow(_TAKE_OVER, self.writer.epoch, live["epoch"]) is None:
-                raise Fenced
+                raise CheckpointConflict
             for old, new in renamings:
                 rename = await self.model.fetchval(_RENAME, old, new)
                 if rename is not None:

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from projector.process import connect_model
-from projector.rebuild.replay import Replay, Replayed
+from projector.rebuild.replay import Replay, ReplayResult
 from write_side.postgres.connection import connect
 from write_side.store.log_reader import Range
 
@@ -45,7 +45,7 @@ class Failed(Struct, frozen=True, tag=True):
     reason: str
 
 
-Message = Read | Failed | Replayed
+Message = Read | Failed | ReplayResult
 encode = msgspec.json.Encoder().encode
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from projector.log import Halted
-from projector.rebuild.replay import Replayed
+from projector.rebuild.replay import ReplayResult
 from projector.rebuild.worker import Failed, Job, Message, Read, encode
 from write_side.store.log_reader import Range
 
@@ -43,13 +43,15 @@ class WorkerPool:
     async def __aexit__(self, *_: object) -> None:
         await self._end()
 
-    async def replay(self, ranges: Sequence[Range], read: Callable[[int], None]) -> list[Replayed]:
+    async def replay(
+        self, ranges: Sequence[Range], read: Callable[[int], None]
+    ) -> list[ReplayResult]:
         """Replay all ranges, each in the next free worker; ``read`` gets numbers of events read.
 
         Raises Halted, WorkerDied.
         """
         waiting = list(reversed(ranges))
-        found: list[Replayed] = []
+        found: list[ReplayResult] = []
         working = [
             asyncio.create_task(_replay_waiting(process, waiting, found, read))
             for process in self._processes
@@ -85,14 +87,14 @@ def _send(process: Process, request: Job | Range) -> None:
 
 
 async def _replay_waiting(
-    process: Process, waiting: list[Range], found: list[Replayed], read: Callable[[int], None]
+    process: Process, waiting: list[Range], found: list[ReplayResult], read: Callable[[int], None]
 ) -> None:
     while waiting:
         _send(process, waiting.pop())
         found.append(await _result(process, read))
 
 
-async def _result(process: Process, read: Callable[[int], None]) -> Replayed:
+async def _result(process: Process, read: Callable[[int], None]) -> ReplayResult:
     assert process.stdout is not None
     while line := await process.stdout.readline():
         match _message(line):
@@ -100,6 +102,6 @@ async def _result(process: Process, read: Callable[[int], None]) -> Replayed:
                 read(events)
             case Failed(kind, reason):
                 raise Halted(reason) if kind == Halted.__name__ else WorkerDied(f"{kind}: {reason}")
-            case Replayed() as replayed:
+            case ReplayResult() as replayed:
                 return replayed
     raise WorkerDied(f"a worker process ended with status {await process.wait()}")

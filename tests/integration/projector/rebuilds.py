@@ -6,7 +6,7 @@ from typing import Any
 
 from projector.rebuild import operations as module
 from projector.rebuild.build import BuildSettings
-from projector.rebuild.operations import Rebuilt
+from projector.rebuild.operations import RebuildResult
 from projector.rebuild.operations import rollback as roll_back
 from projector.rebuild.progress import Progress
 from tests.integration.live_projector import connected
@@ -25,7 +25,7 @@ def build_settings(store_url: str, model_url: str | None = None, **more: Any) ->
 
 async def rebuild(
     store_url: str, model_url: str | None = None, *, accept: bool = False, workers: int = 1
-) -> Rebuilt:
+) -> RebuildResult:
     settings = build_settings(store_url, model_url, workers=workers)
     return await module.rebuild(settings, accept_differences=accept, report=silent)
 

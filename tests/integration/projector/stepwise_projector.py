@@ -33,7 +33,7 @@ class Stepping:
 
     async def project(self, limits: Sequence[int], renderings: int) -> None:
         """All there is, in batches of these limits in turn, and after each so many chunks of
-        entries rendered anew. Raises Fenced."""
+        entries rendered anew. Raises CheckpointConflict."""
         for limit in itertools.cycle(limits):
             batch = await self._log.read(self._checkpoint.position, limit)
             if not batch:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from projector import writer as writer_module
-from projector.checkpoint import Checkpoint, Fenced, begin_epoch
+from projector.checkpoint import Checkpoint, CheckpointConflict, begin_epoch
 from projector.log import Log
 from projector.process import connect_model
 from projector.rerendering import rerender_chunk
@@ -52,7 +52,7 @@ async def test_the_older_writer_is_fenced_off_and_writes_nothing(
     before = await dump(database_url)
     async with connected(database_url) as store:
         batch = await Log(store).read(0)
-    with pytest.raises(Fenced):
+    with pytest.raises(CheckpointConflict):
         await writer.write(batch, checkpoint)
     assert await dump(database_url) == before
     assert await checkpoint_of(database_url) == 0
@@ -70,7 +70,7 @@ async def test_the_newer_one_that_wrote_already_fences_the_older_one_off(
         batch = await Log(store).read(0)
     await Writer(models[0], epoch).write(batch, checkpoint)
     before = await dump(database_url)
-    with pytest.raises(Fenced):
+    with pytest.raises(CheckpointConflict):
         await Writer(models[1], epoch).write(batch, checkpoint)
     assert await dump(database_url) == before
 
@@ -115,7 +115,7 @@ async def test_one_that_was_behind_at_a_switch_is_fenced_off_and_not_halted(
         batch = await Log(store).read(checkpoint.position)
     await rebuild(database_url)
     before = await dump(database_url)
-    with pytest.raises(Fenced):
+    with pytest.raises(CheckpointConflict):
         await Writer(models[0], epoch).write(batch, checkpoint)
     assert await dump(database_url) == before
 
@@ -133,7 +133,7 @@ async def test_renderings_are_fenced_too(
         batch = await Log(store).read(checkpoint.position)
     await Writer(older, epoch).write(batch, checkpoint)
     await begin_epoch(newer)
-    with pytest.raises(Fenced):
+    with pytest.raises(CheckpointConflict):
         await rerender_chunk(older, epoch)
     assert await rows(database_url, "SELECT type_version FROM entry") == [(1,)]
 

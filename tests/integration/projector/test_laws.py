@@ -30,9 +30,9 @@ from hypothesis.stateful import (
 
 from projector import rerendering, stored_rows, writer
 from projector import rows as model_rows
-from projector.checkpoint import Fenced
+from projector.checkpoint import CheckpointConflict
 from projector.rebuild import replay, switch
-from projector.rebuild.operations import NothingToGoBackTo
+from projector.rebuild.operations import NoPreviousReadModel
 from projector.rebuild.progress import Operation, OperationInProgress
 from read_side import paging
 from read_side.pool import open_pool
@@ -179,7 +179,7 @@ class Laws(RuleBasedStateMachine):
             self.projector = await Stepping.begin(self.url)
         try:
             await self.projector.project(batches, renderings)
-        except Fenced:
+        except CheckpointConflict:
             self._close_projector()
             await self._project(batches, renderings)
         assert await self._position() == await head_of(self.url)
@@ -288,5 +288,5 @@ class Laws(RuleBasedStateMachine):
 
 
 async def nothing_to_go_back_to(url: str) -> None:
-    with pytest.raises(NothingToGoBackTo):
+    with pytest.raises(NoPreviousReadModel):
         await rollback(url)

@@ -7,7 +7,7 @@ import pytest
 from projector.log import BATCH, Gap, Halted
 from projector.projection import Inconsistent
 from projector.rebuild import operations as module
-from projector.rebuild.operations import Differs
+from projector.rebuild.operations import ReadModelMismatch
 from projector.rebuild.progress import OperationInProgress, Progress, exclusive_operation
 from read_side.schema import LIVE, NEXT, PREVIOUS
 from tests.integration.live_projector import (
@@ -111,7 +111,7 @@ async def test_what_differs_is_listed_and_stops_the_switch(
     change, relation = CHANGES[kind]
     await execute(database_url, change)
     tampered = await dump(database_url)
-    with pytest.raises(Differs, match="--accept-differences") as refused:
+    with pytest.raises(ReadModelMismatch, match="--accept-differences") as refused:
         await rebuild(database_url)
     assert await dump(database_url) == tampered
     [one] = refused.value.found
@@ -130,7 +130,7 @@ async def test_each_table_is_compared(repository: Repository, database_url: str)
     for table in sorted(compared):
         assert tables[table], f"the story tells nothing of {table}"
         await execute(database_url, DELETE_ONE.replace("{table}", table))
-    with pytest.raises(Differs) as refused:
+    with pytest.raises(ReadModelMismatch) as refused:
         await rebuild(database_url)
     assert {one.relation for one in refused.value.found} == compared
 
@@ -201,7 +201,7 @@ async def test_after_a_restore_of_the_log_it_must_be_accepted(
     await project_all(database_url, database_url)
     await execute(database_url, "DELETE FROM write_side.event WHERE notification_id > 3")
     await execute(database_url, "UPDATE write_side.head SET position = 3")
-    with pytest.raises(Differs, match="beyond the log's head 3"):
+    with pytest.raises(ReadModelMismatch, match="beyond the log's head 3"):
         await rebuild(database_url)
     assert (await rebuild(database_url, accept=True)).position == 3
     assert await rows(database_url, "SELECT slug FROM entry") == [("one",)]
@@ -215,7 +215,7 @@ async def test_a_live_read_model_of_another_shape_is_replaced_when_accepted(
     await project_all(database_url, database_url)
     expected = await dump(database_url)
     await execute(database_url, "UPDATE read_model.checkpoint SET shape = 'older'")
-    with pytest.raises(Differs, match="another shape"):
+    with pytest.raises(ReadModelMismatch, match="another shape"):
         await rebuild(database_url)
     assert (await rebuild(database_url, accept=True)).position == 3
     assert await dump(database_url) == expected

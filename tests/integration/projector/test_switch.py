@@ -10,11 +10,11 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 
-from projector.checkpoint import Fenced, begin_epoch
+from projector.checkpoint import CheckpointConflict, begin_epoch
 from projector.log import Log
 from projector.rebuild import operations as module
 from projector.rebuild.build import Build
-from projector.rebuild.operations import NothingToGoBackTo
+from projector.rebuild.operations import NoPreviousReadModel
 from projector.rebuild.progress import Operation
 from projector.rebuild.replay import Replay
 from projector.rebuild.switch import TO_NEXT, terminated_after
@@ -143,7 +143,7 @@ async def test_a_batch_that_waits_for_the_switch_is_fenced_off_and_not_told_of(
         made.log = log
         switching = asyncio.create_task(made.switch(TO_NEXT))
         await log.is_asked.wait()
-        with pytest.raises(Fenced):
+        with pytest.raises(CheckpointConflict):
             await Writer(live, epoch).write(batch, checkpoint)
         await switching
         assert made.checkpoint == checkpoint
@@ -243,14 +243,14 @@ async def name_of(url: str) -> str:
 async def test_rollback_needs_a_previous_one_that_this_version_can_write(
     given: Given, database_url: str
 ) -> None:
-    with pytest.raises(NothingToGoBackTo, match="only a rebuild leaves one"):
+    with pytest.raises(NoPreviousReadModel, match="only a rebuild leaves one"):
         await rollback(database_url)
     await given.magazine()
     await project_all(database_url, database_url)
     await rebuild(database_url)
     async with connected(database_url) as connection:
         await connection.execute("UPDATE read_model_previous.checkpoint SET shape = 'older'")
-        with pytest.raises(NothingToGoBackTo, match="another shape"):
+        with pytest.raises(NoPreviousReadModel, match="another shape"):
             await rollback(database_url)
         await connection.execute("UPDATE read_model_previous.checkpoint SET position = 99")
     assert await schemas(database_url) == [LIVE, PREVIOUS]
@@ -284,7 +284,7 @@ async def test_what_an_earlier_build_still_writes_is_refused(
         await first.make(3)
         await Build(settings, NEXT, store, model, Operation(silent)).make(3)
         left_over = Replay(store, model, first.epoch, 3, 1_000_000)
-        with pytest.raises(Fenced):
+        with pytest.raises(CheckpointConflict):
             await left_over.replay(ENTRIES, lambda _: None)
         assert await model.fetchval("SELECT count(*) FROM entry") == 1
 

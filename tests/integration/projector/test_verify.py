@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from projector.rebuild import operations as module
-from projector.rebuild.operations import Verified
+from projector.rebuild.operations import VerificationResult
 from read_side.schema import LIVE
 from tests.databases import owner_of
 from tests.integration.live_projector import (
@@ -30,7 +30,7 @@ from write_side.store import log_reader
 from write_side.verification.claim_check import Difference
 
 
-async def verify(url: str) -> Verified:
+async def verify(url: str) -> VerificationResult:
     return await module.verify(build_settings(url, workers=1), silent)
 
 
@@ -56,7 +56,7 @@ async def test_whatever_happened_all_agree(
     await project_all(database_url, database_url)
     before = await dump(database_url)
     seen = await verify(database_url)
-    assert seen == Verified(await head_of(database_url), [], None, [])
+    assert seen == VerificationResult(await head_of(database_url), [], None, [])
     assert await dump(database_url) == before
     assert await schemas(database_url) == [LIVE]
 

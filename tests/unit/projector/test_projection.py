@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 from msgspec.structs import asdict, astuple, replace
 
-from projector.projection import _STEPS, Inconsistent, Recorded, next_state, project, required_rows
+from projector.projection import (
+    _STEPS,
+    Inconsistent,
+    RecordedEvent,
+    next_state,
+    project,
+    required_rows,
+)
 from projector.rows import (
     ENTRY_COLUMNS,
     EntryState,
@@ -47,7 +54,7 @@ DRAFTS = ("acme", "production", POSTS, "draft", "en-US")
 PUBLISHED = ("acme", "production", POSTS, "published", "en-US")
 
 
-def recorded(*events: e.Event, start: int = 1, **versions: int) -> list[Recorded]:
+def recorded(*events: e.Event, start: int = 1, **versions: int) -> list[RecordedEvent]:
     """The events one after another, each stream's versions from 1 or from those given by id."""
     known: dict[str, int] = {}
     batch = []
@@ -56,7 +63,7 @@ def recorded(*events: e.Event, start: int = 1, **versions: int) -> list[Recorded
             (getattr(event, name) for name in IDS if getattr(event, name, None)), event.workspace
         )
         known[stream] = known.get(stream, versions.get("after", 0)) + 1
-        batch.append(Recorded(position, stream, known[stream], event))
+        batch.append(RecordedEvent(position, stream, known[stream], event))
     return batch
 
 
@@ -177,12 +184,17 @@ class TestEntries:
             (recorded(updated()), "was never created"),
             (recorded(deleted()), "was never created"),
             (recorded(created(), deleted(), updated()), "was never created"),
-            ([Recorded(5, "entry/1", 2, created())], "version 2 at position 5, where 1 was due"),
+            (
+                [RecordedEvent(5, "entry/1", 2, created())],
+                "version 2 at position 5, where 1 was due",
+            ),
             (recorded(created(), created()), "is created again at position 2"),
             (recorded(created(content_type_id=AUTHORS)), "builds on a row that is missing"),
         ],
     )
-    def test_what_does_not_fit_is_never_invented(self, batch: list[Recorded], says: str) -> None:
+    def test_what_does_not_fit_is_never_invented(
+        self, batch: list[RecordedEvent], says: str
+    ) -> None:
         with pytest.raises(Inconsistent, match=says):
             project(batch, POSTS_TYPE)
 
