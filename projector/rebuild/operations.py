@@ -57,8 +57,8 @@ async def rebuild(
     """Replay the log into a new read model, compare it with the live one, and switch to it.
 
     The old one is kept for ``rollback``. Raises ReadModelMismatch, Halted, Inconsistent,
-    WorkerDied, OperationInProgress, and what PostgreSQL does; then the live read model is unchanged, and the
-    next rebuild drops what this one left.
+    WorkerDied, OperationInProgress, and what PostgreSQL does; then the live read model is
+    unchanged, and the next rebuild drops what this one left.
     """
     async with _prepared(settings, "rebuild", NEXT, report) as (store, model, operation):
         await drop(model, DISCARDED)
