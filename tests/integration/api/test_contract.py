@@ -29,9 +29,6 @@ PATHS = [
     "/v1/content-types",
     "/v1/content-types/posts",
     "/v1/openapi.json",
-    "/docs",
-    "/docs/start.js",
-    "/docs/swagger-ui.css",
     "/healthz",
     "/readyz",
     "/metrics",
@@ -46,7 +43,6 @@ READS = [
     ("/v1/content/posts/nothing", 404),
     ("/v1/content?type=nothing", 404),
     ("/v1/content-types/nothing", 404),
-    ("/docs/nothing", 404),
     ("/v1/content/", 404),
     ("/nothing", 404),
 ]
