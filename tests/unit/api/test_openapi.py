@@ -120,7 +120,12 @@ def test_values_of_fields_are_open() -> None:
 def test_every_parameter_and_header_has_an_example_that_fits(kind: str) -> None:
     for name, part in COMPONENTS[kind].items():
         assert part["description"], name
-        assert_have_examples([part])
+        if name in ("asOf", "position", "contentEncoding"):
+            # The documentation page sends every example as it stands.
+            [example] = re.findall("such as `([^`]+)`", part["description"])
+            assert_fits(example, part["schema"])
+        else:
+            assert_have_examples([part])
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
