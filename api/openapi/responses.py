@@ -22,7 +22,7 @@ from api.rest.content import FIELDS, MISSING
 from api.rest.idempotency import command_key
 from api.rest.positions import HEADER as POSITION
 from api.rest.request_body import DAMAGED, NOT_OURS
-from read_side.refusals import EntryNotFound, ReadModelUnavailable, TypeNotFound
+from read_side.refusals import EntryNotFound, MediaFileNotFound, ReadModelUnavailable, TypeNotFound
 from write_side.domain import refusals as r
 from write_side.domain.events import STATUSES
 from write_side.domain.field_types import FIELD_TYPES
@@ -68,6 +68,7 @@ REFUSALS: dict[str, Exception] = {
     "stagingNotSetUp": r.EnvironmentNotSetUp(STAGING),
     "contentType": TypeNotFound(),
     "entry": EntryNotFound(),
+    "mediaFile": MediaFileNotFound(),
     "nothing": web.HTTPNotFound(),
     "method": web.HTTPMethodNotAllowed("DELETE", ("GET", "HEAD", "POST")),
     "slowBody": errors.SlowClient(),

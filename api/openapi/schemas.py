@@ -20,6 +20,8 @@ _BODIES: tuple[type[Struct], ...] = (
     wire.ErrorBody,
     wire.ContentTypesBody,
     wire.ContentTypeBody,
+    wire.MediaListBody,
+    wire.MediaBody,
     Readiness,
     GraphQLRequest,
     GraphQLAnswer,

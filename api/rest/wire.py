@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Annotated
 
 import msgspec
+from aiohttp import web
 from msgspec import Meta, Raw, Struct
 
 from read_side.content_types import ContentTypeRow
@@ -185,6 +186,30 @@ class ContentTypesBody(Wire, frozen=True):
 class ContentTypeBody(Wire, frozen=True):
     success: bool
     data: ContentType
+
+
+class MediaFile(Wire, frozen=True):
+    """A file of the media library; media fields hold its id."""
+
+    id: str
+    url: str
+    name: str
+    content_type: str
+
+
+class MediaListBody(Wire, frozen=True):
+    success: bool
+    data: list[MediaFile]
+    pagination: Pagination
+
+
+class MediaBody(Wire, frozen=True):
+    success: bool
+    data: MediaFile
+
+
+def response(body: Wire) -> web.Response:
+    return web.Response(body=encode(body), content_type="application/json")
 
 
 def timestamp(time: datetime) -> str:

@@ -39,6 +39,8 @@ METHOD_NAMES = {
     "createEntry",
     "listContentTypes",
     "getContentType",
+    "listMedia",
+    "getMediaFile",
     "executeGraphQL",
     "getHealth",
     "getReadiness",
