@@ -99,7 +99,7 @@ def _call(folder: Path, *command: object) -> None:
             timeout=PATIENCE,
         )
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-        missing = f"the generators of clients cannot be installed: {error}\n{error.stderr}"
+        missing = f"the generators of clients cannot be installed: {error}\n{error.stderr!s}"
         if os.environ.get("CI") == "true" and os.environ.get(LEFT_OUT) != "skip":
             pytest.fail(missing)
         pytest.skip(missing)
