@@ -25,7 +25,7 @@ from api.operations import health, metrics
 from api.operations.health import STATUS, StatusCache
 from api.rate_limits.leases import Leases
 from api.rate_limits.limits import Limits
-from api.rest import content
+from api.rest import content, media
 from api.rest.positions import Positions
 from api.settings import ApiSettings
 from read_side.checkpoint import CheckpointWatch
@@ -68,7 +68,7 @@ def application(service: Service) -> web.Application:
     app[SERVICE] = service
     app[STATUS] = StatusCache(service)
     app.on_response_prepare.append(add_default_headers)
-    for part in (content, health, metrics, document, graphql):
+    for part in (content, media, health, metrics, document, graphql):
         app.add_routes(part.routes())
     add_dashboard(app, service.repository.recorder)
     add_preflights(app)

@@ -18,6 +18,8 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     ``admin_port``: of a second listener, which shows operators the metrics without a key; None for
     no such listener.
 
+    ``thumbnails``: whether the dashboard loads images of the media library from their hosts.
+
     ``metrics_folder``: the folder in which the workers of one command keep their counts.
     """
 
@@ -35,4 +37,5 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     key_rate_limit: int = 600
     ip_rate_limit: int = 1200
     trusted_proxies: str = ""
+    thumbnails: bool = True
     metrics_folder: str | None = None

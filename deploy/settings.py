@@ -40,6 +40,7 @@ RateLimit = Annotated[
     int, Meta(ge=0, le=10**12, extra={"takes": "a whole number of requests; 0 is no limit"})
 ]
 PROXIES = "addresses and CIDR networks, separated by commas"
+Flag = Annotated[bool, Meta(extra={"takes": "true or false", "default": "true"})]
 Proxies = Annotated[str, Meta(extra={"takes": PROXIES, "default": "none"})]
 LogFormat = Annotated[
     Literal["json", "text"],
@@ -115,6 +116,13 @@ class Settings(
     trusted_proxies: Annotated[
         Proxies, Meta(description="The proxies whose X-Forwarded-For header is trusted")
     ] = ""
+    thumbnails: Annotated[
+        Flag,
+        Meta(
+            description="Whether the dashboard shows images of the media library, which browsers "
+            "load from the hosts in their URLs"
+        ),
+    ] = True
     rebuild_workers: Annotated[
         Workers | None,
         Meta(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from datetime import datetime
 from urllib.parse import urlsplit
@@ -12,6 +13,7 @@ from read_side.pool import Pool, fetch
 from write_side.domain.identity import Scope
 from write_side.postgres.statements import statement
 
+_ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?", re.ASCII)
 _MEDIA = statement("read_side", "media_files")
 _IMPORTS = statement("read_side", "import_runs")
 _LANGUAGES = statement("read_side", "languages")
@@ -29,6 +31,14 @@ class MediaFile(Struct, frozen=True):
     def is_linkable(self) -> bool:
         """The library takes any text for an address, and ``javascript:`` is one too."""
         return urlsplit(self.url).scheme in ("http", "https")
+
+    @property
+    def image_origin(self) -> str | None:
+        """The scheme and host of an image; None for other files, and for hosts that no
+        Content-Security-Policy can name."""
+        origin = urlsplit(self.url)._replace(path="", query="", fragment="").geturl()
+        is_image = self.content_type.startswith("image/")
+        return origin if is_image and _ORIGIN.fullmatch(origin) else None
 
 
 class ImportRun(Struct, frozen=True):

@@ -2,7 +2,8 @@
 
 NotFound
 ├── TypeNotFound
-└── EntryNotFound
+├── EntryNotFound
+└── MediaFileNotFound
 
 ``ReadModelUnavailable`` is not a refusal: the same read may succeed a moment later.
 """
@@ -26,3 +27,8 @@ class TypeNotFound(NotFound):
 class EntryNotFound(NotFound):
     def __init__(self) -> None:
         super().__init__("Content entry not found")
+
+
+class MediaFileNotFound(NotFound):
+    def __init__(self) -> None:
+        super().__init__("Media file not found")

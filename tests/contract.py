@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
 from jsonschema import Draft202012Validator, FormatChecker
 
 from api.http.connections import NO_HTTP
+from api.http.cors import crosses_origins
 from api.openapi.document import document
+from api.openapi.responses import header_references
 
 # What HTTP itself needs to carry a message; every other header is ours to declare.
 OF_HTTP = {
@@ -22,6 +24,14 @@ OF_HTTP = {
     "keep-alive",
     "server",
     "transfer-encoding",
+}
+# Where any origin may read the answer; a preflight says what it may send too.
+OF_CORS = {"access-control-allow-origin", "access-control-expose-headers"}
+OF_PREFLIGHTS = {
+    "allow",
+    "access-control-allow-methods",
+    "access-control-allow-headers",
+    "access-control-max-age",
 }
 # Answers that no operation has, by their names among the document's components.
 BEFORE_ROUTING = {400: "NotHTTP", 417: "UnknownExpectation"}
@@ -45,8 +55,14 @@ class Contract:
 
         The path as it was sent, still percent-encoded; a query at its end does not matter.
         """
-        declared = self._declared(method, path.partition("?")[0], status, body)
-        self._check_headers(declared["headers"], headers)
+        path = path.partition("?")[0]
+        cors = OF_CORS if crosses_origins(path) else set()
+        if method == "OPTIONS" and status == 204:
+            self._check_headers({}, headers, cors | OF_PREFLIGHTS)
+            assert body == ""
+            return
+        declared = self._declared(method, path, status, body)
+        self._check_headers(declared["headers"], headers, cors)
         if method == "HEAD" or "content" not in declared:
             assert body == "", "a response that declares no content has a body"
             return
@@ -60,19 +76,25 @@ class Contract:
         operation = self._operation(method, path)
         is_http = status != 400 or NO_HTTP not in body
         if operation and is_http and str(status) in operation["responses"]:
-            return operation["responses"][str(status)]
+            return self._resolved(operation["responses"][str(status)])
         named = {**BEFORE_ROUTING, **({} if operation else OF_THE_ROUTER)}
         assert status in named, f"{status} is not declared"
         return self._component("responses", named[status])
 
     def _operation(self, method: str, path: str) -> Any:
+        """A HEAD is answered as its GET is, without the body."""
         for pattern, template in self._paths:
-            operation = self._document["paths"][template].get(method.lower())
+            of_path = self._document["paths"][template]
+            operation = of_path.get("get" if method == "HEAD" else method.lower())
             if operation and pattern.fullmatch(path):
                 return operation
         return None
 
-    def _check_headers(self, declared: Mapping[str, Any], headers: Mapping[str, str]) -> None:
+    def _check_headers(
+        self, declared: Mapping[str, Any], headers: Mapping[str, str], more: Collection[str]
+    ) -> None:
+        """The declared ones, those of every response, and ``more``."""
+        declared = {**header_references("...always"), **declared}
         for name, reference in declared.items():
             header = self._resolved(reference)
             if name not in headers:
@@ -80,7 +102,9 @@ class Contract:
                 continue
             whole = header["schema"].get("type") == "integer"
             self._validate(int(headers[name]) if whole else headers[name], header["schema"])
-        known = {name.lower() for name in declared} | OF_HTTP
+        missing = [name for name in more if name not in {one.lower() for one in headers}]
+        assert not missing, f"{missing} are missing"
+        known = {name.lower() for name in declared} | OF_HTTP | set(more)
         undeclared = [name for name in headers if name.lower() not in known]
         assert not undeclared, f"{undeclared} are not declared"
 

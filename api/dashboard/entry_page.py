@@ -13,6 +13,7 @@ from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.entry_list import stage_of
 from api.dashboard.excerpts import CHARACTERS, ITEMS, Cutter, Excerpt, value_at
 from api.dashboard.page_handlers import show
+from api.dashboard.security import IMAGE_ORIGINS
 from api.dashboard.table_pages import number
 from api.dashboard.values import (
     DisplayValue,
@@ -185,7 +186,11 @@ async def _targets(
 ) -> ReferenceTargets:
     entries = {target for one in shown for target in one.targets("entry")}
     media = {target for one in shown for target in one.targets("media")}
-    return await reference_targets(request, entries, media, locale)
+    found = await reference_targets(request, entries, media, locale)
+    if request.service.settings.thumbnails:
+        origins = {file.image_origin for file in found.media.values()}
+        request.request[IMAGE_ORIGINS] = frozenset(one for one in origins if one)
+    return found
 
 
 async def _history(

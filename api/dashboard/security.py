@@ -26,8 +26,8 @@ ROOT = "/dashboard"
 COOKIE = "contentlog_session"
 SESSIONS = web.AppKey("dashboard_sessions", Sessions)
 
-# No inline script, style or event handler and nothing from other hosts: markup that an entry's text
-# injects into a page has no effect.
+# No inline script, style or event handler and nothing from other hosts but thumbnails: markup that
+# an entry's text injects into a page has no effect.
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -40,6 +40,8 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+IMAGE_ORIGINS = web.RequestKey("image_origins", frozenset[str])
+"""The origins of the images of the media library that a page shows; no others may be loaded."""
 _NONCE = 16
 _PURPOSE = b"contentlog dashboard forms"
 
@@ -49,6 +51,10 @@ async def add_security_headers(request: web.Request, response: web.StreamRespons
     path = request.rel_url.path_safe
     if path == ROOT or path.startswith(f"{ROOT}/"):
         response.headers.update(_HEADERS)
+        if origins := request.get(IMAGE_ORIGINS):
+            sources = " ".join(("img-src 'self'", *sorted(origins)))
+            policy = CONTENT_SECURITY_POLICY.replace("img-src 'self'", sources)
+            response.headers["Content-Security-Policy"] = policy
 
 
 def new_csrf_token(session: str) -> str:

@@ -32,6 +32,7 @@ from api.rest.request_checks import (
 )
 from read_side import content_types, entries
 from read_side.entries import EntryRow
+from read_side.lookups import MediaFile, media_files
 from read_side.refusals import EntryNotFound
 from write_side import entry_history
 from write_side.domain.changes import Change
@@ -109,6 +110,7 @@ class GraphQLContext:
         self.types: DataLoader[str, ContentType | None] = DataLoader(self._load_types)
         self.entries: DataLoader[tuple[str, str], EntryRow | None] = DataLoader(self._load_entries)
         """By id and locale; without those that the key may not read."""
+        self.media: DataLoader[str, MediaFile | None] = DataLoader(self._load_media)
         self.changes: DataLoader[entry_history.HistoryRequest, tuple[Change, ...]] = DataLoader(
             self._load_changes
         )
@@ -188,6 +190,11 @@ class GraphQLContext:
             self.budget.charge_bytes(sum(len(row.title) + len(bytes(row.fields)) for row in rows))
             found |= {(row.id, locale): row for row in rows if self.may_read(row)}
         return [found.get(key) for key in keys]
+
+    async def _load_media(self, ids: list[str]) -> Sequence[MediaFile | None]:
+        scope = await self.readable()
+        found = await media_files(self.service.read_model, scope.workspace, ids)
+        return [found.get(media_id) for media_id in ids]
 
     async def _load_changes(
         self, asked: list[entry_history.HistoryRequest]

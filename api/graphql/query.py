@@ -9,7 +9,14 @@ import strawberry
 from api.graphql.content_entry import ContentEntry, entry_of_past, entry_of_row
 from api.graphql.context import Info, PastSlug
 from api.graphql.cost import charged_list
-from api.graphql.types import ContentType, EntryStatus, Pagination, content_type_of, described
+from api.graphql.types import (
+    ContentType,
+    EntryStatus,
+    Media,
+    Pagination,
+    content_type_of,
+    described,
+)
 from api.rest.parameters import clamped_limit, clamped_offset, searchable
 from read_side import content_types, paging
 from read_side.entries import EntryRow, id_of_slug
@@ -132,6 +139,19 @@ class Query:
         except TypeNotFound:
             return None
         return content_type_of(row)
+
+    @described("The file of the media library with an id; null if there is none.")
+    async def media(self, info: Info, id: strawberry.ID) -> Media | None:  # noqa: A002
+        await info.context.readable()
+        file = await info.context.media.load(searchable(id))
+        if file is None:
+            return None
+        return Media(
+            id=strawberry.ID(file.id),
+            url=file.url,
+            name=file.name,
+            content_type=file.content_type,
+        )
 
 
 def _matches(row: EntryRow, **wanted: str | None) -> bool:

@@ -77,13 +77,15 @@ def _moment(value: Any) -> datetime:
 SCALARS: dict[object, ScalarDefinition] = {
     JSON: strawberry.scalar(
         name="JSON",
-        description="Any JSON. Numbers may have any size, and keys keep their order.",
+        description="Any JSON. Numbers may have up to 4,000 digits, and keys keep their order.",
+        specified_by_url="https://www.rfc-editor.org/rfc/rfc8259",
         parse_value=_json_of,
         parse_literal=_json_of_literal,
     ),
     datetime: strawberry.scalar(
         name="DateTime",
         description="ISO 8601 in UTC with milliseconds, such as 2026-01-31T09:30:00.000Z.",
+        specified_by_url="https://www.rfc-editor.org/rfc/rfc3339",
         serialize=timestamp,
         parse_value=_moment,
     ),

@@ -83,6 +83,14 @@ class ContentType:
         return charged_list(info, self.all_stages)
 
 
+@strawberry.type(description="A file of the media library; media fields hold its id.")
+class Media:
+    id: strawberry.ID
+    url: str
+    name: str
+    content_type: str
+
+
 def content_type_of(row: ContentTypeRow | domain.ContentType) -> ContentType:
     return ContentType(
         id=strawberry.ID(row.id),

@@ -8,9 +8,12 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 
 # By path, not by route: a page must be able to read a 404, a 405 or a 500, too.
-_PATHS = re.compile(r"/v1/content/[^/]+(?:/[^/]+)?|/v1/content-types(?:/[^/]+)?|/graphql")
-# §5 names these four and no others.
+_SPECIFIED = r"/v1/content/[^/]+(?:/[^/]+)?|/v1/content-types(?:/[^/]+)?|/graphql"
+_ADDED = re.compile(r"/v1/media(?:/[^/]+)?")
+_PATHS = re.compile(f"{_SPECIFIED}|{_ADDED.pattern}")
+# §5 names these four and no others for the paths that it specifies.
 ALLOWED_HEADERS = "Authorization, X-API-Key, X-Environment, Content-Type"
+MORE_ALLOWED_HEADERS = f"{ALLOWED_HEADERS}, Last-Event-ID, If-None-Match"
 EXPOSED_HEADERS = (
     "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, ETag, "
     "X-Request-Id, X-Content-Position, X-Content-Visible"
@@ -35,14 +38,18 @@ def add_preflights(app: web.Application) -> None:
     for resource in app.router.resources():
         if isinstance(resource, web.Resource) and crosses_origins(resource.canonical):
             methods = sorted({route.method for route in resource} | {"OPTIONS"})
-            resource.add_route("OPTIONS", _preflight(methods))
+            added = _ADDED.fullmatch(resource.canonical) is not None
+            allowed = MORE_ALLOWED_HEADERS if added else ALLOWED_HEADERS
+            resource.add_route("OPTIONS", _preflight(methods, allowed))
 
 
-def _preflight(methods: list[str]) -> Callable[[web.Request], Awaitable[web.Response]]:
+def _preflight(
+    methods: list[str], allowed: str
+) -> Callable[[web.Request], Awaitable[web.Response]]:
     headers = {
         "Allow": ",".join(methods),
         "Access-Control-Allow-Methods": ", ".join(methods),
-        "Access-Control-Allow-Headers": ALLOWED_HEADERS,
+        "Access-Control-Allow-Headers": allowed,
         "Access-Control-Max-Age": MAX_AGE,
     }
 

@@ -16,16 +16,16 @@ from aiohttp import web
 
 from api import errors
 from api.http.connections import NO_HTTP
-from api.http.cors import ALLOWED_HEADERS, EXPOSED_HEADERS, MAX_AGE
 from api.http.representation import READ, VARY
 from api.rest import parameters
 from api.rest.content import FIELDS, MISSING
 from api.rest.idempotency import command_key
 from api.rest.positions import HEADER as POSITION
 from api.rest.request_body import DAMAGED, NOT_OURS
-from read_side.refusals import EntryNotFound, ReadModelUnavailable, TypeNotFound
+from read_side.refusals import EntryNotFound, MediaFileNotFound, ReadModelUnavailable, TypeNotFound
 from write_side.domain import refusals as r
 from write_side.domain.events import STATUSES
+from write_side.domain.field_types import FIELD_TYPES
 from write_side.domain.identity import ENVIRONMENTS, PRODUCTION, STAGING, Scope
 from write_side.domain.text import NotJSON, check_text
 from write_side.domain.workspace import EDIT, OPERATE, VIEW
@@ -68,6 +68,7 @@ REFUSALS: dict[str, Exception] = {
     "stagingNotSetUp": r.EnvironmentNotSetUp(STAGING),
     "contentType": TypeNotFound(),
     "entry": EntryNotFound(),
+    "mediaFile": MediaFileNotFound(),
     "nothing": web.HTTPNotFound(),
     "method": web.HTTPMethodNotAllowed("DELETE", ("GET", "HEAD", "POST")),
     "slowBody": errors.SlowClient(),
@@ -88,15 +89,12 @@ def source() -> dict[str, Any]:
     """``document.json``, with the values that the code decides."""
     text = resources.files("api.openapi").joinpath("document.json").read_bytes()
     written = msgspec.json.decode(text, type=dict[str, Any])
-    parameters, headers = written["components"]["parameters"], written["components"]["headers"]
-    parameters["status"]["schema"]["enum"] = ["", *STATUSES]
-    for name in ("environment", "environmentHeader"):
-        parameters[name]["schema"]["enum"] = ["", *ENVIRONMENTS]
+    schemas, headers = written["components"]["schemas"], written["components"]["headers"]
+    schemas["EntryStatus"]["enum"] = list(STATUSES)
+    schemas["Environment"]["enum"] = list(ENVIRONMENTS)
+    schemas["FieldType"] |= {"description": _field_types(), "enum": list(FIELD_TYPES)}
     headers["Cache-Control"]["example"] = READ
     headers["Vary"]["example"] = VARY
-    headers["Access-Control-Expose-Headers"]["example"] = EXPOSED_HEADERS
-    headers["Access-Control-Allow-Headers"]["example"] = ALLOWED_HEADERS
-    headers["Access-Control-Max-Age"]["example"] = int(MAX_AGE)
     return written
 
 
@@ -109,8 +107,9 @@ def expand_groups(names: Iterable[str]) -> Iterator[str]:
             yield name
 
 
-def response_object(description: str, *headers: str, **more: Any) -> dict[str, Any]:
-    return {"description": description, "headers": header_references("...always", *headers), **more}
+def _field_types() -> str:
+    kinds = "; ".join(f"{name}: {spec.description}" for name, spec in FIELD_TYPES.items())
+    return f"What a value is: {kinds}"
 
 
 def header_references(*headers: str) -> dict[str, Any]:
@@ -122,23 +121,27 @@ def json_content(schema: str, **more: Any) -> dict[str, Any]:
     return {"application/json": {"schema": {"$ref": f"#/components/schemas/{schema}"}, **more}}
 
 
-def refusal_responses(*names: str) -> dict[str, Any]:
-    """The responses by status, with an example by name for each message."""
-    answers: dict[int, dict[str, web.Response]] = {}
-    for name in names:
-        answer = errors.error_response(REFUSALS[name])
-        answers.setdefault(answer.status, {})[name] = answer
-    return {str(status): _refusal(status, named) for status, named in answers.items()}
+def status_of_refusals(names: Iterable[str]) -> int:
+    """The status that they have in common."""
+    [status] = {_response(name).status for name in names}
+    return status
 
 
-def _refusal(status: int, answers: dict[str, web.Response]) -> dict[str, Any]:
-    examples = {name: {"value": _body(answer)} for name, answer in answers.items()}
+def refusal_response(description: str, names: Iterable[str]) -> dict[str, Any]:
+    """A response with an example by name for each message, and the headers of its own."""
+    answers = {name: _response(name) for name in names}
     headers = dict.fromkeys(str(header) for answer in answers.values() for header in answer.headers)
     headers.pop("Content-Type")
-    content = json_content("ErrorBody", examples=examples)
-    return response_object(
-        source()["statuses"][str(status)], "Content-Encoding", *headers, content=content
-    )
+    examples = {name: {"value": _body(answer)} for name, answer in answers.items()}
+    return {
+        "description": description,
+        "headers": header_references(*headers),
+        "content": json_content("ErrorBody", examples=examples),
+    }
+
+
+def _response(name: str) -> web.Response:
+    return errors.error_response(REFUSALS[name])
 
 
 def _body(answer: web.Response) -> Any:

@@ -11,6 +11,7 @@ from api.context import Call
 from api.errors import BadRequest
 from api.rest import parameters, point_in_time, wire
 from api.rest.idempotency import HEADER, command_key, digest
+from api.rest.ignored_members import ignored_header
 from api.rest.json_budget import check_values
 from api.rest.positions import HEADER as POSITION
 from api.rest.request_body import receive_body
@@ -55,7 +56,7 @@ async def list_of_type(call: Call) -> web.Response:
         limit=limit,
         offset=offset,
     )
-    return _json(
+    return wire.response(
         wire.TypeListBody(
             True,
             [wire.listed_entry(row, call.locale) for row in page.rows],
@@ -80,7 +81,7 @@ async def one(call: Call) -> web.Response:
         row = (await point_in_time.entry_of_slug(service, scope, at=at, **named)).row
     if call.published_only and row.status != "published":
         raise EntryNotFound
-    return _json(wire.SingleBody(True, wire.single_entry(row, call.locale)))
+    return wire.response(wire.SingleBody(True, wire.single_entry(row, call.locale)))
 
 
 async def list_across_types(call: Call) -> web.Response:
@@ -96,7 +97,7 @@ async def list_across_types(call: Call) -> web.Response:
         limit=limit,
         offset=offset,
     )
-    return _json(
+    return wire.response(
         wire.ListBody(
             [wire.entry_of_any_type(row, call.locale) for row in page.rows],
             wire.Pagination(limit, offset, page.total),
@@ -124,11 +125,13 @@ async def _created(call: Call, command: CreateEntry) -> web.Response:
         executed.position, call.service.settings.read_your_writes
     )
     entry = wire.created_entry(executed)
-    response = _json(wire.CreatedBody(entry, f"Content entry '{entry.slug}' was created"))
+    response = wire.response(wire.CreatedBody(entry, f"Content entry '{entry.slug}' was created"))
     response.headers[POSITION] = call.service.positions.token(
         call.scope.workspace, executed.position
     )
     response.headers["X-Content-Visible"] = "true" if visible else "false"
+    assert executed.content_type is not None
+    response.headers.update(ignored_header(executed.content_type.fields, command.fields))
     return response
 
 
@@ -136,7 +139,7 @@ async def list_content_types(call: Call) -> web.Response:
     """All of the environment's, by slug."""
     scope = call.scope
     rows = await content_types.content_types(call.service.read_model, scope)
-    return _json(wire.ContentTypesBody(True, [wire.content_type(row) for row in rows]))
+    return wire.response(wire.ContentTypesBody(True, [wire.content_type(row) for row in rows]))
 
 
 async def one_content_type(call: Call) -> web.Response:
@@ -145,11 +148,7 @@ async def one_content_type(call: Call) -> web.Response:
         call.scope,
         parameters.searchable(call.request.match_info["slug"]),
     )
-    return _json(wire.ContentTypeBody(True, wire.content_type(row)))
-
-
-def _json(body: wire.Wire) -> web.Response:
-    return web.Response(body=wire.encode(body), content_type="application/json")
+    return wire.response(wire.ContentTypeBody(True, wire.content_type(row)))
 
 
 def create_command(call: Call, body: bytes) -> CreateEntry:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
+from codecs import BOM_UTF8
 
 from aiohttp import web
 
@@ -75,7 +76,7 @@ async def _read(call: Call, limit: int, decompressor: Decompressor | None) -> by
                 deadline.reschedule(began + patience + arrived / SLOWEST)
     if decompressor:
         decompressor.end()
-    return bytes(body)
+    return bytes(body).removeprefix(BOM_UTF8)
 
 
 class DamagedBody(Exception):

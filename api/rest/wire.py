@@ -6,13 +6,13 @@ from datetime import datetime
 from typing import Annotated
 
 import msgspec
+from aiohttp import web
 from msgspec import Meta, Raw, Struct
 
 from read_side.content_types import ContentTypeRow
 from read_side.entries import EntryRow
 from write_side.dispatch import CommandResult
-from write_side.domain.events import STATUSES, EntryCreated
-from write_side.domain.field_types import FIELD_TYPES
+from write_side.domain.events import EntryCreated
 from write_side.domain.rendering import Renderer
 
 encode = msgspec.json.Encoder().encode
@@ -35,7 +35,7 @@ Time = Annotated[
 ]
 Published = Annotated[Time | None, Meta(description="Null before the first publication.")]
 EntrySlug = Annotated[str, Meta(description="Never translated.")]
-Status = Annotated[str, Meta(extra_json_schema={"enum": list(STATUSES)})]
+Status = Annotated[str, Meta(extra_json_schema={"$ref": "#/components/schemas/EntryStatus"})]
 _Stage = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/components/schemas/WorkflowStage"})]
 Stage = Annotated[
     _Stage | None,
@@ -43,22 +43,8 @@ Stage = Annotated[
 ]
 Language = Annotated[str, Meta(description="The language the entry was written in.")]
 Locale = Annotated[str, Meta(description="The requested locale.")]
-Fields = Annotated[
-    Raw,
-    Meta(
-        description="Every field of the type by slug, in the type's order, without sections. "
-        "An empty field is null, or [] for a repeater or a reference to many.",
-        extra_json_schema={"type": "object"},
-    ),
-]
-FieldType = Annotated[
-    str,
-    Meta(
-        description="What a value is: "
-        + "; ".join(f"{name}: {spec.description}" for name, spec in FIELD_TYPES.items()),
-        extra_json_schema={"enum": list(FIELD_TYPES)},
-    ),
-]
+Fields = Annotated[Raw, Meta(extra_json_schema={"$ref": "#/components/schemas/EntryFields"})]
+FieldType = Annotated[str, Meta(extra_json_schema={"$ref": "#/components/schemas/FieldType"})]
 
 
 class Wire(Struct, frozen=True, rename="camel"):
@@ -200,6 +186,30 @@ class ContentTypesBody(Wire, frozen=True):
 class ContentTypeBody(Wire, frozen=True):
     success: bool
     data: ContentType
+
+
+class MediaFile(Wire, frozen=True):
+    """A file of the media library; media fields hold its id."""
+
+    id: str
+    url: str
+    name: str
+    content_type: str
+
+
+class MediaListBody(Wire, frozen=True):
+    success: bool
+    data: list[MediaFile]
+    pagination: Pagination
+
+
+class MediaBody(Wire, frozen=True):
+    success: bool
+    data: MediaFile
+
+
+def response(body: Wire) -> web.Response:
+    return web.Response(body=encode(body), content_type="application/json")
 
 
 def timestamp(time: datetime) -> str:

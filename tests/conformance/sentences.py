@@ -367,6 +367,7 @@ READINGS = {
         "json",
         "repeater",
         "section",
+        "ignored slugs are named in X-Content-Ignored",
     ),
     "plans": (
         "entries are counted per environment",

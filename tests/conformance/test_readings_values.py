@@ -9,7 +9,7 @@ import pytest
 from api.errors import status_of
 from tests.conformance.cases import Case, Expectation, Request, create, post, table
 from tests.conformance.client import Asker
-from tests.conformance.expectations import all_fields, fields, says
+from tests.conformance.expectations import all_fields, fields, header, no_header, says
 from tests.conformance.isolated_workspace import OpenWorkplace
 from tests.conformance.magazine import AT_DESK, BOB, NOBODY, NOTHING, POSTS, SECRET
 from tests.integration.api.server import Answer
@@ -237,6 +237,18 @@ def each_emptied() -> Iterator[Case]:
         create("Unknown slugs", fields={"nonsense": [{"deep": None}], "Views": "many", "": 1}),
         200,
         all_fields(NOTHING),
+    ),
+    Case(
+        "values.19 ignored slugs are named, those in a repeater after its own",
+        create("Named", fields={"vews": 1, "lead": "L", "Größe": 1, "faq": [{"q": "?", "a": 1}]}),
+        200,
+        header("X-Content-Ignored", "vews, Gr%C3%B6%C3%9Fe, faq.a"),
+    ),
+    Case(
+        "values.19 nothing is named where nothing is ignored",
+        create("Nothing ignored", fields={"views": 1}),
+        200,
+        no_header("X-Content-Ignored"),
     ),
     Case(
         "values.17 unknown slugs in a repeater are ignored",

@@ -124,6 +124,18 @@ def is_created_entry(answer: Answer) -> None:
         envelope("data", "message"),
         lambda answer: is_message(answer),
     ),
+    Case(
+        "4.4.13 JSON may begin with a byte order mark",
+        post(b'\xef\xbb\xbf{"contentTypeSlug": "posts", "title": "With a mark"}'),
+        200,
+        entry(title="With a mark"),
+    ),
+    Case(
+        "4.4.13 one mark and no more",
+        post(b'\xef\xbb\xbf\xef\xbb\xbf{"contentTypeSlug": "posts", "title": "Two marks"}'),
+        400,
+        error("Request body must be valid JSON"),
+    ),
     Case("4.4.13 no body", post(b""), 400, error("Request body must be valid JSON")),
     Case(
         "4.4.13 a body that is no JSON",

@@ -13,6 +13,7 @@ import schemathesis
 
 from write_side.domain.locales import supported_locales
 
+_PAGING = ("limit", "offset")
 FIELDS = ("body", "views", "featured", "goes_live", "category", "related", "meta", "faq")
 Case = Any
 Response = Any
@@ -68,8 +69,19 @@ def _is_graphql(case: Case, response: Response) -> bool:
     return bool(case.path == "/graphql" and response.status_code == 200)
 
 
-def _is_asked_for_the_methods_of_graphql(case: Case, _response: Response) -> bool:
-    return bool(case.path == "/graphql" and case.method == "OPTIONS")
+def _is_outside_of_the_document(case: Case, _response: Response) -> bool:
+    return case.method in ("HEAD", "OPTIONS")
+
+
+def _counts_as_absent(case: Case, _response: Response) -> bool:
+    """And nothing else of the request is against the document."""
+    wrong = case.meta.phase.data
+    mutated = [one for one in wrong.mutations if not _is_ignored(one)] or [wrong]
+    given = {**(case.query or {}), **(case.headers or {})}
+    return all(
+        one.parameter in _PAGING or given.get(one.parameter, "something") in ("", None)
+        for one in mutated
+    )
 
 
 CONTRADICTIONS = (
@@ -81,8 +93,13 @@ CONTRADICTIONS = (
     ),
     Contradiction(
         "ST205",
-        "GET is a page for browsers, which is no part of the API that the document describes",
-        _is_asked_for_the_methods_of_graphql,
+        "HEAD and preflights are left out of the document, for the sake of generated clients",
+        _is_outside_of_the_document,
+    ),
+    Contradiction(
+        "ST201",
+        "an empty value is an absent one, and limits that are no numbers count as absent (§4.1)",
+        _counts_as_absent,
     ),
     Contradiction(
         "ST202",

@@ -45,6 +45,16 @@ async def test_it_shows_every_operation_without_asking_another_host(visit: Visit
     assert visit.strayed == []
 
 
+async def test_an_opened_operation_fits_on_a_few_screens(visit: Visit) -> None:
+    """Each refusal once repeated the headers of every response, over 12,500 px."""
+    operation = visit.page.locator("#operations-Content-listEntries")
+    await operation.locator(".opblock-summary-control").click()
+    await operation.locator(".responses-table").wait_for()
+    box = await operation.bounding_box()
+    assert box is not None
+    assert 1_000 < box["height"] < 6_500
+
+
 async def test_the_api_can_be_tried_there_with_a_key(visit: Visit) -> None:
     page = visit.page
     await page.locator("button.authorize").first.click()
@@ -53,7 +63,7 @@ async def test_the_api_can_be_tried_there_with_a_key(visit: Visit) -> None:
     await dialog.locator("button.authorize").first.click()
     await dialog.locator("button.btn-done").first.click()
     await _tried(visit, "Content-createEntry", '"title": "Hello, World!"')
-    await _tried(visit, "Content-listEntries", '"title": "Hello, World!"')
+    await _tried(visit, "Content-listAllEntries", '"title": "Hello, World!"')
     assert visit.complaints == []
     assert visit.strayed == []
 

@@ -51,6 +51,21 @@ def test_the_header_s_environment_may_be_wrong_beside_the_query_s_and_nothing_el
     assert not forgiven("ST201", case("X-Environment", unknown=("body",), **twice), 200)
 
 
+def test_what_counts_as_absent_may_be_sent_and_nothing_else() -> None:
+    assert forgiven("ST201", case("limit", query={"limit": "x"}), 200)
+    assert forgiven("ST201", case("locale", "offset", query={"locale": "", "offset": "x"}), 200)
+    assert not forgiven("ST201", case("locale", query={"locale": "xx"}), 200)
+    assert not forgiven("ST201", case("limit", "locale", query={"locale": "xx"}), 200)
+    assert not forgiven("ST201", case("slug"), 200)
+    assert not forgiven("ST202", case("limit", query={"limit": "x"}), 400)
+
+
+def test_only_head_and_preflights_are_answered_outside_of_the_document() -> None:
+    assert forgiven("ST205", case(method="OPTIONS"), 204)
+    assert forgiven("ST205", case(method="HEAD"), 200)
+    assert not forgiven("ST205", case(method="PATCH"), 200)
+
+
 def test_graphql_may_answer_200_to_what_is_against_the_document_and_nothing_else_may() -> None:
     asked = case("Idempotency-Key", method="POST", path="/graphql")
     assert forgiven("ST201", asked, 200)

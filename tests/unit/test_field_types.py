@@ -103,7 +103,7 @@ def test_a_manifest_and_the_bodies_of_content_types_have_every_type(field: Field
 
 
 def test_the_documentation_of_the_api_has_every_type_and_status() -> None:
-    documented = document()["components"]["schemas"]["TypeField"]["properties"]["type"]
+    documented = document()["components"]["schemas"]["FieldType"]
     assert documented["enum"] == list(FIELD_TYPES)
     for name, spec in FIELD_TYPES.items():
         assert f"{name}: {spec.takes}" in documented["description"]

@@ -16,6 +16,7 @@ from tests.contract import Contract
 from tests.integration.api.server import ACME, Answer, Client, Server, serving
 from tests.integration.api.test_connections import BROKEN, POST, answered, connected
 from tests.integration.projector.sample_log import raws
+from write_side import commands as c
 from write_side.domain.definition import Field
 from write_side.repository import Repository
 
@@ -28,15 +29,15 @@ PATHS = [
     "/v1/content/posts/a%2Fb",
     "/v1/content-types",
     "/v1/content-types/posts",
+    "/v1/media",
+    "/v1/media/hero",
     "/v1/openapi.json",
-    "/docs",
-    "/docs/start.js",
-    "/docs/swagger-ui.css",
     "/healthz",
     "/readyz",
     "/metrics",
 ]
 OF_OPERATORS = ("/readyz", "/metrics")
+CROSS_ORIGIN = ("/v1/content/", "/v1/content-types", "/v1/media")
 READS = [
     ("/v1/content?environment=prod", 400),
     ("/v1/content/posts?locale=xx", 400),
@@ -46,7 +47,7 @@ READS = [
     ("/v1/content/posts/nothing", 404),
     ("/v1/content?type=nothing", 404),
     ("/v1/content-types/nothing", 404),
-    ("/docs/nothing", 404),
+    ("/v1/media/nothing", 404),
     ("/v1/content/", 404),
     ("/nothing", 404),
 ]
@@ -73,6 +74,14 @@ async def server(database_url: str, repository: Repository) -> AsyncIterator[Ser
         acme = await server.workspace(staging=True)
         await acme.content_type(Field("body", "Body", "text"), Field("views", "Views", "number"))
         await acme.entry("a/b", fields=raws(body="text " * 1000))
+        await acme.does(
+            c.PutMedia,
+            workspace="acme",
+            media_id="hero",
+            url="https://cdn.example.com/hero.png",
+            name="hero.png",
+            content_type="image/png",
+        )
         await server.key("may only look", "acme", ("content.view",))
         await server.key("operates", "acme", ("content.view", "service.view"))
         await server.key("may only write", "acme", ("content.edit",))
@@ -111,7 +120,7 @@ async def test_reads_that_are_refused(server: Server) -> None:
     await ask(server.client(None), "GET", "/metrics", 401)
     await ask(server.client(), "GET", "/metrics", 403)
     await ask(server.client(), "GET", "/readyz", 200)
-    for path in PATHS[:7]:
+    for path in PATHS[:9]:
         await ask(server.client(None), "GET", path, 401)
         await ask(server.client("may only write"), "GET", path, 403)
         await ask(server.client(), "GET", path, 400, headers={"X-Content-Position": "x"})
@@ -132,14 +141,16 @@ async def test_what_the_plan_refuses(server: Server) -> None:
     await ask(server.client(None), "GET", "/metrics", 401)
     await ask(server.client(), "GET", "/metrics", 403)
     await ask(server.client(), "GET", "/readyz", 200)
-    for path in PATHS[:7]:
+    for path in PATHS[:9]:
         await ask(client, "GET", path.partition("?")[0] + "?environment=staging", 402)
 
 
 async def test_methods_that_the_path_does_not_have_and_preflights(server: Server) -> None:
     for path in PATHS:
         template = path.partition("?")[0]
-        preflight = 204 if template.startswith(("/v1/content/", "/v1/content-types")) else 405
+        preflight = (
+            204 if template.startswith(("/v1/content/", "/v1/content-types", "/v1/media")) else 405
+        )
         await ask(server.client(None), "OPTIONS", template, preflight)
         await ask(server.client(None), "DELETE", template, 405)
 

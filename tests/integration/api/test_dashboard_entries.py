@@ -7,13 +7,15 @@ from html import unescape
 
 import pytest
 
+from api.dashboard.security import CONTENT_SECURITY_POLICY
 from tests.integration.api.dashboard import Browser, signed_in
-from tests.integration.api.server import Server
+from tests.integration.api.server import Server, serving
 from tests.integration.live_projector import connected
 from tests.integration.projector.sample_log import STAGES, Given, raws
 from write_side import commands as c
 from write_side.domain.definition import Field, Option
 from write_side.domain.identity import Scope
+from write_side.repository import Repository
 
 HOSTILE = "<script>alert(1)</script> & \"quotes' {{ 7 * 7 }}"
 FIELDS = (
@@ -325,3 +327,49 @@ async def all_pages(visitor: Browser, address: str) -> str:
         following = re.search(r'href="([^"]*)">Next', page.text)
         address = unescape(following[1]) if following else ""
     return text
+
+
+async def _shown_with_covers(server: Server) -> tuple[str, str]:
+    """A page whose files are an image, an image on a host that no policy can name, a document, and
+    one that is no address; and its policy."""
+    acme = await server.workspace()
+    await acme.content_type(Field("cover", "Cover", "media", multiple=True))
+    files = {
+        "image": ("https://cdn.example.com:8443/a.png", "image/png"),
+        "odd": ("https://a.com;script-src/b.png", "image/png"),
+        "document": ("https://docs.example.com/c.pdf", "application/pdf"),
+        "script": ("javascript:alert(1)", "image/png"),
+    }
+    for media_id, (url, content_type) in files.items():
+        await acme.does(
+            c.PutMedia,
+            workspace="acme",
+            media_id=media_id,
+            url=url,
+            name=media_id,
+            content_type=content_type,
+        )
+    entry = await acme.entry("hello", fields=raws(cover=list(files)))
+    await server.caught_up()
+    async with signed_in(server) as visitor:
+        page = await visitor.get(f"/dashboard/entries/{entry}")
+        table = await visitor.get("/dashboard/entries")
+    assert table.headers["Content-Security-Policy"] == CONTENT_SECURITY_POLICY
+    return page.text, str(page.headers["Content-Security-Policy"])
+
+
+async def test_thumbnails_of_images_may_be_loaded_from_their_hosts_alone(server: Server) -> None:
+    page, policy = await _shown_with_covers(server)
+    [thumbnail] = re.findall(r'<img class="thumbnail" src="([^"]+)"', page)
+    assert thumbnail == "https://cdn.example.com:8443/a.png"
+    allowed = "img-src 'self' https://cdn.example.com:8443;"
+    assert policy == CONTENT_SECURITY_POLICY.replace("img-src 'self';", allowed)
+
+
+async def test_an_operator_may_switch_thumbnails_off(
+    database_url: str, repository: Repository
+) -> None:
+    async with serving(database_url, repository, thumbnails=False) as server:
+        page, policy = await _shown_with_covers(server)
+    assert "thumbnail" not in page
+    assert policy == CONTENT_SECURITY_POLICY

@@ -123,6 +123,7 @@ BY_KEY = (
     "languages",
     "locales",
     "media_files",
+    "media_page",
     "titles",
     "workspace_name",
 )

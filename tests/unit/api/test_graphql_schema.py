@@ -13,8 +13,8 @@ from api.graphql.schema import schema
 FILE = Path(api.graphql.__path__[0]) / "schema.graphql"
 PROMISED = """
 enum EntryStatus { draft published archived }
-scalar JSON
-scalar DateTime
+scalar JSON @specifiedBy(url: "https://www.rfc-editor.org/rfc/rfc8259")
+scalar DateTime @specifiedBy(url: "https://www.rfc-editor.org/rfc/rfc3339")
 
 type Query {
   contentEntry(type: String!, slug: String!, language: String = "en-US", locale: String, asOf: DateTime): ContentEntry
@@ -22,6 +22,7 @@ type Query {
   contentEntries(type: String, status: EntryStatus, language: String, locale: String, limit: Int = 10, offset: Int = 0): ContentEntryPage!
   contentTypes: [ContentType!]!
   contentType(slug: String!): ContentType
+  media(id: ID!): Media
 }
 type Mutation {
   createContentEntry(input: CreateContentEntryInput!): ContentEntryPayload!
@@ -38,6 +39,7 @@ type Change { version: Int!, at: DateTime!, actor: String!, action: String!, fie
 type FieldChange { field: String!, before: JSON, after: JSON }
 type ContentEntryPage { data: [ContentEntry!]!, pagination: Pagination! }
 type Pagination { limit: Int!, offset: Int!, total: Int! }
+type Media { id: ID!, url: String!, name: String!, contentType: String! }
 type Stage { id: ID!, name: String! }
 type ContentType { id: ID!, name: String!, slug: String!, fields: [Field!]!, stages: [Stage!]! }
 type Field { slug: String!, name: String!, type: String!, required: Boolean!, multiple: Boolean!, options: [String!]!, to: [String!]! }

@@ -48,6 +48,7 @@ def test_an_empty_variable_is_one_that_is_not_set() -> None:
         ("CONTENTLOG_READ_YOUR_WRITES_MS", "-1", "milliseconds from 0 to 60000, not '-1'"),
         ("CONTENTLOG_KEY_RATE_LIMIT", "-1", "a whole number of requests; 0 is no limit, not '-1'"),
         ("CONTENTLOG_IP_RATE_LIMIT", "many", "of requests; 0 is no limit, not 'many'"),
+        ("CONTENTLOG_THUMBNAILS", "never", "true or false, not 'never'"),
         (
             "CONTENTLOG_TRUSTED_PROXIES",
             "10.0.0.1, proxy.example",

@@ -1,0 +1,42 @@
+"""The endpoints for the media library, which all environments of a workspace share."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from api.context import Call
+from api.rest import parameters, wire
+from api.rest.request_checks import check_read, with_checks
+from read_side import media
+from read_side.lookups import MediaFile
+
+PAGE = 50
+
+
+def routes() -> list[web.RouteDef]:
+    return [
+        web.get("/v1/media", with_checks(check_read, list_media)),
+        web.get("/v1/media/{id:[^/]+}", with_checks(check_read, one_media_file)),
+    ]
+
+
+async def list_media(call: Call) -> web.Response:
+    """By id, 50 a page."""
+    limit, offset = parameters.paging(call.request.query, PAGE)
+    page = await media.media_page(
+        call.service.read_model, call.scope.workspace, limit=limit, offset=offset
+    )
+    files = [_wire(file) for file in page.files]
+    return wire.response(
+        wire.MediaListBody(True, files, wire.Pagination(limit, offset, page.total))
+    )
+
+
+async def one_media_file(call: Call) -> web.Response:
+    media_id = parameters.searchable(call.request.match_info["id"])
+    file = await media.media_file(call.service.read_model, call.scope.workspace, media_id)
+    return wire.response(wire.MediaBody(True, _wire(file)))
+
+
+def _wire(file: MediaFile) -> wire.MediaFile:
+    return wire.MediaFile(file.id, file.url, file.name, file.content_type)

@@ -1,0 +1,15 @@
+"""Written against the package that ariadne-codegen generates; see test_clients.py."""
+
+import sys
+
+from generated import Client
+
+client = Client(f"{sys.argv[1]}/graphql", headers={"Authorization": f"Bearer {sys.argv[2]}"})
+made = client.create_post(title="From ariadne-codegen", fields={"body": "typed"})
+assert made.create_content_entry.success, made.create_content_entry.message
+
+page = client.posts(limit=2).content_entries
+limit: int = page.pagination.limit
+for entry in page.data:
+    assert isinstance(entry.fields, dict)
+    print(limit, entry.slug, entry.fields["body"], entry.created_at.year)

@@ -1,0 +1,105 @@
+"""Generators of clients, for Python and TypeScript, in an environment of their own.
+
+They pin other versions than the project does. Node comes from PyPI, the packages of npm by the
+lock file in ``clients``. All are kept inside of the running environment, by what was asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import hashlib
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+CLIENTS = Path(__file__).with_name("clients")
+WANTED = ("requirements.txt", "package.json", "package-lock.json")
+LEFT_OUT = "CONTENTLOG_GENERATOR_TESTS"
+PATIENCE = 300  # seconds for an installation, and for a generator
+TSC = "--strict --noUncheckedIndexedAccess --target ES2022 --module CommonJS --outDir out"
+
+
+class Generators:
+    """The programs, by name: those of Python and those of npm."""
+
+    def __init__(self, folder: Path) -> None:
+        self._python = folder / "venv" / "bin"
+        self.node_modules = folder / "node_modules"
+        path = (str(self._python), str(self.node_modules / ".bin"), os.environ["PATH"])
+        self._environment = {
+            **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+            "PATH": os.pathsep.join(path),
+            "NO_COLOR": "1",
+            "REDOCLY_TELEMETRY": "off",
+            "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true",
+        }
+
+    async def run(self, folder: Path, program: str, *arguments: str) -> str:
+        """What it prints. Fails unless it succeeds."""
+        process = await asyncio.create_subprocess_exec(
+            *(program, *arguments),
+            cwd=folder,
+            env=self._environment,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        try:
+            async with asyncio.timeout(PATIENCE):
+                printed, _ = await process.communicate()
+        finally:
+            if process.returncode is None:
+                process.kill()
+        assert process.returncode == 0, f"{program}: {printed.decode()}"
+        return printed.decode()
+
+    async def compile(self, folder: Path, program: str) -> None:
+        """TypeScript, checked strictly, into the folder ``out``."""
+        types = ("--moduleResolution", "node10", "--types", "node")
+        await self.run(folder, "tsc", *TSC.split(), *types, program)
+
+
+def generators() -> Generators:
+    """Installed at the first use. Where a registry cannot be reached tests are skipped, but where
+    CI runs them they fail: else nobody would notice."""
+    wanted = b"".join((CLIENTS / name).read_bytes() for name in WANTED)
+    folder = Path(sys.prefix) / "client-generators" / hashlib.sha256(wanted).hexdigest()[:16]
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "complete").exists():
+            _install(folder)
+            (folder / "complete").touch()
+    return Generators(folder)
+
+
+def _install(folder: Path) -> None:
+    python = folder / "venv" / "bin"
+    for name in WANTED:
+        (folder / name).write_bytes((CLIENTS / name).read_bytes())
+    venv.create(folder / "venv", with_pip=True, clear=True)
+    _call(folder, python / "python", "-m", "pip", "install", "-q", "-r", "requirements.txt")
+    _call(folder, python / "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+
+
+def _call(folder: Path, *command: object) -> None:
+    path = os.pathsep.join((str(folder / "venv" / "bin"), os.environ["PATH"]))
+    try:
+        subprocess.run(
+            [str(part) for part in command],
+            cwd=folder,
+            env={**os.environ, "PATH": path},
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+        )
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+        missing = f"the generators of clients cannot be installed: {error}\n{error.stderr!s}"
+        if os.environ.get("CI") == "true" and os.environ.get(LEFT_OUT) != "skip":
+            pytest.fail(missing)
+        pytest.skip(missing)

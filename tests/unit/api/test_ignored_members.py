@@ -1,0 +1,62 @@
+"""The header that names ignored members: safe in a header, bounded, and complete."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import unquote
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Raw
+
+from api.rest.ignored_members import HEADER, MAX_LENGTH, ignored_header
+from write_side.domain.definition import Field
+
+FIELDS = (
+    Field("intro", "Intro", "section"),
+    Field("body", "Body", "text"),
+    Field("meta", "Meta", "json"),
+    Field("faq", "FAQ", "repeater", fields=(Field("q", "Question", "text"),)),
+)
+
+
+def shown(**values: Any) -> str | None:
+    raws = {name: Raw(msgspec.json.encode(value)) for name, value in values.items()}
+    return ignored_header(FIELDS, raws).get(HEADER)
+
+
+def test_a_known_member_is_not_named() -> None:
+    assert shown() is None
+    assert shown(body="x", meta={"any": 1}, faq=[{"q": "x"}]) is None
+    assert shown(faq=None) is None
+
+
+def test_unknown_members_and_sections_are_named_as_they_were_sent() -> None:
+    assert (
+        shown(body="x", bdoy="x", intro=1, **{"Größe, x": 1})
+        == "bdoy, intro, Gr%C3%B6%C3%9Fe%2C%20x"
+    )
+
+
+def test_members_inside_of_a_repeater_are_named_once() -> None:
+    assert shown(faq=[{"q": "x", "a": 1}, {"a": 2, "b": 3}, {}]) == "faq.a, faq.b"
+    assert shown(faq=[{"a": "x" * 70_000}]) is None
+
+
+def test_what_does_not_fit_is_counted() -> None:
+    assert shown(**{f"n{number:03}": 1 for number in range(300)}) == ", ".join(
+        [*(f"n{number:03}" for number in range(166)), "+134"]
+    )
+    assert shown(**{"x" * 5_000: 1}) == "+1"
+
+
+@given(st.dictionaries(st.text(min_size=1), st.none(), min_size=1, max_size=40))
+def test_the_header_is_ascii_bounded_and_readable(values: dict[str, Any]) -> None:
+    header = shown(**{f"?{name}": value for name, value in values.items()})
+    assert header is not None
+    assert re.fullmatch(r"[\w%.~+, -]+", header, re.ASCII)
+    assert len(header) <= MAX_LENGTH + 10
+    names = [unquote(name) for name in header.split(", ") if not name.startswith("+")]
+    assert set(names) <= {f"?{name}" for name in values}
