@@ -141,7 +141,14 @@ STATUS: dict[type[Exception], int] = {
     asyncpg.InsufficientResourcesError: 503,
 }
 
-_ROUTER = {404: "Not found", 405: "Method not allowed", 413: "Request body is too large"}
+_ROUTER = {
+    404: "Not found",
+    405: "Method not allowed",
+    413: "Request body is too large",
+    414: "Request target is too long: it may have 8,190 bytes",
+    431: "Request headers are too large: there may be 128, each with up to 8,192 bytes",
+    501: "Unknown method: use GET, HEAD, POST or OPTIONS",
+}
 RETRY_AFTER = "1"
 
 

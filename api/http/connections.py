@@ -10,17 +10,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
 import structlog
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http_exceptions import BadHttpMessage, BadHttpMethod, LineTooLong
 from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import StreamReader
 
 from api.context import LIMIT_STATUS, SERVICE
-from api.errors import envelope, error_response
+from api.errors import BadRequest, error_response
 from api.http.open_connections import OpenConnections, most_connections
 from api.http.request_log import ROUTE, log_fault, log_request, request_id, route_of
 
@@ -32,7 +34,11 @@ LINGERING = 2.0
 SLOWEST = 1024
 # A request that did not finish within the shutdown timeout has no more time than this.
 OVERTIME = 0.1
-NO_HTTP = "Bad request: this is not HTTP, or a line of it is too long"
+# Bytes. They differ so that an error tells which of them was exceeded.
+MAX_TARGET = 8_190
+MAX_HEADER = 8_192
+NO_HTTP = "Bad request: this is not HTTP"
+_METHOD = re.compile(r"b'[A-Za-z][\w-]* (?:/|\*|https?:)", re.ASCII)
 _log = structlog.get_logger("api.connections")
 
 
@@ -122,12 +128,12 @@ class Connection(web.RequestHandler):
             raise ConnectionError("a part of the response was sent already")
         if status == 400:
             _log.info(
-                "no HTTP",
+                "malformed request",
                 address=request.remote,
                 fault=type(exc).__name__,
                 request_id=request_id(request),
             )
-            response = envelope(400, NO_HTTP)
+            response = error_response(unreadable(exc))
         else:
             response = error_response(exc if isinstance(exc, Exception) else Exception())
         response.force_close()
@@ -262,6 +268,8 @@ async def open_runner(
         keepalive_timeout=KEEP_ALIVE,
         lingering_time=LINGERING,
         auto_decompress=False,  # see api/rest/request_body.py
+        max_line_size=MAX_TARGET,
+        max_field_size=MAX_HEADER,
     )
     runner = web.ServerRunner(server, shutdown_timeout=grace)
     try:
@@ -270,6 +278,20 @@ async def open_runner(
     finally:
         await runner.cleanup()
         await started.cleanup()
+
+
+def unreadable(error: BaseException | None) -> Exception:
+    """What the parser's error means: 414, 431, 501, or 400 for what is not HTTP."""
+    match error:
+        case LineTooLong(args=(_, limit, *_)) if limit == MAX_TARGET:
+            return web.HTTPRequestURITooLong()
+        case LineTooLong():
+            return web.HTTPRequestHeaderFieldsTooLarge()
+        case BadHttpMethod() if _METHOD.search(error.message):
+            return web.HTTPNotImplemented()
+        case BadHttpMessage(message="Too many headers received"):
+            return web.HTTPRequestHeaderFieldsTooLarge()
+    return BadRequest(NO_HTTP)
 
 
 def _later(seconds: float, act: Any, *arguments: Any) -> asyncio.TimerHandle:

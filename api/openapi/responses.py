@@ -41,6 +41,9 @@ def _raised(refuses: Callable[[], object]) -> Exception:
 
 REFUSALS: dict[str, Exception] = {
     "notHTTP": errors.BadRequest(NO_HTTP),
+    "targetTooLong": web.HTTPRequestURITooLong(),
+    "headersTooLarge": web.HTTPRequestHeaderFieldsTooLarge(),
+    "unknownMethod": web.HTTPNotImplemented(),
     "unknownEnvironment": _raised(lambda: parameters.environment({"environment": "prod"}, None)),
     "unsupportedLocale": _raised(lambda: parameters.locale({"locale": "en"})),
     "unknownStatus": _raised(lambda: parameters.status({"status": "live"})),

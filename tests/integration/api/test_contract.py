@@ -172,7 +172,7 @@ async def test_faults_and_databases_that_are_away(
 
 async def test_what_is_no_http(server: Server) -> None:
     expects = b"GET /v1/content HTTP/1.1\r\nHost: x\r\nExpect: x\r\n\r\n"
-    for request, status in [*((request, 400) for request in BROKEN), (expects, 417)]:
+    for request, status in [*BROKEN.items(), (expects, 417)]:
         await holds_raw(server, request, status, "GET", "/")
 
 
