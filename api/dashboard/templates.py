@@ -35,6 +35,12 @@ def short(at: datetime) -> str:
     return f"{at.astimezone(UTC):%-d %b, %H:%M}" if this_year else day(at)
 
 
+def clock(at: datetime) -> str:
+    """``10:38``, with the day before it if it is not today; in UTC."""
+    is_today = at.astimezone(UTC).date() == datetime.now(UTC).date()
+    return f"{at.astimezone(UTC):%H:%M}" if is_today else short(at)
+
+
 def moment(at: datetime) -> str:
     """ISO 8601 with milliseconds, for ``<time datetime>``."""
     return timestamp(at.astimezone(UTC))
@@ -87,7 +93,13 @@ ENVIRONMENT = Environment(
     auto_reload=False,
 )
 ENVIRONMENT.filters.update(
-    day=day, short=short, moment=moment, number=number, count=count, languages=language_options
+    day=day,
+    short=short,
+    clock=clock,
+    moment=moment,
+    number=number,
+    count=count,
+    languages=language_options,
 )
 ENVIRONMENT.globals.update(static=static_address, link=link, EDIT=EDIT, OPERATE=OPERATE)
 
