@@ -6,7 +6,7 @@ import time
 
 from aiohttp import web
 
-from api.dashboard import entry_list, entry_page, sign_in
+from api.dashboard import entry_list, entry_page, entry_restore, sign_in
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.lag_history import HISTORY, LagHistory, sampling
 from api.dashboard.layout import start_section
@@ -51,6 +51,9 @@ def _routes() -> list[web.RouteDef]:
         web.get(f"{ROOT}/entries", page(VIEW, entry_list.show_entries)),
         web.get(f"{ROOT}/entries/export.{{kind:csv|xlsx}}", page(VIEW, entry_list.export_entries)),
         web.get(f"{ROOT}/entries/updates", page(VIEW, entry_list.show_updates, active=False)),
+        web.post(
+            f"{ROOT}/entries/{{id:[^/]+}}/restore", action(EDIT, entry_restore.restore_version)
+        ),
         web.get(f"{ROOT}/entries/{{id:[^/]+}}", page(VIEW, entry_page.show_entry)),
         web.get(f"{ROOT}/entries/{{id:[^/]+}}/value", page(VIEW, entry_page.show_value)),
         *_import_routes(),

@@ -21,6 +21,7 @@ from api.rest.wire import timestamp
 from write_side.domain.workspace import EDIT, OPERATE
 
 _HERE = Path(__file__).parent
+_DAY = len("2026-01-31")
 _STATIC = StaticFiles("dashboard", "static")
 
 
@@ -44,6 +45,19 @@ def clock(at: datetime) -> str:
 def moment(at: datetime) -> str:
     """ISO 8601 with milliseconds, for ``<time datetime>``."""
     return timestamp(at.astimezone(UTC))
+
+
+def written_date(text: str) -> str:
+    """A value of a date field, with the offset that it was written with: ``31 Jan 2026``,
+    ``31 Jan 2026, 09:30``, ``31 Jan 2026, 09:30 UTC``. Other text as it is."""
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    seconds = f":{at:%S}" if at.second else ""
+    time = f", {at:%H:%M}{seconds}" if len(text) > _DAY else ""
+    offset = "" if at.tzinfo is None else " UTC" if not at.utcoffset() else f" {text[-6:]}"
+    return f"{at.day} {at:%b} {at.year}{time}{offset}"
 
 
 def number(n: float) -> str:
@@ -96,6 +110,7 @@ ENVIRONMENT.filters.update(
     day=day,
     short=short,
     clock=clock,
+    written_date=written_date,
     moment=moment,
     number=number,
     count=count,

@@ -24,7 +24,7 @@ from write_side.imports.columns import matched
 from write_side.imports.csv_reader import csv_table
 from write_side.imports.importer import run_import
 from write_side.imports.report import revert_import
-from write_side.imports.request import ImportRequest, Options
+from write_side.imports.request import ImportRequest
 from write_side.manifest.diff import diff
 from write_side.manifest.document import load_manifest
 from write_side.manifest.steps import apply_steps
@@ -131,7 +131,7 @@ async def _import(name: str, content_type: str, import_id: str, repository: Repo
     table = csv_table((FILES / name).read_bytes(), name)
     fields = (await repository.content_type(SCOPE, content_type)).value_fields
     targets = matched(table.headings, fields, {})
-    request = ImportRequest(SCOPE, content_type, import_id, targets, Options(update=True))
+    request = ImportRequest(SCOPE, content_type, import_id, targets, update=True)
     await run_import(repository, table, request, ACTOR)
 
 

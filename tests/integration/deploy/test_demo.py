@@ -70,7 +70,8 @@ async def test_the_demo_shows_an_edited_article_and_a_reverted_import(
 
 
 @pytest.mark.parametrize(
-    "appends", [1, 9, 13, 24, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 6, 10, 12, 17))]
+    "appends",
+    [1, 9, 13, 24, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 6, 10, 12, 17))],
 )
 async def test_a_start_that_was_killed_is_made_good(
     repository: Repository, monkeypatch: pytest.MonkeyPatch, appends: int
