@@ -71,17 +71,17 @@ def count(n: int, one: str, many: str = "") -> str:
 
 @cache
 def language_name(code: str) -> str:
-    """``fr-FR, French (France)``; the code alone if it is unknown."""
+    """``French (France), fr-FR``; the code alone if it is unknown."""
     try:
         name = Locale.parse(code, sep="-").get_display_name("en")
     except (ValueError, UnknownLocaleError):
         return code
-    return f"{code}, {name}" if name else code
+    return f"{name}, {code}" if name else code
 
 
 def language_options(codes: Iterable[str]) -> list[tuple[str, str]]:
-    """Options of a select, with the languages' names."""
-    return [(code, language_name(code)) for code in codes]
+    """Options of a select, by the languages' names."""
+    return sorted(((code, language_name(code)) for code in codes), key=lambda one: one[1])
 
 
 @cache
