@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -115,6 +115,23 @@ async def entry_at(
     if entry is None or entry.deleted or entry.scope != scope:
         raise UnknownEntry
     return entry
+
+
+async def entry_versions(
+    repository: Repository, scope: Scope, entry_id: str, versions: Collection[int]
+) -> dict[int, Entry]:
+    """The entry of the scope at these versions. Raises UnknownEntry if it has not all of them, and
+    StoreUnavailable."""
+    request = HistoryRequest(entry_id, before=max(versions) + 1)
+    entry: Entry | None = None
+    found: dict[int, Entry] = {}
+    async for _, event, _ in _events(repository, [request.stream_slice()], UNBOUNDED):
+        entry = entries.evolve(entry, event)
+        if entry.version in versions:
+            found[entry.version] = entry
+    if entry is None or entry.scope != scope or len(found) < len(set(versions)):
+        raise UnknownEntry
+    return found
 
 
 async def content_type_at(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast
 
 from aiohttp import web
 from msgspec import Struct
 
 from api.dashboard.dashboard_request import DashboardRequest
-from api.dashboard.page_handlers import show
+from api.dashboard.list_updates import first_updates, later_updates
+from api.dashboard.page_handlers import html, show
 from api.dashboard.table_pages import ROWS, Paging, one_of, page_number
+from api.dashboard.templates import render
 from api.export.response import Kind, export_response
 from api.rest import parameters
 from read_side import export
@@ -20,9 +23,10 @@ from write_side.domain import rendering
 from write_side.domain.definition import Stage
 from write_side.domain.events import STATUSES
 from write_side.domain.identity import BASE_LANGUAGE
-from write_side.domain.workspace import EDIT
+from write_side.domain.workspace import EDIT, OPERATE
 
 MAX_SEARCH = 200
+COLUMNS = ("Title", "Type", "Slug", "Status", "Stage", "Language", "Updated", "Published")
 
 
 class FilterForm(Struct, frozen=True):
@@ -37,13 +41,7 @@ class FilterForm(Struct, frozen=True):
     @property
     def query(self) -> dict[str, str]:
         """Query parameters for links that keep the filters."""
-        return {
-            "type": self.type.slug if self.type else "",
-            "status": self.filters.status or "",
-            "language": self.filters.language or "",
-            "locale": self.filters.locale,
-            "search": self.filters.search,
-        }
+        return filter_query(self.filters)
 
     @property
     def is_empty(self) -> bool:
@@ -78,12 +76,59 @@ async def show_entries(request: DashboardRequest) -> web.StreamResponse:
         type_of=lambda entry: types.get(entry.type_id),
         stage_of=stage_of,
         paging=Paging(page, found.total),
+        columns=_columns(form, found.rows),
+        updates=await first_updates(request, form.filters, page, found),
+        is_operator=request.may(OPERATE),
         max_search=MAX_SEARCH,
         searched=found.searched if found.searched >= SEARCHED else 0,
         export_limit=export.LIMIT,
         exportable=await _exportable(request, form, found.total),
         may_edit=request.may(EDIT),
     )
+
+
+async def show_updates(request: DashboardRequest) -> web.StreamResponse:
+    """The part of the list that requests itself every few seconds. 204 if it would be as the page
+    has it (``seen``)."""
+    given = {name: parameters.searchable(text) for name, text in request.query.items()}
+    filters = Filters(
+        type_slug=given.get("type") or None,
+        status=given.get("status") or None,
+        language=given.get("language") or None,
+        locale=given.get("locale", ""),
+        search=given.get("search", ""),
+    )
+    updates = await later_updates(request, filters, given.get("since"))
+    if updates.seen == given.get("seen"):
+        return web.Response(status=204)
+    query, is_operator = filter_query(filters), request.may(OPERATE)
+    return html(
+        render(
+            "updates.html", request=request, query=query, updates=updates, is_operator=is_operator
+        )
+    )
+
+
+def filter_query(filters: Filters) -> dict[str, str]:
+    """Query parameters for links that keep the filters."""
+    return {
+        "type": filters.type_slug or "",
+        "status": filters.status or "",
+        "language": filters.language or "",
+        "locale": filters.locale,
+        "search": filters.search,
+    }
+
+
+def _columns(form: FilterForm, rows: Sequence[EntrySummary]) -> list[str]:
+    """The columns of the table, without those that are empty on this page."""
+    stages = {one.id: one.stages for one in form.types}
+    empty = {
+        "Type": form.type is not None,
+        "Stage": not any(stage_of(stages.get(row.type_id, ()), row) for row in rows),
+        "Published": not any(row.published_at for row in rows),
+    }
+    return [name for name in COLUMNS if not empty.get(name)]
 
 
 async def export_entries(request: DashboardRequest) -> web.StreamResponse:

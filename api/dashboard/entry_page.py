@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
 import msgspec
@@ -10,6 +10,7 @@ from aiohttp import web
 from msgspec import Raw, Struct
 
 from api.dashboard.dashboard_request import DashboardRequest
+from api.dashboard.entry_changes import CHANGES, entry_changes, requested_comparison
 from api.dashboard.entry_list import stage_of
 from api.dashboard.excerpts import CHARACTERS, ITEMS, Cutter, Excerpt, value_at
 from api.dashboard.page_handlers import show
@@ -19,9 +20,7 @@ from api.dashboard.values import (
     DisplayValue,
     ReferenceTargets,
     display_value,
-    reference_names,
     reference_targets,
-    with_names,
 )
 from api.rest import parameters
 from api.rest.point_in_time import entry_of_id
@@ -29,21 +28,11 @@ from read_side.content_types import content_type
 from read_side.entry_details import EntryDetails, entry_details
 from read_side.paging import EntrySummary
 from read_side.refusals import TypeNotFound
-from write_side.domain.changes import Change, FieldChange
 from write_side.domain.definition import Field, Stage
 from write_side.domain.identity import BASE_LANGUAGE
-from write_side.domain.text import shortened
 from write_side.domain.values import NULL
-from write_side.entry_history import HistoryRequest, histories
+from write_side.domain.workspace import EDIT
 
-CHANGES = 20
-MAX_DIFFERENCES = 100
-"""Of one change. Translations into many languages have thousands."""
-MAX_LENGTH = 400
-"""Characters of a value in the history."""
-MAX_DECODED = 4_000
-"""Bytes of a value in the history; the beginning of a longer one is shown as it is stored."""
-_NAMES = {"title": "Title", "slug": "Slug", "status": "Status", "stage": "Stage"}
 _FIELDS = msgspec.json.Decoder(dict[str, Raw])
 
 
@@ -54,21 +43,13 @@ class FieldLine(Struct, frozen=True):
     value: DisplayValue | None
 
 
-class FieldDifference(Struct, frozen=True):
-    """``before`` and ``after`` are text, None for no value. ``locale``: of a translation."""
-
-    name: str
-    locale: str
-    before: str | None
-    after: str | None
-
-
 async def show_entry(request: DashboardRequest) -> web.StreamResponse:
     """In the locale and at the time that the address names."""
     details, locale, at = await _details(request)
     stages = await _stages(request, details)
-    history = await _history(request, details, stages, locale)
-    last = history[-1][0].version if len(history) == CHANGES else 0
+    versions = await requested_comparison(request, details, stages, locale)
+    history = [] if versions else await entry_changes(request, details, stages, locale)
+    last = history[-1].change.version if len(history) == CHANGES else 0
     return await show(
         request,
         "entry.html",
@@ -79,7 +60,9 @@ async def show_entry(request: DashboardRequest) -> web.StreamResponse:
         address=_value_address(request, details, locale),
         locale=locale,
         at=at,
+        comparison=versions,
         history=history,
+        may_edit=request.may(EDIT),
         before=last if last > 1 else 0,
     )
 
@@ -191,83 +174,3 @@ async def _targets(
         origins = {file.image_origin for file in found.media.values()}
         request.request[IMAGE_ORIGINS] = frozenset(one for one in origins if one)
     return found
-
-
-async def _history(
-    request: DashboardRequest, details: EntryDetails, stages: tuple[Stage, ...], locale: str
-) -> list[tuple[Change, list[FieldDifference]]]:
-    """From the log, which can be ahead of the fields shown; for a past version, nothing later."""
-    before = number(request.query.get("before", ""))
-    if request.query.get("asOf"):
-        latest = details.version + 1
-        before = latest if before is None else min(before, latest)
-    asked = HistoryRequest(details.entry.id, limit=CHANGES, before=before)
-    [changes] = await histories(request.repository, request.scope, [asked])
-    names = await reference_names(request, _values_of(changes, details.definition), locale)
-    return [
-        (change, _differences_of(change, details.definition, stages, names)) for change in changes
-    ]
-
-
-def _differences_of(
-    change: Change,
-    fields: Iterable[Field],
-    stages: Iterable[Stage],
-    names: Mapping[str, str],
-) -> list[FieldDifference]:
-    """Fields and stages that were removed are shown by slug or id. ``names``: of referenced
-    entries and media, by id."""
-    known = {field.slug: field for field in fields}
-    stage_names = {stage.id: stage.name for stage in stages}
-    return [_difference(one, known, stage_names, names) for one in change.fields[:MAX_DIFFERENCES]]
-
-
-def _difference(
-    change: FieldChange,
-    fields: Mapping[str, Field],
-    stages: Mapping[str, str],
-    names: Mapping[str, str],
-) -> FieldDifference:
-    path, locale = _path_and_locale(change)
-    before, after = _text(change.before), _text(change.after)
-    if path == "stage":
-        before, after = (one and stages.get(one, one) for one in (before, after))
-    slug = path.removeprefix("fields.")
-    field = None if path in _NAMES else fields.get(slug)
-    if field is not None and field.spec.refers_to and not _is_long(change):
-        before = shortened(with_names(change.before, names), MAX_LENGTH) or before
-        after = shortened(with_names(change.after, names), MAX_LENGTH) or after
-    name = _NAMES.get(path, field.name if field else slug)
-    return FieldDifference(name, locale, before, after)
-
-
-def _values_of(changes: Iterable[Change], fields: Iterable[Field]) -> Iterator[tuple[Field, Raw]]:
-    """The values of fields before and after, each with its field."""
-    known = {f"fields.{field.slug}": field for field in fields}
-    for change in changes:
-        for one in change.fields[:MAX_DIFFERENCES]:
-            field = known.get(_path_and_locale(one)[0])
-            if field is not None and not _is_long(one):
-                yield from ((field, one.before), (field, one.after))
-
-
-def _path_and_locale(change: FieldChange) -> tuple[str, str]:
-    if not change.field.startswith("translations."):
-        return change.field, ""
-    _, locale, path = change.field.split(".", 2)
-    return path, locale
-
-
-def _text(value: Raw) -> str | None:
-    """A string as it is, any other value as JSON."""
-    raw = bytes(value)
-    if raw in (b"null", b'""'):
-        return None
-    if len(raw) > MAX_DECODED:
-        return shortened(raw[:MAX_DECODED].decode(errors="ignore"), MAX_LENGTH)
-    text = msgspec.json.decode(raw, type=str) if raw.startswith(b'"') else raw.decode()
-    return shortened(text, MAX_LENGTH)
-
-
-def _is_long(change: FieldChange) -> bool:
-    return max(len(bytes(change.before)), len(bytes(change.after))) > MAX_DECODED

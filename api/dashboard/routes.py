@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 from aiohttp import web
 
-from api.dashboard import entry_list, entry_page, sign_in
+from api.dashboard import entry_list, entry_page, entry_restore, sign_in
 from api.dashboard.dashboard_request import DashboardRequest
+from api.dashboard.lag_history import HISTORY, LagHistory, sampling
 from api.dashboard.layout import start_section
 from api.dashboard.page_handlers import (
     action,
@@ -32,6 +35,8 @@ def add_dashboard(app: web.Application, recorder: Recorder) -> None:
     app[SESSIONS] = Sessions(recorder)
     app[wizard_steps.RECEIVING] = wizard_steps.UploadSlots(8)
     app[wizard_steps.WORKING] = wizard_steps.UploadSlots(4)
+    app[HISTORY] = LagHistory()
+    app.cleanup_ctx.append(sampling)
     app.add_routes(_routes())
 
 
@@ -45,6 +50,10 @@ def _routes() -> list[web.RouteDef]:
         web.get(f"{ROOT}/", page("", _home)),
         web.get(f"{ROOT}/entries", page(VIEW, entry_list.show_entries)),
         web.get(f"{ROOT}/entries/export.{{kind:csv|xlsx}}", page(VIEW, entry_list.export_entries)),
+        web.get(f"{ROOT}/entries/updates", page(VIEW, entry_list.show_updates, active=False)),
+        web.post(
+            f"{ROOT}/entries/{{id:[^/]+}}/restore", action(EDIT, entry_restore.restore_version)
+        ),
         web.get(f"{ROOT}/entries/{{id:[^/]+}}", page(VIEW, entry_page.show_entry)),
         web.get(f"{ROOT}/entries/{{id:[^/]+}}/value", page(VIEW, entry_page.show_value)),
         *_import_routes(),
@@ -82,10 +91,13 @@ async def _home(request: DashboardRequest) -> web.StreamResponse:
 async def _projections(request: DashboardRequest) -> web.StreamResponse:
     """How current the read model is. Positions count the events of all workspaces, so only keys
     with ``service.view`` see them."""
+    app, now = request.request.app, time.monotonic()
     return await show(
         request,
         "projections.html",
-        figures=await request.request.app[STATUS].current(),
+        figures=await app[STATUS].current(),
+        lag_chart=app[HISTORY].lag(now),
+        rate_chart=app[HISTORY].rate(now),
         # Content that moves by itself can be paused (WCAG 2.2.2).
         refreshes=request.query.get("refresh") != "off",
         is_operator=request.may(OPERATE),

@@ -21,6 +21,7 @@ from api.rest.wire import timestamp
 from write_side.domain.workspace import EDIT, OPERATE
 
 _HERE = Path(__file__).parent
+_DAY = len("2026-01-31")
 _STATIC = StaticFiles("dashboard", "static")
 
 
@@ -35,9 +36,28 @@ def short(at: datetime) -> str:
     return f"{at.astimezone(UTC):%-d %b, %H:%M}" if this_year else day(at)
 
 
+def clock(at: datetime) -> str:
+    """``10:38``, with the day before it if it is not today; in UTC."""
+    is_today = at.astimezone(UTC).date() == datetime.now(UTC).date()
+    return f"{at.astimezone(UTC):%H:%M}" if is_today else short(at)
+
+
 def moment(at: datetime) -> str:
     """ISO 8601 with milliseconds, for ``<time datetime>``."""
     return timestamp(at.astimezone(UTC))
+
+
+def written_date(text: str) -> str:
+    """A value of a date field, with the offset that it was written with: ``31 Jan 2026``,
+    ``31 Jan 2026, 09:30``, ``31 Jan 2026, 09:30 UTC``. Other text as it is."""
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    seconds = f":{at:%S}" if at.second else ""
+    time = f", {at:%H:%M}{seconds}" if len(text) > _DAY else ""
+    offset = "" if at.tzinfo is None else " UTC" if not at.utcoffset() else f" {text[-6:]}"
+    return f"{at.day} {at:%b} {at.year}{time}{offset}"
 
 
 def number(n: float) -> str:
@@ -51,17 +71,17 @@ def count(n: int, one: str, many: str = "") -> str:
 
 @cache
 def language_name(code: str) -> str:
-    """``fr-FR, French (France)``; the code alone if it is unknown."""
+    """``French (France), fr-FR``; the code alone if it is unknown."""
     try:
         name = Locale.parse(code, sep="-").get_display_name("en")
     except (ValueError, UnknownLocaleError):
         return code
-    return f"{code}, {name}" if name else code
+    return f"{name}, {code}" if name else code
 
 
 def language_options(codes: Iterable[str]) -> list[tuple[str, str]]:
-    """Options of a select, with the languages' names."""
-    return [(code, language_name(code)) for code in codes]
+    """Options of a select, by the languages' names."""
+    return sorted(((code, language_name(code)) for code in codes), key=lambda one: one[1])
 
 
 @cache
@@ -87,7 +107,14 @@ ENVIRONMENT = Environment(
     auto_reload=False,
 )
 ENVIRONMENT.filters.update(
-    day=day, short=short, moment=moment, number=number, count=count, languages=language_options
+    day=day,
+    short=short,
+    clock=clock,
+    written_date=written_date,
+    moment=moment,
+    number=number,
+    count=count,
+    languages=language_options,
 )
 ENVIRONMENT.globals.update(static=static_address, link=link, EDIT=EDIT, OPERATE=OPERATE)
 

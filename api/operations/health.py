@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from aiohttp import web
 from msgspec import Struct
@@ -30,6 +30,9 @@ KEPT = 0.25
 T = TypeVar("T")
 
 
+ReadModelState = Literal["unknown", "stopped", "halted", "current", "behind"]
+
+
 class ServiceStatus(Struct, frozen=True):
     """A value that could not be read is None; ``fault`` then names the error."""
 
@@ -43,6 +46,18 @@ class ServiceStatus(Struct, frozen=True):
         """Why a projector has halted, or None."""
         projectors = self.model.projectors if self.model else ()
         return next((one.halted for one in projectors if one.halted), None)
+
+    @property
+    def state(self) -> ReadModelState:
+        """Of the read model. "unknown": a database does not respond; "stopped": no projector has a
+        heartbeat; "behind": a projector is working on the events that are missing."""
+        if self.model is None or self.behind is None:
+            return "unknown"
+        if not self.model.projectors:
+            return "stopped"
+        if self.halted:
+            return "halted"
+        return "behind" if self.behind.events else "current"
 
 
 class StatusCache:

@@ -1,4 +1,5 @@
-"""Creates the demo magazine in an empty log: a manifest, three imports, French translations.
+"""Creates the demo magazine in an empty log: a manifest, three imports, an edited article, a
+reverted import, and French translations.
 
 Every step can be repeated without effect, so the next start completes one that was killed. The
 demo is complete once its last step is in the log. From then on it is content like any other, which
@@ -9,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from write_side.commands import UpdateEntry
 from write_side.dispatch import execute
@@ -21,6 +23,7 @@ from write_side.domain.workspace import secret_hash
 from write_side.imports.columns import matched
 from write_side.imports.csv_reader import csv_table
 from write_side.imports.importer import run_import
+from write_side.imports.report import revert_import
 from write_side.imports.request import ImportRequest
 from write_side.manifest.diff import diff
 from write_side.manifest.document import load_manifest
@@ -38,6 +41,24 @@ IMPORTS = {
     "topics": "019a0000-0000-7000-8000-000000000002",
     "articles": "019a0000-0000-7000-8000-000000000003",
 }
+REVERTED = "019a0000-0000-7000-8000-000000000004"
+"""An import of ``spring.csv`` that came too early."""
+EDITED = derived_id(IMPORTS["articles"], "in-praise-of-the-second-best-anchorage")
+EDITS: tuple[dict[str, Any], ...] = (
+    {
+        "title": "The second-best anchorage",
+        "slug": "the-second-best-anchorage",
+        "fields": {
+            "body": Raw(
+                b'"<p>It rolls a little. The pub is a long walk. In the morning there is nobody '
+                b"between you and the seals, who were told about the best one and went there "
+                b'once.</p>"'
+            )
+        },
+    },
+    {"status": "archived"},
+    {"status": "draft"},
+)
 ACTOR = Actor("operator", "demo")
 
 
@@ -70,7 +91,10 @@ async def set_up(repository: Repository) -> int:
     async for _ in apply_steps(await diff(MANIFEST, repository, ACTOR), repository):
         pass
     for content_type in TYPES:
-        await _import(content_type, repository)
+        await _import(f"{content_type}.csv", content_type, IMPORTS[content_type], repository)
+    await _edit(repository)
+    await _import("spring.csv", "articles", REVERTED, repository)
+    await revert_import(repository, SCOPE, REVERTED, ACTOR)
     for translation in translations():
         await execute(
             UpdateEntry(
@@ -95,14 +119,20 @@ def secret() -> str:
     return KEY.secret
 
 
-async def _import(content_type: str, repository: Repository) -> None:
-    name = f"{content_type}.csv"
+async def _edit(repository: Repository) -> None:
+    """Make the edits that the article's version says are missing."""
+    article = await repository.entry(SCOPE, EDITED)
+    for edit in EDITS[article.version - 1 :]:
+        await execute(UpdateEntry(actor=ACTOR, scope=SCOPE, entry_id=EDITED, **edit), repository)
+
+
+async def _import(name: str, content_type: str, import_id: str, repository: Repository) -> None:
+    """Slugs that exist are updated; there are none on the first imports."""
     table = csv_table((FILES / name).read_bytes(), name)
     fields = (await repository.content_type(SCOPE, content_type)).value_fields
     targets = matched(table.headings, fields, {})
-    await run_import(
-        repository, table, ImportRequest(SCOPE, content_type, IMPORTS[content_type], targets), ACTOR
-    )
+    request = ImportRequest(SCOPE, content_type, import_id, targets, update=True)
+    await run_import(repository, table, request, ACTOR)
 
 
 def translations() -> Iterator[EntryTranslation]:

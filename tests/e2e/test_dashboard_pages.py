@@ -24,7 +24,7 @@ from write_side.store.recorder import open_recorder
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-BOTH_WIDTHS = (1280, 360)
+BOTH_WIDTHS = (1440, 390, 360)
 FIELDS = (
     BODY,
     Field("meta", "Meta", "json"),
@@ -38,6 +38,7 @@ class Place(Struct):
 
     origin: str
     browser: Browser
+    acme: Given
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +55,7 @@ async def place(url: str) -> AsyncIterator[Place]:
         serving(url, Repository(recorder, EventMapper())) as server,
         browsing() as browser,
     ):
-        await _magazine(server)
-        yield Place(server.origin, browser)
+        yield Place(server.origin, browser, await _magazine(server))
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -66,12 +66,13 @@ async def visit(place: Place) -> AsyncIterator[Visit]:
         assert visit.strayed == []
 
 
-async def _magazine(server: Server) -> None:
+async def _magazine(server: Server) -> Given:
     acme = await server.workspace(
         permissions=("content.view", "content.edit", "service.view"), staging=True
     )
     await acme.content_type(*FIELDS, stages=STAGES)
     await acme.content_type(slug="pages")
+    await acme.content_type(slug="changing")
     for number in range(30):
         await acme.entry(f"entry-{number}", type_slug="pages", status="published")
     first = await acme.entry("first")
@@ -86,6 +87,7 @@ async def _magazine(server: Server) -> None:
     await acme.does(c.AddEnvironment, scope=Scope("acme", "staging"))
     await Given(server.repository, Scope("acme", "staging")).content_type()
     await server.caught_up()
+    return acme
 
 
 async def test_somebody_finds_an_entry_and_leaves_again(visit: Visit) -> None:
@@ -144,11 +146,16 @@ async def test_every_page_is_for_everybody_on_any_screen(visit: Visit) -> None:
     await page.get_by_label("Search in titles").fill("Hello")
     await page.get_by_role("link", name="Hello").wait_for()
     entry = await page.get_by_role("link", name="Hello").get_attribute("href")
+    await page.goto(f"{visit.origin}/dashboard/entries")
+    await page.set_viewport_size({"width": 1440, "height": 800})
+    heights = "[...document.querySelectorAll('.entries tbody tr')].map(row => row.offsetHeight)"
+    assert set(await page.evaluate(heights)) == {44}
     for path in (
         "/dashboard/entries",
         "/dashboard/entries?type=posts&locale=fr-FR",
         "/dashboard/entries?search=nothing",
         entry,
+        f"{entry}?compare=1&with=3",
         "/dashboard/imports",
         "/dashboard/projections",
         "/dashboard/nothing",
@@ -160,6 +167,25 @@ async def test_every_page_is_for_everybody_on_any_screen(visit: Visit) -> None:
     missing = [one for one in visit.complaints if "404" in one]
     assert len(missing) == 1, "of the last one"
     visit.complaints.remove(missing[0])
+
+
+async def test_newer_entries_and_an_earlier_version_come_without_a_reload(
+    visit: Visit, place: Place
+) -> None:
+    page = await signed_in(visit)
+    await page.get_by_label("Content type").select_option("changing")
+    await expect(page.get_by_text("No entries match")).to_be_visible()
+    await page.evaluate("window.kept = true")
+    entry = await place.acme.entry("changing-1", type_slug="changing")
+    await place.acme.update(entry, title="Changed 1")
+    await page.locator(".newer").get_by_role("link", name="show").click()
+    await expect(page.locator("#results-heading")).to_have_text("1 entry")
+    await expect(page.locator(".newer")).to_be_hidden()
+    assert await page.evaluate("window.kept")
+    await page.get_by_role("link", name="Changed 1").click()
+    await page.get_by_role("button", name="Restore this version").click()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Changing-1")
+    await expect(page.locator("#history")).to_contain_text("version 3")
 
 
 async def test_a_keyboard_is_enough(visit: Visit) -> None:

@@ -24,7 +24,8 @@ async def visit(database_url: str, repository: Repository) -> AsyncIterator[Visi
 
 async def _magazine(server: Server) -> None:
     acme = await server.workspace()
-    await acme.content_type()
+    await acme.content_type(FORM, slug="essays")
+    await acme.entry("of-mud", type_slug="essays", status="published", fields=raws(form="long"))
     await server.caught_up()
 
 

@@ -42,7 +42,7 @@ def change(before: Entry | None, event: EntryEvent, after: Entry) -> Change:
         at=event.at,
         actor=actor_name(event.actor),
         action=_action(before, event),
-        fields=tuple(_differences(before, after)),
+        fields=tuple(differences(before, after)),
     )
 
 
@@ -78,7 +78,8 @@ def _of_update(before: Status, event: EntryUpdated) -> str:
     return "moved"
 
 
-def _differences(before: Entry | None, after: Entry) -> Iterator[FieldChange]:
+def differences(before: Entry | None, after: Entry) -> Iterator[FieldChange]:
+    """Between two versions of an entry."""
     old, new = _contents(before), _contents(after)
     for field in {**old, **new}:
         was, is_now = old.get(field, NONE), new.get(field, NONE)

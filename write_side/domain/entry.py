@@ -22,6 +22,7 @@ from write_side.domain.events import (
 )
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import InvalidEntry
+from write_side.domain.values import NULL
 
 T = TypeVar("T")
 
@@ -170,6 +171,13 @@ def changes(entry: Entry, event: EntryUpdated) -> bool:
     """Whether the event would change anything but the time."""
     after = _updated(entry, event)
     return contents(after) != contents(entry)
+
+
+def restored_fields(then: Mapping[str, Raw], now_held: Mapping[str, Raw]) -> dict[str, Raw]:
+    """The changes that make the values what they were then; null removes one."""
+    slugs = dict.fromkeys((*now_held, *then))
+    held = {slug: (then.get(slug, NULL), now_held.get(slug, NULL)) for slug in slugs}
+    return {slug: was for slug, (was, is_now) in held.items() if bytes(was) != bytes(is_now)}
 
 
 def translates(entry: Entry, locale: str, change: Translation) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, Literal
 
-from msgspec import UNSET, Raw, Struct, field
+from msgspec import UNSET, Struct, field
 
 from write_side.commands import RevertImport
 from write_side.decision import Decision, scoped_header, type_check
-from write_side.domain.entry import Entry, changes, contents
+from write_side.domain.entry import Entry, changes, contents, restored_fields
 from write_side.domain.events import (
     EntryDeleted,
     EntryEvent,
@@ -20,7 +20,6 @@ from write_side.domain.events import (
 )
 from write_side.domain.identity import Scope, entry_stream, import_stream
 from write_side.domain.refusals import UnknownImport
-from write_side.domain.values import NULL
 from write_side.repository import Repository
 from write_side.store.append import ENTRIES, Appended, Use
 from write_side.store.mapper import StreamEvent
@@ -142,14 +141,8 @@ def _restored(command: RevertImport, before: Entry, entry: Entry) -> EntryUpdate
         title=UNSET if before.title == entry.title else before.title,
         status=UNSET if before.status == entry.status else before.status,
         stage_id=UNSET if before.stage_id == entry.stage_id else before.stage_id,
-        fields=_differing(before.fields, entry.fields),
+        fields=restored_fields(before.fields, entry.fields),
     )
-
-
-def _differing(before: Mapping[str, Raw], now_held: Mapping[str, Raw]) -> dict[str, Raw]:
-    slugs = dict.fromkeys((*now_held, *before))
-    held = {slug: (before.get(slug, NULL), now_held.get(slug, NULL)) for slug in slugs}
-    return {slug: was for slug, (was, is_now) in held.items() if bytes(was) != bytes(is_now)}
 
 
 def _header(command: RevertImport, entry: Entry) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, TypeVar
 
 import msgspec
@@ -59,6 +60,10 @@ WHERE id = $1 AND (workspace, environment) = ($2, $3)"""
 _KEEP_PREVIEW = """
 UPDATE write_side.upload SET preview = $4
 WHERE id = $1 AND (workspace, environment) = ($2, $3) RETURNING id"""
+_UNFINISHED = """
+SELECT id::text, file_name, at, preview IS NOT NULL AS is_checked FROM write_side.upload
+WHERE (workspace, environment) = ($1, $2) AND at > now() - interval '24 hours'
+ORDER BY at DESC, id DESC"""
 _DROP = "DELETE FROM write_side.upload WHERE id = $1 AND (workspace, environment) = ($2, $3)"
 
 
@@ -72,6 +77,15 @@ class Upload(Struct, frozen=True):
     @property
     def file_name(self) -> str:
         return self.table.name
+
+
+class UnfinishedUpload(Struct, frozen=True):
+    """``is_checked``: whether it has a preview."""
+
+    id: str
+    file_name: str
+    at: datetime
+    is_checked: bool
 
 
 class StoredPreview(Struct, frozen=True):
@@ -109,6 +123,12 @@ async def find_upload(repository: Repository, scope: Scope, upload_id: str) -> U
         raise UnknownUpload from None
     choice = msgspec.json.decode(row["reading"], type=Choice)
     return Upload(upload_id, choice, table)
+
+
+async def unfinished_uploads(repository: Repository, scope: Scope) -> list[UnfinishedUpload]:
+    """Those that can still be imported, the newest first."""
+    rows = await repository.recorder.fetch(_UNFINISHED, *_place(scope))
+    return [UnfinishedUpload(**row) for row in rows]
 
 
 async def read_again(repository: Repository, scope: Scope, upload_id: str, choice: Choice) -> None:

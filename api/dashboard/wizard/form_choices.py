@@ -59,4 +59,4 @@ def delimiter_name(delimiter: str | None) -> str:
 
 @cache
 def _all_languages() -> SelectOptions:
-    return language_options(sorted(supported_locales()))
+    return language_options(supported_locales())

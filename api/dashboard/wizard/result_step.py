@@ -14,6 +14,7 @@ from api.import_result import result_of_report
 from read_side.lookups import import_runs
 from write_side.domain.workspace import EDIT
 from write_side.imports.report import Report, revert_import
+from write_side.imports.uploads import unfinished_uploads
 
 RESULT_ROWS = 50
 OUTCOMES = (
@@ -28,11 +29,15 @@ _JSON = msgspec.json.Encoder()
 
 async def show_imports(request: DashboardRequest) -> web.StreamResponse:
     page = page_number(request.query.get("page", ""))
+    unfinished = []
+    if page == 1 and request.may(EDIT):
+        unfinished = await unfinished_uploads(request.repository, request.scope)
     # One row more than is shown tells whether there is a next page.
     rows = await import_runs(*request.read_model, limit=ROWS + 1, offset=(page - 1) * ROWS)
     return await show(
         request,
         "imports.html",
+        unfinished=unfinished,
         rows=rows[:ROWS],
         page=page,
         has_more=len(rows) > ROWS,

@@ -16,7 +16,9 @@ from tests.integration.live_projector import until
 from tests.integration.projector.sample_log import BODY, Given, raws
 from tests.integration.write_side.append_locks import held
 from tests.workbooks import PARTS, sheet, workbook
+from write_side.commands import AddEnvironment
 from write_side.domain.definition import Field
+from write_side.domain.identity import Scope
 
 VIEWS = Field("views", "Views", "number")
 NEEDED = Field("body", "Body", "text", required=True)
@@ -83,6 +85,10 @@ async def test_a_file_goes_through_every_step_and_back(
     assert (answer.status, answer.headers["Location"]) == (303, f"/dashboard/imports/{import_id}")
     result = await wizard.page(import_id)
     assert "<p>1 entry was restored." in result.text
+    assert re.findall(r'class="then">([^<]+)', result.text) == [
+        "0 deleted by the revert",
+        "1 restored by the revert",
+    ]
     assert "1 entry was left as it is" in result.text
     assert "operator test" in result.text
     again = await wizard.page(import_id, "revert")
@@ -91,6 +97,25 @@ async def test_a_file_goes_through_every_step_and_back(
     past = await wizard.browser.get("/dashboard/imports")
     assert "Reverted" in past.text
     assert "secret-of-acme" in past.text
+
+
+async def test_uploads_that_are_not_imported_are_listed(
+    wizard: Wizard, server: Server, acme: Given
+) -> None:
+    await acme.does(AddEnvironment, scope=Scope("acme", "staging"))
+    import_id = await wizard.uploaded(ROWS, "unfinished.csv")
+    listed = (await wizard.browser.get("/dashboard/imports")).text
+    assert f'href="/dashboard/imports/{import_id}/columns"' in listed
+    staging = await wizard.browser.get("/dashboard/imports?environment=staging")
+    assert "unfinished.csv" not in staging.text
+    await wizard.mapped(import_id, *MAPPED)
+    listed = (await wizard.browser.get("/dashboard/imports")).text
+    assert f'href="/dashboard/imports/{import_id}/preview"' in listed
+    await wizard.run(import_id)
+    await server.caught_up()
+    listed = (await wizard.browser.get("/dashboard/imports")).text
+    assert "Not imported yet" not in listed
+    assert listed.count("unfinished.csv") == 1
 
 
 async def test_an_import_happens_once(wizard: Wizard, server: Server) -> None:

@@ -69,7 +69,7 @@ def test_addresses_are_quoted_and_leave_out_empty_parameters() -> None:
 
 
 def test_locales_have_names() -> None:
-    assert language_name("fr-FR") == "fr-FR, French (France)"
+    assert language_name("fr-FR") == "French (France), fr-FR"
     assert language_name("xx-XX") == "xx-XX"
     assert language_name("<b>") == "<b>"
 

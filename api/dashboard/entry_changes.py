@@ -1,0 +1,212 @@
+"""The history of an entry: its changes, and two of its versions compared."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
+from msgspec import Raw, Struct
+
+from api.dashboard.dashboard_request import DashboardRequest
+from api.dashboard.plain_text import has_markup, plain
+from api.dashboard.table_pages import number
+from api.dashboard.values import reference_names, with_names
+from api.dashboard.word_diff import Span, excerpt, word_diff
+from api.errors import BadRequest
+from read_side.entry_details import EntryDetails
+from write_side.domain.changes import Change, FieldChange, differences
+from write_side.domain.definition import Field, Stage
+from write_side.domain.text import shortened
+from write_side.entry_history import HistoryRequest, entry_versions, histories
+
+CHANGES = 20
+MAX_DIFFERENCES = 100
+"""Of one change. Translations into many languages have thousands."""
+MAX_LENGTH = 400
+"""Characters of a value in the history."""
+MAX_DECODED = 4_000
+"""Bytes of a value in the history; the beginning of a longer one is shown as it is stored."""
+MIN_COMPARED = 40
+"""Characters of a text whose words are compared; both versions of a shorter one are shown."""
+MAX_COMPARED = 10_000
+"""Characters of a text that are compared."""
+MAX_COMPARED_IN_ALL = 400_000
+"""Characters of a page's texts that are compared."""
+_NAMES = {"title": "Title", "slug": "Slug", "status": "Status", "stage": "Stage"}
+
+
+class FieldDifference(Struct, frozen=True):
+    """``before`` and ``after`` are text, None for no value. ``locale``: of a translation.
+    ``spans``: what changed within a long text, instead of both; ``note`` says what they leave
+    out."""
+
+    name: str
+    locale: str
+    before: str | None
+    after: str | None
+    spans: Sequence[Span] = ()
+    note: str = ""
+
+
+class ShownChange(Struct, frozen=True):
+    change: Change
+    differences: list[FieldDifference]
+
+
+class Comparison(Struct, frozen=True):
+    """What is different in version ``after`` compared with ``before``; ``total`` counts all
+    differences, of which the first are shown."""
+
+    before: int
+    after: int
+    differences: list[FieldDifference]
+    total: int
+
+
+async def entry_changes(
+    request: DashboardRequest, details: EntryDetails, stages: Sequence[Stage], locale: str
+) -> list[ShownChange]:
+    """From the log, which can be ahead of the fields shown; for a past version, nothing later."""
+    before = number(request.query.get("before", ""))
+    if request.query.get("asOf"):
+        latest = details.version + 1
+        before = latest if before is None else min(before, latest)
+    asked = HistoryRequest(details.entry.id, limit=CHANGES, before=before)
+    [changes] = await histories(request.repository, request.scope, [asked])
+    shown = [change.fields[:MAX_DIFFERENCES] for change in changes]
+    reader = await _difference_reader(request, details, stages, locale, shown)
+    return [
+        ShownChange(change, await reader.read(fields))
+        for change, fields in zip(changes, shown, strict=True)
+    ]
+
+
+async def requested_comparison(
+    request: DashboardRequest, details: EntryDetails, stages: Sequence[Stage], locale: str
+) -> Comparison | None:
+    """None if the address asks for none. Raises BadRequest, UnknownEntry."""
+    if "compare" not in request.query:
+        return None
+    before = number(request.query["compare"])
+    after = number(request.query.get("with", "")) or details.version
+    if not before:
+        raise BadRequest("Enter the numbers of two versions to compare")
+    versions = await entry_versions(
+        request.repository, request.scope, details.entry.id, {before, after}
+    )
+    found = tuple(differences(versions[before], versions[after]))
+    shown = found[:MAX_DIFFERENCES]
+    reader = await _difference_reader(request, details, stages, locale, [shown])
+    return Comparison(before, after, await reader.read(shown), len(found))
+
+
+async def _difference_reader(
+    request: DashboardRequest,
+    details: EntryDetails,
+    stages: Iterable[Stage],
+    locale: str,
+    changes: Iterable[Iterable[FieldChange]],
+) -> _DifferenceReader:
+    fields = {field.slug: field for field in details.definition}
+    names = await reference_names(request, _references(changes, fields), locale)
+    return _DifferenceReader(fields, {stage.id: stage.name for stage in stages}, names)
+
+
+def _references(
+    changes: Iterable[Iterable[FieldChange]], fields: Mapping[str, Field]
+) -> Iterator[tuple[Field, Raw]]:
+    """The values of fields before and after, each with its field."""
+    for change in changes:
+        for one in change:
+            path, _ = _path_and_locale(one)
+            field = fields.get(path.removeprefix("fields."))
+            if field is not None and path not in _NAMES and not _is_long(one):
+                yield from ((field, one.before), (field, one.after))
+
+
+class _DifferenceReader:
+    """Fields and stages that were removed are shown by slug or id. ``names``: of referenced entries
+    and media, by id."""
+
+    def __init__(
+        self, fields: Mapping[str, Field], stages: Mapping[str, str], names: Mapping[str, str]
+    ) -> None:
+        self._fields = fields
+        self._stages = stages
+        self._names = names
+        self._left = MAX_COMPARED_IN_ALL
+
+    async def read(self, changes: Iterable[FieldChange]) -> list[FieldDifference]:
+        found = []
+        for change in changes:
+            found.append(self._difference(change))
+            # Comparing long texts takes time, in which others are answered.
+            await asyncio.sleep(0)
+        return found
+
+    def _difference(self, change: FieldChange) -> FieldDifference:
+        path, locale = _path_and_locale(change)
+        slug = path.removeprefix("fields.")
+        field = None if path in _NAMES else self._fields.get(slug)
+        name = _NAMES.get(path, field.name if field else slug)
+        if _is_text(change):
+            compared = self._compared(name, locale, change)
+            if compared is not None:
+                return compared
+        before, after = _text(change.before), _text(change.after)
+        if path == "stage":
+            before, after = (one and self._stages.get(one, one) for one in (before, after))
+        if field is not None and field.spec.refers_to and not _is_long(change):
+            before = shortened(with_names(change.before, self._names), MAX_LENGTH) or before
+            after = shortened(with_names(change.after, self._names), MAX_LENGTH) or after
+        return FieldDifference(name, locale, before, after)
+
+    def _compared(self, name: str, locale: str, change: FieldChange) -> FieldDifference | None:
+        """None for texts that are short, or too many."""
+        given = [msgspec.json.decode(one, type=str) for one in (change.before, change.after)]
+        size = sum(min(len(text), MAX_COMPARED) for text in given)
+        if max(map(len, given)) < MIN_COMPARED or size > self._left:
+            return None
+        self._left -= size
+        before, after = (_without_markup(text[:MAX_COMPARED]) for text in given)
+        note = ""
+        if before == after:
+            is_beyond = given[0][:MAX_COMPARED] == given[1][:MAX_COMPARED]
+            note = "Only the markup changed"
+            if is_beyond:
+                note = f"Changed after the first {MAX_COMPARED:,} characters"
+        return FieldDifference(name, locale, before, after, excerpt(word_diff(before, after)), note)
+
+
+def _without_markup(text: str) -> str:
+    return plain(text) if has_markup(text) else text
+
+
+def _path_and_locale(change: FieldChange) -> tuple[str, str]:
+    if not change.field.startswith("translations."):
+        return change.field, ""
+    _, locale, path = change.field.split(".", 2)
+    return path, locale
+
+
+def _is_text(change: FieldChange) -> bool:
+    """Whether there is text before and after."""
+    ends = (bytes(change.before), bytes(change.after))
+    return all(one.startswith(b'"') and one != b'""' for one in ends)
+
+
+def _text(value: Raw) -> str | None:
+    """A string as it is, any other value as JSON."""
+    raw = bytes(value)
+    if raw in (b"null", b'""'):
+        return None
+    if len(raw) > MAX_DECODED:
+        return shortened(raw[:MAX_DECODED].decode(errors="ignore"), MAX_LENGTH)
+    if not raw.startswith(b'"'):
+        return shortened(raw.decode(), MAX_LENGTH)
+    return shortened(_without_markup(msgspec.json.decode(raw, type=str)), MAX_LENGTH)
+
+
+def _is_long(change: FieldChange) -> bool:
+    return max(len(bytes(change.before)), len(bytes(change.after))) > MAX_DECODED

@@ -1,0 +1,121 @@
+"""The lag and the rate of the projector in the last 15 minutes, and their charts.
+
+Each API process takes its own samples and keeps them in memory: after a start the charts are empty.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Sequence
+from itertools import pairwise
+
+from aiohttp import web
+from msgspec import Struct
+
+from api.operations.health import STATUS, ServiceStatus
+
+WINDOW = 15 * 60.0
+INTERVAL = 5.0
+"""Seconds between two samples."""
+WIDTH, HEIGHT = 300.0, 60.0
+"""Of a chart, in units of its own."""
+
+
+class Sample(Struct, frozen=True):
+    """``at``: seconds of a monotonic clock; ``lag``: seconds, None if it was not known."""
+
+    at: float
+    position: int | None
+    lag: float | None
+
+
+class Point(Struct, frozen=True):
+    """``value`` is None where the line has a gap."""
+
+    at: float
+    value: float | None
+
+
+class Chart(Struct, frozen=True):
+    """``lines`` are points of SVG polylines; ``latest`` is None if the newest value is unknown."""
+
+    lines: list[str]
+    highest: float
+    latest: float | None
+
+
+class LagHistory:
+    """The samples of one window; older ones are dropped."""
+
+    def __init__(self) -> None:
+        self._samples: deque[Sample] = deque(maxlen=int(WINDOW / INTERVAL))
+
+    def take(self, status: ServiceStatus, at: float) -> None:
+        position = status.model.position if status.model else None
+        self._samples.append(Sample(at, position, status.behind.seconds if status.behind else None))
+
+    def lag(self, now: float) -> Chart | None:
+        """Seconds; None with less than two samples."""
+        return _chart([Point(one.at, one.lag) for one in self._samples], now)
+
+    def rate(self, now: float) -> Chart | None:
+        """Projected events per second; None with less than three samples."""
+        samples = list(self._samples)
+        pairs = pairwise(samples)
+        return _chart([Point(after.at, _rate(before, after)) for before, after in pairs], now)
+
+
+HISTORY = web.AppKey("lag_history", LagHistory)
+
+
+async def sampling(app: web.Application) -> AsyncIterator[None]:
+    """For ``cleanup_ctx``."""
+    task = asyncio.create_task(_sample(app), name="lag history")
+    yield
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+
+
+async def _sample(app: web.Application) -> None:
+    while True:
+        await asyncio.sleep(INTERVAL)
+        app[HISTORY].take(await app[STATUS].current(), time.monotonic())
+
+
+def _rate(before: Sample, after: Sample) -> float | None:
+    """None for an unknown position, and for one that went back: the log was restored."""
+    if before.position is None or after.position is None or after.position < before.position:
+        return None
+    return (after.position - before.position) / (after.at - before.at)
+
+
+def _chart(points: Sequence[Point], now: float) -> Chart | None:
+    if len(points) < 2:
+        return None
+    highest = max((one.value for one in points if one.value is not None), default=0.0)
+    lines = [_polyline(run, now, highest) for run in _runs(points)]
+    return Chart(lines, highest, points[-1].value)
+
+
+def _runs(points: Iterable[Point]) -> list[list[tuple[float, float]]]:
+    """Time and value of the points between the gaps."""
+    runs: list[list[tuple[float, float]]] = [[]]
+    for point in points:
+        if point.value is not None:
+            runs[-1].append((point.at, point.value))
+        elif runs[-1]:
+            runs.append([])
+    return [run for run in runs if run]
+
+
+def _polyline(run: Iterable[tuple[float, float]], now: float, highest: float) -> str:
+    places = []
+    for at, value in run:
+        x = WIDTH * (1 - (now - at) / WINDOW)
+        y = HEIGHT * (1 - value / (highest or 1.0))
+        places.append(f"{max(x, 0.0):.1f},{y:.1f}")
+    return " ".join(places)

@@ -1,0 +1,110 @@
+"""The history of an entry on its page: changed words, two versions compared, and a version
+restored."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+from tests.integration.api.dashboard import signed_in
+from tests.integration.api.server import Server
+from tests.integration.projector.sample_log import Given, raws
+from write_side.domain.definition import Field
+from write_side.entry_history import HistoryRequest, histories
+
+FIELDS = (
+    Field("body", "Body", "rich_text", required=True),
+    Field("note", "Note", "text"),
+    Field("when", "When", "datetime"),
+)
+FIRST = "<p>It rolls a little. The pub is a walk. Bring a coat.</p>"
+SECOND = "<p>It rolls a little. The <b>old</b> pub is a walk. Bring two.</p>"
+
+
+async def article(acme: Given) -> str:
+    """An entry with four versions."""
+    await acme.content_type(*FIELDS)
+    entry = await acme.entry("first", fields=raws(body=FIRST, when="2026-01-31T09:30:00+02:00"))
+    await acme.update(entry, title="Second", slug="second", fields=raws(body=SECOND, note="A note"))
+    await acme.translate(entry, "fr-FR", title="Deuxième", fields=raws(body="Un texte"))
+    await acme.update(entry, status="published")
+    return entry
+
+
+async def test_changed_words_stand_inside_their_text_without_markup(
+    server: Server, acme: Given
+) -> None:
+    entry = await article(acme)
+    await server.caught_up()
+    async with signed_in(server) as visitor:
+        page = (await visitor.get(f"/dashboard/entries/{entry}")).text
+        [words] = re.findall(r'<dd class="words">(.*?)</dd>', page)
+        text = re.sub(r'<span class="unseen">[^<]*</span>', "", words)
+        assert unescape(text) == (
+            "It rolls a little. The <ins>old </ins>pub is a walk. "
+            "Bring <del>a coat</del><ins>two</ins>."
+        )
+        assert re.search(
+            r'<time datetime="2026-01-31T09:30:00\+02:00"[^>]*>31 Jan 2026, 09:30', page
+        )
+
+
+async def test_two_versions_are_compared(server: Server, acme: Given) -> None:
+    entry = await article(acme)
+    await server.caught_up()
+    where = f"/dashboard/entries/{entry}"
+    async with signed_in(server) as visitor:
+        page = (await visitor.get(f"{where}?compare=1&with=4")).text
+        assert "7 fields differ" in page
+        changed = re.findall(r'class="change"><dt>(\w+)', page)
+        assert changed == ["Title", "Slug", "Status", "Body", "Note", "Title", "Body"]
+        assert "The two versions are the same" in (await visitor.get(f"{where}?compare=4")).text
+        assert (await visitor.get(f"{where}?compare=9")).status == 404
+        assert (await visitor.get(f"{where}?compare=x")).status == 400
+
+
+async def test_a_version_is_restored_by_an_ordinary_update(server: Server, acme: Given) -> None:
+    entry = await article(acme)
+    await server.caught_up()
+    where = f"/dashboard/entries/{entry}"
+    async with signed_in(server) as visitor:
+        page = (await visitor.get(where)).text
+        assert page.count("Restore this version") == 3
+        forged = await visitor.post(f"{where}/restore", {"version": "1", "csrf": "x"})
+        assert forged.status == 403
+        stale = await visitor.post(f"{where}/restore", {"version": "1", "expected": "3"})
+        assert stale.status == 409
+        for version, status in (("", 400), ("9", 404)):
+            refused = await visitor.post(f"{where}/restore", {"version": version})
+            assert refused.status == status
+        done = await visitor.post(f"{where}/restore", {"version": "1", "expected": "4"})
+        assert (done.status, done.headers["Location"]) == (303, where)
+        page = (await visitor.get(where)).text
+        assert "<h1>First</h1>" in page
+        assert "Bring a coat" in page
+    now = await server.repository.entry(acme.scope, entry)
+    assert (now.slug, now.status, now.version) == ("first", "published", 5)
+    assert bytes(now.fields["note"]) == b"null"
+    assert now.translations == {}
+    [changes] = await histories(server.repository, acme.scope, [HistoryRequest(entry)])
+    assert changes[0].actor == "secret-of-acme"
+
+
+async def test_only_editors_restore(server: Server) -> None:
+    acme = await server.workspace(permissions=("content.view",))
+    entry = await article(acme)
+    await server.caught_up()
+    async with signed_in(server) as visitor:
+        where = f"/dashboard/entries/{entry}"
+        assert "Restore this version" not in (await visitor.get(where)).text
+        assert (await visitor.post(f"{where}/restore", {"version": "1"})).status == 403
+
+
+async def test_versions_of_others_are_not_restored(server: Server, acme: Given) -> None:
+    entry = await article(acme)
+    await server.workspace("rival")
+    await server.caught_up()
+    async with signed_in(server, "secret-of-rival") as rival:
+        where = f"/dashboard/entries/{entry}"
+        assert (await rival.post(f"{where}/restore", {"version": "1"})).status == 404
+        assert (await rival.get(f"{where}?compare=1")).status == 404
