@@ -28,6 +28,7 @@ COMMANDS = {
     "verify": "read_model",
     "events": "events",
     "apply": "apply",
+    "manifest": "manifest",
     "key": "key",
     "import": "imports",
     "export": "export",
@@ -59,7 +60,7 @@ class Commands(click.Group):
             reason = explanation(error)
             if reason is None:
                 raise
-            raise Failed(reason) from error
+            raise Failed(reason, getattr(error, "details", ())) from error
 
 
 @click.command(cls=Commands, epilog="Settings come from the environment: contentlog settings")
