@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from deploy.databases import Databases, open_repository
-from deploy.runner import operator, run, until_visible
+from deploy.runner import note, operator, run, until_visible
 
 
 @click.command("apply", epilog="\b\nExample:\n  contentlog apply acme.yaml --dry-run")
@@ -46,6 +46,6 @@ async def _apply(found: Databases, file: Path, *, dry_run: bool, prune: bool) ->
     if not steps:
         click.echo("no changes")
     elif dry_run:
-        click.echo("note: this was a dry run; nothing has changed", err=True)
+        note("this was a dry run; nothing has changed")
     if position:
         await until_visible(found, position)

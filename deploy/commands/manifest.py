@@ -9,7 +9,7 @@ import msgspec
 
 from deploy.databases import Databases, open_repository
 from deploy.failures import Failed
-from deploy.runner import json_option, run
+from deploy.runner import json_option, note, run
 
 EXAMPLE = """\b
 Example:
@@ -58,8 +58,8 @@ def check(file: Path, as_json: bool) -> None:
         click.echo(msgspec.json.encode({"errors": [], "notes": notes}))
         return
     click.echo(f"{file} is a valid manifest")
-    for note in notes:
-        click.echo(f"note: {note.text(str(file))}", err=True)
+    for problem in notes:
+        note(problem.text(str(file)))
 
 
 @manifest_command.command(epilog="\b\nExample:\n  contentlog manifest show acme > acme.yaml")

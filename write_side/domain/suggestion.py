@@ -13,9 +13,3 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known word that is most like a mistyped one; None if none is."""
     found = get_close_matches(word, known, n=1) if len(word) <= LONGEST else []
     return found[0] if found else None
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of a message: empty if no known word is like the mistyped one."""
-    suggestion = nearest(word, known)
-    return f"; did you mean {suggestion!r}?" if suggestion else ""

@@ -50,10 +50,27 @@ async def snapshot(repository: Repository, slug: str) -> Manifest:
     )
 
 
+class _Dumper(yaml.SafeDumper):
+    """Escapes line breaks, of which PyYAML would write some in a way that it reads differently."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = '"' if text.splitlines() != [text] else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
+
+
 def yaml_text(manifest: Manifest) -> str:
     """The manifest in YAML, one line for each of its small parts."""
-    return yaml.safe_dump(
-        _plain(manifest), sort_keys=False, allow_unicode=True, default_flow_style=None, width=100
+    return yaml.dump(
+        _plain(manifest),
+        Dumper=_Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        default_flow_style=None,
+        width=100,
     )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from write_side.domain.definition import Field, Option
@@ -334,6 +334,8 @@ def test_anchors_and_merges_are_no_repeated_keys() -> None:
 _TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=60)
 
 
+@settings(max_examples=40)
+@example("0\x85", ["a\u2028 b", "- \n"])
 @given(_TEXT.filter(str.strip), st.lists(_TEXT, max_size=3, unique=True))
 def test_any_text_is_written_so_that_it_is_read_again(name: str, values: list[str]) -> None:
     options = tuple(Option(value, value) for value in values) or (Option("a", "b"),)
