@@ -28,6 +28,7 @@ COMMANDS = {
     "verify": "read_model",
     "events": "events",
     "apply": "apply",
+    "manifest": "manifest",
     "key": "key",
     "import": "imports",
     "export": "export",
@@ -47,6 +48,17 @@ class Commands(click.Group):
         command: click.Command = getattr(module, f"{name}_command")
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Raises NoSuchCommand with the names that are like the mistyped one."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.exceptions.NoSuchCommand as error:
+            raise click.exceptions.NoSuchCommand(
+                error.command_name, possibilities=COMMANDS, ctx=ctx
+            ) from None
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; an expected failure ends in one line and exit status 1."""
         try:
@@ -59,7 +71,7 @@ class Commands(click.Group):
             reason = explanation(error)
             if reason is None:
                 raise
-            raise Failed(reason) from error
+            raise Failed(reason, getattr(error, "details", ())) from error
 
 
 @click.command(cls=Commands, epilog="Settings come from the environment: contentlog settings")

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import click
 
 MIGRATE = "the database is not set up for this version: run `contentlog migrate`"
 
 
 class Failed(click.ClickException):
-    """Ends a command with exit status 1 and one line on standard error."""
+    """Ends a command with exit status 1 and one line on standard error, then the details."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, details: Iterable[str] = ()) -> None:
         super().__init__(" ".join(reason.split()))
+        self._details = details
 
     def show(self, file: object = None) -> None:  # noqa: ARG002 - click's signature
-        click.echo(f"contentlog: {self.message}", err=True)
+        for line in (f"contentlog: {self.message}", *self._details):
+            click.echo(line, err=True)
 
 
 def explanation(error: Exception) -> str | None:
@@ -53,7 +57,7 @@ def _expected() -> tuple[type[Exception], ...]:
     from read_side.schema import ShapeMismatch
     from write_side.domain.refusals import Refused, StaleDecision
     from write_side.imports.table import FileRefused
-    from write_side.manifest.document import ManifestError
+    from write_side.manifest.source import ManifestError
     from write_side.store.conflicts import StoreError
     from write_side.store.mapper import UndecodableEvent, UnknownTopic
     from write_side.store.migrations import MigrationError

@@ -1,10 +1,11 @@
-"""The progress and the result of long work: for people on a terminal, JSON lines elsewhere."""
+"""The progress and the result of long work: bars on a terminal, lines elsewhere, JSON lines with
+--json."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 INTERVAL = 1.0  # seconds between two lines of a phase
 SHOWN = 100
-"""Differences of a table that a terminal is given; JSON has them all."""
+"""Differences of a table that are printed; JSON has them all."""
 
 
 def on_terminal() -> bool:
@@ -36,10 +37,10 @@ def spinner(text: str) -> AbstractContextManager[object]:
 
 
 @contextmanager
-def progress() -> Iterator[Report]:
+def progress(*, as_json: bool) -> Iterator[Report]:
     """A function to call with the progress while the work lasts."""
-    if not on_terminal():
-        yield _lines()
+    if as_json or not on_terminal():
+        yield _lines(_json_line if as_json else _line)
         return
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
@@ -63,17 +64,17 @@ def progress() -> Iterator[Report]:
         yield show
 
 
-def show_result(text: str | None = None, /, **result: Any) -> None:
-    """The last line: the text on a terminal, the result as JSON elsewhere."""
-    if not on_terminal():
+def show_result(text: str | None, *, as_json: bool, **result: Any) -> None:
+    """The last line: the text, or the result as JSON."""
+    if as_json:
         click.echo(msgspec.json.encode(result))
     elif text:
         click.echo(text)
 
 
-def show_differences(found: Sequence[Difference]) -> None:
-    """Every one of them as JSON; on a terminal the first of each table, and how many there are."""
-    if not on_terminal():
+def show_differences(found: Sequence[Difference], *, as_json: bool) -> None:
+    """The first of each table, and how many there are; every one of them as JSON."""
+    if as_json:
         for difference in found:
             click.echo(msgspec.json.encode(difference))
         return
@@ -84,10 +85,10 @@ def show_differences(found: Sequence[Difference]) -> None:
         for difference in differences[:SHOWN]:
             click.echo(f"{table} {difference.key}: {difference.kind}")
         if len(differences) > SHOWN:
-            click.echo(f"{table}: {len(differences) - SHOWN} more (pipe the output to see all)")
+            click.echo(f"{table}: {len(differences) - SHOWN} more (--json prints all)")
 
 
-def _lines() -> Report:
+def _lines(line: Callable[[Progress], str | bytes]) -> Report:
     """Prints a line at the beginning and the end of a phase, and each second between."""
     last_phase, printed = "", 0.0
 
@@ -98,14 +99,23 @@ def _lines() -> Report:
         if now.phase == last_phase and not is_due:
             return
         last_phase, printed = now.phase, clock
-        left = now.seconds_left
-        line = {
-            "phase": now.phase,
-            "done": now.done,
-            "total": now.total,
-            "rate": round(now.rate),
-            "secondsLeft": None if left is None else round(left, 1),
-        }
-        click.echo(msgspec.json.encode(line))
+        click.echo(line(now))
 
     return show
+
+
+def _line(now: Progress) -> str:
+    rate = f", {now.rate:,.0f}/s" if now.total > 1 and now.done else ""
+    return f"{now.phase:8} {now.done:,} of {now.total:,}{rate}"
+
+
+def _json_line(now: Progress) -> bytes:
+    left = now.seconds_left
+    line = {
+        "phase": now.phase,
+        "done": now.done,
+        "total": now.total,
+        "rate": round(now.rate),
+        "secondsLeft": None if left is None else round(left, 1),
+    }
+    return msgspec.json.encode(line)

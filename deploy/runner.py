@@ -13,7 +13,7 @@ import click
 
 from deploy.databases import Databases, databases, open_connection
 from deploy.logs import configure_logs
-from deploy.settings import Settings, load_settings
+from deploy.settings import Settings, load_settings, unknown_names
 from write_side.domain.identity import ENVIRONMENTS, PRODUCTION
 
 if TYPE_CHECKING:
@@ -43,9 +43,25 @@ def run(work: Callable[[Databases, Settings], Coroutine[Any, Any, T]], *, create
     ``create=False`` refuses to create an embedded PostgreSQL.
     """
     settings = load_settings(os.environ)
+    warn_of_unknown_settings(note)
     configure_logs(settings, level=logging.WARNING)
     with databases(settings, create=create) as found:
         return asyncio.run(work(found, settings))
+
+
+def warn_of_unknown_settings(warn: Callable[[str], None]) -> None:
+    """Warn of each variable that looks like a setting and is not.
+
+    It is removed from the environment: processes that this one starts do not warn of it again.
+    """
+    for name, warning in unknown_names(os.environ).items():
+        warn(warning)
+        del os.environ[name]
+
+
+def note(text: str) -> None:
+    """A remark on standard error."""
+    click.echo(f"note: {text}", err=True)
 
 
 def login_name() -> str:
@@ -75,8 +91,4 @@ async def until_visible(found: Databases, position: int) -> None:
     timeout = VISIBLE_TIMEOUT if status.projectors else UNATTENDED_TIMEOUT
     if not await wait_until_visible(found.read_model_url, position, timeout):
         reason = "it is behind" if status.projectors else "no projector is running"
-        click.echo(
-            f"note: done, but the read model does not show it yet: {reason} "
-            "(see contentlog status)",
-            err=True,
-        )
+        note(f"done, but the read model does not show it yet: {reason} (see contentlog status)")

@@ -8,7 +8,7 @@ it needs as a frozen Struct of its own.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, get_type_hints
 from urllib.parse import urlsplit, urlunsplit
 
@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from api.http.client_address import networks
+from write_side.domain.suggestion import nearest
 
 PREFIX = "CONTENTLOG_"
 
@@ -185,14 +186,22 @@ def table() -> list[str]:
     return ["| Setting | Default | Meaning |", "|---|---|---|", *rows]
 
 
-def unknown_names(environment: Mapping[str, str]) -> list[str]:
-    """Variables that look like settings but are not, sorted."""
-    known = {field.encode_name for field in msgspec.structs.fields(Settings)}
-    return sorted(
-        name
-        for name in environment
-        if name.startswith(PREFIX) and not name.startswith(f"{PREFIX}TEST_") and name not in known
-    )
+def unknown_names(environment: Mapping[str, str]) -> dict[str, str]:
+    """Variables that look like settings but are not, sorted, each with a warning."""
+    known = {field.name.upper() for field in msgspec.structs.fields(Settings)}
+    given = (name.removeprefix(PREFIX) for name in sorted(environment) if name.startswith(PREFIX))
+    return {
+        PREFIX + name: _unknown(name, known)
+        for name in given
+        if not name.startswith("TEST_") and name not in known
+    }
+
+
+def _unknown(name: str, known: Iterable[str]) -> str:
+    """The names are compared without the prefix, which makes any two of them alike."""
+    meant = nearest(name, known)
+    hint = f"; did you mean '{PREFIX}{meant}'?" if meant else ""
+    return f"'{PREFIX}{name}' is set, but there is no such setting{hint}"
 
 
 def _refusal(error: str, given: Mapping[str, str]) -> SettingsError:

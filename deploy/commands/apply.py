@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from deploy.databases import Databases, open_repository
-from deploy.runner import operator, run, until_visible
+from deploy.runner import note, operator, run, until_visible
 
 
 @click.command("apply", epilog="\b\nExample:\n  contentlog apply acme.yaml --dry-run")
@@ -27,25 +27,25 @@ def apply_command(file: Path, dry_run: bool, prune: bool) -> None:
 
 async def _apply(found: Databases, file: Path, *, dry_run: bool, prune: bool) -> None:
     from write_side.manifest.diff import diff
-    from write_side.manifest.document import load_manifest
+    from write_side.manifest.loader import load_manifest
     from write_side.manifest.steps import apply_steps
 
-    manifest = load_manifest(file)
+    document = load_manifest(file)
     position = 0
     async with open_repository(found) as repository:
-        steps = await diff(manifest, repository, operator(), prune=prune)
+        steps = await diff(document, repository, operator(), prune=prune)
         if dry_run:
             for step in steps:
-                click.echo(step.description)
+                click.echo(step.planned)
         else:
             async for done in apply_steps(steps, repository):
-                click.echo(done.step.description)
+                click.echo(done.step.done)
                 if done.step.result:
                     click.echo(done.step.result)
                 position = max(position, done.position)
     if not steps:
         click.echo("no changes")
     elif dry_run:
-        click.echo("note: this was a dry run; nothing has changed", err=True)
+        note("this was a dry run; nothing has changed")
     if position:
         await until_visible(found, position)

@@ -18,6 +18,7 @@ from deploy.commands.servers import at_address, check_port, host_option, port_op
 from deploy.databases import Databases, databases, open_connection, open_repository
 from deploy.failures import Failed
 from deploy.logs import configure_logs
+from deploy.runner import note, warn_of_unknown_settings
 from deploy.settings import Settings, load_settings
 from deploy.supervisor import Child, contentlog, supervise
 
@@ -38,6 +39,7 @@ def dev_command(host: str | None, port: int | None, no_demo: bool) -> None:
     """
     settings = at_address(load_settings(os.environ), host, port)
     configure_logs(settings, level=logging.WARNING)
+    warn_of_unknown_settings(note)
     check_port(settings)
     try:
         with databases(settings) as found:

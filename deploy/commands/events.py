@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from deploy.databases import Databases, open_connection
+from deploy.failures import Failed
 from deploy.runner import run
 from deploy.settings import Settings
 
@@ -45,9 +46,16 @@ async def _lines(
     async with open_connection("CONTENTLOG_EVENT_STORE_URL", found.event_store_url) as connection:
         if follow:
             await connection.add_listener("contentlog_event", lambda *_: appended.set())
+        is_known = stream is None
         while True:
             appended.clear()
             rows = await batch(connection, after, PAGE, PAGE_BYTES, stream)
+            is_known = is_known or bool(rows or await batch(connection, 0, 1, PAGE_BYTES, stream))
+            if not is_known:
+                raise Failed(
+                    f"there is no stream {stream!r}; a stream is named such as workspace/acme or "
+                    "entry/ID, as `contentlog events` prints it"
+                )
             for row in rows:
                 yield _line(row)
                 after = row["notification_id"]

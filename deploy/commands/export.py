@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -12,7 +14,7 @@ import click
 
 from deploy.databases import Databases, open_read_model, open_repository
 from deploy.failures import Failed
-from deploy.runner import UNATTENDED_TIMEOUT, environment_option, run, workspace_option
+from deploy.runner import UNATTENDED_TIMEOUT, environment_option, note, run, workspace_option
 from write_side.domain.events import STATUSES
 from write_side.domain.identity import BASE_LANGUAGE
 
@@ -22,15 +24,14 @@ if TYPE_CHECKING:
     from write_side.domain.identity import Scope
 
 
-def _with_suffix(_context: click.Context, _parameter: click.Parameter, path: Path) -> Path:
-    if path.suffix.lower() not in (".csv", ".xlsx"):
-        raise click.BadParameter(f"unsupported file type {str(path)!r}; expected .csv or .xlsx")
-    return path
+STANDARD_OUTPUT = Path("-")
+FORMATS = ("csv", "xlsx")
 
 
 @click.command(
     "export",
-    epilog="\b\nExample:\n  contentlog export --workspace acme --type posts --output posts.xlsx",
+    epilog="\b\nExample:\n  contentlog export --workspace acme --type posts --output posts.xlsx\n"
+    "  contentlog export --workspace acme --type posts --output - | head",
 )
 @workspace_option
 @environment_option
@@ -47,12 +48,23 @@ def _with_suffix(_context: click.Context, _parameter: click.Parameter, path: Pat
     "--output",
     required=True,
     metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    callback=_with_suffix,
-    help="A name that ends in .csv or .xlsx.",
+    type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
+    help="A name that ends in .csv or .xlsx; - is standard output.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    help="The format of the file.  [default: by its name; csv for -]",
 )
 def export_command(
-    workspace: str, environment: str, kind: str, status: str | None, language: str, output: Path
+    workspace: str,
+    environment: str,
+    kind: str,
+    status: str | None,
+    language: str,
+    output: Path,
+    form: str | None,
 ) -> None:
     """Export the entries of a content type as CSV or .xlsx.
 
@@ -63,21 +75,50 @@ def export_command(
     from read_side.paging import Filters
     from write_side.domain.identity import Scope
 
+    form = form or _format(output)
     scope, filters = Scope(workspace, environment), Filters(kind, status, language)
-    export = run(lambda found, _: _export(found, scope, filters, output), create=False)
+    with _destination(output) as path:
+        export = run(lambda found, _: _export(found, scope, filters, path, form), create=False)
     entries = "entry" if export.written == 1 else "entries"
-    click.echo(f"{export.written:,} {entries} exported to {output}")
+    if output == STANDARD_OUTPUT:
+        note(f"{export.written:,} {entries} exported")
+    else:
+        click.echo(f"{export.written:,} {entries} exported to {output}")
     if export.total > LIMIT:
-        click.echo(
-            f"note: {export.total:,} entries match; only the newest {LIMIT:,} were exported",
-            err=True,
+        note(f"{export.total:,} entries match; only the newest {LIMIT:,} were exported")
+
+
+def _format(output: Path) -> str:
+    """Raises BadParameter if the name does not say it."""
+    form = "csv" if output == STANDARD_OUTPUT else output.suffix.lower().removeprefix(".")
+    if form not in FORMATS:
+        raise click.BadParameter(
+            f"unsupported file type {str(output)!r}; expected .csv or .xlsx", param_hint="--output"
         )
+    return form
 
 
-async def _export(found: Databases, scope: Scope, filters: Filters, output: Path) -> Export:
+@contextlib.contextmanager
+def _destination(output: Path) -> Iterator[Path]:
+    """The file to write. Standard output gets it when it is complete."""
+    if output != STANDARD_OUTPUT:
+        yield output
+        return
+    with tempfile.TemporaryDirectory(prefix="contentlog-") as folder:
+        path = Path(folder) / "export"
+        yield path
+        with path.open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.flush()
+
+
+async def _export(
+    found: Databases, scope: Scope, filters: Filters, output: Path, form: str
+) -> Export:
     from api.export.table import csv_chunks
     from api.export.xlsx_file import write_xlsx
     from read_side.export import export
+    from read_side.lookups import languages
     from read_side.refusals import ReadModelUnavailable, TypeNotFound
 
     await _check(found, scope)
@@ -85,10 +126,12 @@ async def _export(found: Databases, scope: Scope, filters: Filters, output: Path
         try:
             exported = await export(pool, scope, filters)
             with _replacing(output) as path:
-                if output.suffix.lower() == ".xlsx":
+                if form == "xlsx":
                     await write_xlsx(exported, path)
                 else:
                     await _write(csv_chunks(exported), path)
+            if not exported.total:
+                _note_languages(filters.language, await languages(pool, scope))
         except TypeNotFound:
             raise Failed(
                 f"there is no content type {filters.type_slug!r} in {scope.environment} "
@@ -97,6 +140,11 @@ async def _export(found: Databases, scope: Scope, filters: Filters, output: Path
         except ReadModelUnavailable as error:
             raise Failed(f"PostgreSQL does not answer: {error.__cause__!r}") from error
     return exported
+
+
+def _note_languages(language: str | None, used: list[str]) -> None:
+    in_use = f"languages in use: {', '.join(used)}" if used else "there are no entries"
+    note(f"no entries in language {language!r} match; {in_use}")
 
 
 async def _check(found: Databases, scope: Scope) -> None:
@@ -109,10 +157,9 @@ async def _check(found: Databases, scope: Scope) -> None:
         check_environment(workspace.plan, workspace.environments, scope)
         head = await repository.recorder.head()
     if not await wait_until_visible(found.read_model_url, head, UNATTENDED_TIMEOUT):
-        click.echo(
-            "note: the read model is behind the log; the latest changes are not exported "
-            "(see contentlog status)",
-            err=True,
+        note(
+            "the read model is behind the log; the latest changes are not exported "
+            "(see contentlog status)"
         )
 
 

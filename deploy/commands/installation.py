@@ -9,8 +9,8 @@ import click
 import msgspec
 
 from deploy.databases import Databases, open_connection, open_repository, role_of
-from deploy.runner import json_option, run
-from deploy.settings import describe, load_settings, unknown_names
+from deploy.runner import json_option, note, run, warn_of_unknown_settings
+from deploy.settings import describe, load_settings
 
 
 @click.command("migrate", epilog="\b\nExample:\n  contentlog migrate")
@@ -118,5 +118,4 @@ def settings_command(as_json: bool) -> None:
                 for setting in settings
             )
         )
-    for name in unknown_names(os.environ):
-        click.echo(f"note: {name!r} is set, but there is no such setting", err=True)
+    warn_of_unknown_settings(note)

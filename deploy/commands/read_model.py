@@ -9,8 +9,8 @@ import click
 
 from deploy.databases import Databases
 from deploy.failures import Failed
-from deploy.progress import on_terminal, progress, show_differences, show_result
-from deploy.runner import run
+from deploy.progress import progress, show_differences, show_result
+from deploy.runner import json_option, run
 from deploy.settings import Settings
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     help="Switch even if the new read model differs from the live one, as after a changed "
     "projection.",
 )
-def rebuild_command(accept_differences: bool) -> None:
+@json_option
+def rebuild_command(accept_differences: bool, as_json: bool) -> None:
     """Replay the log into a new read model, and switch to it.
 
     The new one is compared with the live one first. Rows that differ are listed, and the live
@@ -33,20 +34,22 @@ def rebuild_command(accept_differences: bool) -> None:
     it. Readers and writers go on meanwhile. A rebuild that is interrupted leaves the live read
     model untouched; run it again.
     """
-    run(lambda found, settings: _rebuild(found, settings, accept_differences))
+    run(lambda found, settings: _rebuild(found, settings, accept_differences, as_json))
 
 
-async def _rebuild(found: Databases, settings: Settings, accept_differences: bool) -> None:
+async def _rebuild(
+    found: Databases, settings: Settings, accept_differences: bool, as_json: bool
+) -> None:
     from projector.rebuild.operations import ReadModelMismatch, rebuild
 
     build = _build_settings(found, settings)
     try:
-        with progress() as report:
+        with progress(as_json=as_json) as report:
             done = await rebuild(build, accept_differences=accept_differences, report=report)
     except ReadModelMismatch as error:
-        show_differences(error.found)
+        show_differences(error.found, as_json=as_json)
         raise Failed(f"the live read model stays: {error}") from error
-    show_differences(done.found)
+    show_differences(done.found, as_json=as_json)
     compared = "equal to the previous one"
     if done.not_compared:
         compared = f"not compared: {done.not_compared}"
@@ -54,6 +57,7 @@ async def _rebuild(found: Databases, settings: Settings, accept_differences: boo
         compared = f"{len(done.found)} differences accepted"
     show_result(
         f"the new read model is live, at position {done.position}; {compared}",
+        as_json=as_json,
         position=done.position,
         differences=len(done.found),
         notCompared=done.not_compared,
@@ -61,50 +65,54 @@ async def _rebuild(found: Databases, settings: Settings, accept_differences: boo
 
 
 @click.command("rollback", epilog="\b\nExample:\n  contentlog rollback")
-def rollback_command() -> None:
+@json_option
+def rollback_command(as_json: bool) -> None:
     """Go back to the read model before the last rebuild.
 
     It is brought up to date with the log first, so reads never go back in time. A second rollback
     returns to the rebuilt read model.
     """
-    run(_rollback)
+    run(lambda found, settings: _rollback(found, settings, as_json))
 
 
-async def _rollback(found: Databases, settings: Settings) -> None:
+async def _rollback(found: Databases, settings: Settings, as_json: bool) -> None:
     from projector.rebuild.operations import rollback
 
-    with progress() as report:
+    with progress(as_json=as_json) as report:
         position = await rollback(_build_settings(found, settings), report)
-    show_result(f"the previous read model is live again, at position {position}", position=position)
+    text = f"the previous read model is live again, at position {position}"
+    show_result(text, as_json=as_json, position=position)
 
 
 @click.command("verify", epilog="\b\nExample:\n  contentlog verify")
 @click.option(
     "--repair", is_flag=True, help="Correct claims and usage, which are derived from the log."
 )
-def verify_command(repair: bool) -> None:
+@json_option
+def verify_command(repair: bool, as_json: bool) -> None:
     """Prove that log, claims and read model agree.
 
     Replays the log separately, and compares the read model, the claims and the usage with it.
     Prints every row that differs, and exits with status 1 if there are any. Readers and writers
     go on. To repair the read model, run `contentlog rebuild --accept-differences`.
     """
-    run(lambda found, settings: _verify(found, settings, repair))
+    run(lambda found, settings: _verify(found, settings, repair, as_json))
 
 
-async def _verify(found: Databases, settings: Settings, repair: bool) -> None:
+async def _verify(found: Databases, settings: Settings, repair: bool, as_json: bool) -> None:
     from projector.rebuild.operations import repair_claims, verify
 
     build = _build_settings(found, settings)
-    with progress() as report:
+    with progress(as_json=as_json) as report:
         verified = await verify(build, report)
-    show_differences([*verified.read_model, *verified.claims])
+    show_differences([*verified.read_model, *verified.claims], as_json=as_json)
     repaired = 0
     if repair and verified.claims:
         owner = found.owner_url or found.event_store_url
         repaired = await repair_claims(owner, verified.claims)
     show_result(
         f"{repaired} rows of claims and usage repaired" if repaired else None,
+        as_json=as_json,
         position=verified.position,
         readModel=len(verified.read_model),
         notCompared=verified.not_compared,
@@ -112,7 +120,7 @@ async def _verify(found: Databases, settings: Settings, repair: bool) -> None:
         repaired=repaired,
     )
     _refuse(verified, repaired)
-    if on_terminal():
+    if not as_json:
         click.echo(f"log, claims and read model agree, at position {verified.position}")
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import os
 import socket
 from tempfile import TemporaryDirectory
@@ -20,8 +21,11 @@ from msgspec.structs import replace
 from deploy.databases import Databases, databases
 from deploy.failures import Failed
 from deploy.logs import configure_logs
+from deploy.runner import warn_of_unknown_settings
 from deploy.settings import Settings, load_settings
 from deploy.supervisor import Child, contentlog, supervise
+
+log = logging.getLogger(__name__)
 
 METRICS = "PROMETHEUS_MULTIPROC_DIR"
 
@@ -46,6 +50,7 @@ def api_command(
     settings = at_address(load_settings(os.environ), host, port)
     settings = replace(settings, workers=workers or settings.workers)
     configure_logs(settings)
+    warn_of_unknown_settings(log.warning)
     if worker is None:
         check_port(settings)
     with databases(settings) as found:
@@ -155,5 +160,6 @@ def projector_command() -> None:
 
     settings = load_settings(os.environ)
     configure_logs(settings)
+    warn_of_unknown_settings(log.warning)
     with databases(settings) as found:
         asyncio.run(project(ProjectorSettings(found.event_store_url, found.read_model_url)))

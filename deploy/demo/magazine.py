@@ -26,12 +26,13 @@ from write_side.imports.importer import run_import
 from write_side.imports.report import revert_import
 from write_side.imports.request import ImportRequest
 from write_side.manifest.diff import diff
-from write_side.manifest.document import load_manifest
+from write_side.manifest.loader import load_manifest
 from write_side.manifest.steps import apply_steps
 from write_side.repository import Repository
 
 FILES = Path(__file__).parent
-MANIFEST = load_manifest(FILES / "manifest.yaml")
+DOCUMENT = load_manifest(FILES / "manifest.yaml")
+MANIFEST = DOCUMENT.manifest
 KEY = MANIFEST.keys[0]
 SCOPE = Scope(MANIFEST.workspace, PRODUCTION)
 TYPES = ("authors", "topics", "articles")
@@ -88,7 +89,7 @@ async def is_due(repository: Repository) -> bool:
 
 async def set_up(repository: Repository) -> int:
     """Take the remaining steps; returns the position of the log then."""
-    async for _ in apply_steps(await diff(MANIFEST, repository, ACTOR), repository):
+    async for _ in apply_steps(await diff(DOCUMENT, repository, ACTOR), repository):
         pass
     for content_type in TYPES:
         await _import(f"{content_type}.csv", content_type, IMPORTS[content_type], repository)

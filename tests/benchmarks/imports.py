@@ -33,7 +33,7 @@ from write_side.imports.report import revert_import
 from write_side.imports.request import ImportRequest
 from write_side.imports.uploads import Upload, find_upload, keep_preview, keep_upload
 from write_side.manifest.diff import diff
-from write_side.manifest.document import read_manifest
+from write_side.manifest.loader import read_manifest
 from write_side.manifest.steps import apply_steps
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper

@@ -24,7 +24,7 @@ class Ended(Struct, frozen=True):
 
     @property
     def result(self) -> Any:
-        """The last line: what was done, as JSON."""
+        """The last line with --json: what was done."""
         return json.loads(self.printed.splitlines()[-1])
 
 

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
+from playwright.async_api import expect
 
 from api.openapi.document import document
 from tests.e2e.browser import Visit, chromium, visiting
+from tests.e2e.pages import fits
 from tests.integration.api.server import ACME, Server, serving
+from tests.integration.projector.sample_log import raws
+from write_side.domain.definition import Field, Option
 from write_side.repository import Repository
+
+FORM = Field("form", "Form", "select", required=True, options=(Option("long", "Long"),))
 
 
 @pytest.fixture
@@ -63,10 +69,34 @@ async def test_the_api_can_be_tried_there_with_a_key(visit: Visit) -> None:
     await dialog.locator("input").first.fill(ACME)
     await dialog.locator("button.authorize").first.click()
     await dialog.locator("button.btn-done").first.click()
+    # The examples become those of the key's workspace, which has no posts.
+    example = page.locator("#operations-Content-createEntry .body-param")
+    await page.locator("#operations-Content-createEntry .opblock-summary-control").click()
+    await expect(example).to_contain_text('"contentTypeSlug": "essays"')
+    await page.locator("#operations-Content-createEntry .opblock-summary-control").click()
+    await _tried(visit, "Content-getEntry", '"title": "Of-Mud"')
     await _tried(visit, "Content-createEntry", '"title": "Hello, World!"')
     await _tried(visit, "Content-listAllEntries", '"title": "Hello, World!"')
     assert visit.complaints == []
     assert visit.strayed == []
+
+
+async def test_it_is_dark_and_fits_on_a_phone(visit: Visit) -> None:
+    page = visit.page
+    ground = "getComputedStyle(document.documentElement).backgroundColor"
+    await page.emulate_media(color_scheme="light")
+    light = await page.evaluate(ground)
+    await page.emulate_media(color_scheme="dark")
+    await expect(page.locator("html.dark-mode")).to_have_count(1)
+    assert await page.evaluate(ground) != light
+    await page.set_viewport_size({"width": 390, "height": 800})
+    operation = page.locator("#operations-Content-createEntry")
+    await operation.locator(".opblock-summary-control").click()
+    await operation.locator(".try-out__btn").click()
+    await fits(page)
+    cut = "[...document.querySelectorAll('.opblock input, .opblock textarea')]"
+    edges = f"{cut}.map(one => one.getBoundingClientRect().right)"
+    assert max(await page.evaluate(edges)) <= 390
 
 
 async def _tried(visit: Visit, name: str, shown: str) -> None:

@@ -143,7 +143,7 @@ def start_rebuild(url: str, folder: Path) -> subprocess.Popen[str]:
 def start(command: str, url: str, folder: Path) -> subprocess.Popen[str]:
     urls = {f"CONTENTLOG_{name}_URL": url for name in ("EVENT_STORE", "READ_MODEL")}
     return subprocess.Popen(
-        contentlog(command),
+        contentlog(command, "--json"),
         env={**os.environ, **urls, "CONTENTLOG_REBUILD_WORKERS": "2"},
         cwd=folder,
         stdout=subprocess.PIPE,

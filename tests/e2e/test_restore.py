@@ -129,9 +129,9 @@ async def test_a_dump_of_the_log_brings_back_all_there_was(
     restored, new_model = server.url("restored"), server.url("new_model")
     anew = Commands(restored, new_model, tmp_path)
     await anew.run("migrate")
-    assert (await anew.run("rebuild")).result["position"] == head
+    assert (await anew.run("rebuild", "--json")).result["position"] == head
     assert await dump(new_model) == dumped
-    assert AGREE.items() <= (await anew.run("verify")).result.items()
+    assert AGREE.items() <= (await anew.run("verify", "--json")).result.items()
     await add_entries(restored, "first")
     assert await head_of(restored) == head + 3
 
@@ -173,13 +173,13 @@ async def test_a_restore_to_an_earlier_point_halts_the_projector_and_a_rebuild_m
         refused = await commands.refused("rebuild")
         assert "--accept-differences" in refused.complained
 
-        done = await commands.run("rebuild", "--accept-differences")
+        done = await commands.run("rebuild", "--accept-differences", "--json")
         assert done.result["position"] == kept + 3
         await add_entries(store_url, "newer")
         await caught_up(store_url, model_url, 60)
         refused = await commands.refused("rollback")
         assert "is not of this log" in refused.complained
-        assert AGREE.items() <= (await commands.run("verify")).result.items()
+        assert AGREE.items() <= (await commands.run("verify", "--json")).result.items()
     await rendered(model_url)
     await project_all(store_url, fresh_url)
     assert await dump(model_url) == await dump(fresh_url)

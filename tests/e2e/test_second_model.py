@@ -115,15 +115,15 @@ async def test_it_serves_the_same_and_is_rebuilt_without_a_touch_to_the_first(
 async def second_is_damaged_and_mended(first: Place, second: Place) -> None:
     async with connected(second.url) as connection:
         await connection.execute(_DAMAGE)
-    refused = await second.commands.refused("verify")
+    refused = await second.commands.refused("verify", "--json")
     assert refused.result["readModel"] == 1
-    seen = await first.commands.run("verify")
+    seen = await first.commands.run("verify", "--json")
     assert (seen.result["readModel"], seen.result["claims"]) == (0, 0)
     await second.commands.refused("rebuild")
-    done = await second.commands.run("rebuild", "--accept-differences")
+    done = await second.commands.run("rebuild", "--accept-differences", "--json")
     assert done.result["differences"] == 1
     await second.commands.run("rollback")
-    await second.commands.refused("verify")
+    await second.commands.refused("verify", "--json")
     await second.commands.run("rollback")
     await second.commands.run("verify")
 

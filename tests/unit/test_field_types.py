@@ -32,7 +32,7 @@ from write_side.domain.field_types import (
 from write_side.domain.refusals import InvalidField
 from write_side.domain.rendering import Renderer
 from write_side.domain.values import NULL, checked, checked_value, is_empty
-from write_side.manifest.document import read_manifest
+from write_side.manifest.loader import read_manifest
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 OPTIONS = (Option("news", "News"), Option("how-to", "How-to"))
@@ -97,7 +97,7 @@ def test_a_manifest_and_the_bodies_of_content_types_have_every_type(field: Field
     types = [{"slug": "posts", "name": "Posts", "fields": [msgspec.to_builtins(field)]}]
     manifest = {"workspace": "acme", "name": "Acme", "contentTypes": types}
     read = read_manifest(msgspec.json.encode(manifest), "acme.json", is_json=True)
-    assert read.content_types[0].fields == (field,)
+    assert read.manifest.content_types[0].fields == (field,)
     assert wire.content_type(row_of(field)).fields[0].type == field.type
     assert content_type_of(row_of(field)).all_fields[0].type == field.type
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import get_args
+from contextlib import AbstractContextManager, nullcontext
+from typing import Protocol, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -62,72 +63,122 @@ class Stage(Struct, frozen=True, forbid_unknown_fields=True):
     name: str
 
 
-def check_definition(name: str, fields: Sequence[Field], stages: Sequence[Stage]) -> None:
-    """Raise InvalidDefinition naming the first error."""
-    check_name(name, "The name of the content type")
-    _check_fields(fields, "", 0)
-    _check_unique((stage.id for stage in stages), "stage id")
-    for stage in stages:
-        check_slug(stage.id, "Stage id")
-        check_name(stage.name, f"The name of stage '{stage.id}'")
+class At(Protocol):
+    """A context for the checks of the part at a path, such as ``("fields", 0, "slug")``.
+
+    It may keep their refusals and go on with the next part, to find every error of a definition.
+    """
+
+    def __call__(self, *path: str | int) -> AbstractContextManager[None]: ...
 
 
-def _check_fields(fields: Sequence[Field], within: str, depth: int) -> None:
-    if fields and depth > MAX_REPEATER_DEPTH:
-        raise InvalidDefinition(f"Repeaters nest at most {MAX_REPEATER_DEPTH} deep: '{within}'")
-    if len(fields) > MAX_FIELDS:
-        whose = f"The repeater '{within}'" if within else "A content type"
-        raise InvalidDefinition(f"{whose} has at most {MAX_FIELDS} fields, not {len(fields)}")
-    _check_unique((field.slug for field in fields), f"field slug{within and f' in {within}'}")
-    for field in fields:
+def _first(*_path: str | int) -> AbstractContextManager[None]:
+    """Lets the first refusal pass."""
+    return nullcontext()
+
+
+def check_definition(
+    name: str, fields: Sequence[Field], stages: Sequence[Stage], at: At = _first
+) -> None:
+    """Raise InvalidDefinition naming the first error that ``at`` lets pass."""
+    with at("name"):
+        check_name(name, "The name of the content type")
+    _check_fields(fields, "", 0, _within(at, "fields"))
+    seen: set[str] = set()
+    for index, stage in enumerate(stages):
+        with at("stages", index, "id"):
+            _check_unique(stage.id, seen, "stage id")
+            check_slug(stage.id, "Stage id")
+        with at("stages", index, "name"):
+            check_name(stage.name, f"The name of stage '{stage.id}'")
+
+
+def _within(at: At, *path: str | int) -> At:
+    return lambda *inner: at(*path, *inner)
+
+
+def _check_fields(fields: Sequence[Field], within: str, depth: int, at: At) -> None:
+    with at():
+        if fields and depth > MAX_REPEATER_DEPTH:
+            raise InvalidDefinition(f"Repeaters nest at most {MAX_REPEATER_DEPTH} deep: '{within}'")
+        if len(fields) > MAX_FIELDS:
+            whose = f"The repeater '{within}'" if within else "A content type"
+            raise InvalidDefinition(f"{whose} has at most {MAX_FIELDS} fields, not {len(fields)}")
+    seen: set[str] = set()
+    for index, field in enumerate(fields):
         path = f"{within}.{field.slug}" if within else field.slug
-        check_slug(field.slug, "Field slug")
-        check_name(field.name, f"The name of field '{path}'")
-        _check_kind(field, path)
-        _check_fields(field.fields, path, depth + 1)
+        with at(index, "slug"):
+            _check_unique(field.slug, seen, f"field slug{within and f' in {within}'}")
+            check_slug(field.slug, "Field slug")
+        with at(index, "name"):
+            check_name(field.name, f"The name of field '{path}'")
+        _check_kind(field, path, _within(at, index))
+        _check_fields(field.fields, path, depth + 1, _within(at, index, "fields"))
 
 
-def _check_kind(field: Field, path: str) -> None:
+def _check_kind(field: Field, path: str, at: At) -> None:
     for setting in get_args(Setting):
-        if getattr(field, setting) and setting not in field.spec.settings:
-            raise InvalidDefinition(f"Field '{path}' of type {field.type} cannot have '{setting}'")
+        with at(setting):
+            if getattr(field, setting) and setting not in field.spec.settings:
+                raise InvalidDefinition(
+                    f"Field '{path}' of type {field.type} cannot have '{setting}'"
+                )
     for setting in field.spec.needs:
-        if not getattr(field, setting):
-            raise InvalidDefinition(f"Field '{path}' of type {field.type} needs {setting}")
-    _check_options(field, path)
-    for target in field.to:
-        check_slug(target, f"A target of '{path}'")
+        with at():
+            if not getattr(field, setting):
+                raise InvalidDefinition(f"Field '{path}' of type {field.type} needs {setting}")
+    _check_options(field, path, _within(at, "options"))
+    for index, target in enumerate(field.to):
+        with at("to", index):
+            check_slug(target, f"A target of '{path}'")
 
 
-def _check_options(field: Field, path: str) -> None:
-    _check_unique((option.value for option in field.options), f"option in '{path}'")
-    for option in field.options:
-        if not option.value:
-            raise InvalidDefinition(f"An option of '{path}' is empty: only null empties a field")
-        if field.multiple and "," in option.value:
-            raise InvalidDefinition(
-                f"The option {option.value!r} of '{path}' contains a comma: with 'multiple' "
-                "a comma separates options in a spreadsheet's cell"
-            )
-        check_text(option.value, f"An option of '{path}'")
-        check_text(option.label, f"An option of '{path}'")
+def _check_options(field: Field, path: str, at: At) -> None:
+    seen: set[str] = set()
+    for index, option in enumerate(field.options):
+        with at(index, "value"):
+            _check_unique(option.value, seen, f"option in '{path}'")
+            _check_option(option.value, path, multiple=field.multiple)
+        with at(index, "label"):
+            check_text(option.label, f"An option of '{path}'")
+
+
+def _check_option(value: str, path: str, *, multiple: bool) -> None:
+    if not value:
+        raise InvalidDefinition(f"An option of '{path}' is empty: only null empties a field")
+    if multiple and "," in value:
+        raise InvalidDefinition(
+            f"The option {value!r} of '{path}' contains a comma: with 'multiple' "
+            "a comma separates options in a spreadsheet's cell"
+        )
+    check_text(value, f"An option of '{path}'")
 
 
 def check_unchanged_kinds(
-    before: Mapping[str, Field], after: Iterable[Field], within: str = ""
+    before: Mapping[str, Field], after: Iterable[Field], within: str = "", at: At = _first
 ) -> None:
-    """Raise InvalidDefinition if a slug that was ever used would change its kind of value."""
-    for field in after:
+    """Raise InvalidDefinition if a slug that was ever used would change its kind of value.
+
+    The paths of ``at`` begin with the index of a field.
+    """
+    for index, field in enumerate(after):
         path = f"{within}.{field.slug}" if within else field.slug
         known = before.get(field.slug)
         if known is None:
             continue
-        if known.kind != field.kind:
-            raise InvalidDefinition(
-                f"Field '{path}' is {_described(known)} for life and cannot become "
-                f"{_described(field)}: its stored values would no longer fit; add a new field"
-            )
-        check_unchanged_kinds({inner.slug: inner for inner in known.fields}, field.fields, path)
+        with at(index, _changed_setting(known, field)):
+            if known.kind != field.kind:
+                raise InvalidDefinition(
+                    f"Field '{path}' is {_described(known)} for life and cannot become "
+                    f"{_described(field)}: its stored values would no longer fit; add a new field"
+                )
+        inner = {each.slug: each for each in known.fields}
+        check_unchanged_kinds(inner, field.fields, path, _within(at, index, "fields"))
+
+
+def _changed_setting(before: Field, after: Field) -> str:
+    named = zip(("type", "multiple", "range"), before.kind, after.kind, strict=True)
+    return next((name for name, was, becomes in named if was != becomes), "type")
 
 
 def known_fields(before: Mapping[str, Field], after: Iterable[Field]) -> dict[str, Field]:
@@ -183,9 +234,7 @@ def check_name(name: str, what: str) -> None:
         raise InvalidDefinition(f"{what} has {len(name)} characters; at most {LONGEST_NAME}")
 
 
-def _check_unique(values: Iterable[str], what: str) -> None:
-    seen: set[str] = set()
-    for value in values:
-        if value in seen:
-            raise InvalidDefinition(f"Repeated {what}: {value!r}")
-        seen.add(value)
+def _check_unique(value: str, seen: set[str], what: str) -> None:
+    if value in seen:
+        raise InvalidDefinition(f"Repeated {what}: {value!r}")
+    seen.add(value)

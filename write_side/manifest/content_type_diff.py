@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from msgspec import Struct
 
@@ -10,14 +11,11 @@ from write_side.commands import CreateContentType, RemoveContentType, ReviseCont
 from write_side.domain.content_type import ContentType
 from write_side.domain.definition import check_unchanged_kinds
 from write_side.domain.identity import Scope
-from write_side.domain.refusals import ContentTypeInUse, PlanLimitReached, Refused
-from write_side.manifest.document import (
-    ManifestContentType,
-    ManifestError,
-    applies,
-    targets,
-)
-from write_side.manifest.steps import DesiredState, Step
+from write_side.domain.refusals import ContentTypeInUse, PlanLimitReached
+from write_side.domain.suggestion import nearest
+from write_side.manifest.consistency import targets
+from write_side.manifest.document import ManifestContentType
+from write_side.manifest.steps import UNMENTIONED, DesiredState, Step
 from write_side.postgres.statements import statement
 
 _TYPES_IN_USE = statement("write_side", "content_types_in_use")
@@ -39,16 +37,22 @@ async def diff_content_types(desired: DesiredState) -> ContentTypeDiff:
 async def _diff_environment(desired: DesiredState, environment: str) -> ContentTypeDiff:
     scope = Scope(desired.manifest.workspace, environment)
     there = {one.slug: one for one in await desired.repository.content_types(scope)}
-    declared = [one for one in desired.manifest.content_types if applies(one, environment)]
-    mentioned = {one.slug for one in declared}
+    types = enumerate(desired.manifest.content_types)
+    declared = {index: one for index, one in types if one.applies(environment)}
+    mentioned = {one.slug for one in declared.values()}
     gone = [slug for slug in there if desired.prune and slug not in mentioned]
     await _check_unused(desired, scope, gone)
     after = (there.keys() - set(gone)) | mentioned
-    _check_targets(declared, after, environment)
+    _check_targets(desired, declared, after, environment)
     limit = desired.plan.content_types
-    if limit is not None and len(after) > max(limit, len(there)):
-        raise PlanLimitReached("content types", limit)
-    changes = [_change(desired, scope, one, there.get(one.slug)) for one in declared]
+    with desired.source.at("contentTypes"):
+        if limit is not None and len(after) > max(limit, len(there)):
+            raise PlanLimitReached("content types", limit)
+    for index, one in declared.items():
+        if current := there.get(one.slug):
+            at = partial(desired.source.at, "contentTypes", index, "fields")
+            check_unchanged_kinds(current.known, one.fields, at=at)
+    changes = [_change(desired, scope, one, there.get(one.slug)) for one in declared.values()]
     return ContentTypeDiff(
         [_removal(desired, scope, slug) for slug in gone], [step for step in changes if step]
     )
@@ -68,18 +72,15 @@ def _change(
         stages=declared.stages,
     )
     if current is None:
-        return Step(f"{what} created", change)
-    try:
-        check_unchanged_kinds(current.known, declared.fields)
-    except Refused as refusal:
-        raise ManifestError(f"contentTypes.{declared.slug}: {refusal}") from None
+        return Step(what, "created", change)
     revisions = "; ".join(_revisions(current, declared))
-    return Step(f"{what} revised: {revisions}", change) if revisions else None
+    return Step(what, f"revised: {revisions}", change) if revisions else None
 
 
 def _removal(desired: DesiredState, scope: Scope, slug: str) -> Step:
     return Step(
-        f"content type {slug} in {scope.environment} removed: the manifest does not mention it",
+        f"content type {slug} in {scope.environment}",
+        f"removed: {UNMENTIONED}",
         RemoveContentType(actor=desired.actor, scope=scope, slug=slug),
     )
 
@@ -119,10 +120,15 @@ async def _check_unused(desired: DesiredState, scope: Scope, gone: Sequence[str]
 
 
 def _check_targets(
-    declared: Iterable[ManifestContentType], after: Iterable[str], environment: str
+    desired: DesiredState,
+    declared: Mapping[int, ManifestContentType],
+    after: Iterable[str],
+    environment: str,
 ) -> None:
     known = set(after)
-    for one in declared:
-        for path, target in targets(one.fields, f"contentTypes.{one.slug}"):
+    for index, one in declared.items():
+        for path, target in targets(one):
             if target not in known:
-                raise ManifestError(f"{path}: {environment} has no content type {target!r}")
+                message = f"{environment} has no content type {target!r}"
+                suggestion = nearest(target, sorted(known))
+                desired.source.add(("contentTypes", index, *path), message, suggestion=suggestion)

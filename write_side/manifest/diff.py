@@ -18,11 +18,12 @@ from write_side.commands import (
 from write_side.domain.api_key import check_expiry, expiry, shown_time
 from write_side.domain.events import Plan
 from write_side.domain.identity import PRODUCTION, STAGING, Actor, Scope
-from write_side.domain.refusals import KeyTaken, Refused
+from write_side.domain.refusals import KeyTaken
 from write_side.domain.workspace import Key, new_secret, secret_hash
 from write_side.manifest.content_type_diff import diff_content_types
-from write_side.manifest.document import Manifest, ManifestError, ManifestKey
-from write_side.manifest.steps import DesiredState, Step
+from write_side.manifest.document import ManifestKey
+from write_side.manifest.loader import Document
+from write_side.manifest.steps import UNMENTIONED, DesiredState, Step
 from write_side.repository import Repository
 
 _HOLDERS = """
@@ -30,23 +31,26 @@ SELECT name, workspace FROM write_side.key_claim WHERE secret_hash = $1 AND NOT 
 
 
 async def diff(
-    manifest: Manifest, repository: Repository, actor: Actor, *, prune: bool = False
+    document: Document, repository: Repository, actor: Actor, *, prune: bool = False
 ) -> list[Step]:
     """The plan: its steps in the order to apply them, none if the workspace is up to date.
 
-    All is checked before the first step: raises ManifestError or Refused. Removals come first, to
-    make room under the limits of the plan.
+    All is checked before the first step: raises ManifestError with every problem, or Refused.
+    Removals come first, to make room under the limits of the plan.
     """
+    manifest = document.manifest
     current = await repository.find_workspace(manifest.workspace)
-    desired = DesiredState(manifest, repository, actor, prune, current)
+    desired = DesiredState(manifest, document.source, repository, actor, prune, current)
     types = await diff_content_types(desired)
-    return [
+    steps = [
         *types.removals,
         *_workspace(desired),
         *await _media(desired),
         *types.changes,
         *await _keys(desired),
     ]
+    document.source.raise_problems()
+    return steps
 
 
 def _workspace(desired: DesiredState) -> list[Step]:
@@ -56,20 +60,21 @@ def _workspace(desired: DesiredState) -> list[Step]:
         created = CreateWorkspace(
             actor=actor, workspace=slug, name=manifest.name, plan=desired.plan
         )
-        steps.append(Step(f"workspace {slug} created", created))
+        steps.append(Step(f"workspace {slug}", "created", created))
     else:
         if current.name != manifest.name:
             renamed = RenameWorkspace(actor=actor, workspace=slug, name=manifest.name)
-            steps.append(Step(f"workspace {slug} renamed to {manifest.name!r}", renamed))
+            steps.append(Step(f"workspace {slug}", f"renamed to {manifest.name!r}", renamed))
         if current.plan != desired.plan:
             changed = ChangePlan(actor=actor, workspace=slug, plan=desired.plan)
-            steps.append(Step(f"plan changed to {_described(desired.plan)}", changed))
+            steps.append(Step("plan", f"changed to {_described(desired.plan)}", changed))
     there = current.environments if current else (PRODUCTION,)
     if STAGING in manifest.environments and STAGING not in there:
         if not desired.plan.staging:
-            raise ManifestError("environments: staging needs `staging: true` in the plan")
+            path = ("environments", manifest.environments.index(STAGING))
+            desired.source.add(path, "staging needs `staging: true` in the plan")
         added = AddEnvironment(actor=actor, scope=Scope(slug, STAGING))
-        steps.append(Step("environment staging set up", added))
+        steps.append(Step("environment staging", "set up", added))
     return steps
 
 
@@ -87,7 +92,8 @@ async def _media(desired: DesiredState) -> list[Step]:
     mentioned = {file.id for file in desired.manifest.media}
     steps = [
         Step(
-            f"media {media_id} removed: the manifest does not mention it",
+            f"media {media_id}",
+            f"removed: {UNMENTIONED}",
             RemoveMedia(actor=actor, workspace=workspace, media_id=media_id),
         )
         for media_id in known
@@ -105,7 +111,7 @@ async def _media(desired: DesiredState) -> list[Step]:
                 name=file.name,
                 content_type=file.content_type,
             )
-            steps.append(Step(f"media {file.id} {'changed' if there else 'added'}", put))
+            steps.append(Step(f"media {file.id}", "changed" if there else "added", put))
     return steps
 
 
@@ -114,23 +120,36 @@ async def _keys(desired: DesiredState) -> list[Step]:
     live = {key.name: key for key in await desired.repository.keys(manifest.workspace)}
     mentioned = {key.name for key in manifest.keys}
     steps = [
-        _revoke(desired, name, f"key {name} revoked: the manifest does not mention it")
+        _revoke(desired, name, f"revoked: {UNMENTIONED}")
         for name in live
         if desired.prune and name not in mentioned
     ]
-    for declared in manifest.keys:
-        steps.extend(await _key(desired, declared, live.get(declared.name)))
+    for index, declared in enumerate(manifest.keys):
+        there = live.get(declared.name)
+        _check_expiry(desired, index, declared, there)
+        with desired.source.at("keys", index, "secret"):
+            steps.extend(await _key(desired, declared, there))
     return steps
 
 
+def _check_expiry(
+    desired: DesiredState, index: int, declared: ManifestKey, live: Key | None
+) -> None:
+    """A key that has expired since may stay in the manifest."""
+    expires_at = _expiry(declared)
+    if live is None or expires_at != live.expires_at:
+        with desired.source.at("keys", index, "expires"):
+            check_expiry(expires_at, datetime.now(UTC))
+
+
 async def _key(desired: DesiredState, declared: ManifestKey, live: Key | None) -> list[Step]:
+    """Raises KeyTaken."""
     if live is None:
-        return [await _issue(desired, declared, f"key {declared.name} issued")]
+        return [await _issue(desired, declared, "issued")]
     if declared.secret is not None and secret_hash(declared.secret) != live.secret_hash:
-        issue = await _issue(desired, declared, f"key {declared.name} issued with its new secret")
-        gone = f"key {declared.name} revoked: its secret has changed"
-        return [_revoke(desired, declared.name, gone), issue]
-    expires_at = _expiry(declared, live.expires_at)
+        issue = await _issue(desired, declared, "issued with its new secret")
+        return [_revoke(desired, declared.name, "revoked: its secret has changed"), issue]
+    expires_at = _expiry(declared)
     is_same = (declared.environment, expires_at) == (live.environment, live.expires_at)
     if is_same and set(declared.permissions) == set(live.permissions):
         return []
@@ -142,7 +161,7 @@ async def _key(desired: DesiredState, declared: ManifestKey, live: Key | None) -
         environment=declared.environment,
         expires_at=expires_at,
     )
-    return [Step(f"key {live.name} permitted {_permitted(permit)}", permit)]
+    return [Step(f"key {live.name}", f"permitted {_permitted(permit)}", permit)]
 
 
 def _permitted(permit: PermitKey) -> str:
@@ -151,18 +170,11 @@ def _permitted(permit: PermitKey) -> str:
     return f"{', '.join(permit.permissions)}{where}{until}"
 
 
-def _expiry(declared: ManifestKey, current: datetime | None) -> datetime | None:
-    """A key that has expired since may stay in the manifest. Raises ManifestError."""
-    expires_at = None if declared.expires is None else expiry(declared.expires)
-    if expires_at != current:
-        try:
-            check_expiry(expires_at, datetime.now(UTC))
-        except Refused as error:
-            raise ManifestError(f"keys: {declared.name!r}: {error}") from None
-    return expires_at
+def _expiry(declared: ManifestKey) -> datetime | None:
+    return None if declared.expires is None else expiry(declared.expires)
 
 
-async def _issue(desired: DesiredState, declared: ManifestKey, line: str) -> Step:
+async def _issue(desired: DesiredState, declared: ManifestKey, change: str) -> Step:
     workspace = desired.manifest.workspace
     secret = declared.secret or new_secret()
     # Refuse a secret in use before a key is revoked for it.
@@ -176,12 +188,14 @@ async def _issue(desired: DesiredState, declared: ManifestKey, line: str) -> Ste
         permissions=declared.permissions,
         secret_hash=secret_hash(secret),
         environment=declared.environment,
-        expires_at=_expiry(declared, None),
+        expires_at=_expiry(declared),
     )
     generated = f"secret of key {declared.name}, shown only once: {secret}"
-    return Step(line, issue, result="" if declared.secret else generated)
+    return Step(f"key {declared.name}", change, issue, "" if declared.secret else generated)
 
 
-def _revoke(desired: DesiredState, name: str, line: str) -> Step:
+def _revoke(desired: DesiredState, name: str, change: str) -> Step:
     workspace = desired.manifest.workspace
-    return Step(line, RevokeKey(actor=desired.actor, workspace=workspace, name=name))
+    return Step(
+        f"key {name}", change, RevokeKey(actor=desired.actor, workspace=workspace, name=name)
+    )

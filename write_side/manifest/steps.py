@@ -12,13 +12,18 @@ from write_side.domain.events import Plan
 from write_side.domain.identity import PRODUCTION, STAGING, Actor
 from write_side.domain.workspace import Workspace
 from write_side.manifest.document import Manifest
+from write_side.manifest.source import Source
 from write_side.repository import Repository
+
+UNMENTIONED = "the manifest does not mention it"
 
 
 class DesiredState(Struct, frozen=True):
-    """``current``: the workspace as it is, None if it does not exist yet."""
+    """``current``: the workspace as it is, None if it does not exist yet. Problems are noted in
+    ``source``."""
 
     manifest: Manifest
+    source: Source
     repository: Repository
     actor: Actor
     prune: bool
@@ -38,11 +43,23 @@ class DesiredState(Struct, frozen=True):
 
 
 class Step(Struct, frozen=True):
-    """A command and its description; ``result`` is shown once the command is carried out."""
+    """A command, and what it does: ``subject`` 'content type posts', ``change`` 'created'.
 
-    description: str
+    ``result`` is shown once the command is carried out.
+    """
+
+    subject: str
+    change: str
     command: Command
     result: str = ""
+
+    @property
+    def done(self) -> str:
+        return f"{self.subject} {self.change}"
+
+    @property
+    def planned(self) -> str:
+        return f"{self.subject} would be {self.change}"
 
 
 class AppliedStep(Struct, frozen=True):

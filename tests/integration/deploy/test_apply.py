@@ -10,10 +10,11 @@ import pytest
 from write_side.commands import CreateEntry
 from write_side.dispatch import execute
 from write_side.domain.identity import Actor, Scope
-from write_side.domain.refusals import ContentTypeInUse, KeyTaken, PlanLimitReached
+from write_side.domain.refusals import ContentTypeInUse
 from write_side.domain.workspace import secret_hash
 from write_side.manifest.diff import diff
-from write_side.manifest.document import ManifestError, read_manifest
+from write_side.manifest.loader import read_manifest
+from write_side.manifest.source import ManifestError
 from write_side.manifest.steps import apply_steps
 from write_side.repository import Repository
 
@@ -34,7 +35,7 @@ POSTS = (
 
 async def told(repository: Repository, text: str, *, prune: bool = False) -> list[str]:
     manifest = read_manifest(text.encode(), "acme.yaml")
-    return [step.description for step in await diff(manifest, repository, OPERATOR, prune=prune)]
+    return [step.done for step in await diff(manifest, repository, OPERATOR, prune=prune)]
 
 
 async def apply(repository: Repository, text: str, *, prune: bool = False) -> list[str]:
@@ -42,7 +43,7 @@ async def apply(repository: Repository, text: str, *, prune: bool = False) -> li
     steps = await diff(manifest, repository, OPERATOR, prune=prune)
     done = [one async for one in apply_steps(steps, repository)]
     assert all(one.position > 0 for one in done)
-    return [one.step.result or one.step.description for one in done]
+    return [one.step.result or one.step.done for one in done]
 
 
 async def test_a_second_run_changes_nothing(repository: Repository) -> None:
@@ -65,11 +66,52 @@ async def test_a_second_run_changes_nothing(repository: Repository) -> None:
     assert await repository.recorder.head() == head
 
 
-async def test_a_dry_run_tells_the_same_and_appends_nothing(repository: Repository) -> None:
+async def test_a_dry_run_tells_what_would_be_done_and_appends_nothing(
+    repository: Repository,
+) -> None:
     text = f"{STAGED}, {KEY}, contentTypes: [{POSTS}, {AUTHORS}]}}"
-    said = await told(repository, text)
+    document = read_manifest(text.encode(), "acme.yaml")
+    planned = [step.planned for step in await diff(document, repository, OPERATOR)]
+    assert planned[:2] == [
+        "workspace acme would be created",
+        "environment staging would be set up",
+    ]
     assert await repository.recorder.head() == 0
-    assert await apply(repository, text) == said
+    done = await apply(repository, text)
+    assert [line.replace("would be ", "") for line in planned] == done
+
+
+async def test_every_problem_with_the_workspace_is_named_at_once(repository: Repository) -> None:
+    await apply(repository, f"{HEAD}, contentTypes: [{AUTHORS}]}}")
+    with pytest.raises(ManifestError) as refusal:
+        await told(
+            repository,
+            """
+workspace: acme
+name: Acme
+environments: [staging]
+keys: [{name: old, permissions: [content.view], expires: 2020-01-31}]
+contentTypes:
+  - {slug: authors, name: Authors, fields: [{slug: bio, name: Bio, type: number}]}
+  - slug: posts
+    name: Posts
+    fields:
+      - {slug: by, name: By, type: reference, to: [authors, auhtors]}
+      - slug: notes
+        name: Notes
+        type: repeater
+        fields: [{slug: about, name: About, type: reference, to: [topics]}]
+""",
+        )
+    found = [(one.line, one.column, one.path, one.suggestion) for one in refusal.value.problems]
+    assert found == [
+        (4, 16, "environments[0]", None),
+        (5, 58, "keys[0].expires", None),
+        (7, 74, "contentTypes[0].fields[0].type", None),
+        (11, 61, "contentTypes[1].fields[0].to[1]", "authors"),
+        (15, 67, "contentTypes[1].fields[1].fields[0].to[0]", None),
+    ]
+    assert await repository.recorder.head() == 2
 
 
 async def test_what_is_not_mentioned_is_left_alone(repository: Repository) -> None:
@@ -160,7 +202,9 @@ async def test_an_expiry_that_has_passed_is_refused_before_anything_is_done(
     repository: Repository,
 ) -> None:
     over = KEY.replace("}]", ", expires: 2020-01-31T09:30:00Z}]")
-    with pytest.raises(ManifestError, match="keys: 'ci': An expiry of 2020-01-31T09:30:00Z is in"):
+    with pytest.raises(
+        ManifestError, match=r"keys\[0\].expires: an expiry of 2020-01-31T09:30:00Z is in"
+    ):
         await apply(repository, f"{HEAD}, {over}}}")
     assert await repository.recorder.head() == 0
 
@@ -169,7 +213,7 @@ async def test_a_secret_of_another_workspace_is_refused_before_anything_is_done(
     repository: Repository,
 ) -> None:
     await apply(repository, f"{{workspace: other, name: Other, {KEY}}}")
-    with pytest.raises(KeyTaken):
+    with pytest.raises(ManifestError, match=r"1:86: keys\[0\].secret: the key 'ci' cannot be"):
         await apply(repository, f"{HEAD}, {KEY}}}")
     assert await repository.find_workspace("acme") is None
 
@@ -197,14 +241,15 @@ async def test_revisions_are_told_field_by_field(repository: Repository) -> None
 async def test_a_field_keeps_its_type_for_life(repository: Repository) -> None:
     await apply(repository, f"{HEAD}, contentTypes: [{AUTHORS}]}}")
     changed = AUTHORS.replace("type: text", "type: number")
-    with pytest.raises(ManifestError, match=r"contentTypes\.authors: Field 'bio' is text for life"):
+    with pytest.raises(
+        ManifestError, match=r"1:115: contentTypes\[0\].fields\[0\].type: field 'bio' is text for"
+    ):
         await told(repository, f"{HEAD}, contentTypes: [{changed}]}}")
 
 
 async def test_a_reference_names_a_type_of_its_environment(repository: Repository) -> None:
     with pytest.raises(
-        ManifestError,
-        match=r"contentTypes\.posts\.author: production has no content type 'authors'",
+        ManifestError, match=r"1:133: contentTypes\[0\].fields\[0\].to\[0\]: production has no cont"
     ):
         await told(repository, f"{HEAD}, contentTypes: [{POSTS}]}}")
     await apply(repository, f"{HEAD}, contentTypes: [{AUTHORS}]}}")
@@ -216,7 +261,7 @@ async def test_a_reference_names_a_type_of_its_environment(repository: Repositor
 
 async def test_the_plans_limit_is_met_before_anything_is_done(repository: Repository) -> None:
     text = f"{HEAD}, plan: {{contentTypes: 1}}, contentTypes: [{POSTS}, {AUTHORS}]}}"
-    with pytest.raises(PlanLimitReached, match="limit of 1 content types"):
+    with pytest.raises(ManifestError, match=r"contentTypes: .*limit of 1 content types"):
         await apply(repository, text)
     assert await repository.recorder.head() == 0
 

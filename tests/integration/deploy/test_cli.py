@@ -155,23 +155,69 @@ async def test_a_read_model_of_another_shape_is_to_be_rebuilt(run: Run, database
 
 
 def test_rebuild_rollback_and_verify_tell_how_they_go(run: Run, files: Path) -> None:
-    """As JSON lines where nobody looks on; the last one is the result."""
+    """With --json as JSON lines; the last one is the result."""
     assert run("apply", "acme.yaml").exit_code == 0
     assert "only a rebuild leaves one" in refused(run("rollback"))
-    phases, result = told(run("rebuild"))
+    phases, result = told(run("rebuild", "--json"))
     assert phases[:2] == ["replay", "index"]
     assert phases[-1] == "switch"
     assert result == {"position": 3, "differences": 0, "notCompared": "it is empty"}
-    assert told(run("rebuild")) == (
+    assert told(run("rebuild", "--json")) == (
         ["replay", "index", "follow", "compare", "switch"],
         {"position": 3, "differences": 0, "notCompared": None},
     )
-    assert told(run("rollback")) == (["follow", "switch"], {"position": 3})
-    phases, result = told(run("verify"))
+    assert told(run("rollback", "--json")) == (["follow", "switch"], {"position": 3})
+    phases, result = told(run("verify", "--json"))
     assert phases == ["replay", "index", "follow", "compare", "claims"]
     assert result == {
         "position": 3, "readModel": 0, "notCompared": None, "claims": 0, "repaired": 0
     }  # fmt: skip
+
+
+def test_without_json_nothing_is_machine_readable_though_it_is_piped(run: Run, files: Path) -> None:
+    assert run("apply", "acme.yaml").exit_code == 0
+    assert said(run("rebuild"))[-1] == (
+        "the new read model is live, at position 3; not compared: it is empty"
+    )
+    lines = said(run("rebuild"))
+    assert lines[0] == "replay   0 of 3"
+    assert re.fullmatch(r"replay   3 of 3, [\d,]+/s", lines[1])
+    assert said(run("rollback"))[-1] == "the previous read model is live again, at position 3"
+    assert said(run("verify"))[-1] == "log, claims and read model agree, at position 3"
+
+
+def test_a_stream_that_is_not_there_is_refused(run: Run, files: Path) -> None:
+    run("apply", "acme.yaml")
+    (line,) = said(run("events", "--stream", "workspace/acme"))
+    assert json.loads(line)["position"] == 1
+    assert said(run("events", "--stream", "workspace/acme", "--after", "1")) == []
+    for options in ((), ("--follow",)):
+        reason = refused(run("events", "--stream", "workspace/acm", *options))
+        assert reason.startswith("there is no stream 'workspace/acm'; a stream is named such as ")
+
+
+def test_a_manifest_is_shown_and_applied_without_a_change(run: Run, files: Path) -> None:
+    run("apply", "acme.yaml")
+    shown = run("manifest", "show", "acme")
+    (files / "shown.yaml").write_text(shown.stdout)
+    assert said(run("apply", "shown.yaml")) == ["no changes"]
+    (files / "shown.json").write_text(run("manifest", "show", "acme", "--json").stdout)
+    assert said(run("apply", "shown.json", "--prune")) == ["no changes"]
+    assert "secret" not in shown.stdout
+    assert "no workspace 'nobody'" in refused(run("manifest", "show", "nobody"))
+
+
+def test_every_error_of_a_manifest_is_printed(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "acme.yaml").write_text("workspace: acme\nnmae: Acme\nkeys: 7\n")
+    done = run("apply", "acme.yaml")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.splitlines() == [
+        "contentlog: acme.yaml has 3 errors:",
+        "acme.yaml:1:1: the key 'name' is missing",
+        "acme.yaml:2:1: nmae: unknown key 'nmae'; expected workspace, name, plan, environments, "
+        "keys, media or contentTypes; did you mean 'name'?",
+        "acme.yaml:3:7: keys: '7' is a number; expected a list",
+    ]
 
 
 async def test_an_older_installation_is_rebuilt_though_it_knows_nothing_of_rebuilds(
@@ -182,7 +228,7 @@ async def test_an_older_installation_is_rebuilt_though_it_knows_nothing_of_rebui
         await connection.execute("DROP TABLE projector.work")
         await connection.execute("UPDATE read_model.checkpoint SET shape = 'older', position = 1")
     assert "rebuild --accept-differences" in refused(run("migrate"))
-    assert told(run("rebuild", "--accept-differences"))[1]["position"] == 3
+    assert told(run("rebuild", "--accept-differences", "--json"))[1]["position"] == 3
     assert run("status").exit_code == 0
 
 
@@ -215,13 +261,15 @@ async def test_what_differs_is_printed_and_ends_with_status_1(
         '"kind":"different"}'
     )
     done = run("rebuild")
+    assert done.stdout.splitlines()[-1] == 'workspace ["acme"]: different'
+    done = run("rebuild", "--json")
     assert done.stdout.splitlines()[-1] == model
     assert "the live read model stays" in refused(done)
-    done = run("verify", "--repair")
+    done = run("verify", "--repair", "--json")
     assert done.stdout.splitlines()[-3:-1] == [model, usage]
     assert "run `contentlog rebuild --accept-differences`" in refused(done)
-    assert told(run("rebuild", "--accept-differences"))[1]["differences"] == 1
-    assert told(run("verify"))[1]["claims"] == 0
+    assert told(run("rebuild", "--accept-differences", "--json"))[1]["differences"] == 1
+    assert told(run("verify", "--json"))[1]["claims"] == 0
 
 
 def told(done: Result) -> tuple[list[str], dict[str, Any]]:
@@ -345,17 +393,22 @@ def test_without_a_projector_what_is_done_is_done_and_noted(run: Run, files: Pat
     assert json.loads(run("status", "--json").stdout)["lag"]["events"] == 3
 
 
-def test_a_dry_run_tells_the_same_and_changes_nothing(run: Run, files: Path) -> None:
-    told = run("apply", "acme.yaml", "--dry-run")
-    assert told.stderr == "note: this was a dry run; nothing has changed\n"
+def test_a_dry_run_tells_what_would_be_done_and_changes_nothing(run: Run, files: Path) -> None:
+    done = run("apply", "acme.yaml", "--dry-run")
+    assert (done.exit_code, done.stderr) == (0, "note: this was a dry run; nothing has changed\n")
+    assert done.stdout.splitlines() == [
+        "workspace acme would be created",
+        "content type posts in production would be created",
+        "key web would be issued",
+    ]
     assert said(run("events")) == []
-    assert run("apply", "acme.yaml").stdout.splitlines()[:3] == told.stdout.splitlines()
 
 
 def test_a_manifest_that_is_wrong_is_one_line(run: Run, files: Path) -> None:
     (files / "wrong.yaml").write_text("workspace: acme\nname: Acme\ncolour: red\n")
     assert refused(run("apply", "wrong.yaml")) == (
-        "wrong.yaml: Object contains unknown field `colour`"
+        "wrong.yaml:3:1: colour: unknown key 'colour'; expected workspace, name, plan, "
+        "environments, keys, media or contentTypes"
     )
     assert "No such file" in refused(run("apply", "nowhere.yaml"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -75,6 +76,27 @@ def test_a_file_holds_what_the_options_ask_for(export: Export, tmp_path: Path) -
     assert sheet is not None
     assert [row[2].value for row in sheet.iter_rows()] == ["Slug", "two", "one"]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["POSTS.XLSX", "posts.csv"]
+
+
+def test_standard_output_gets_the_file_and_nothing_else(export: Export, tmp_path: Path) -> None:
+    export("--output", "posts.csv")
+    done = export("--output", "-")
+    assert done.stdout_bytes == (tmp_path / "posts.csv").read_bytes()
+    assert (done.exit_code, done.stderr) == (0, "note: 2 entries exported\n")
+    sheet = export("--output", "-", "--format", "xlsx").stdout_bytes
+    assert openpyxl.load_workbook(io.BytesIO(sheet)).sheetnames
+    assert export("--output", "posts.txt", "--format", "csv").exit_code == 0
+    assert (tmp_path / "posts.txt").read_bytes() == done.stdout_bytes
+    refused = export("--output", "-", kind="nothing")
+    assert (refused.exit_code, refused.stdout_bytes) == (1, b"")
+
+
+def test_a_language_without_entries_is_mentioned_with_those_in_use(export: Export) -> None:
+    done = export("--output", "posts.csv", "--language", "fr")
+    assert (done.exit_code, done.stdout) == (0, "0 entries exported to posts.csv\n")
+    assert done.stderr == (
+        "note: no entries in language 'fr' match; languages in use: en-US, fr-FR\n"
+    )
 
 
 def mask() -> int:

@@ -19,7 +19,7 @@ from write_side.imports.report import Report
 from write_side.imports.request import ImportRequest
 from write_side.imports.table import Table
 from write_side.manifest.diff import diff
-from write_side.manifest.document import read_manifest
+from write_side.manifest.loader import read_manifest
 from write_side.manifest.steps import apply_steps
 from write_side.repository import Repository
 

@@ -71,7 +71,45 @@ def test_settings_are_printed_with_their_values() -> None:
     said = CliRunner().invoke(cli, ["settings"], env=env)
     assert "CONTENTLOG_EVENT_STORE_URL=postgresql://ann:…@db/content\n" in said.stdout
     assert "secret" not in said.output
-    assert said.stderr == "note: 'CONTENTLOG_PROT' is set, but there is no such setting\n"
+    assert said.stderr == f"note: {PROT}\n"
+
+
+PROT = "'CONTENTLOG_PROT' is set, but there is no such setting; did you mean 'CONTENTLOG_PORT'?"
+
+
+@pytest.mark.parametrize("command", ["status", "api", "projector", "dev"])
+def test_an_unknown_setting_is_warned_of_once_at_the_start(
+    command: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def started(*_: object, **__: object) -> None:
+        assert "CONTENTLOG_PROT" not in os.environ  # the children do not warn again
+        raise Failed("stop here")
+
+    for module in ("deploy.runner", "deploy.commands.servers", "deploy.commands.dev"):
+        monkeypatch.setattr(f"{module}.databases", started)
+    monkeypatch.setattr("deploy.commands.servers.check_port", lambda _: None)
+    monkeypatch.setattr("deploy.commands.dev.check_port", lambda _: None)
+    env = {"CONTENTLOG_PROT": "1", "CONTENTLOG_LOG_FORMAT": "text"}
+    said = CliRunner().invoke(cli, [command], env=env)
+    assert said.exit_code == 1
+    assert said.stderr.count(PROT) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["statsu"], "status"),
+        (["key", "isue"], "issue"),
+        (["status", "--jsno"], "--json"),
+        (["import", "--dryrun"], "--dry-run"),
+    ],
+)
+def test_a_mistyped_command_or_option_is_answered_with_the_nearest(
+    arguments: list[str], meant: str
+) -> None:
+    said = CliRunner().invoke(cli, arguments)
+    assert said.exit_code == 2
+    assert f"Did you mean {meant!r}" in said.stderr
 
 
 def test_a_login_name_of_any_bytes_is_text(monkeypatch: pytest.MonkeyPatch) -> None:

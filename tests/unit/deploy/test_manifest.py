@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
+from write_side.domain.definition import Field, Option
 from write_side.domain.events import Plan
-from write_side.manifest.document import Manifest, ManifestError, load_manifest, read_manifest
+from write_side.manifest import readers
+from write_side.manifest.document import Manifest, ManifestContentType
+from write_side.manifest.loader import load_manifest, read_manifest
+from write_side.manifest.snapshot import json_text, yaml_text
+from write_side.manifest.source import ManifestError
 
 WHOLE = """
 workspace: acme
@@ -37,16 +45,17 @@ contentTypes:
 
 
 def read(text: str) -> Manifest:
-    return read_manifest(text.encode(), "acme.yaml")
+    return read_manifest(text.encode(), "acme.yaml").manifest
 
 
 def refused(text: str) -> str:
+    """The one problem of a manifest, without the file's name."""
     with pytest.raises(ManifestError) as refusal:
         read(text)
     said = str(refusal.value)
-    assert said.startswith("acme.yaml: ")
+    assert said.startswith("acme.yaml:")
     assert "\n" not in said
-    return said.removeprefix("acme.yaml: ")
+    return said.removeprefix("acme.yaml:")
 
 
 def typed(fields: str) -> str:
@@ -66,7 +75,7 @@ def test_the_whole_of_a_manifest_is_read() -> None:
 def test_json_is_read_too(tmp_path: Path) -> None:
     path = tmp_path / "acme.json"
     path.write_text('{"workspace": "acme", "name": "Acme", "plan": null}')
-    assert load_manifest(path).desired_plan(Plan(entries=3)) == Plan()
+    assert load_manifest(path).manifest.desired_plan(Plan(entries=3)) == Plan()
 
 
 def test_an_absent_plan_is_left_as_it_is() -> None:
@@ -77,58 +86,233 @@ def test_an_absent_plan_is_left_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{workspace: acme, name: Acme, colour: red}", "unknown field `colour`"),
-        (typed("[{slug: x, name: X, type: text, size: 3}]"), "at `$.contentTypes[0].fields[0]`"),
-        (typed("[{slug: x, name: X, type: colour}]"), "at `$.contentTypes[0].fields[0].type`"),
-        ("{workspace: acme, name: 3}", "at `$.name`"),
-        ("workspace: acme\nname: [Acme\nkeys: 3\n", "line 3, column 5"),
-        ("workspace: acme\nname: Acme\nname: Bcme\n", "line 3, column 1: 'name' occurs twice"),
-        ("\t{}", "line 1, column 1"),
-        ("", "got `null`"),
         (
-            typed("&again [{slug: x, name: X, type: repeater, fields: *again}]"),
-            "contains itself",
+            "{workspace: acme, name: Acme, media_: []}",
+            "1:31: media_: unknown key 'media_'; expected workspace, name, plan, environments, "
+            "keys, media or contentTypes; did you mean 'media'?",
         ),
-        (f"{{workspace: acme, name: {'A' * 201}}}", "name: has 201 characters; at most 200"),
+        (
+            typed("[{slug: x, name: X, type: text, size: 3}]"),
+            "1:105: contentTypes[0].fields[0].size: unknown key 'size'; expected slug, name, ",
+        ),
+        (
+            typed("[{slug: x, name: X, type: selekt}]"),
+            "1:99: contentTypes[0].fields[0].type: 'selekt' is not allowed; expected boolean, "
+            "datetime, json, media, number, reference, repeater, rich_text, section, select or "
+            "text; did you mean 'select'?",
+        ),
+        (
+            "{workspace: acme, name: 3}",
+            "1:25: name: '3' is a number; expected text: write it in quotes",
+        ),
+        (
+            "workspace: acme\nname: No",
+            "2:7: name: 'No' is read as false; expected text: write it in quotes",
+        ),
+        ("workspace: acme\nname: [Acme\nkeys: 3\n", "3:5: expected ',' or ']'"),
+        ("workspace: acme\nname: Acme\nname: Bcme\n", "3:1: name: 'name' occurs twice"),
+        ("workspace: acme\nname: Acme\nkeys:\n", "3:6: keys: is empty; expected a list"),
+        ("workspace: acme\nname: Acme\nkeys: [7]\n", "3:8: keys[0]: '7' is a number; expected a "),
+        ("workspace: acme\nname: Acme\n? [a]\n: 3\n", "1:1: a key must be text"),
+        ("workspace: acme\nname: !!set {a}", "2:7: name: the tag 'tag:yaml.org,2002:set' is not"),
+        ("workspace: acme\nname: !loud Acme", "2:7: name: cannot be read as '!loud'"),
+        ("\t{}", "1:1: found character '\\t'"),
+        ("", " is empty; expected a mapping with workspace and name"),
+        ("[]", "1:1: is a list; expected a mapping with workspace and name"),
+        ("workspace: acme", "1:1: the key 'name' is missing"),
+        (
+            f"{{workspace: acme, name: {'A' * 201}}}",
+            "1:25: name: the name has 201 characters; at most 200",
+        ),
         (
             "{workspace: acme, name: A, "
             f"keys: [{{name: {'k' * 201}, permissions: [content.view]}}]}}",
-            "keys: a name has 201 characters",
+            "1:42: keys[0].name: the name has 201 characters",
         ),
-        ("{workspace: Acme Inc, name: Acme}", "'Acme Inc' must be 1 to 63 of a-z"),
-        ("{workspace: acme, name: ' '}", "name: is empty"),
+        ("{workspace: Acme Inc, name: Acme}", "1:13: workspace: the slug 'Acme Inc' must be 1 to"),
+        ("{workspace: acme, name: ' '}", "1:25: name: the name is empty"),
         (
             "{workspace: acme, name: A, environments: [test]}",
-            "environments: Unknown environment 'test': use prod",
-        ),
-        ("{workspace: acme, name: A, plan: {entries: -1}}", "at `$.plan.entries`"),
-        (typed("[{slug: x, name: X, type: text, multiple: true}]"), "cannot have 'multiple'"),
-        (typed("[{slug: x, name: X, type: select}]"), "needs options"),
-        (
-            "{workspace: acme, name: A, keys: [{name: k, permissions: [content.admin]}]}",
-            "There is no permission 'content.admin'",
+            "1:43: environments[0]: 'test' is not allowed; expected production or staging",
         ),
         (
-            "{workspace: acme, name: A, keys: [{name: k, permissions: [content.view], secret: x}]}",
-            "the secret of 'k' must have at least 20 characters",
+            "{workspace: acme, name: A, plan: {entries: -1}}",
+            "1:44: plan.entries: '-1' is a number; expected a whole number from 0 to 9007199254740",
+        ),
+        (
+            typed("[{slug: x, name: X, type: text, multiple: true}]"),
+            "1:115: contentTypes[0].fields[0].multiple: field 'x' of type text cannot have",
+        ),
+        (
+            typed("[{slug: x, name: X, type: select}]"),
+            "1:74: contentTypes[0].fields[0]: field 'x' of type select needs options",
+        ),
+        (
+            typed("[{slug: x, name: X, type: text}, {slug: x, name: Y, type: text}]"),
+            "1:113: contentTypes[0].fields[1].slug: repeated field slug: 'x'",
+        ),
+        (
+            "{workspace: acme, name: A, keys: [{name: k, permissions: [content.veiw]}]}",
+            "1:59: keys[0].permissions[0]: 'content.veiw' is not allowed; expected content.view, "
+            "content.published, content.edit or service.view; did you mean 'content.view'?",
+        ),
+        (
+            "{workspace: acme, name: A, keys: [{name: k, permissions: []}]}",
+            "1:58: keys[0].permissions: a key needs a permission: content.view, ",
+        ),
+        (
+            "{workspace: acme, name: A, "
+            "keys: [{name: k, permissions: [content.view], expires: 90d}]}",
+            "1:83: keys[0].expires: '90d' is not a time: use an ISO 8601 date",
         ),
         (
             "{workspace: acme, name: A, contentTypes: [{slug: a, name: A}, {slug: a, name: B}]}",
-            "the slug 'a' occurs twice",
+            "1:70: contentTypes[1].slug: the slug 'a' occurs twice in production",
         ),
         (
             "{workspace: acme, name: A, "
             "contentTypes: [{slug: a, name: A, environments: [staging]}]}",
-            "list staging under environments",
+            "1:77: contentTypes[0].environments[0]: list staging under environments",
+        ),
+        (
+            "{workspace: acme, name: A, contentTypes: [{slug: a, name: A, "
+            "workflow: {stages: [{id: b, name: B}, {id: b, name: C}]}}]}",
+            "1:105: contentTypes[0].workflow.stages[1].id: repeated stage id: 'b'",
         ),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(text: str, said: str) -> None:
+    assert refused(text).startswith(said)
+
+
+SEVERAL = """\
+workspace: Acme
+plan: {entries: many}
+keys:
+  - {name: web, permissions: [content.view], secret: short}
+  - permissions: [content.edti]
+  - {name: web, permissions: [content.view]}
+contentTypes:
+  - 7
+  - slug: posts
+    nmae: Posts
+    fields:
+      - {slug: faq, name: FAQ, type: repeater, fields: [{slug: q, name: Q, type: txt}]}
+      - {slug: body, name: Body, type: select}
+      - {slug: body, name: Body, type: text}
+  - {slug: posts, name: Posts}
+"""
+
+
+def test_every_problem_is_named_at_once_in_the_order_of_the_text() -> None:
+    with pytest.raises(ManifestError) as refusal:
+        read(SEVERAL)
+    assert str(refusal.value) == "acme.yaml has 14 errors:"
+    found = [(one.line, one.column, one.path) for one in refusal.value.problems]
+    assert found == [
+        (1, 1, ""),
+        (1, 12, "workspace"),
+        (2, 17, "plan.entries"),
+        (4, 54, "keys[0].secret"),
+        (5, 5, "keys[1]"),
+        (5, 19, "keys[1].permissions[0]"),
+        (6, 12, "keys[2].name"),
+        (8, 5, "contentTypes[0]"),
+        (9, 5, "contentTypes[1]"),
+        (10, 5, "contentTypes[1].nmae"),
+        (12, 82, "contentTypes[1].fields[0].fields[0].type"),
+        (13, 9, "contentTypes[1].fields[1]"),
+        (14, 16, "contentTypes[1].fields[2].slug"),
+        (15, 12, "contentTypes[2].slug"),
+    ]
+
+
+def test_problems_have_the_value_and_what_is_allowed() -> None:
+    with pytest.raises(ManifestError) as refusal:
+        read("{workspace: acme, name: A, environments: [stagign]}")
+    (problem,) = refusal.value.problems
+    assert msgspec.to_builtins(problem) == {
+        "path": "environments[0]",
+        "message": "'stagign' is not allowed; expected production or staging",
+        "line": 1,
+        "column": 43,
+        "value": "stagign",
+        "allowed": ("production", "staging"),
+        "suggestion": "staging",
+    }
+
+
+@pytest.mark.parametrize("secret", ["short-secret", "'with a space and some more'", "987654321987"])
+def test_a_secret_is_shown_in_no_problem(secret: str) -> None:
+    key = f"{{name: k, permissions: [content.view], secret: {secret}}}"
+    with pytest.raises(ManifestError) as refusal:
+        read(f"{{workspace: acme, name: A, keys: [{key}, {key}]}}")
+    said = [str(refusal.value), *refusal.value.details, repr(refusal.value.problems)]
+    assert len(refusal.value.problems) >= 2
+    assert secret.strip("'") not in "".join(said)
+
+
+def nested(inner: str) -> str:
+    """Nine levels, each of ten times the one before."""
+    levels = (f"{n}: &l{n} {inner % ','.join([f'*l{n - 1}'] * 10)}\n" for n in range(1, 10))
+    return "0: &l0 {x: y}\n" + "".join(levels)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (nested("[%s]"), "more than 3,000 values, counting each use of an alias"),
+        (nested("{<<: [%s]}"), "more than 3,000 values, counting each use of an alias"),
+        ("&a {x: *a}", "nested deeper than 40 levels, or an alias contains itself"),
+        ("&a {<<: *a}", "nested deeper than 40 levels, or an alias contains itself"),
+        ("[" * 100, "expected the node content"),
+        ("[" * 100 + "]" * 100, "nested deeper than 40 levels"),
+        ("[" * 1000, "nested deeper than 40 levels"),
+        (
+            typed("&again [{slug: x, name: X, type: repeater, fields: *again}]"),
+            "nested deeper than 40 levels, or an alias contains itself",
+        ),
+    ],
+    ids=range(8),
+)
+def test_a_manifest_is_read_within_limits(
+    text: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readers, "MAX_VALUES", 3_000)
     assert said in refused(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"workspace": "acme",\n\t"name": 3}', ":2:10: name: '3' is a number; expected text"),
+        ('{"workspace": "é", "name": "A",}', ":1:32: not JSON: "),
+        ('{"workspace": "acme", ', ": not JSON: Input data was truncated"),
+        (
+            '{"workspace": "acme",\n"name": "{\\"", "media": [[], {"url\\n": 1}], "name": "B"}',
+            " has 7 errors:",
+        ),
+    ],
+)
+def test_problems_of_json_have_their_places(text: str, said: str) -> None:
+    with pytest.raises(ManifestError) as refusal:
+        read_manifest(text.encode(), "acme.json", is_json=True)
+    assert str(refusal.value).removeprefix("acme.json").startswith(said)
+
+
+def test_the_places_of_json_are_those_of_yaml() -> None:
+    text = '{"workspace": "acme", "name": "A",\n "keys": [{"name": 1, "permissions": []}, {}]}'
+    found = []
+    for is_json in (True, False):
+        with pytest.raises(ManifestError) as refusal:
+            read_manifest(text.encode(), "acme", is_json=is_json)
+        found.append([(one.line, one.column, one.path) for one in refusal.value.problems])
+    assert found[0] == found[1]
+    assert len(found[0]) == 4
+
+
 def test_a_file_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
-    with pytest.raises(ManifestError, match=r"nowhere\.yaml cannot be read: No such file"):
+    with pytest.raises(ManifestError, match=r"nowhere\.yaml: cannot be read: No such file"):
         load_manifest(tmp_path / "nowhere.yaml")
 
 
@@ -145,3 +329,19 @@ def test_anchors_and_merges_are_no_repeated_keys() -> None:
         "  - &a {slug: a, name: A}\n  - &b {<<: *a, slug: b}\n  - {<<: *b, slug: c}\n"
     )
     assert [one.slug for one in manifest.content_types] == ["a", "b", "c"]
+
+
+_TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=60)
+
+
+@settings(max_examples=40)
+@example("0\x85", ["a\u2028 b", "- \n"])
+@given(_TEXT.filter(str.strip), st.lists(_TEXT, max_size=3, unique=True))
+def test_any_text_is_written_so_that_it_is_read_again(name: str, values: list[str]) -> None:
+    options = tuple(Option(value, value) for value in values) or (Option("a", "b"),)
+    kind = Field("kind", name, "select", options=options)
+    content_type = ManifestContentType(slug="a", name=name, fields=(kind,))
+    manifest = Manifest(workspace="acme", name=name, content_types=(content_type,))
+    assert read(yaml_text(manifest)) == manifest
+    read_again = read_manifest(json_text(manifest), "acme.json", is_json=True)
+    assert read_again.manifest == manifest

@@ -95,4 +95,8 @@ def test_values_are_shown_without_passwords() -> None:
 
 def test_a_misspelt_variable_is_noticed_and_those_of_the_tests_are_not() -> None:
     given = {"CONTENTLOG_PROT": "1", "CONTENTLOG_PORT": "1", "CONTENTLOG_TEST_DATABASE_URL": "x"}
-    assert unknown_names(given) == ["CONTENTLOG_PROT"]
+    assert unknown_names({**given, "CONTENTLOG_X": ""}) == {
+        "CONTENTLOG_PROT": "'CONTENTLOG_PROT' is set, but there is no such setting; "
+        "did you mean 'CONTENTLOG_PORT'?",
+        "CONTENTLOG_X": "'CONTENTLOG_X' is set, but there is no such setting",
+    }

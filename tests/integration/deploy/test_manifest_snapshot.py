@@ -1,0 +1,103 @@
+"""The manifest of a workspace as it is: applied again it changes nothing."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.integration.deploy.test_apply import OPERATOR, SECRET, apply
+from write_side.commands import ChangePlan, IssueKey
+from write_side.dispatch import execute
+from write_side.domain.events import Plan
+from write_side.domain.refusals import UnknownWorkspace
+from write_side.domain.workspace import secret_hash
+from write_side.manifest.diff import diff
+from write_side.manifest.loader import read_manifest
+from write_side.manifest.snapshot import json_text, snapshot, yaml_text
+from write_side.repository import Repository
+
+PLAIN = "{workspace: acme, name: Acme}"
+WHOLE = f"""
+workspace: acme
+name: 'No: "1"'
+plan: {{entries: 0, contentTypes: 20, requestsPerMinute: 700, staging: true}}
+environments: [staging]
+keys:
+  - {{name: ci, permissions: [content.edit, content.view], secret: {SECRET}}}
+  - {{name: web, permissions: [content.published], environment: staging, expires: 2100-01-31}}
+media:
+  - {{id: hero, url: "https://x.example/h", name: "2027-01-31", contentType: image/png}}
+contentTypes:
+  - slug: everywhere
+    name: दिन
+    workflow: {{stages: [{{id: "1", name: "yes"}}, {{id: review, name: "  Review"}}]}}
+    fields:
+      - {{slug: intro, name: Intro, type: section}}
+      - {{slug: body, name: Body, type: rich_text, required: true}}
+      - {{slug: when, name: When, type: datetime, range: true}}
+      - {{slug: of, name: Of, type: reference, to: [here], multiple: true}}
+      - {{slug: kind, name: Kind, type: select, options: [{{value: "0x1", label: "null"}}]}}
+      - {{slug: faq, name: FAQ, type: repeater, fields: [{{slug: q, name: Q, type: text}}]}}
+  - {{slug: here, name: Here, environments: [production]}}
+  - {{slug: here, name: There, environments: [staging]}}
+  - {{slug: there, name: There, environments: [staging]}}
+"""
+
+
+async def check_round_trip(repository: Repository) -> str:
+    """What is shown is read again, and nothing is to be done for it, with --prune too."""
+    manifest = await snapshot(repository, "acme")
+    texts = [(yaml_text(manifest).encode(), False), (json_text(manifest), True)]
+    for text, is_json in texts:
+        document = read_manifest(text, "shown", is_json=is_json)
+        assert document.manifest == manifest
+        assert await diff(document, repository, OPERATOR, prune=True) == []
+    return texts[0][0].decode()
+
+
+@pytest.mark.parametrize("text", [PLAIN, WHOLE], ids=["plain", "whole"])
+async def test_what_is_shown_changes_nothing(repository: Repository, text: str) -> None:
+    await apply(repository, text)
+    shown = await check_round_trip(repository)
+    assert SECRET not in shown
+    assert secret_hash(SECRET) not in shown
+
+
+async def test_what_is_shown_makes_the_same_workspace_elsewhere(repository: Repository) -> None:
+    await apply(repository, WHOLE)
+    shown = yaml_text(await snapshot(repository, "acme"))
+    copied = shown.replace("workspace: acme", "workspace: copy")
+    assert any(
+        "secret of key ci, shown only once" in line for line in await apply(repository, copied)
+    )
+    assert yaml_text(await snapshot(repository, "copy")) == copied
+
+
+async def test_staging_stays_listed_though_the_plan_lost_it(repository: Repository) -> None:
+    await apply(repository, WHOLE)
+    await execute(ChangePlan(actor=OPERATOR, workspace="acme", plan=Plan()), repository)
+    assert "environments: [staging]" in await check_round_trip(repository)
+
+
+async def test_keys_that_expire_within_a_second_or_have_expired_are_shown(
+    repository: Repository,
+) -> None:
+    await apply(repository, PLAIN)
+    soon = datetime.now(UTC) + timedelta(milliseconds=20)
+    issue = IssueKey(
+        actor=OPERATOR,
+        workspace="acme",
+        name="soon",
+        permissions=("content.view",),
+        secret_hash="0" * 64,
+        environment=None,
+        expires_at=soon.replace(microsecond=soon.microsecond // 1000 * 1000),
+    )
+    await execute(issue, repository)
+    assert "expires:" in await check_round_trip(repository)
+
+
+async def test_an_unknown_workspace_is_refused(repository: Repository) -> None:
+    with pytest.raises(UnknownWorkspace):
+        await snapshot(repository, "nobody")

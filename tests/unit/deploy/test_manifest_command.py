@@ -1,0 +1,80 @@
+"""`contentlog manifest schema` and `check`, which need no database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner, Result
+
+from deploy.cli import cli
+from tests.manifest_schema import FILE
+
+VALID = """
+workspace: acme
+name: Acme
+contentTypes:
+  - slug: posts
+    name: Posts
+    fields: [{slug: by, name: By, type: reference, to: [posts, autors]}]
+  - {slug: authors, name: Authors}
+"""
+NOTE = (
+    "acme.yaml:7:64: contentTypes[0].fields[0].to[1]: the manifest has no content type 'autors'; "
+    "apply expects it in the workspace; did you mean 'authors'?"
+)
+
+
+@pytest.fixture
+def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    # No database is created or asked.
+    monkeypatch.setenv("CONTENTLOG_EVENT_STORE_URL", "postgresql://nowhere.invalid/x")
+    return tmp_path / "acme.yaml"
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["manifest", *arguments])
+
+
+def test_the_schema_is_that_of_the_documentation() -> None:
+    assert run("schema").stdout_bytes == FILE.read_bytes()
+
+
+def test_a_valid_manifest_is_said_to_be_so(check: Path) -> None:
+    check.write_text(VALID)
+    done = run("check", "acme.yaml")
+    assert (done.exit_code, done.stdout) == (0, "acme.yaml is a valid manifest\n")
+    assert done.stderr == f"note: {NOTE}\n"
+    (note,) = msgspec.json.decode(run("check", "acme.yaml", "--json").stdout)["notes"]
+    assert (note["line"], note["column"], note["suggestion"]) == (7, 64, "authors")
+
+
+def test_an_invalid_manifest_ends_with_status_1(check: Path) -> None:
+    check.write_text("workspace: acme\nname: 3\nplan: {entires: 3}\n")
+    done = run("check", "acme.yaml")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.splitlines() == [
+        "contentlog: acme.yaml has 2 errors:",
+        "acme.yaml:2:7: name: '3' is a number; expected text: write it in quotes",
+        "acme.yaml:3:8: plan.entires: unknown key 'entires'; expected entries, contentTypes, "
+        "requestsPerMinute or staging; did you mean 'entries'?",
+    ]
+    done = run("check", "acme.yaml", "--json")
+    assert done.exit_code == 1
+    assert done.stderr == "contentlog: acme.yaml is not a valid manifest\n"
+    result = msgspec.json.decode(done.stdout)
+    assert [(one["path"], one["line"], one["value"]) for one in result["errors"]] == [
+        ("name", 2, "3"),
+        ("plan.entires", 3, "entires"),
+    ]
+
+
+def test_a_single_error_is_one_line(check: Path) -> None:
+    check.write_text("workspace: acme")
+    done = run("check", "acme.yaml")
+    assert done.stderr == "contentlog: acme.yaml:1:1: the key 'name' is missing\n"
+    assert run("check", "nowhere.yaml").stderr == (
+        "contentlog: nowhere.yaml: cannot be read: No such file or directory\n"
+    )

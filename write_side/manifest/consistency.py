@@ -1,0 +1,111 @@
+"""Whether a manifest is consistent in itself; the rules are those of the domain."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+
+from write_side.domain.api_key import expiry
+from write_side.domain.definition import Field, check_definition, check_name, check_slug
+from write_side.domain.identity import ENVIRONMENTS, STAGING
+from write_side.domain.refusals import InvalidDefinition
+from write_side.domain.text import check_text
+from write_side.domain.workspace import check_permissions
+from write_side.manifest.document import Manifest, ManifestContentType
+from write_side.manifest.source import Path, Source
+
+SHORTEST_SECRET = 20
+
+
+def check_consistency(manifest: Manifest, source: Source) -> None:
+    """Note every problem in the source."""
+    with source.at("workspace"):
+        check_slug(manifest.workspace, "The slug")
+    with source.at("name"):
+        check_name(manifest.name, "The name")
+    _check_keys(manifest, source)
+    _check_media(manifest, source)
+    _check_types(manifest, source)
+
+
+def _check_keys(manifest: Manifest, source: Source) -> None:
+    names, secrets = set[Hashable](), set[Hashable]()
+    for index, key in enumerate(manifest.keys):
+        with source.at("keys", index, "name"):
+            check_name(key.name, "The name")
+            _check_unique(key.name, names, f"the name {key.name!r} occurs twice")
+        with source.at("keys", index, "permissions"):
+            check_permissions(key.permissions)
+        with source.at("keys", index, "expires"):
+            # A duration would end later with every time that the manifest is applied.
+            if key.expires is not None:
+                expiry(key.expires)
+        with source.at("keys", index, "secret"):
+            if key.secret is not None:
+                check_secret(key.secret)
+                _check_unique(key.secret, secrets, "two keys have the same secret")
+
+
+def check_secret(secret: str) -> None:
+    """Raise InvalidDefinition if it is too short or cannot be sent in a header."""
+    if len(secret) < SHORTEST_SECRET:
+        raise InvalidDefinition(f"must have at least {SHORTEST_SECRET} characters")
+    if not secret.isascii() or not secret.isprintable() or " " in secret:
+        raise InvalidDefinition("must be of printable ASCII characters without spaces")
+
+
+def _check_media(manifest: Manifest, source: Source) -> None:
+    ids = set[Hashable]()
+    for index, file in enumerate(manifest.media):
+        with source.at("media", index, "id"):
+            check_slug(file.id, "The id")
+            _check_unique(file.id, ids, f"the id {file.id!r} occurs twice")
+        for key, text in (
+            ("url", file.url),
+            ("name", file.name),
+            ("contentType", file.content_type),
+        ):
+            with source.at("media", index, key):
+                check_text(text, "The text")
+
+
+def _check_types(manifest: Manifest, source: Source) -> None:
+    slugs = set[Hashable]()
+    has_staging = STAGING in manifest.environments
+    for index, content_type in enumerate(manifest.content_types):
+        path = ("contentTypes", index)
+        with source.at(*path, "slug"):
+            check_slug(content_type.slug, "The slug")
+            for environment in filter(content_type.applies, ENVIRONMENTS):
+                text = f"the slug {content_type.slug!r} occurs twice in {environment}"
+                _check_unique((environment, content_type.slug), slugs, text)
+        if STAGING in content_type.environments and not has_staging:
+            where = (*path, "environments", content_type.environments.index(STAGING))
+            source.add(source.original(where), "list staging under environments too")
+        check_definition(
+            content_type.name,
+            content_type.fields,
+            content_type.stages,
+            lambda *place, path=path: source.at(*path, *(_in_manifest(place))),
+        )
+
+
+def _in_manifest(place: Path) -> Path:
+    return ("workflow", *place) if place[0] == "stages" else place
+
+
+def _check_unique(value: Hashable, seen: set[Hashable], message: str) -> None:
+    if value in seen:
+        raise InvalidDefinition(message)
+    seen.add(value)
+
+
+def targets(content_type: ManifestContentType) -> Iterator[tuple[Path, str]]:
+    """(path within the type, slug of a content type) of each target of its fields."""
+    yield from _targets(content_type.fields, ("fields",))
+
+
+def _targets(fields: Iterable[Field], within: Path) -> Iterator[tuple[Path, str]]:
+    for index, field in enumerate(fields):
+        path = (*within, index)
+        yield from (((*path, "to", number), target) for number, target in enumerate(field.to))
+        yield from _targets(field.fields, (*path, "fields"))

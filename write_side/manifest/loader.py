@@ -1,0 +1,67 @@
+"""A manifest read from YAML or JSON and checked as far as it can be without its workspace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from write_side.domain.suggestion import nearest
+from write_side.manifest.consistency import check_consistency, targets
+from write_side.manifest.document import Manifest
+from write_side.manifest.readers import read_values
+from write_side.manifest.shape import INVALID, Shape
+from write_side.manifest.source import ManifestError, Problem, Source
+
+MAX_BYTES = 2_000_000
+
+
+class Document(Struct, frozen=True):
+    """A manifest, and where its text says what."""
+
+    manifest: Manifest
+    source: Source
+
+    def undeclared_targets(self) -> list[Problem]:
+        """Those of references to content types that only the workspace may have."""
+        declared = {one.slug for one in self.manifest.content_types}
+        return [
+            self.source.problem(
+                ("contentTypes", index, *path),
+                f"the manifest has no content type {target!r}; apply expects it in the workspace",
+                suggestion=nearest(target, sorted(declared)),
+            )
+            for index, content_type in enumerate(self.manifest.content_types)
+            for path, target in targets(content_type)
+            if target not in declared
+        ]
+
+
+def load_manifest(path: Path) -> Document:
+    """The manifest in a file: JSON if its name ends in .json, else YAML. Raises ManifestError."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise _unreadable(path, f"is larger than {MAX_BYTES:,} bytes")
+        document = path.read_bytes()
+    except OSError as error:
+        raise _unreadable(path, f"cannot be read: {error.strerror}") from None
+    return read_manifest(document, str(path), is_json=path.suffix.lower() == ".json")
+
+
+def _unreadable(path: Path, reason: str) -> ManifestError:
+    return ManifestError(str(path), [Problem(path="", message=reason)])
+
+
+def read_manifest(document: bytes, name: str, *, is_json: bool = False) -> Document:
+    """The manifest in a document; ``name`` is for its errors. Raises ManifestError with all of
+    them."""
+    source = Source(name)
+    values = read_values(document, source, is_json=is_json)
+    valid = Shape(source).valid(values, msgspec.inspect.type_info(Manifest))
+    if valid is INVALID:
+        source.raise_problems()
+    manifest = msgspec.convert(valid, Manifest)
+    check_consistency(manifest, source)
+    source.raise_problems()
+    return Document(manifest, source)

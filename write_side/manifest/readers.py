@@ -1,0 +1,186 @@
+"""YAML and JSON read as plain values, with the place of each.
+
+Both are read into YAML nodes, which know their places. The values are made from the nodes within
+limits: an alias counts as often as it is used.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import yaml
+from yaml import MappingNode, Mark, Node, ScalarNode, SequenceNode
+
+from write_side.manifest.source import ManifestError, Path, Place, Problem, Source
+
+MAX_VALUES = 300_000
+MAX_DEPTH = 40
+
+UNREADABLE = object()
+"""In place of a value whose problem is noted already."""
+
+_TAG = "tag:yaml.org,2002:"
+_MERGE = f"{_TAG}merge"
+_TEXT = f"{_TAG}str"
+_TIMESTAMP = f"{_TAG}timestamp"
+_MAPPING = f"{_TAG}map"
+_SEQUENCE = f"{_TAG}seq"
+_JSON = "json"
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]|[^\s{}\[\],:"]+', re.DOTALL)
+
+
+def read_values(document: bytes, source: Source, *, is_json: bool) -> Any:
+    """The values of a document; fills the places of the source, and notes the problems of single
+    values there. Raises ManifestError if the document cannot be read to its end."""
+    try:
+        node = _json_node(document) if is_json else yaml.compose(document, yaml.SafeLoader)
+        return _Values(source).value(node, ()) if node else None
+    except yaml.MarkedYAMLError as error:
+        raise _unreadable(source, str(error.problem), error.problem_mark) from None
+    except msgspec.DecodeError as error:
+        raise _unreadable(source, f"not JSON: {error}", _mark_of(error, document)) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise _unreadable(source, f"cannot be read: {error}") from None
+    except RecursionError:
+        raise _unreadable(source, _TOO_DEEP) from None
+
+
+_TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels, or an alias contains itself"
+
+
+def _unreadable(source: Source, message: str, mark: Mark | None = None) -> ManifestError:
+    place = _place(mark) if mark else None
+    problem = Problem(
+        path="",
+        message=message,
+        line=place.line if place else None,
+        column=place.column if place else None,
+    )
+    return ManifestError(source.name, [problem])
+
+
+class _Values:
+    """Makes values from nodes."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._loader = yaml.SafeLoader("")
+        self._count = 0
+
+    def value(self, node: Node, path: Path) -> Any:
+        self._count_one(node)
+        if len(path) > MAX_DEPTH:
+            raise _unreadable(self._source, _TOO_DEEP, node.start_mark)
+        text = node.value if isinstance(node, ScalarNode) else None
+        self._source.places[path] = _place(node.start_mark, text)
+        if isinstance(node, ScalarNode):
+            return self._scalar(node, path)
+        if node.tag not in (_MAPPING, _SEQUENCE):
+            self._source.add(path, f"the tag '{node.tag}' is not supported")
+            return UNREADABLE
+        if isinstance(node, SequenceNode):
+            return [self.value(item, (*path, index)) for index, item in enumerate(node.value)]
+        return self._mapping(node, path)
+
+    def _mapping(self, node: Node, path: Path) -> dict[str, Any]:
+        """With merged keys, which those of the mapping itself override."""
+        self._count_one(node)
+        if not isinstance(node, MappingNode):
+            self._source.add(path, "'<<' takes a mapping or a list of mappings")
+            return {}
+        values: dict[str, Any] = {}
+        merged = [value for key, value in node.value if key.tag == _MERGE]
+        for one in merged:
+            for each in reversed(one.value) if isinstance(one, SequenceNode) else [one]:
+                values |= self._mapping(each, path)
+        own: set[str] = set()
+        for key, value in node.value:
+            if key.tag == _MERGE:
+                continue
+            name = self._key(key, path)
+            if name is None:
+                self._source.add(path, "a key must be text")
+                continue
+            if name in own:
+                self._source.add((*path, name), f"{name!r} occurs twice", is_key=True)
+            own.add(name)
+            values[name] = self.value(value, (*path, name))
+        return values
+
+    def _key(self, key: Node, path: Path) -> str | None:
+        """As it is written, whatever YAML takes it for; None if it is not a scalar."""
+        if not isinstance(key, ScalarNode):
+            return None
+        name: str = msgspec.json.decode(key.value) if key.tag == _JSON else key.value
+        self._source.keys[(*path, name)] = _place(key.start_mark, name)
+        return name
+
+    def _scalar(self, node: ScalarNode, path: Path) -> Any:
+        if node.tag == _JSON:
+            return msgspec.json.decode(node.value)
+        if node.tag in (_TEXT, _TIMESTAMP):
+            # A date without quotes is text too: it is read where a manifest has dates.
+            return node.value
+        try:
+            return self._loader.construct_object(node)
+        except (yaml.YAMLError, LookupError, ValueError):
+            self._source.add(path, f"cannot be read as '{node.tag.removeprefix(_TAG)}'")
+            return UNREADABLE
+
+    def _count_one(self, node: Node) -> None:
+        self._count += 1
+        if self._count > MAX_VALUES:
+            message = f"more than {MAX_VALUES:,} values, counting each use of an alias"
+            raise _unreadable(self._source, message, node.start_mark)
+
+
+def _place(mark: Mark, text: str | None = None) -> Place:
+    return Place(mark.line + 1, mark.column + 1, text)
+
+
+class _Marks:
+    """The lines and columns of the characters of a text."""
+
+    def __init__(self, text: str) -> None:
+        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
+
+    def at(self, position: int) -> Mark:
+        line = bisect_right(self._starts, position) - 1
+        return Mark("", position, line, position - self._starts[line], None, 0)
+
+
+def _json_node(document: bytes) -> Node:
+    """msgspec refuses what is not JSON, so that tokens are enough to read the rest."""
+    msgspec.json.decode(document)
+    text = document.decode()
+    marks, tokens = _Marks(text), _TOKEN.finditer(text)
+    return _node(next(tokens), tokens, marks)
+
+
+def _node(token: re.Match[str], tokens: Iterator[re.Match[str]], marks: _Marks) -> Node:
+    mark = marks.at(token.start())
+    if token[0] == "[":
+        return SequenceNode(_SEQUENCE, list(_nodes(tokens, marks, "]")), mark, mark)
+    if token[0] == "{":
+        inside = _nodes(tokens, marks, "}")
+        return MappingNode(_MAPPING, list(zip(inside, inside, strict=True)), mark, mark)
+    return ScalarNode(_JSON, token[0], mark, mark)
+
+
+def _nodes(tokens: Iterator[re.Match[str]], marks: _Marks, end: str) -> Iterator[Node]:
+    """The nodes up to a closing bracket; of an object, keys and values in turn."""
+    while (token := next(tokens))[0] != end:
+        yield _node(token, tokens, marks)
+
+
+def _mark_of(error: msgspec.DecodeError, document: bytes) -> Mark | None:
+    """The place that msgspec's message states, in bytes."""
+    found = re.search(r"\(byte (\d+)\)", str(error))
+    if found is None:
+        return None
+    before = document[: int(found[1])].decode("utf-8", "replace")
+    return _Marks(before).at(len(before))

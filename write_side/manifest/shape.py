@@ -1,0 +1,169 @@
+"""Whether the values of a manifest have the types and keys of its Structs: every problem at once.
+
+The Structs are the only description: this follows what msgspec says of them, as their JSON Schema
+does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import inspect
+from msgspec.inspect import Type
+
+from write_side.domain.suggestion import nearest
+from write_side.domain.text import shortened
+from write_side.manifest.readers import UNREADABLE
+from write_side.manifest.source import SECRET, Path, Source
+
+INVALID = object()
+"""In place of a value that is left out, as its problem is noted."""
+
+
+class Shape:
+    """Checks one manifest."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._placeholders = 0
+
+    def valid(self, value: Any, kind: Type, path: Path = ()) -> Any:
+        """The value without its invalid parts, so that the rest can be checked further.
+
+        INVALID if nothing remains. A required text gets a placeholder.
+        """
+        if value is UNREADABLE:
+            return INVALID
+        match kind:
+            case inspect.UnionType():
+                return self._optional(value, kind, path)
+            case inspect.StructType() if isinstance(value, dict):
+                return self._struct(value, kind, path)
+            case inspect.VarTupleType() if isinstance(value, list):
+                return self._list(value, kind, path)
+            case inspect.Metadata():
+                return self._described(value, kind, path)
+            case inspect.LiteralType():
+                return self._one_of(value, [str(one) for one in kind.values], path)
+        if _fits(value, kind):
+            return value
+        self._refuse_type(value, kind, path)
+        return INVALID
+
+    def _optional(self, value: Any, kind: inspect.UnionType, path: Path) -> Any:
+        if value is None:
+            return None
+        (inner,) = (one for one in kind.types if not isinstance(one, inspect.NoneType))
+        return self.valid(value, inner, path)
+
+    def _described(self, value: Any, kind: inspect.Metadata, path: Path) -> Any:
+        schema = kind.extra_json_schema or {}
+        if "enum" in schema:
+            return self._one_of(value, schema["enum"], path)
+        return self.valid(value, kind.type, path)
+
+    def _one_of(self, value: Any, allowed: Sequence[str], path: Path) -> Any:
+        if value in allowed:
+            return value
+        is_text = isinstance(value, str)
+        suggestion = nearest(value, allowed) if is_text else None
+        shown = f"{shortened(value)!r} is not allowed" if is_text else self._shown(value, path)
+        message = f"{shown}; expected {_listed(allowed)}"
+        self._source.add(path, message, allowed=allowed, suggestion=suggestion)
+        return INVALID
+
+    def _struct(self, value: dict[str, Any], kind: inspect.StructType, path: Path) -> Any:
+        fields = {field.encode_name: field for field in kind.fields}
+        for key in (key for key in value if key not in fields):
+            message = f"unknown key {shortened(key)!r}; expected {_listed(list(fields))}"
+            meant = nearest(key, fields)
+            self._source.add(
+                (*path, key), message, is_key=True, allowed=list(fields), suggestion=meant
+            )
+        found: dict[str, Any] = {}
+        for name, field in fields.items():
+            if name in value:
+                found[name] = self.valid(value[name], field.type, (*path, name))
+            elif field.required:
+                self._source.add(path, f"the key {name!r} is missing")
+                found[name] = INVALID
+            if found.get(name) is INVALID:
+                if not field.required:
+                    del found[name]
+                    self._leave_out((*path, name))
+                elif isinstance(field.type, inspect.StrType):
+                    found[name] = self._placeholder()
+        return INVALID if INVALID in found.values() else found
+
+    def _placeholder(self) -> str:
+        self._placeholders += 1
+        return f"missing-{self._placeholders}"
+
+    def _list(self, value: list[Any], kind: inspect.VarTupleType, path: Path) -> list[Any]:
+        every = [self.valid(one, kind.item_type, (*path, n)) for n, one in enumerate(value)]
+        kept = [index for index, one in enumerate(every) if one is not INVALID]
+        if len(kept) < len(every):
+            self._source.kept[path] = kept
+            self._leave_out(path)
+        return [every[index] for index in kept]
+
+    def _leave_out(self, path: Path) -> None:
+        self._source.broken.update(path[:length] for length in range(len(path) + 1))
+
+    def _refuse_type(self, value: Any, kind: Type, path: Path) -> None:
+        hint = ""
+        if isinstance(kind, inspect.StrType) and isinstance(value, bool | int | float):
+            hint = ": write it in quotes"
+        self._source.add(path, f"{self._shown(value, path)}; expected {_expected(kind)}{hint}")
+
+    def _shown(self, value: Any, path: Path) -> str:
+        """A scalar as it is written, and what it is read as."""
+        if value is None:
+            return "is empty"
+        if isinstance(value, dict | list):
+            return "is a mapping" if isinstance(value, dict) else "is a list"
+        if path[-1:] == (SECRET,):
+            return f"is {_kind_of(value)}"
+        place = self._source.places.get(path)
+        written = str(value) if isinstance(value, str) or not place else str(place.text)
+        return f"{shortened(written)!r} is {_kind_of(value)}"
+
+
+def _kind_of(value: Any) -> str:
+    if isinstance(value, bool):
+        return "read as " + ("true" if value else "false")
+    return {str: "text", int: "a number", float: "a number"}.get(type(value), "of another type")
+
+
+def _fits(value: Any, kind: Type) -> bool:
+    match kind:
+        case inspect.StrType():
+            return isinstance(value, str)
+        case inspect.BoolType():
+            return isinstance(value, bool)
+        case inspect.IntType():
+            is_number = isinstance(value, int) and not isinstance(value, bool)
+            return is_number and (kind.ge or 0) <= value < (kind.lt or value + 1)
+        case _:
+            return False
+
+
+def _expected(kind: Type) -> str:
+    match kind:
+        case inspect.StrType():
+            return "text"
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.IntType():
+            return f"a whole number from {kind.ge} to {(kind.lt or 1) - 1}"
+        case inspect.StructType():
+            names = [field.encode_name for field in kind.fields if field.required]
+            return f"a mapping with {_listed(names, 'and')}" if names else "a mapping"
+        case _:
+            return "a list"
+
+
+def _listed(words: Sequence[str], last: str = "or") -> str:
+    *before, end = words
+    return f"{', '.join(before)} {last} {end}" if before else end

@@ -1,0 +1,154 @@
+"""The text of a manifest: where each of its values is, and the problems found in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from msgspec import Struct
+
+from write_side.domain.refusals import Refused
+from write_side.domain.text import shortened
+
+Path = tuple[str | int, ...]
+"""The keys and indexes that lead to a value: ``("keys", 0, "name")``."""
+
+SECRET = "secret"  # noqa: S105 - the name of a key
+"""The key whose value no message shows."""
+SHOWN = 100
+"""Problems that the text of an error lists; ``problems`` has them all."""
+
+
+class Place(Struct, frozen=True):
+    """``line`` and ``column`` count from 1. ``text``: a scalar as it is written, else None."""
+
+    line: int
+    column: int
+    text: str | None = None
+
+
+class Problem(Struct, frozen=True, omit_defaults=True):
+    """``line`` and ``column`` are absent if the text could not be read so far.
+
+    ``value``: as it is written; ``allowed``: the values or keys that are, if they can be listed.
+    """
+
+    path: str
+    message: str
+    line: int | None = None
+    column: int | None = None
+    value: str | None = None
+    allowed: tuple[str, ...] = ()
+    suggestion: str | None = None
+
+    def text(self, name: str) -> str:
+        """One line, beginning as compilers do, so that editors find the place."""
+        place = "" if self.line is None else f":{self.line}:{self.column}"
+        path = f"{self.path}: " if self.path else ""
+        meant = f"; did you mean {self.suggestion!r}?" if self.suggestion else ""
+        return " ".join(f"{name}{place}: {path}{self.message}{meant}".split())
+
+
+class ManifestError(Exception):
+    """The manifest cannot be applied. Its text is one line; ``details`` has a line per problem if
+    there are several."""
+
+    def __init__(self, name: str, problems: Sequence[Problem]) -> None:
+        lines = [problem.text(name) for problem in problems[:SHOWN]]
+        if len(problems) > SHOWN:
+            lines.append(f"{name}: {len(problems) - SHOWN:,} more")
+        is_single = len(problems) == 1
+        super().__init__(lines[0] if is_single else f"{name} has {len(problems):,} errors:")
+        self.problems = problems
+        self.details = () if is_single else tuple(lines)
+
+
+class Source:
+    """``places`` of values and ``keys`` of keys are filled by the reader of the text."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.places: dict[Path, Place] = {}
+        self.keys: dict[Path, Place] = {}
+        self.kept: dict[Path, list[int]] = {}
+        """Of lists from which items were left out as not valid: the indexes of the others."""
+        self.broken: set[Path] = set()
+        """What lacks a part that was left out as not valid."""
+        self._problems: list[Problem] = []
+
+    def add(
+        self,
+        path: Path,
+        message: str,
+        *,
+        is_key: bool = False,
+        allowed: Sequence[str] = (),
+        suggestion: str | None = None,
+    ) -> None:
+        """Note a problem. ``is_key``: with the key rather than its value."""
+        self._problems.append(
+            self.problem(path, message, is_key=is_key, allowed=allowed, suggestion=suggestion)
+        )
+
+    def problem(
+        self,
+        path: Path,
+        message: str,
+        *,
+        is_key: bool = False,
+        allowed: Sequence[str] = (),
+        suggestion: str | None = None,
+    ) -> Problem:
+        """The problem at its place; it is not noted."""
+        place = self.keys.get(path) if is_key else self._place(path)
+        value = None if place is None or path[-1:] == (SECRET,) else place.text
+        return Problem(
+            path=shown_path(path),
+            message=message,
+            line=place.line if place else None,
+            column=place.column if place else None,
+            value=None if value is None else shortened(value),
+            allowed=tuple(allowed),
+            suggestion=suggestion,
+        )
+
+    @contextmanager
+    def at(self, *path: str | int) -> Iterator[None]:
+        """Note a refusal as a problem at the path, in the valid part of the manifest, and go on.
+
+        Not if a part of it was left out: the refusal may be a consequence.
+        """
+        try:
+            yield
+        except Refused as refusal:
+            original, text = self.original(path), str(refusal)
+            if original not in self.broken:
+                self.add(original, text[:1].lower() + text[1:])
+
+    def original(self, path: Path) -> Path:
+        """The path in the text of a path in the valid part of the manifest."""
+        found: Path = ()
+        for step in path:
+            kept = self.kept.get(found)
+            found = (*found, kept[step] if kept is not None and isinstance(step, int) else step)
+        return found
+
+    def raise_problems(self) -> None:
+        """Raise ManifestError if problems were found, in the order of the text."""
+        if self._problems:
+            once = dict.fromkeys(self._problems)
+            ordered = sorted(once, key=lambda one: (one.line or 0, one.column or 0))
+            raise ManifestError(self.name, ordered)
+
+    def _place(self, path: Path) -> Place | None:
+        """Of a value; of what contains it, if it is not there."""
+        if path in self.places or not path:
+            return self.places.get(path)
+        within = self._place(path[:-1])
+        return None if within is None else Place(within.line, within.column)
+
+
+def shown_path(path: Path) -> str:
+    """``contentTypes[0].fields[2].type``"""
+    steps = (f"[{step}]" if isinstance(step, int) else f".{shortened(step)}" for step in path)
+    return "".join(steps).removeprefix(".")
