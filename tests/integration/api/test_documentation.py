@@ -58,7 +58,7 @@ async def test_the_page_loads_nothing_from_elsewhere(server: Server) -> None:
     assert policy["default-src"] == "'none'"
     assert set(policy.values()) <= {"'none'", "'self'", "'self' data:"}
     files = re.findall(r'(?:src|href)="([^"]+)"', page.text)
-    assert len(files) == 4
+    assert len(files) == 5
     for file in files:
         if file != "data:,":
             assert (await client.get(f"/{file}")).status == 200
