@@ -70,7 +70,7 @@ async def test_the_api_can_be_tried_there_with_a_key(visit: Visit) -> None:
     await dialog.locator("button.authorize").first.click()
     await dialog.locator("button.btn-done").first.click()
     # The examples become those of the key's workspace, which has no posts.
-    example = page.locator("#operations-Content-createEntry .body-param")
+    example = page.locator("#operations-Content-createEntry .opblock-section-request-body")
     await page.locator("#operations-Content-createEntry .opblock-summary-control").click()
     await expect(example).to_contain_text('"contentTypeSlug": "essays"')
     await page.locator("#operations-Content-createEntry .opblock-summary-control").click()

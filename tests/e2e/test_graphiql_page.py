@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.e2e.browser import Visit, chromium, visiting
+from tests.e2e.pages import fits
 from tests.integration.api.server import ACME, Server, serving
 from write_side.repository import Repository
 
@@ -43,6 +44,19 @@ async def test_a_query_is_run_there_with_a_key_and_nothing_is_asked_of_another_h
     answer = page.locator(".graphiql-response", has_text='"total": 1')
     await answer.wait_for()
     assert EXAMPLE.title() in await answer.inner_text()
+    await page.locator("button[aria-label='Hide Documentation Explorer']").click()
+    # On a phone, in the dark.
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = await page.evaluate(ground)
+    await page.emulate_media(color_scheme="dark")
+    assert await page.evaluate(ground) != light
+    await page.set_viewport_size({"width": 390, "height": 800})
+    await fits(page)
+    for part in (".graphiql-query-editor", ".graphiql-response", ".access input"):
+        box = await page.locator(part).first.bounding_box()
+        assert box is not None
+        assert box["width"] > 200, part
+        assert box["x"] + box["width"] <= 390, part
     assert visit.complaints == []
     assert len(visit.asked) >= 8
     assert visit.strayed == []
