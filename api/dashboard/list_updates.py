@@ -17,8 +17,8 @@ _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
 class ListUpdates(Struct, frozen=True):
-    """``since``: the time of the list's newest entry, "" for an empty list, None for a list whose
-    newer entries are not counted. ``newer``: up to one page."""
+    """``since``: the time of the list's newest entry, None for a list whose newer entries are not
+    counted. ``newer``: up to one page."""
 
     status: ServiceStatus
     since: str | None
@@ -39,8 +39,8 @@ async def first_updates(
     status = await request.request.app[STATUS].current()
     if page > 1 or filters.search:
         return ListUpdates(status, None)
-    newest = [entry.created_at.astimezone(UTC).isoformat() for entry in found.rows[:1]]
-    return ListUpdates(status, "".join(newest))
+    newest = found.rows[0].created_at if found.rows else _BEGINNING
+    return ListUpdates(status, newest.astimezone(UTC).isoformat())
 
 
 async def later_updates(
@@ -50,7 +50,7 @@ async def later_updates(
     status = await request.request.app[STATUS].current()
     if since is None or filters.search:
         return ListUpdates(status, None)
-    at = _time(since) if since else _BEGINNING
+    at = _time(since)
     found = await list_summaries(*request.read_model, filters, limit=ROWS, offset=0)
     return ListUpdates(status, since, sum(entry.created_at > at for entry in found.rows))
 

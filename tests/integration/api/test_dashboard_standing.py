@@ -54,9 +54,15 @@ async def test_a_stopped_projector_is_said_so_on_both_pages(
 async def test_a_list_says_how_many_entries_are_newer(server: Server, acme: Given) -> None:
     await acme.content_type()
     await acme.content_type(slug="pages")
-    await acme.entry("one")
     await server.caught_up()
     async with signed_in(server) as visitor:
+        empty = (await visitor.get("/dashboard/entries?type=posts")).text
+        await acme.entry("one")
+        await server.caught_up()
+        [(address, values)] = _POLL.findall(empty)
+        [since] = re.findall(r'"since": "([^"]+)"', unescape(values))
+        found = await visitor.get(unescape(address), params={"since": since})
+        assert "1 newer entry" in found.text
         page = (await visitor.get("/dashboard/entries?type=posts")).text
         [(address, values)] = _POLL.findall(page)
         [since] = re.findall(r'"since": "([^"]+)"', unescape(values))

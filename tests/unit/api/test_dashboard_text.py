@@ -10,7 +10,7 @@ from api.dashboard.dashboard_request import link
 from api.dashboard.plain_text import has_markup, plain
 from api.dashboard.security import is_csrf_token_of, new_csrf_token
 from api.dashboard.table_pages import Paging, page_number
-from api.dashboard.templates import language_name
+from api.dashboard.templates import language_name, language_options, written_date
 
 
 @pytest.mark.parametrize(
@@ -72,6 +72,27 @@ def test_locales_have_names() -> None:
     assert language_name("fr-FR") == "French (France), fr-FR"
     assert language_name("xx-XX") == "xx-XX"
     assert language_name("<b>") == "<b>"
+
+
+def test_languages_are_listed_by_name() -> None:
+    assert [code for code, _ in language_options(["fr-FR", "de-DE", "en-US"])] == [
+        *("en-US", "fr-FR", "de-DE"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("2026-01-31", "31 Jan 2026"),
+        ("2026-01-31T09:30", "31 Jan 2026, 09:30"),
+        ("2026-01-31T09:30:05Z", "31 Jan 2026, 09:30:05 UTC"),
+        ("2026-01-31T09:30:00+05:30", "31 Jan 2026, 09:30 +05:30"),
+        ("0001-01-01", "1 Jan 1"),
+        ("soon", "soon"),
+    ],
+)
+def test_dates_keep_the_offset_that_they_were_written_with(written: str, shown: str) -> None:
+    assert written_date(written) == shown
 
 
 @given(st.text(), st.text())
