@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import ParamSpec, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
@@ -33,6 +34,8 @@ MAX_COMPARED = 10_000
 """Characters of a text that are compared."""
 MAX_COMPARED_IN_ALL = 400_000
 """Characters of a page's texts that are compared."""
+P = ParamSpec("P")
+T = TypeVar("T")
 _NAMES = {"title": "Title", "slug": "Slug", "status": "Status", "stage": "Stage"}
 
 
@@ -138,20 +141,15 @@ class _DifferenceReader:
         self._left = MAX_COMPARED_IN_ALL
 
     async def read(self, changes: Iterable[FieldChange]) -> list[FieldDifference]:
-        found = []
-        for change in changes:
-            found.append(self._difference(change))
-            # Comparing long texts takes time, in which others are answered.
-            await asyncio.sleep(0)
-        return found
+        return [await self._difference(change) for change in changes]
 
-    def _difference(self, change: FieldChange) -> FieldDifference:
+    async def _difference(self, change: FieldChange) -> FieldDifference:
         path, locale = _path_and_locale(change)
         slug = path.removeprefix("fields.")
         field = None if path in _NAMES else self._fields.get(slug)
         name = _NAMES.get(path, field.name if field else slug)
         if _is_text(change):
-            compared = self._compared(name, locale, change)
+            compared = await self._compared(name, locale, change)
             if compared is not None:
                 return compared
         before, after = _text(change.before), _text(change.after)
@@ -162,21 +160,31 @@ class _DifferenceReader:
             after = shortened(with_names(change.after, self._names), MAX_LENGTH) or after
         return FieldDifference(name, locale, before, after)
 
-    def _compared(self, name: str, locale: str, change: FieldChange) -> FieldDifference | None:
+    async def _compared(
+        self, name: str, locale: str, change: FieldChange
+    ) -> FieldDifference | None:
         """None for texts that are short, or too many."""
         given = [msgspec.json.decode(one, type=str) for one in (change.before, change.after)]
         size = sum(min(len(text), MAX_COMPARED) for text in given)
         if max(map(len, given)) < MIN_COMPARED or size > self._left:
             return None
         self._left -= size
-        before, after = (_without_markup(text[:MAX_COMPARED]) for text in given)
+        # Up to 20 ms each, between which other requests are answered.
+        before = await _in_turn(_without_markup, given[0][:MAX_COMPARED])
+        after = await _in_turn(_without_markup, given[1][:MAX_COMPARED])
+        spans = excerpt(await _in_turn(word_diff, before, after))
         note = ""
         if before == after:
             is_beyond = given[0][:MAX_COMPARED] == given[1][:MAX_COMPARED]
             note = "Only the markup changed"
             if is_beyond:
                 note = f"Changed after the first {MAX_COMPARED:,} characters"
-        return FieldDifference(name, locale, before, after, excerpt(word_diff(before, after)), note)
+        return FieldDifference(name, locale, before, after, spans, note)
+
+
+async def _in_turn(work: Callable[P, T], *given: P.args, **named: P.kwargs) -> T:
+    await asyncio.sleep(0)
+    return work(*given, **named)
 
 
 def _without_markup(text: str) -> str:
