@@ -9,7 +9,7 @@ ApiError
 ├── SlowClient              408
 ├── StillInFlight           409
 ├── TooLongForSpreadsheet   422
-├── RateLimitExceeded             429
+├── RateLimitExceeded ── CostLimitExceeded    429
 └── NotVisibleYet, Busy, KeysUnchecked  503
 """
 
@@ -83,9 +83,20 @@ class TooLongForSpreadsheet(ApiError):
 class RateLimitExceeded(ApiError):
     """``wait``: whole seconds until the window ends, at least 1."""
 
-    def __init__(self, wait: int) -> None:
-        super().__init__(f"Rate limit exceeded, please retry in {wait} seconds")
+    def __init__(self, wait: int, limit: str = "Rate limit exceeded") -> None:
+        super().__init__(f"{limit}, please retry in {wait} seconds")
         self.wait = wait
+
+
+class CostLimitExceeded(RateLimitExceeded):
+    """``limit``: units per minute of the workspace."""
+
+    def __init__(self, wait: int, limit: int) -> None:
+        super().__init__(
+            wait,
+            f"Cost limit exceeded: the requests of this workspace have cost their {limit:,} units "
+            "of this minute; ask for less at once",
+        )
 
 
 class NotVisibleYet(ApiError):
