@@ -136,10 +136,9 @@ async def export_entries(request: DashboardRequest) -> web.StreamResponse:
     form = await _filter_form(request)
     if form.type is None:
         raise web.HTTPNotFound
+    await request.service.limits.check_cost(request.known_caller)
     return await export_response(
-        request.request,
-        request.service.read_model,
-        request.scope,
+        request,
         form.filters,
         cast("Kind", request.request.match_info["kind"]),
     )

@@ -6,7 +6,7 @@ with the status that REST would give.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from aiohttp import web
 from graphql import GraphQLError
@@ -91,6 +91,7 @@ async def _execute(call: Call) -> web.Response:
             body.query, context_value=context, operation_name=body.operation_name
         )
     response = respond(call.request, result.data, result.errors or [])
+    call.service.limits.charge_bytes(call.known_caller, len(cast("bytes", response.body)))
     if context.written:
         token = call.service.positions.token(call.known_caller.workspace, context.written)
         response.headers[POSITION] = token

@@ -25,7 +25,7 @@ class LimitStatus(Struct, frozen=True):
 
 
 class Claim(Struct, eq=False):
-    """What a request takes of a bucket: all of ``amount`` or nothing; ``partial``: what there is."""
+    """What a request takes: all of ``amount`` or nothing; ``partial``: what there is of it."""
 
     amount: int
     partial: bool

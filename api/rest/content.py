@@ -56,12 +56,13 @@ async def list_of_type(call: Call) -> web.Response:
         limit=limit,
         offset=offset,
     )
-    return wire.response(
+    return _json(
+        call,
         wire.TypeListBody(
             True,
             [wire.listed_entry(row, call.locale) for row in page.rows],
             wire.Pagination(limit, offset, page.total),
-        )
+        ),
     )
 
 
@@ -81,7 +82,7 @@ async def one(call: Call) -> web.Response:
         row = (await point_in_time.entry_of_slug(service, scope, at=at, **named)).row
     if call.published_only and row.status != "published":
         raise EntryNotFound
-    return wire.response(wire.SingleBody(True, wire.single_entry(row, call.locale)))
+    return _json(call, wire.SingleBody(True, wire.single_entry(row, call.locale)))
 
 
 async def list_across_types(call: Call) -> web.Response:
@@ -97,11 +98,12 @@ async def list_across_types(call: Call) -> web.Response:
         limit=limit,
         offset=offset,
     )
-    return wire.response(
+    return _json(
+        call,
         wire.ListBody(
             [wire.entry_of_any_type(row, call.locale) for row in page.rows],
             wire.Pagination(limit, offset, page.total),
-        )
+        ),
     )
 
 
@@ -125,7 +127,7 @@ async def _created(call: Call, command: CreateEntry) -> web.Response:
         executed.position, call.service.settings.read_your_writes
     )
     entry = wire.created_entry(executed)
-    response = wire.response(wire.CreatedBody(entry, f"Content entry '{entry.slug}' was created"))
+    response = _json(call, wire.CreatedBody(entry, f"Content entry '{entry.slug}' was created"))
     response.headers[POSITION] = call.service.positions.token(
         call.scope.workspace, executed.position
     )
@@ -139,7 +141,7 @@ async def list_content_types(call: Call) -> web.Response:
     """All of the environment's, by slug."""
     scope = call.scope
     rows = await content_types.content_types(call.service.read_model, scope)
-    return wire.response(wire.ContentTypesBody(True, [wire.content_type(row) for row in rows]))
+    return _json(call, wire.ContentTypesBody(True, [wire.content_type(row) for row in rows]))
 
 
 async def one_content_type(call: Call) -> web.Response:
@@ -148,7 +150,13 @@ async def one_content_type(call: Call) -> web.Response:
         call.scope,
         parameters.searchable(call.request.match_info["slug"]),
     )
-    return wire.response(wire.ContentTypeBody(True, wire.content_type(row)))
+    return _json(call, wire.ContentTypeBody(True, wire.content_type(row)))
+
+
+def _json(call: Call, body: wire.Wire) -> web.Response:
+    document = wire.encode(body)
+    call.service.limits.charge_bytes(call.known_caller, len(document))
+    return web.Response(body=document, content_type="application/json")
 
 
 def create_command(call: Call, body: bytes) -> CreateEntry:

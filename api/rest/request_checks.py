@@ -128,6 +128,7 @@ async def authenticate(call: Call) -> None:
     if call.caller is None:
         raise Unauthorized
     _enforce(call, await call.service.limits.count_key(call.caller))
+    await call.service.limits.check_cost(call.caller)
 
 
 def with_checks(
