@@ -115,10 +115,26 @@ class GraphQLContext:
             self._load_changes
         )
         self.past: DataLoader[PastSlug, PastEntry | None] = DataLoader(self._load_past)
+        self.seconds = 0.0
+        """That the document took before it was executed."""
+        self._reserved = 0
         self.written = 0
         """The last position that this request has written."""
         self._timeout = self.service.settings.read_your_writes
         self._waiting: asyncio.Task[None] | None = None
+
+    async def reserve_cost(self) -> None:
+        """Takes the estimated cost from the workspace's limit. Raises CostLimitExceeded."""
+        self._reserved = self.budget.cost
+        await self.service.limits.reserve_cost(self.call.known_caller, self._reserved)
+
+    def charge_cost(self, answered: int) -> None:
+        """Takes what else it has cost; ``answered``: the bytes of the answer."""
+        limits, caller = self.service.limits, self.call.known_caller
+        limits.charge_bytes(caller, answered)
+        limits.charge_seconds(caller, self.seconds)
+        if self._reserved:
+            limits.charge_cost(caller, self.budget.cost - self._reserved)
 
     async def readable(self, status: str | None = None) -> Scope:
         """The scope to read, once the read model has reached ``X-Content-Position`` and what this

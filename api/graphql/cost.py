@@ -133,11 +133,11 @@ class CostEstimate:
 
 
 class Budget(ReadBudget):
-    """What one request may still cost. Every charge raises BadRequest if too little is left."""
+    """What one request costs. Every charge raises BadRequest if too little is left."""
 
     def __init__(self) -> None:
         self._estimate: CostEstimate | None = None
-        self._cost = self._events = self._bytes = 0
+        self.cost = self._events = self._bytes = 0
 
     def begin(self, estimate: CostEstimate) -> None:
         """Charges the estimate, before anything is looked up."""
@@ -172,10 +172,10 @@ class Budget(ReadBudget):
         self._events += 1
 
     def _charge(self, cost: int) -> None:
-        self._cost += cost
-        if self._cost > COST:
+        self.cost += cost
+        if self.cost > COST:
             raise BadRequest(
-                f"The query costs {self._cost:,}; one may cost up to {COST:,}: "
+                f"The query costs {self.cost:,}; one may cost up to {COST:,}: "
                 "ask for smaller pages, or for fewer lists inside of lists"
             )
 

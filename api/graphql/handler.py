@@ -90,8 +90,12 @@ async def _execute(call: Call) -> web.Response:
         result = await schema.execute(
             body.query, context_value=context, operation_name=body.operation_name
         )
+    for error in result.errors or ():
+        if isinstance(cause := _cause(error), RateLimitExceeded):
+            context.charge_cost(0)
+            raise cause
     response = respond(call.request, result.data, result.errors or [])
-    call.service.limits.charge_bytes(call.known_caller, len(cast("bytes", response.body)))
+    context.charge_cost(len(cast("bytes", response.body)))
     if context.written:
         token = call.service.positions.token(call.known_caller.workspace, context.written)
         response.headers[POSITION] = token
