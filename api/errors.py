@@ -10,7 +10,7 @@ ApiError
 ├── StillInFlight           409
 ├── TooLongForSpreadsheet   422
 ├── RateLimitExceeded ── CostLimitExceeded    429
-└── NotVisibleYet, Busy, KeysUnchecked  503
+└── NotVisibleYet, Busy, KeysUnchecked, NoTemporarySpace  503
 """
 
 from __future__ import annotations
@@ -113,8 +113,17 @@ class KeysUnchecked(ApiError):
 
 
 class Busy(ApiError):
-    def __init__(self) -> None:
-        super().__init__("Too many files are being read and checked at the moment")
+    def __init__(
+        self, message: str = "Too many files are being read and checked at the moment"
+    ) -> None:
+        super().__init__(message)
+
+
+class NoTemporarySpace(ApiError):
+    """A large response does not fit on the disk for temporary files."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(f"no temporary file for a large response: {error.strerror}")
 
 
 STATUS: dict[type[Exception], int] = {
@@ -144,6 +153,7 @@ STATUS: dict[type[Exception], int] = {
     RateLimitExceeded: 429,
     NotVisibleYet: 503,
     Busy: 503,
+    NoTemporarySpace: 503,
     KeysUnchecked: 503,
     ReadModelUnavailable: 503,
     r.StaleDecision: 503,

@@ -13,6 +13,7 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
 
     ``key_rate_limit`` and ``ip_rate_limit`` are requests a minute, ``cost_limit`` is units of cost
     a minute of a workspace; 0 for no limit.
+    ``response_file_bytes``: of temporary files with responses that are being sent, of a process.
     ``trusted_proxies`` are addresses and networks, separated by commas, whose X-Forwarded-For
     counts.
 
@@ -38,6 +39,7 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     key_rate_limit: int = 600
     ip_rate_limit: int = 1200
     cost_limit: int = 6_000_000
+    response_file_bytes: int = 4 * 1024**3
     trusted_proxies: str = ""
     thumbnails: bool = True
     metrics_folder: str | None = None

@@ -124,6 +124,13 @@ class Settings(
             "10 µs of processing"
         ),
     ] = 6_000_000
+    response_file_bytes: Annotated[
+        Bytes,
+        Meta(
+            description="The temporary files of large responses that an API process may have at a "
+            "time; those of one workspace may take half"
+        ),
+    ] = 4 * 1024**3
     trusted_proxies: Annotated[
         Proxies, Meta(description="The proxies whose X-Forwarded-For header is trusted")
     ] = ""

@@ -32,7 +32,7 @@ from write_side.entry_history import ReadBudget
 
 COST = 100_000
 EVENTS = 20_000
-BYTES = 64 * 1024 * 1024
+BYTES = 32 * 1024 * 1024
 OBJECT = 10
 LISTS = {"contentTypes": 20, "fields": 10, "stages": 3, "references": 5}
 """The usual length of lists that have no limit."""
@@ -158,7 +158,7 @@ class Budget(ReadBudget):
         if self._bytes > BYTES:
             raise BadRequest(
                 f"The answer takes more than {BYTES:,} bytes of values: "
-                "ask for fewer entries at once"
+                "ask for fewer entries or fields at once"
             )
 
     def begin_stream(self) -> None:

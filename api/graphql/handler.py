@@ -86,15 +86,16 @@ async def _execute(call: Call) -> web.Response:
     async with call.service.loop_turns.turn(len(sent)):
         body = read_body(sent)
     context = GraphQLContext(call, body, IdempotencyKeys(call, sent))
-    with context.keys.reserved():
-        result = await schema.execute(
-            body.query, context_value=context, operation_name=body.operation_name
-        )
-    for error in result.errors or ():
-        if isinstance(cause := _cause(error), RateLimitExceeded):
-            context.charge_cost(0)
-            raise cause
-    response = respond(call.request, result.data, result.errors or [])
+    async with context.resources:
+        with context.keys.reserved():
+            result = await schema.execute(
+                body.query, context_value=context, operation_name=body.operation_name
+            )
+        for error in result.errors or ():
+            if isinstance(cause := _cause(error), RateLimitExceeded):
+                context.charge_cost(0)
+                raise cause
+        response = respond(call.request, result.data, result.errors or [])
     context.charge_cost(len(cast("bytes", response.body)))
     if context.written:
         token = call.service.positions.token(call.known_caller.workspace, context.written)

@@ -142,6 +142,7 @@ def _serve(settings: Settings, found: Databases, worker: int | None) -> None:
         key_rate_limit=settings.key_rate_limit,
         ip_rate_limit=settings.ip_rate_limit,
         cost_limit=settings.cost_limit,
+        response_file_bytes=settings.response_file_bytes,
         trusted_proxies=settings.trusted_proxies,
         thumbnails=settings.thumbnails,
         metrics_folder=os.environ.get(METRICS),

@@ -56,6 +56,7 @@ class UploadSlots:
 # Separate slots: a slow upload must not keep others from working on files that have arrived.
 RECEIVING = web.AppKey("receiving_slots", UploadSlots)
 WORKING = web.AppKey("working_slots", UploadSlots)
+EXPORTING = web.AppKey("exporting_slots", UploadSlots)
 
 
 def upload_page(handler: UploadPage) -> Handler:

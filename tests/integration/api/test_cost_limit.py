@@ -69,13 +69,13 @@ async def test_bytes_are_charged_and_other_workspaces_have_a_limit_of_their_own(
     await acme.content_type(BODY)
     await acme.entry("long", fields=raws(body="x" * 25_000))
     await server.caught_up()
-    for number in range(50):
+    for _attempt in range(50):
         answer = await server.client().get(PATH)
         if answer.status == 429:
             break
         await asyncio.sleep(0.01)
     # Those that are sent before it is known to be spent pass.
-    assert number >= 3
+    assert _attempt >= 3
     check_refused(answer)
     assert (await server.client("secret-of-rival").get(PATH)).status == 200
 
