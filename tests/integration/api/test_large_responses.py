@@ -193,7 +193,7 @@ async def test_a_full_disk_is_503_and_one_line(
     def full(_size: int = 0) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(large_bodies.tempfile, "TemporaryFile", full)
+    monkeypatch.setattr("tempfile.TemporaryFile", full)
     refused = await server.client().get(OF_TYPE)
     assert (refused.status, refused.headers["Retry-After"]) == (503, "1")
     logged = capsys.readouterr().out
