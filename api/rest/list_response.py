@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from aiohttp import web
 
@@ -37,9 +37,9 @@ async def list_response(
 
 
 def json_response(call: Call, body: wire.Wire) -> web.Response:
-    document = wire.encode(body)
-    call.service.limits.charge_bytes(call.known_caller, len(document))
-    return web.Response(body=document, content_type=JSON)
+    response = wire.response(body)
+    call.service.limits.charge_bytes(call.known_caller, len(cast("bytes", response.body)))
+    return response
 
 
 async def _from_file(
