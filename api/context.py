@@ -7,6 +7,7 @@ from msgspec import Struct, field
 
 from api.auth.access import Access
 from api.auth.keys import Caller
+from api.http.large_bodies import LargeBodies
 from api.http.loop_turns import LoopTurns
 from api.rate_limits.bucket import LimitStatus
 from api.rate_limits.limits import Limits
@@ -30,6 +31,7 @@ class Service(Struct):
     checkpoint: CheckpointWatch
     limits: Limits
     positions: Positions
+    large_bodies: LargeBodies
     in_flight: InFlight = field(default_factory=InFlight)
     loop_turns: LoopTurns = field(default_factory=LoopTurns)
 

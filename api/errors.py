@@ -9,8 +9,8 @@ ApiError
 ├── SlowClient              408
 ├── StillInFlight           409
 ├── TooLongForSpreadsheet   422
-├── RateLimitExceeded             429
-└── NotVisibleYet, Busy, KeysUnchecked  503
+├── RateLimitExceeded ── CostLimitExceeded    429
+└── NotVisibleYet, Busy, KeysUnchecked, NoTemporarySpace  503
 """
 
 from __future__ import annotations
@@ -83,9 +83,20 @@ class TooLongForSpreadsheet(ApiError):
 class RateLimitExceeded(ApiError):
     """``wait``: whole seconds until the window ends, at least 1."""
 
-    def __init__(self, wait: int) -> None:
-        super().__init__(f"Rate limit exceeded, please retry in {wait} seconds")
+    def __init__(self, wait: int, limit: str = "Rate limit exceeded") -> None:
+        super().__init__(f"{limit}, please retry in {wait} seconds")
         self.wait = wait
+
+
+class CostLimitExceeded(RateLimitExceeded):
+    """``limit``: units per minute of the workspace."""
+
+    def __init__(self, wait: int, limit: int) -> None:
+        super().__init__(
+            wait,
+            f"Cost limit exceeded: the requests of this workspace have cost their {limit:,} units "
+            "of this minute; ask for less at once",
+        )
 
 
 class NotVisibleYet(ApiError):
@@ -102,8 +113,17 @@ class KeysUnchecked(ApiError):
 
 
 class Busy(ApiError):
-    def __init__(self) -> None:
-        super().__init__("Too many files are being read and checked at the moment")
+    def __init__(
+        self, message: str = "Too many files are being read and checked at the moment"
+    ) -> None:
+        super().__init__(message)
+
+
+class NoTemporarySpace(ApiError):
+    """A large response does not fit on the disk for temporary files."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(f"no temporary file for a large response: {error.strerror}")
 
 
 STATUS: dict[type[Exception], int] = {
@@ -133,6 +153,7 @@ STATUS: dict[type[Exception], int] = {
     RateLimitExceeded: 429,
     NotVisibleYet: 503,
     Busy: 503,
+    NoTemporarySpace: 503,
     KeysUnchecked: 503,
     ReadModelUnavailable: 503,
     r.StaleDecision: 503,

@@ -16,6 +16,7 @@ from api.graphql import handler as graphql
 from api.http.connections import open_runner
 from api.http.cors import add_preflights
 from api.http.default_headers import add_default_headers
+from api.http.large_bodies import LargeBodies
 from api.http.listening import listen
 from api.http.open_connections import raise_open_files
 from api.http.representation import add_representation
@@ -57,7 +58,16 @@ async def open_service(settings: ApiSettings) -> AsyncIterator[Service]:
             Leases(Counter(settings.event_store_url)) as leases,
         ):
             limits = Limits(leases, settings)
-            yield Service(settings, repository, read_model, access, checkpoint, limits, positions)
+            yield Service(
+                settings,
+                repository,
+                read_model,
+                access,
+                checkpoint,
+                limits,
+                positions,
+                LargeBodies(settings.response_file_bytes),
+            )
 
 
 def application(service: Service) -> web.Application:

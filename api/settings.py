@@ -11,7 +11,9 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     ``ready_lag``: seconds the read model may be behind the log while /readyz answers 200.
     ``client_timeout``: seconds a client may take for a request, plus what its size allows.
 
-    ``key_rate_limit`` and ``ip_rate_limit`` are requests a minute, 0 for no limit.
+    ``key_rate_limit`` and ``ip_rate_limit`` are requests a minute, ``cost_limit`` is units of cost
+    a minute of a workspace; 0 for no limit.
+    ``response_file_bytes``: of temporary files with responses that are being sent, of a process.
     ``trusted_proxies`` are addresses and networks, separated by commas, whose X-Forwarded-For
     counts.
 
@@ -36,6 +38,8 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     client_timeout: float = 30.0
     key_rate_limit: int = 600
     ip_rate_limit: int = 1200
+    cost_limit: int = 6_000_000
+    response_file_bytes: int = 4 * 1024**3
     trusted_proxies: str = ""
     thumbnails: bool = True
     metrics_folder: str | None = None

@@ -40,6 +40,9 @@ Milliseconds = Annotated[
 RateLimit = Annotated[
     int, Meta(ge=0, le=10**12, extra={"takes": "a whole number of requests; 0 is no limit"})
 ]
+CostLimit = Annotated[
+    int, Meta(ge=0, le=10**12, extra={"takes": "a whole number of units; 0 is no limit"})
+]
 PROXIES = "addresses and CIDR networks, separated by commas"
 Flag = Annotated[bool, Meta(extra={"takes": "true or false", "default": "true"})]
 Proxies = Annotated[str, Meta(extra={"takes": PROXIES, "default": "none"})]
@@ -114,6 +117,20 @@ class Settings(
     ip_rate_limit: Annotated[
         RateLimit, Meta(description="Requests per minute from one address (IPv6: from one /64)")
     ] = 1200
+    cost_limit: Annotated[
+        CostLimit,
+        Meta(
+            description="What the requests of one workspace may cost per minute, in units of about "
+            "10 µs of processing"
+        ),
+    ] = 6_000_000
+    response_file_bytes: Annotated[
+        Bytes,
+        Meta(
+            description="The temporary files of large responses that an API process may have at a "
+            "time; those of one workspace may take half"
+        ),
+    ] = 4 * 1024**3
     trusted_proxies: Annotated[
         Proxies, Meta(description="The proxies whose X-Forwarded-For header is trusted")
     ] = ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -22,6 +22,16 @@ _OF_SLUG_IN_LOCALE = statement("read_side", "entry_of_slug_in_locale")
 _ID_OF_SLUG = statement("read_side", "id_of_slug")
 _BY_ID = statement("read_side", "entries_by_id")
 _SLUG_OWNER = statement("read_side", "slug_owner")
+
+
+INLINE = 16 * 1024
+"""Bytes of an entry up to which a list reads it at once: a page then has 1.6 MB at most."""
+WHOLE = 2**31 - 1
+"""In place of INLINE: entries of any size."""
+
+
+class NotInline(Exception):
+    """The record is of an entry that is too large to be read inline."""
 
 
 class EntryRow(Struct, frozen=True):
@@ -67,9 +77,9 @@ async def entry_of_slug(
     where = (scope.workspace, scope.environment, type_slug, language, slug_hash(slug))
     # A text is never translated into the language it was written in.
     if locale == language:
-        records = await fetch(pool, _OF_SLUG, *where)
+        records = await fetch(pool, _OF_SLUG, *where, WHOLE)
     else:
-        records = await fetch(pool, _OF_SLUG_IN_LOCALE, *where, locale)
+        records = await fetch(pool, _OF_SLUG_IN_LOCALE, *where, locale, WHOLE)
     return typed_entry_row(_found(records), locale)
 
 
@@ -100,10 +110,25 @@ async def slug_owner(
 
 
 async def entries_by_id(
-    pool: Pool, scope: Scope, *, ids: Sequence[str], locale: str
+    pool: Pool,
+    scope: Scope,
+    *,
+    ids: Sequence[str],
+    locale: str,
+    before: Callable[[int, bool], Awaitable[None]],
 ) -> list[EntryRow]:
-    """Those of the ids, UUIDs in lower case, that are entries; in no order."""
-    records = await fetch(pool, _BY_ID, scope.workspace, scope.environment, ids, locale)
+    """Those of the ids, UUIDs in lower case, that are entries; in no order.
+
+    ``before`` is awaited with the bytes of all of them, and whether one is larger than INLINE,
+    before any such is read.
+    """
+    where = (scope.workspace, scope.environment)
+    records = await fetch(pool, _BY_ID, *where, ids, locale, INLINE)
+    large = [record["id"] for record in records if record["size"] > INLINE]
+    await before(sum(record["size"] for record in records), bool(large))
+    if large:
+        records = [record for record in records if record["size"] <= INLINE]
+        records += await fetch(pool, _BY_ID, *where, large, locale, WHOLE)
     return [typed_entry_row(record, locale) for record in records]
 
 
@@ -129,6 +154,8 @@ def typed_entry_row(record: Any, locale: str) -> EntryRow:
 def _values(record: Any, locale: str) -> tuple[Any, ...]:
     if record["stale"] is None:
         stage = None if record["stage"] is None else Raw(record["stage"])
+        if record["fields"] is None:
+            raise NotInline
         fields = Raw(record["fields"])
     else:
         stage, fields = _rendered(record, locale)

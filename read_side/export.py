@@ -25,7 +25,7 @@ from write_side.postgres.statements import statement
 LIMIT = 5_000
 """The newest so many are exported (§4.6)."""
 PAGE = 500
-PAGE_BYTES = 4 * 1024 * 1024
+PAGE_BYTES = 1024 * 1024
 """Bounds what is in memory: a page ends with the entry that passes it."""
 
 _PAGE = statement("read_side", "export_page")

@@ -7,15 +7,15 @@ entries; the statements name this number too, so that the planner knows it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from msgspec import Struct
 
 from read_side.entries import EntryRow, entry_row, typed_entry_row
+from read_side.listing import Listing, Page, page_of
 from read_side.pool import Pool, fetch
-from read_side.refusals import TypeNotFound
 from write_side.domain.identity import Scope
 from write_side.postgres.statements import statements
 
@@ -25,7 +25,6 @@ SEARCHED = 100_000
 """A search covers so many of the newest entries that the other filters leave."""
 
 _STATEMENTS = statements("read_side")
-T = TypeVar("T")
 
 
 class Filters(Struct, frozen=True):
@@ -38,14 +37,6 @@ class Filters(Struct, frozen=True):
     language: str | None = None
     locale: str = ""
     search: str = ""
-
-
-class Page(Struct, Generic[T], frozen=True):
-    """``total`` counts all that match, on any page; a search has covered ``searched`` entries."""
-
-    rows: list[T]
-    total: int
-    searched: int = 0
 
 
 class EntrySummary(Struct, frozen=True):
@@ -75,7 +66,7 @@ async def list_of_type(
     limit: int,
     offset: int,
 ) -> Page[EntryRow]:
-    """Entries of one type, status and language (§4.1). Raises TypeNotFound."""
+    """Entries of one type, status and language (§4.1). Raises TypeNotFound, LargePage."""
     where: list[Any] = [
         scope.workspace,
         scope.environment,
@@ -90,8 +81,10 @@ async def list_of_type(
     if locale != language:
         name = "list_of_type_in_locale"
         where.append(locale)
-    records = await fetch(pool, _STATEMENTS[name], *where)
-    return _page(records, lambda record: entry_row(record, locale), type_slug)
+    listing = Listing(
+        pool, _STATEMENTS[name], where, lambda record: entry_row(record, locale), type_slug
+    )
+    return await listing.page()
 
 
 async def list_across_types(
@@ -106,13 +99,15 @@ async def list_across_types(
 ) -> Page[EntryRow]:
     """Entries of every type, or of one, of every status, or of one, and of every language (§4.3).
 
-    Raises TypeNotFound.
+    Raises TypeNotFound, LargePage.
     """
     filters = Filters(type_slug, status)
     name, parameters = _filtered("list", filters)
     where = (scope.workspace, scope.environment, limit, offset, *parameters, locale)
-    records = await fetch(pool, _STATEMENTS[name], *where)
-    return _page(records, lambda record: typed_entry_row(record, locale), filters.type_slug)
+    listing = Listing(
+        pool, _STATEMENTS[name], where, lambda record: typed_entry_row(record, locale), type_slug
+    )
+    return await listing.page()
 
 
 async def list_ids(
@@ -123,7 +118,7 @@ async def list_ids(
     name, parameters = _filtered("ids", filters)
     where = (scope.workspace, scope.environment, limit, offset, *parameters)
     records = await fetch(pool, _STATEMENTS[name], *where)
-    return _page(records, lambda record: str(record["id"]), filters.type_slug)
+    return page_of(records, lambda record: str(record["id"]), filters.type_slug)
 
 
 async def list_summaries(
@@ -138,7 +133,7 @@ async def list_summaries(
         name, parameters = _filtered("summaries", filters)
         where += [*parameters, filters.locale]
     records = await fetch(pool, _STATEMENTS[name], *where)
-    page = _page(records, entry_summary)
+    page = page_of(records, entry_summary)
     return Page(page.rows, page.total, records[0]["searched"]) if filters.search else page
 
 
@@ -161,13 +156,3 @@ def _filtered(columns: str, filters: Filters) -> tuple[str, Sequence[str | None]
 
 def _any(filters: Filters) -> Sequence[str | None]:
     return [filters.type_slug, filters.status, filters.language]
-
-
-def _page(records: Sequence[Any], row: Callable[[Any], T], type_slug: str | None = None) -> Page[T]:
-    """An empty page is one row of nulls with the total; an unknown content type has no row."""
-    if not records:
-        if type_slug is not None:
-            raise TypeNotFound
-        return Page([], 0)
-    rows = [row(record) for record in records if record["id"] is not None]
-    return Page(rows, records[0]["total"])

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import asyncpg
+from asyncpg.cursor import Cursor
 
 from read_side.refusals import ReadModelUnavailable
 from write_side.postgres.connection import Connection, connect, is_transient
@@ -121,6 +122,21 @@ async def open_pool(url: str) -> AsyncIterator[Pool]:
         yield pool
     finally:
         pool.close()
+
+
+@asynccontextmanager
+async def snapshot(pool: Pool, statement: str, *parameters: Any) -> AsyncIterator[Cursor]:
+    """A cursor over the rows as they were at one moment. Raises ReadModelUnavailable."""
+    try:
+        async with (
+            pool.acquire() as connection,
+            connection.transaction(isolation="repeatable_read", readonly=True),
+        ):
+            yield await connection.cursor(statement, *parameters)
+    except Exception as error:
+        if is_transient(error):
+            raise ReadModelUnavailable from error
+        raise
 
 
 async def fetch(pool: Pool, statement: str, *parameters: Any) -> list[asyncpg.Record]:

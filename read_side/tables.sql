@@ -76,7 +76,7 @@ CREATE TABLE content_type (
 
 -- Entries in their original language. `stored` holds all values by field slug, including those of
 -- removed fields. `fields` is rendered from them under version `type_version` of the content type, ready
--- to serve. It is json, because jsonb would reorder keys.
+-- to serve. It is JSON, but of type text: the length of a text is known without reading its value.
 CREATE TABLE entry (
     workspace       text        NOT NULL,
     environment     text        NOT NULL,
@@ -98,7 +98,7 @@ CREATE TABLE entry (
     type_version    bigint      NOT NULL,
     stored          json        NOT NULL,
     translations    json,
-    fields          json        NOT NULL
+    fields          text        NOT NULL
 ) PARTITION BY LIST (environment);
 CREATE TABLE entry_production PARTITION OF entry FOR VALUES IN ('production');
 CREATE TABLE entry_staging PARTITION OF entry FOR VALUES IN ('staging');
@@ -113,7 +113,7 @@ CREATE TABLE entry_locale (
     locale        text NOT NULL,
     id            uuid NOT NULL,
     title         text NOT NULL,
-    fields        json NOT NULL
+    fields        text NOT NULL
 ) PARTITION BY LIST (partition_key);
 CREATE TABLE entry_locale_production_other PARTITION OF entry_locale FOR VALUES IN ('production/other');
 CREATE TABLE entry_locale_staging_other PARTITION OF entry_locale FOR VALUES IN ('staging/other');

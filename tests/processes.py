@@ -45,6 +45,7 @@ class Processes:
             # Tests ask more in a minute than the default limits allow.
             "CONTENTLOG_KEY_RATE_LIMIT": "0",
             "CONTENTLOG_IP_RATE_LIMIT": "0",
+            "CONTENTLOG_COST_LIMIT": "0",
             **environment,
         }
         self.running: dict[str, subprocess.Popen[bytes]] = {}

@@ -11,6 +11,7 @@ from urllib.parse import quote, urlencode
 
 from api.context import Call
 from api.dashboard.security import ROOT, SESSIONS, check_origin, cookie_token, new_csrf_token
+from api.http.large_bodies import WORKSPACE
 from api.rest.request_checks import check_address_limit, check_permission, resolve_environment
 from read_side.pool import Pool
 from write_side.domain.identity import PRODUCTION, Scope
@@ -76,6 +77,7 @@ async def check_session(request: DashboardRequest, *, active: bool = True) -> No
     if request.caller is None:
         await sessions.end(request.session)
         raise NoSession
+    request.request[WORKSPACE] = request.caller.workspace
 
 
 async def check(request: DashboardRequest, permission: str, *, active: bool) -> None:

@@ -13,6 +13,7 @@ from api.dashboard.list_updates import first_updates, later_updates
 from api.dashboard.page_handlers import html, show
 from api.dashboard.table_pages import ROWS, Paging, one_of, page_number
 from api.dashboard.templates import render
+from api.dashboard.wizard.wizard_steps import EXPORTING
 from api.export.response import Kind, export_response
 from api.rest import parameters
 from read_side import export
@@ -136,13 +137,13 @@ async def export_entries(request: DashboardRequest) -> web.StreamResponse:
     form = await _filter_form(request)
     if form.type is None:
         raise web.HTTPNotFound
-    return await export_response(
-        request.request,
-        request.service.read_model,
-        request.scope,
-        form.filters,
-        cast("Kind", request.request.match_info["kind"]),
-    )
+    await request.service.limits.check_cost(request.known_caller)
+    async with request.request.app[EXPORTING].slot(request.scope.workspace):
+        return await export_response(
+            request,
+            form.filters,
+            cast("Kind", request.request.match_info["kind"]),
+        )
 
 
 def stage_of(stages: tuple[Stage, ...], entry: EntrySummary) -> Stage | None:

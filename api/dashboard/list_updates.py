@@ -10,7 +10,8 @@ from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.table_pages import ROWS
 from api.errors import BadRequest
 from api.operations.health import STATUS, ServiceStatus
-from read_side.paging import EntrySummary, Filters, Page, list_summaries
+from read_side.listing import Page
+from read_side.paging import EntrySummary, Filters, list_summaries
 from write_side.domain.text import shortened
 
 _BEGINNING = datetime.min.replace(tzinfo=UTC)

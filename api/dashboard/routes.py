@@ -35,6 +35,7 @@ def add_dashboard(app: web.Application, recorder: Recorder) -> None:
     app[SESSIONS] = Sessions(recorder)
     app[wizard_steps.RECEIVING] = wizard_steps.UploadSlots(8)
     app[wizard_steps.WORKING] = wizard_steps.UploadSlots(4)
+    app[wizard_steps.EXPORTING] = wizard_steps.UploadSlots(8)
     app[HISTORY] = LagHistory()
     app.cleanup_ctx.append(sampling)
     app.add_routes(_routes())

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncGenerator
+import time
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from aiohttp import web
 
+from api.context import Call
 from api.export.table import csv_chunks
 from api.export.xlsx_file import write_xlsx
 from api.http.request_log import log_fault
 from read_side.export import LIMIT, Export, export
 from read_side.paging import Filters
-from read_side.pool import Pool
 from write_side.domain.identity import Scope
 
 Kind = Literal["csv", "xlsx"]
@@ -29,38 +31,46 @@ CONTENT_TYPES: dict[Kind, str] = {
 CHUNK = 256 * 1024
 
 
-async def export_response(
-    request: web.Request, pool: Pool, scope: Scope, filters: Filters, kind: Kind
-) -> web.StreamResponse:
+async def export_response(call: Call, filters: Filters, kind: Kind) -> web.StreamResponse:
     """Send the newest entries that the filters match; the caller has checked permissions.
 
     Raises TypeNotFound, ReadModelUnavailable and TooLongForSpreadsheet before anything is sent.
     A later fault aborts the connection, so that the client sees that the file is incomplete.
     """
-    wanted = await export(pool, scope, filters)
-    response = web.StreamResponse(headers=_headers(wanted, scope, kind))
+    request, limits = call.request, call.service.limits
+    charge = partial(limits.charge_bytes, call.known_caller)
+    wanted = await export(call.service.read_model, call.scope, filters)
+    response = web.StreamResponse(headers=_headers(wanted, call.scope, kind))
     if request.method == "HEAD":
         return response
     if kind == "csv":
-        await _send(request, response, csv_chunks(wanted))
+        await _send(request, response, csv_chunks(wanted), charge)
         return response
     with tempfile.TemporaryDirectory(prefix="contentlog-export-") as folder:
         path = Path(folder) / "export.xlsx"
-        if await write_xlsx(wanted, path, lambda: not _is_disconnected(request)):
+        began = time.monotonic()
+        is_written = await write_xlsx(wanted, path, lambda: not _is_disconnected(request))
+        limits.charge_seconds(call.known_caller, time.monotonic() - began)
+        if is_written:
             response.content_length = path.stat().st_size
-            await _send(request, response, _chunks(path))
+            await _send(request, response, _chunks(path), charge)
     return response
 
 
 async def _send(
-    request: web.Request, response: web.StreamResponse, chunks: AsyncGenerator[bytes, None]
+    request: web.Request,
+    response: web.StreamResponse,
+    chunks: AsyncGenerator[bytes, None],
+    charge: Callable[[int], None],
 ) -> None:
     async with aclosing(chunks):
         first = await anext(chunks)
         try:
             await response.prepare(request)
+            charge(len(first))
             await response.write(first)
             async for chunk in chunks:
+                charge(len(chunk))
                 await response.write(chunk)
             await response.write_eof()
         except ConnectionError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 from datetime import datetime
 from itertools import count
 from typing import Any, TypeAlias
@@ -115,10 +115,30 @@ class GraphQLContext:
             self._load_changes
         )
         self.past: DataLoader[PastSlug, PastEntry | None] = DataLoader(self._load_past)
+        self.resources = AsyncExitStack()
+        """What is held until the answer is made."""
+        self._lock = asyncio.Lock()
+        self._has_turn = False
+        self.seconds = 0.0
+        """That the document took before it was executed."""
+        self._reserved = 0
         self.written = 0
         """The last position that this request has written."""
         self._timeout = self.service.settings.read_your_writes
         self._waiting: asyncio.Task[None] | None = None
+
+    async def reserve_cost(self) -> None:
+        """Takes the estimated cost from the workspace's limit. Raises CostLimitExceeded."""
+        self._reserved = self.budget.cost
+        await self.service.limits.reserve_cost(self.call.known_caller, self._reserved)
+
+    def charge_cost(self, answered: int) -> None:
+        """Takes what else it has cost; ``answered``: the bytes of the answer."""
+        limits, caller = self.service.limits, self.call.known_caller
+        limits.charge_bytes(caller, answered)
+        limits.charge_seconds(caller, self.seconds)
+        if self._reserved:
+            limits.charge_cost(caller, self.budget.cost - self._reserved)
 
     async def readable(self, status: str | None = None) -> Scope:
         """The scope to read, once the read model has reached ``X-Content-Position`` and what this
@@ -186,8 +206,8 @@ class GraphQLContext:
                 scope,
                 ids=[entry_id for entry_id, wanted in keys if wanted == locale],
                 locale=locale,
+                before=self._before_reading,
             )
-            self.budget.charge_bytes(sum(len(row.title) + len(bytes(row.fields)) for row in rows))
             found |= {(row.id, locale): row for row in rows if self.may_read(row)}
         return [found.get(key) for key in keys]
 
@@ -195,6 +215,18 @@ class GraphQLContext:
         scope = await self.readable()
         found = await media_files(self.service.read_model, scope.workspace, ids)
         return [found.get(media_id) for media_id in ids]
+
+    async def _before_reading(self, size: int, has_large: bool) -> None:
+        """Charges values before they are read; large ones wait for a turn. Raises BadRequest,
+        Busy."""
+        self.budget.charge_bytes(size)
+        if not has_large:
+            return
+        async with self._lock:
+            if not self._has_turn:
+                turn = self.service.large_bodies.turns.turn(self.call.scope.workspace)
+                await self.resources.enter_async_context(turn)
+                self._has_turn = True
 
     async def _load_changes(
         self, asked: list[entry_history.HistoryRequest]

@@ -32,7 +32,7 @@ from write_side.entry_history import ReadBudget
 
 COST = 100_000
 EVENTS = 20_000
-BYTES = 64 * 1024 * 1024
+BYTES = 32 * 1024 * 1024
 OBJECT = 10
 LISTS = {"contentTypes": 20, "fields": 10, "stages": 3, "references": 5}
 """The usual length of lists that have no limit."""
@@ -133,11 +133,11 @@ class CostEstimate:
 
 
 class Budget(ReadBudget):
-    """What one request may still cost. Every charge raises BadRequest if too little is left."""
+    """What one request costs. Every charge raises BadRequest if too little is left."""
 
     def __init__(self) -> None:
         self._estimate: CostEstimate | None = None
-        self._cost = self._events = self._bytes = 0
+        self.cost = self._events = self._bytes = 0
 
     def begin(self, estimate: CostEstimate) -> None:
         """Charges the estimate, before anything is looked up."""
@@ -158,7 +158,7 @@ class Budget(ReadBudget):
         if self._bytes > BYTES:
             raise BadRequest(
                 f"The answer takes more than {BYTES:,} bytes of values: "
-                "ask for fewer entries at once"
+                "ask for fewer entries or fields at once"
             )
 
     def begin_stream(self) -> None:
@@ -172,10 +172,10 @@ class Budget(ReadBudget):
         self._events += 1
 
     def _charge(self, cost: int) -> None:
-        self._cost += cost
-        if self._cost > COST:
+        self.cost += cost
+        if self.cost > COST:
             raise BadRequest(
-                f"The query costs {self._cost:,}; one may cost up to {COST:,}: "
+                f"The query costs {self.cost:,}; one may cost up to {COST:,}: "
                 "ask for smaller pages, or for fewer lists inside of lists"
             )
 

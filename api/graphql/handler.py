@@ -6,7 +6,7 @@ with the status that REST would give.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from aiohttp import web
 from graphql import GraphQLError
@@ -86,11 +86,17 @@ async def _execute(call: Call) -> web.Response:
     async with call.service.loop_turns.turn(len(sent)):
         body = read_body(sent)
     context = GraphQLContext(call, body, IdempotencyKeys(call, sent))
-    with context.keys.reserved():
-        result = await schema.execute(
-            body.query, context_value=context, operation_name=body.operation_name
-        )
-    response = respond(call.request, result.data, result.errors or [])
+    async with context.resources:
+        with context.keys.reserved():
+            result = await schema.execute(
+                body.query, context_value=context, operation_name=body.operation_name
+            )
+        for error in result.errors or ():
+            if isinstance(cause := _cause(error), RateLimitExceeded):
+                context.charge_cost(0)
+                raise cause
+        response = respond(call.request, result.data, result.errors or [])
+    context.charge_cost(len(cast("bytes", response.body)))
     if context.written:
         token = call.service.positions.token(call.known_caller.workspace, context.written)
         response.headers[POSITION] = token

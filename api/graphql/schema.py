@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager
+from contextlib import asynccontextmanager
 
 import strawberry
 from graphql import GraphQLError, OperationDefinitionNode, get_operation_ast
@@ -41,15 +42,23 @@ class Preparation(SchemaExtension):
                 self._prepare()
 
     async def on_execute(self) -> AsyncIterator[None]:
-        """A large document asks for much: it delays others of its workspace alone."""
+        """A large document asks for much: it delays others of its workspace alone. Raises
+        CostLimitExceeded."""
         context = self.execution_context.context
         workspace = context.call.known_caller.workspace
+        await context.reserve_cost()
         async with context.service.loop_turns.alone(workspace, len(context.body.query)):
             yield
 
-    def _turn(self) -> AbstractAsyncContextManager[None]:
+    @asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
         context = self.execution_context.context
-        return context.service.loop_turns.turn(context.body.size)  # type: ignore[no-any-return]
+        async with context.service.loop_turns.turn(context.body.size):
+            began = time.thread_time()
+            try:
+                yield
+            finally:
+                context.seconds += time.thread_time() - began
 
     def _prepare(self) -> None:
         execution = self.execution_context

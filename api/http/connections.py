@@ -23,6 +23,7 @@ from aiohttp.streams import StreamReader
 
 from api.context import LIMIT_STATUS, SERVICE
 from api.errors import BadRequest, error_response
+from api.http.large_bodies import response_sent
 from api.http.open_connections import OpenConnections, most_connections
 from api.http.request_log import ROUTE, log_fault, log_request, request_id, route_of
 
@@ -152,6 +153,7 @@ class Connection(web.RequestHandler):
             failed = self.handle_error(request, 500, error)
             return await self._send(request, failed, start_time)
         finally:
+            await response_sent(request)
             self._end()
 
     def log_access(

@@ -15,11 +15,15 @@ from functools import lru_cache
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from api.context import SERVICE
+from api.http.large_bodies import LARGE, LargeResponse
+from api.rest.positions import HEADER as POSITION
+
 GZIP_ABOVE = 1024  # bytes; below, the headers outweigh the gain
 THREAD_ABOVE = 64 * 1024  # bytes; in the event loop this would delay other requests
 # Level 6 makes it a tenth smaller and takes twice the time.
 GZIP_LEVEL = 2
-_GZIP_FORMAT = 31  # zlib's number for a gzip header and a window of 32 kB
+GZIP_FORMAT = 31  # zlib's number for a gzip header and a window of 32 kB
 # The response depends on the key: only the client's own cache may keep it, and must revalidate.
 READ = "private, no-cache"
 OTHER = "no-store"
@@ -33,22 +37,35 @@ async def add_representation(request: web.Request, handler: Handler) -> web.Stre
     """Applies to all responses whose body is bytes."""
     response = await handler(request)
     body = response.body if isinstance(response, web.Response) else None
+    if isinstance(response, LargeResponse):
+        return _conditional(request, response, response.tag)
     if not isinstance(response, web.Response) or type(body) is not bytes:
         return response
     if response.status == 200 and request.method in ("GET", "HEAD") and _is_content(request):
-        tag = etag(body)
-        response.headers["ETag"] = tag
-        response.headers["Vary"] = VARY
-        response.headers.setdefault("Cache-Control", READ)
-        if _is_current(request, tag):
-            kept = {name: response.headers[name] for name in _KEPT}
-            return web.Response(status=304, headers=kept)
+        response = _conditional(request, response, etag(body))
+        if response.status == 304:
+            return response
     if len(body) > GZIP_ABOVE and "Content-Encoding" not in response.headers:
         response.headers["Vary"] = VARY
-        if accepts_gzip(",".join(request.headers.getall("Accept-Encoding", ()))):
-            response.body = await gzipped(body)
+        if takes_gzip(request):
+            response.body = body = await gzipped(body)
             response.headers["Content-Encoding"] = "gzip"
+    if len(body) > LARGE and request.method != "HEAD":
+        response.body = await request.app[SERVICE].large_bodies.held(
+            request, body, response.content_type, must_be_sent=POSITION in response.headers
+        )
     return response
+
+
+def _conditional(request: web.Request, response: web.Response, tag: str) -> web.Response:
+    """With its tag, or 304."""
+    response.headers["ETag"] = tag
+    response.headers["Vary"] = VARY
+    response.headers.setdefault("Cache-Control", READ)
+    if not _is_current(request, tag):
+        return response
+    kept = {name: response.headers[name] for name in _KEPT}
+    return web.Response(status=304, headers=kept)
 
 
 async def add_cache_control(_request: web.Request, response: web.StreamResponse) -> None:
@@ -58,7 +75,16 @@ async def add_cache_control(_request: web.Request, response: web.StreamResponse)
 
 def etag(body: bytes) -> str:
     """A weak one: the same with and without compression."""
-    return f'W/"{hashlib.sha256(body).hexdigest()[:32]}"'
+    return tag_of(hashlib.sha256(body).hexdigest())
+
+
+def tag_of(digest: str) -> str:
+    """``digest``: SHA-256 of the body, in hexadecimal."""
+    return f'W/"{digest[:32]}"'
+
+
+def takes_gzip(request: web.Request) -> bool:
+    return accepts_gzip(",".join(request.headers.getall("Accept-Encoding", ())))
 
 
 @lru_cache(maxsize=256)
@@ -74,8 +100,8 @@ def accepts_gzip(accept: str) -> bool:
 
 async def gzipped(body: bytes) -> bytes:
     if len(body) > THREAD_ABOVE:
-        return await asyncio.to_thread(zlib.compress, body, GZIP_LEVEL, _GZIP_FORMAT)
-    return zlib.compress(body, GZIP_LEVEL, _GZIP_FORMAT)
+        return await asyncio.to_thread(zlib.compress, body, GZIP_LEVEL, GZIP_FORMAT)
+    return zlib.compress(body, GZIP_LEVEL, GZIP_FORMAT)
 
 
 def _quality(parameters: str) -> float:

@@ -24,37 +24,55 @@ class LimitStatus(Struct, frozen=True):
     wait: int = 1
 
 
-class Bucket(Struct, eq=False):
-    """Times are of the process's monotonic clock; the lease is valid until ``ends``.
+class Claim(Struct, eq=False):
+    """What a request takes: all of ``amount`` or nothing; ``partial``: what there is of it."""
 
-    ``left`` are the leased requests at hand, ``spare`` what the counter recorded as spare here,
-    ``free`` what it had left to lease. ``exhausted``: none are free, and no process has any to
-    give back. Requests in ``waiting`` go into the next call; those in ``calling`` are in the
-    current one.
+    amount: int
+    partial: bool
+    answer: asyncio.Future[LimitStatus]
+
+
+class Bucket(Struct, eq=False):
+    """Counts requests, or units of cost where claims are of more than 1 (``weighted``).
+
+    Times are of the process's monotonic clock; the lease is valid until ``ends``. ``left`` is what
+    is leased and at hand, ``spare`` what the counter recorded as spare here, ``free`` what it had
+    left to lease. ``short``: it could not grant the last demand. ``exhausted``: none are free, and
+    no process has any to give back, which is never certain of a weighted bucket: a claim that was
+    refused gives back the part that was granted. Claims in ``waiting`` go into the next call; those
+    in ``calling`` are in the current one.
     """
 
     name: str
     limit: int
     free: int
     calling_limit: int
+    weighted: bool = False
     window: int = 0
     ends: float = -math.inf
     leased_at: float = 0.0
     left: int = 0
     spare: int = 0
+    short: bool = False
     exhausted: bool = False
-    waiting: list[asyncio.Future[LimitStatus]] = []
-    calling: list[asyncio.Future[LimitStatus]] = []
+    waiting: list[Claim] = []
+    calling: list[Claim] = []
 
     @property
     def busy(self) -> bool:
         return bool(self.waiting or self.calling)
 
-    def count_now(self, now: float) -> LimitStatus | None:
-        """Counts one request against the lease; None if the counter must be asked."""
+    def take_now(self, now: float, amount: int) -> LimitStatus | None:
+        """Takes an amount from the lease; None if the counter must be asked."""
         if now >= self.ends:
             return None
-        return self._take(now) if self.left > 0 or self.exhausted else None
+        return self._take(now, amount) if self.left >= amount or self.exhausted else None
+
+    def wait(self, amount: int, *, partial: bool) -> asyncio.Future[LimitStatus]:
+        """Claims an amount in the next call."""
+        answer: asyncio.Future[LimitStatus] = asyncio.get_running_loop().create_future()
+        self.waiting.append(Claim(amount, partial, answer))
+        return answer
 
     def status(self, now: float, *, passed: bool) -> LimitStatus:
         # The limit may have been lowered since the lease.
@@ -63,45 +81,53 @@ class Bucket(Struct, eq=False):
         return LimitStatus(passed, self.limit, remaining, self.window + WINDOW, wait)
 
     def demand(self) -> Demand:
-        """Asks for a lease for all waiting requests, and gives back what is left of the old one."""
+        """Asks for a lease for all waiting claims, and gives back what is left of the old one."""
         self.calling, self.waiting = self.waiting, []
         self.calling_limit = self.limit
-        asked = len(self.calling)
+        asked = sum(claim.amount for claim in self.calling)
         demand = Demand(self.name, self.limit, asked, self.window, self.spare, self.left)
         self.free += self.left
         self.left = self.spare = 0
         return demand
 
     def receive(self, grant: Grant, now: float) -> None:
-        """Answers the requests of the call in order, then those that arrived since, as far as the
+        """Answers the claims of the call in order, then those that arrived since, as far as the
         lease goes."""
         self.window = grant.window
         self.ends = now + max(0.0, grant.window + WINDOW - grant.at)
         self.leased_at = now
         self.free = grant.free
+        asked = sum(claim.amount for claim in self.calling)
+        if asked:
+            self.short = grant.granted < asked
         # A refusal under an older limit says nothing about the current one.
-        self.exhausted = grant.free == grant.spare == 0 and self.calling_limit == self.limit
+        self.exhausted = (
+            not self.weighted
+            and grant.free == grant.spare == 0
+            and self.calling_limit == self.limit
+        )
         self.left = grant.granted
-        self.spare = max(grant.granted - len(self.calling), 0)
+        self.spare = max(grant.granted - asked, 0)
         calling, self.calling = self.calling, []
-        for future in calling:
-            self._answer(future, now)
-        while self.waiting and (self.left or self.exhausted):
+        for claim in calling:
+            self._answer(claim, now)
+        while self.waiting and (self.left >= self.waiting[0].amount or self.exhausted):
             self._answer(self.waiting.pop(0), now)
 
     def let_pass(self, status: LimitStatus) -> int:
-        """Lets all waiting requests pass uncounted. Returns their number."""
-        unanswered = [future for future in self.calling + self.waiting if not future.done()]
+        """Lets all waiting claims pass uncounted. Returns the number of requests."""
+        unanswered = [one for one in self.calling + self.waiting if not one.answer.done()]
         self.calling, self.waiting = [], []
-        for future in unanswered:
-            future.set_result(status)
-        return len(unanswered)
+        for claim in unanswered:
+            claim.answer.set_result(status)
+        return sum(not claim.partial for claim in unanswered)
 
-    def _answer(self, future: asyncio.Future[LimitStatus], now: float) -> None:
-        if not future.done():
-            future.set_result(self._take(now))
+    def _answer(self, claim: Claim, now: float) -> None:
+        if not claim.answer.done():
+            amount = min(claim.amount, self.left) if claim.partial else claim.amount
+            claim.answer.set_result(self._take(now, amount))
 
-    def _take(self, now: float) -> LimitStatus:
-        passed = self.left > 0
-        self.left -= passed
+    def _take(self, now: float, amount: int) -> LimitStatus:
+        passed = self.left >= amount
+        self.left -= amount * passed
         return self.status(now, passed=passed)

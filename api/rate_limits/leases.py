@@ -79,21 +79,34 @@ class Leases:
             await self._calls
         await self._counter.close()
 
-    async def count(self, name: str, limit: int) -> LimitStatus:
-        """Counts one request against a bucket with this limit per window."""
-        bucket = self._buckets.get(name) or self._add(name, limit)
-        if bucket.limit != limit:
-            bucket.limit, bucket.exhausted = limit, False
-        status = bucket.count_now(self._clock())
+    async def count(self, name: str, limit: int, amount: int = 1) -> LimitStatus:
+        """Counts one request, or its cost, against a bucket with this limit per window. What costs
+        more than the limit takes all of it."""
+        bucket, amount = self._bucket(name, limit), min(amount, max(limit, 1))
+        bucket.weighted |= amount > 1
+        status = bucket.take_now(self._clock(), amount)
         if status is not None:
             return status
         if self._away_since is not None:
             UNCOUNTED.inc()
             return self.peek(name, limit)
-        waiting: asyncio.Future[LimitStatus] = asyncio.get_running_loop().create_future()
-        bucket.waiting.append(waiting)
+        waiting = bucket.wait(amount, partial=False)
         self._enqueue(bucket)
         return await waiting
+
+    def charge(self, name: str, limit: int, amount: int) -> None:
+        """Takes a cost that was known too late to refuse it, as far as the window has so much."""
+        bucket, amount = self._bucket(name, limit), min(amount, max(limit, 1))
+        bucket.weighted = True
+        if bucket.take_now(self._clock(), amount) is None and self._away_since is None:
+            bucket.wait(amount, partial=True)
+            self._enqueue(bucket)
+
+    def is_short(self, name: str, limit: int) -> bool:
+        """Whether the counter could not grant this window's last demand."""
+        bucket = self._buckets.get(name)
+        known = bucket is not None and bucket.limit == limit and self._clock() < bucket.ends
+        return bucket is not None and known and bucket.short
 
     def peek(self, name: str, limit: int) -> LimitStatus:
         """The bucket as far as this process knows it, without counting a request."""
@@ -138,6 +151,12 @@ class Leases:
         self._away_since = None
         AWAY.set(0)
         _log.info("rate limits are counted again")
+
+    def _bucket(self, name: str, limit: int) -> Bucket:
+        bucket = self._buckets.get(name) or self._add(name, limit)
+        if bucket.limit != limit:
+            bucket.limit, bucket.exhausted = limit, False
+        return bucket
 
     def _add(self, name: str, limit: int) -> Bucket:
         if len(self._buckets) >= MAX_BUCKETS:
@@ -184,7 +203,7 @@ class Leases:
         now = self._clock()
         for bucket, grant in zip(batch, grants, strict=True):
             bucket.receive(grant, now)
-            if bucket.spare:
+            if bucket.spare or bucket.left:
                 self._leased[bucket.name] = bucket
             if not bucket.waiting:
                 self._queued.pop(bucket.name, None)

@@ -1,4 +1,5 @@
-"""The limits of a request: those of its address and its key, and the limit of sign-ins."""
+"""The limits of a request: those of its address and its key, its workspace's limit of cost, and the
+limit of sign-ins."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from aiohttp import web
 from prometheus_client import Counter as Metric
 
 from api.auth.keys import Caller
+from api.errors import CostLimitExceeded
 from api.http import client_address
 from api.rate_limits.bucket import LimitStatus
 from api.rate_limits.leases import Leases
@@ -15,6 +17,11 @@ UNLIMITED = 1_000_000_000
 """Shown in the headers if a limit is switched off."""
 SIGN_INS = 10
 """A minute from one address, failed or not."""
+SECOND = 100_000
+"""The cost of a second of a worker or a thread: a unit is about 10 µs."""
+BYTES = 250
+"""Bytes of a response that cost a unit."""
+IMPORTED_ROW = 100
 REFUSED = Metric("contentlog_rate_limit_refused", "Requests refused with 429", ["bucket"])
 
 
@@ -25,6 +32,7 @@ class Limits:
         self._leases = leases
         self._key_limit = settings.key_rate_limit
         self._address_limit = settings.ip_rate_limit
+        self._cost_limit = settings.cost_limit
         self._trusted = client_address.networks(settings.trusted_proxies)
 
     async def count_address(self, request: web.Request) -> LimitStatus:
@@ -38,6 +46,27 @@ class Limits:
         """No setting switches it off: it slows down guessing of keys."""
         return await self._count("sign-in", "sign-in:" + self._bucket_of(request), SIGN_INS)
 
+    async def reserve_cost(self, caller: Caller, units: int) -> None:
+        """Takes what a request is going to cost. Raises CostLimitExceeded."""
+        bucket, limit = self._cost_bucket(caller), self._cost_limit
+        _check_cost(await self._count("cost", bucket, limit, units))
+
+    async def check_cost(self, caller: Caller) -> None:
+        """Asks the counter only where the limit seems to be spent. Raises CostLimitExceeded."""
+        if self._cost_limit and self._leases.is_short(self._cost_bucket(caller), self._cost_limit):
+            await self.reserve_cost(caller, 1)
+
+    def charge_cost(self, caller: Caller, units: int) -> None:
+        """Takes what a request has cost."""
+        if self._cost_limit and units > 0:
+            self._leases.charge(self._cost_bucket(caller), self._cost_limit, units)
+
+    def charge_bytes(self, caller: Caller, number: int) -> None:
+        self.charge_cost(caller, -(-number // BYTES))
+
+    def charge_seconds(self, caller: Caller, seconds: float) -> None:
+        self.charge_cost(caller, int(seconds * SECOND))
+
     def peek_key(self, caller: Caller) -> LimitStatus:
         """The key's bucket, without counting the request."""
         return self._peek(f"key:{caller.key_id}", self._limit_of(caller))
@@ -46,10 +75,10 @@ class Limits:
         """The address's bucket, without counting the request."""
         return self._peek(self._bucket_of(request), self._address_limit)
 
-    async def _count(self, kind: str, bucket: str, limit: int) -> LimitStatus:
+    async def _count(self, kind: str, bucket: str, limit: int, amount: int = 1) -> LimitStatus:
         if limit == 0:
             return self._unlimited()
-        status = await self._leases.count(bucket, limit)
+        status = await self._leases.count(bucket, limit, amount)
         if not status.passed:
             REFUSED.labels(kind).inc()
         return status
@@ -65,5 +94,13 @@ class Limits:
         forwarded = request.headers.getall("X-Forwarded-For", ()) if self._trusted else ()
         return "ip:" + client_address.client(request.remote, forwarded, self._trusted)
 
+    def _cost_bucket(self, caller: Caller) -> str:
+        return f"cost:{caller.workspace}"
+
     def _unlimited(self) -> LimitStatus:
         return LimitStatus(True, UNLIMITED, UNLIMITED, self._leases.reset())
+
+
+def _check_cost(status: LimitStatus) -> None:
+    if not status.passed:
+        raise CostLimitExceeded(status.wait, status.limit)

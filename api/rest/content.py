@@ -13,6 +13,7 @@ from api.rest import parameters, point_in_time, wire
 from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.ignored_members import ignored_header
 from api.rest.json_budget import check_values
+from api.rest.list_response import json_response, list_response
 from api.rest.positions import HEADER as POSITION
 from api.rest.request_body import receive_body
 from api.rest.request_checks import check_edit, check_read, check_read_of_status, with_checks
@@ -46,7 +47,7 @@ async def list_of_type(call: Call) -> web.Response:
     """§4.1: by default the published entries, 10 a page."""
     query = call.request.query
     limit, offset = parameters.paging(query, 10)
-    page = await paging.list_of_type(
+    reading = paging.list_of_type(
         call.service.read_model,
         call.scope,
         type_slug=parameters.searchable(call.request.match_info["type"]),
@@ -56,12 +57,11 @@ async def list_of_type(call: Call) -> web.Response:
         limit=limit,
         offset=offset,
     )
-    return wire.response(
-        wire.TypeListBody(
-            True,
-            [wire.listed_entry(row, call.locale) for row in page.rows],
-            wire.Pagination(limit, offset, page.total),
-        )
+    return await list_response(
+        call,
+        reading,
+        lambda row: wire.listed_entry(row, call.locale),
+        lambda rows, total: wire.TypeListBody(True, rows, wire.Pagination(limit, offset, total)),
     )
 
 
@@ -81,14 +81,14 @@ async def one(call: Call) -> web.Response:
         row = (await point_in_time.entry_of_slug(service, scope, at=at, **named)).row
     if call.published_only and row.status != "published":
         raise EntryNotFound
-    return wire.response(wire.SingleBody(True, wire.single_entry(row, call.locale)))
+    return json_response(call, wire.SingleBody(True, wire.single_entry(row, call.locale)))
 
 
 async def list_across_types(call: Call) -> web.Response:
     """§4.3: of every status that the key may read, 50 a page."""
     query = call.request.query
     limit, offset = parameters.paging(query, 50)
-    page = await paging.list_across_types(
+    reading = paging.list_across_types(
         call.service.read_model,
         call.scope,
         type_slug=parameters.type_slug(query),
@@ -97,11 +97,11 @@ async def list_across_types(call: Call) -> web.Response:
         limit=limit,
         offset=offset,
     )
-    return wire.response(
-        wire.ListBody(
-            [wire.entry_of_any_type(row, call.locale) for row in page.rows],
-            wire.Pagination(limit, offset, page.total),
-        )
+    return await list_response(
+        call,
+        reading,
+        lambda row: wire.entry_of_any_type(row, call.locale),
+        lambda rows, total: wire.ListBody(rows, wire.Pagination(limit, offset, total)),
     )
 
 
@@ -125,7 +125,9 @@ async def _created(call: Call, command: CreateEntry) -> web.Response:
         executed.position, call.service.settings.read_your_writes
     )
     entry = wire.created_entry(executed)
-    response = wire.response(wire.CreatedBody(entry, f"Content entry '{entry.slug}' was created"))
+    response = json_response(
+        call, wire.CreatedBody(entry, f"Content entry '{entry.slug}' was created")
+    )
     response.headers[POSITION] = call.service.positions.token(
         call.scope.workspace, executed.position
     )
@@ -139,7 +141,9 @@ async def list_content_types(call: Call) -> web.Response:
     """All of the environment's, by slug."""
     scope = call.scope
     rows = await content_types.content_types(call.service.read_model, scope)
-    return wire.response(wire.ContentTypesBody(True, [wire.content_type(row) for row in rows]))
+    return json_response(
+        call, wire.ContentTypesBody(True, [wire.content_type(row) for row in rows])
+    )
 
 
 async def one_content_type(call: Call) -> web.Response:
@@ -148,7 +152,7 @@ async def one_content_type(call: Call) -> web.Response:
         call.scope,
         parameters.searchable(call.request.match_info["slug"]),
     )
-    return wire.response(wire.ContentTypeBody(True, wire.content_type(row)))
+    return json_response(call, wire.ContentTypeBody(True, wire.content_type(row)))
 
 
 def create_command(call: Call, body: bytes) -> CreateEntry:

@@ -19,6 +19,7 @@ from api.errors import (
     RateLimitExceeded,
     Unauthorized,
 )
+from api.http.large_bodies import WORKSPACE
 from api.rate_limits.bucket import LimitStatus
 from api.rest import parameters
 from api.rest.positions import HEADER
@@ -127,7 +128,9 @@ async def authenticate(call: Call) -> None:
     call.caller = await call.service.access.caller(secret_of(call.request.headers))
     if call.caller is None:
         raise Unauthorized
+    call.request[WORKSPACE] = call.caller.workspace
     _enforce(call, await call.service.limits.count_key(call.caller))
+    await call.service.limits.check_cost(call.caller)
 
 
 def with_checks(

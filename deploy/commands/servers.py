@@ -141,6 +141,8 @@ def _serve(settings: Settings, found: Databases, worker: int | None) -> None:
         read_your_writes=settings.read_your_writes_ms / 1000,
         key_rate_limit=settings.key_rate_limit,
         ip_rate_limit=settings.ip_rate_limit,
+        cost_limit=settings.cost_limit,
+        response_file_bytes=settings.response_file_bytes,
         trusted_proxies=settings.trusted_proxies,
         thumbnails=settings.thumbnails,
         metrics_folder=os.environ.get(METRICS),

@@ -8,7 +8,7 @@ SELECT * FROM unnest(
     $1::text[], $2::text[], $3::uuid[], $4::uuid[], $5::text[], $6::bytea[], $7::timestamptz[],
     $8::text[], $9::text[], $10::text[], $11::text[], $12::json[], $13::timestamptz[],
     $14::timestamptz[], $15::timestamptz[], $16::bigint[], $17::bigint[], $18::bigint[],
-    $19::json[], $20::json[], $21::json[]
+    $19::json[], $20::json[], $21::text[]
 )
 ON CONFLICT (workspace, environment, id) DO UPDATE SET
     slug = excluded.slug, slug_hash = excluded.slug_hash, slug_since = excluded.slug_since,

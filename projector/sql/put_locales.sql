@@ -3,7 +3,7 @@
 WITH given AS MATERIALIZED (
     SELECT g.*, p.state = 'moving' AS is_moving, g.environment || '/other' AS shared,
            g.environment || '/' || CASE WHEN p.state <> 'attached' THEN g.locale ELSE 'other' END AS key
-    FROM unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::json[])
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::uuid[], $5::text[], $6::text[])
         AS g(workspace, environment, locale, id, title, fields)
     LEFT JOIN locale_partition p USING (environment, locale)
 ), moved AS (

@@ -1,4 +1,4 @@
--- $1 workspace, $2 environment, $3 ids, $4 locale
+-- $1 workspace, $2 environment, $3 ids, $4 locale, $5 inline
 SELECT
 \ir rows/type_columns.sql
 \ir rows/served_columns.sql
@@ -6,3 +6,4 @@ FROM unnest(:ids::uuid[]) AS page (id)
 \ir rows/entry.sql
 JOIN read_model.content_type t ON t.id = e.content_type_id
 \ir rows/translation.sql
+\ir rows/size.sql

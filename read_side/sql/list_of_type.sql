@@ -1,4 +1,4 @@
--- $1 workspace, $2 environment, $3 limit, $4 offset, $5 type_slug, $6 status, $7 language
+-- $1 workspace, $2 environment, $3 limit, $4 offset, $5 type_slug, $6 status, $7 language, $8 inline
 -- For the first pages, which are the most frequent read. It reads each row directly from the index scan.
 -- Selecting keys first and then fetching their rows, as the other lists do, was slower when measured.
 SELECT coalesce(c.n, 0) AS total,
@@ -18,5 +18,6 @@ LEFT JOIN LATERAL (
     ) newest LIMIT :limit OFFSET :offset
 ) e ON true
 \ir rows/original.sql
+\ir rows/size.sql
 WHERE t.workspace = :workspace AND t.environment = :environment AND t.slug = :type_slug
 ORDER BY e.created_at DESC, e.position DESC

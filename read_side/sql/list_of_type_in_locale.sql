@@ -1,4 +1,4 @@
--- $1 workspace, $2 environment, $3 limit, $4 offset, $5 type_slug, $6 status, $7 language, $8 locale
+-- $1 workspace, $2 environment, $3 limit, $4 offset, $5 type_slug, $6 status, $7 language, $8 locale, $9 inline
 WITH page AS (
 \ir pages/of_status.sql
 )
@@ -8,4 +8,5 @@ FROM page
 JOIN read_model.content_type t ON t.id = page.type_id
 \ir rows/entry.sql
 \ir rows/translation.sql
+\ir rows/size.sql
 ORDER BY page.created_at DESC, page.position DESC

@@ -30,6 +30,7 @@ BENCHMARKS = (
     "browse",
     "walk",
     "fairness",
+    "memory",
 )
 
 

@@ -33,7 +33,7 @@ AT_ONCE = 4
 BOUND = 0.25
 """Seconds that a read of another workspace may wait."""
 PATIENCE = 15.0
-_MALLORY = Scope("mallory", "production")
+MALLORY = Scope("mallory", "production")
 _UNCOUNTED = "rate limits are not counted"
 _KEYS = {VIEW: ("content.view",), EDIT: ("content.view", "content.edit")}
 
@@ -63,8 +63,8 @@ async def measure(url: str, _other: str) -> str:
     return _report(outcomes, uncounted)
 
 
-async def _prepare_attacker(repository: Repository) -> dict[str, str]:
-    """The entries that are written past the checks, as an earlier release may have let in."""
+async def prepare_workspace(repository: Repository) -> None:
+    """The attacker's, with its keys and a content type."""
     commands: list[Command] = [
         CreateWorkspace(actor=OPERATOR, workspace="mallory", name="Mallory"),
         *(
@@ -79,7 +79,7 @@ async def _prepare_attacker(repository: Repository) -> dict[str, str]:
         ),
         CreateContentType(
             actor=OPERATOR,
-            scope=_MALLORY,
+            scope=MALLORY,
             slug="posts",
             name="Posts",
             fields=attack_shapes.FIELDS,
@@ -87,7 +87,12 @@ async def _prepare_attacker(repository: Repository) -> dict[str, str]:
     ]
     for command in commands:
         await execute(command, repository)
-    content_type = await repository.content_type(_MALLORY, "posts")
+
+
+async def _prepare_attacker(repository: Repository) -> dict[str, str]:
+    """The entries that are written past the checks, as an earlier release may have let in."""
+    await prepare_workspace(repository)
+    content_type = await repository.content_type(MALLORY, "posts")
     ids = {}
     for slug, fields in attack_shapes.stored_values().items():
         title = "t" * attack_shapes.MB if slug == "long-title" else slug
@@ -108,7 +113,7 @@ async def _attack_all(processes: Processes, ids: dict[str, str]) -> list[Outcome
     cookie = await _sign_in(processes.port)
     shapes = [*attack_shapes.pages(ids, cookie), *attack_shapes.requests(cookie)]
     chosen = os.environ.get("SHAPES", "")
-    async with _probing(processes.port) as reads:
+    async with probing(processes.port) as reads:
         await asyncio.sleep(1)
         return [
             await _attack(processes.port, shape, reads)
@@ -186,7 +191,7 @@ async def _send(writer: asyncio.StreamWriter, shape: Shape) -> None:
 
 
 @asynccontextmanager
-async def _probing(port: int) -> AsyncIterator[list[tuple[str, float, float]]]:
+async def probing(port: int) -> AsyncIterator[list[tuple[str, float, float]]]:
     """The reads of the other workspace so far: kind, start and wait. None may fail."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,

@@ -25,6 +25,7 @@ class Dev:
             # Tests ask more in a minute than the default limits allow.
             "CONTENTLOG_KEY_RATE_LIMIT": "0",
             "CONTENTLOG_IP_RATE_LIMIT": "0",
+            "CONTENTLOG_COST_LIMIT": "0",
         }
         self.began = time.monotonic()
         self.process = subprocess.Popen(

@@ -6,8 +6,9 @@ import asyncio
 import signal
 import sys
 import tempfile
+import time
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -31,6 +32,9 @@ from write_side.imports.worker import TOO_MUCH, Answer, Task
 AT_ONCE = 2
 """Workers of one process at a time: each may use the memory limit."""
 
+Charge = Callable[[float], None]
+"""Is told the seconds that a worker ran, also where the file is refused."""
+
 _ROOM = 16 * 1024**2
 """Bytes of an answer in addition to the texts: five for each of a million cells, and more."""
 _NAME = 200
@@ -44,8 +48,17 @@ _answers = msgspec.msgpack.Decoder(Answer)
 _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
 
+def no_charge(_seconds: float) -> None:
+    """For commands, whose work has no limit."""
+
+
 async def read_file(
-    document: bytes | Path, name: str, choice: Choice = NO_CHOICE, limits: Limits = LIMITS
+    document: bytes | Path,
+    name: str,
+    choice: Choice = NO_CHOICE,
+    limits: Limits = LIMITS,
+    *,
+    charge: Charge = no_charge,
 ) -> Table:
     """The table in a CSV or .xlsx file with this name. A path is read in place.
 
@@ -57,7 +70,11 @@ async def read_file(
         with _opened(document, task) as file:
             if isinstance(document, bytes):
                 await asyncio.to_thread(_fill, file, document)
-            answer = await _answer(file, task)
+            began = time.monotonic()
+            try:
+                answer = await _answer(file, task)
+            finally:
+                charge(time.monotonic() - began)
     if answer.table is not None:
         return await asyncio.to_thread(decode_table, answer.table)
     if answer.failure is not None:

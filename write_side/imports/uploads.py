@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from write_side.domain.identity import Scope, is_id, new_id
 from write_side.domain.refusals import UnknownUpload
-from write_side.imports.file_reader import read_file
+from write_side.imports.file_reader import Charge, no_charge, read_file
 from write_side.imports.preview import Preview
 from write_side.imports.request import ImportRequest
 from write_side.imports.table import (
@@ -101,9 +101,11 @@ async def keep_upload(
     file_name: str,
     document: bytes,
     choice: Choice = NO_CHOICE,
+    *,
+    charge: Charge = no_charge,
 ) -> Upload:
-    """Raises FileRefused."""
-    table = await read_file(document, file_name, choice)
+    """``charge``: see ``read_file``. Raises FileRefused."""
+    table = await read_file(document, file_name, choice, charge=charge)
     upload_id = new_id()
     parsed = await asyncio.to_thread(_compressed_table, table)
     reading = msgspec.json.encode(choice).decode()
@@ -131,11 +133,18 @@ async def unfinished_uploads(repository: Repository, scope: Scope) -> list[Unfin
     return [UnfinishedUpload(**row) for row in rows]
 
 
-async def read_again(repository: Repository, scope: Scope, upload_id: str, choice: Choice) -> None:
+async def read_again(
+    repository: Repository,
+    scope: Scope,
+    upload_id: str,
+    choice: Choice,
+    *,
+    charge: Charge = no_charge,
+) -> None:
     """Read another sheet, or with another encoding or delimiter. Raises UnknownUpload, FileRefused;
     the earlier table is kept then."""
     row = await _row(repository, _DOCUMENT, scope, upload_id)
-    table = await read_file(row["document"], row["file_name"], choice)
+    table = await read_file(row["document"], row["file_name"], choice, charge=charge)
     parsed = await asyncio.to_thread(_compressed_table, table)
     reading = msgspec.json.encode(choice).decode()
     await repository.recorder.fetch(_READ_AGAIN, upload_id, *_place(scope), reading, parsed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from aiohttp import web
@@ -14,7 +15,7 @@ from api.dashboard.page_handlers import Form, html, redirect
 from api.dashboard.templates import render
 from api.dashboard.wizard import form_choices
 from api.dashboard.wizard.form_choices import SelectOptions
-from api.dashboard.wizard.wizard_steps import show_step
+from api.dashboard.wizard.wizard_steps import charge_worker, check_cost, show_step
 from write_side.domain.content_type import ContentType
 from write_side.domain.definition import Field
 from write_side.domain.identity import BASE_LANGUAGE
@@ -112,7 +113,14 @@ async def read_again(request: DashboardRequest, upload: Upload, form: Form) -> w
     choice = form_choices.reading_choice(form)
     try:
         if choice != upload.choice:
-            await uploads.read_again(request.repository, request.scope, upload.id, choice)
+            await check_cost(request)
+            await uploads.read_again(
+                request.repository,
+                request.scope,
+                upload.id,
+                choice,
+                charge=partial(charge_worker, request),
+            )
     except FileRefused as refused:
         mapping = await _proposed(request, upload, type_slug, language)
         return await _show(request, upload, mapping, str(refused), 422)
@@ -122,6 +130,7 @@ async def read_again(request: DashboardRequest, upload: Upload, form: Form) -> w
 async def _preview(request: DashboardRequest, upload: Upload, mapping: ColumnMapping) -> None:
     """Raises MappingRefused, InvalidEntry."""
     repository, chosen = request.repository, mapping.request
+    await check_cost(request, len(upload.table.rows))
     preview = (await check(repository, upload.table, chosen)).preview
     if mapping.save:
         await save_mapping(repository, chosen, upload.table.headings, request.actor)

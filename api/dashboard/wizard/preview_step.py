@@ -16,7 +16,12 @@ from api.dashboard.table_pages import Paging, one_of, page_number, tabs
 from api.dashboard.templates import count
 from api.dashboard.values import reference_names
 from api.dashboard.wizard.preview_rows import LineReader
-from api.dashboard.wizard.wizard_steps import result_link, show_step, wait_until_readable
+from api.dashboard.wizard.wizard_steps import (
+    check_cost,
+    result_link,
+    show_step,
+    wait_until_readable,
+)
 from write_side.domain.content_type import ContentType
 from write_side.imports import uploads
 from write_side.imports.columns import MappingRefused
@@ -85,6 +90,7 @@ async def run(request: DashboardRequest, upload: Upload, form: Form) -> web.Stre
         return await _show(request, upload, kept, 409, problem=_OTHER_PREVIEW)
     if not kept.preview.counts.ready:
         return await _show(request, upload, kept, 422)
+    await check_cost(request, len(upload.table.rows))
     try:
         done = await run_import(
             repository, upload.table, kept.request, request.actor, kept.preview, request.request_id

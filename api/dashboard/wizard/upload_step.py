@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any, cast
 
 from aiohttp import BodyPartReader, MultipartReader, web
@@ -14,7 +15,7 @@ from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import CSRF, CSRF_HEADER, redirect
 from api.dashboard.security import check_csrf_token
 from api.dashboard.wizard.form_choices import form_choices, reading_choice
-from api.dashboard.wizard.wizard_steps import RECEIVING, show_step
+from api.dashboard.wizard.wizard_steps import RECEIVING, charge_worker, check_cost, show_step
 from api.errors import BadRequest, SlowClient
 from api.rest.request_body import SLOWEST
 from write_side.domain.identity import BASE_LANGUAGE
@@ -59,6 +60,7 @@ async def show_upload(request: DashboardRequest) -> web.StreamResponse:
 
 async def receive_upload(request: DashboardRequest) -> web.StreamResponse:
     """Nothing of the body is read before a slot is free."""
+    await check_cost(request)
     async with request.request.app[RECEIVING].slot(request.scope.workspace):
         form = await read_file_form(request)
         form.problem = form.problem or await _problem(request, form)
@@ -71,6 +73,7 @@ async def receive_upload(request: DashboardRequest) -> web.StreamResponse:
                 form.name,
                 form.document,
                 reading_choice(form.fields),
+                charge=partial(charge_worker, request),
             )
         except FileRefused as refused:
             form.problem = str(refused)

@@ -14,6 +14,7 @@ from aiohttp import web
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import Form, Handler, action, page, redirect, show
 from api.errors import Busy
+from api.rate_limits.limits import IMPORTED_ROW
 from write_side.domain.identity import is_id
 from write_side.domain.refusals import UnknownImport, UnknownUpload
 from write_side.domain.workspace import EDIT
@@ -55,6 +56,7 @@ class UploadSlots:
 # Separate slots: a slow upload must not keep others from working on files that have arrived.
 RECEIVING = web.AppKey("receiving_slots", UploadSlots)
 WORKING = web.AppKey("working_slots", UploadSlots)
+EXPORTING = web.AppKey("exporting_slots", UploadSlots)
 
 
 def upload_page(handler: UploadPage) -> Handler:
@@ -85,6 +87,19 @@ async def show_step(
     if status != 200:
         response.headers["HX-Push-Url"] = address
     return response
+
+
+async def check_cost(request: DashboardRequest, rows: int = 0) -> None:
+    """Before a file is read, or so many of its rows are checked. Raises CostLimitExceeded."""
+    limits, caller = request.service.limits, request.known_caller
+    if rows:
+        await limits.reserve_cost(caller, rows * IMPORTED_ROW)
+    else:
+        await limits.check_cost(caller)
+
+
+def charge_worker(request: DashboardRequest, seconds: float) -> None:
+    request.service.limits.charge_seconds(request.known_caller, seconds)
 
 
 def import_id(request: DashboardRequest) -> str:

@@ -5,4 +5,5 @@ FROM page
 \ir entry.sql
 LEFT JOIN read_model.content_type t ON t.id = e.content_type_id
 \ir translation.sql
+\ir size.sql
 ORDER BY page.created_at DESC, page.position DESC

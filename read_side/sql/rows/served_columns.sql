@@ -1,8 +1,10 @@
 -- The columns served of entry e of type t, with the texts of l if it has any. `stale` is set if the entry
 -- was rendered under an older version of its type. The reader then renders it again from these values.
-e.id::text, coalesce(l.title, e.title) AS title, e.slug, e.status, e.stage, e.language,
-e.published_at, e.created_at, e.updated_at,
-CASE WHEN e.type_version = t.version THEN coalesce(l.fields, e.fields) END AS fields,
-CASE WHEN e.type_version <> t.version THEN json_build_object(
+-- An entry larger than :inline has neither title nor values; its size is known without reading them.
+e.id::text, CASE WHEN served.size <= :inline THEN coalesce(l.title, e.title) END AS title, e.slug,
+e.status, e.stage, e.language, e.published_at, e.created_at, e.updated_at, served.size,
+CASE WHEN e.type_version = t.version AND served.size <= :inline
+    THEN coalesce(l.fields, e.fields) END AS fields,
+CASE WHEN e.type_version <> t.version AND served.size <= :inline THEN json_build_object(
     'values', e.stored, 'translations', e.translations, 'stage_id', e.stage_id,
     'type_fields', t.fields, 'type_stages', t.stages) END AS stale

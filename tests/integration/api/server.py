@@ -127,7 +127,7 @@ async def serving(
     url: str, repository: Repository, *, projector: bool = True, **settings: Any
 ) -> AsyncIterator[Server]:
     """Settings as ``ApiSettings`` has them; rate limits that no test reaches by chance."""
-    limits = {"key_rate_limit": 1_000_000, "ip_rate_limit": 1_000_000}
+    limits = {"key_rate_limit": 1_000_000, "ip_rate_limit": 1_000_000, "cost_limit": 10**9}
     given = {"read_your_writes": PATIENCE, **limits, **settings}
     async with contextlib.AsyncExitStack() as stack:
         service = await stack.enter_async_context(

@@ -44,7 +44,7 @@ async def exporting(call: Call) -> Any:
     asked = call.request.match_info
     kind: Literal["csv", "xlsx"] = "xlsx" if asked["kind"] == "xlsx" else "csv"
     filters = Filters(asked["type"], call.request.query.get("status"))
-    return await export_response(call.request, call.service.read_model, call.scope, filters, kind)
+    return await export_response(call, filters, kind)
 
 
 def with_exports(service: Service) -> web.Application:

@@ -14,7 +14,7 @@ from api.rest.point_in_time import entry_of_slug
 from read_side import entries, paging
 from read_side.content_types import content_types
 from read_side.entries import EntryRow
-from read_side.paging import Page
+from read_side.listing import Page
 from read_side.pool import Pool
 from read_side.refusals import EntryNotFound, NotFound, TypeNotFound
 from tests.integration.projector.command_strategies import (

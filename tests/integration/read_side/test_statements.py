@@ -11,6 +11,7 @@ from typing import Any
 import asyncpg
 import pytest
 
+from read_side.entries import INLINE, WHOLE
 from read_side.schema import LIVE
 from tests.databases import Databases, owner_of
 from write_side.domain.identity import slug_hash
@@ -34,7 +35,7 @@ FILL = [
     SELECT w, e, gen_random_uuid(), $1::uuid, 'entry-' || n, sha256(('entry-' || n)::bytea),
            now() - n * interval '1 ms', 'Title',
            (ARRAY['published', 'draft', 'archived'])[1 + n % 3], 'en-US', NULL, NULL, NULL,
-           now() - n * interval '1 ms', now(), n, 1, 1, '{}', NULL, to_json(repeat('x', 150))
+           now() - n * interval '1 ms', now(), n, 1, 1, '{}', NULL, to_json(repeat('x', 150))::text
     FROM generate_series(1, 20000) AS n, LATERAL (
         SELECT CASE WHEN n % 20 = 0 THEN 'other' ELSE 'acme' END AS w,
                CASE WHEN n % 10 = 1 THEN 'staging' ELSE 'production' END AS e) AS place""",
@@ -68,19 +69,19 @@ _PAGE = ["acme", "production", 10, 0]
 OFFSET = 3
 """Of each page's parameters, which is the offset."""
 LISTS: dict[str, list[Any]] = {
-    "list_of_type": [*_PAGE, "posts", "published", "en-US"],
-    "list_of_type_deep": [*_PAGE, "posts", "published", "en-US"],
-    "list_of_type_in_locale": [*_PAGE, "posts", "published", "en-US", "fr-FR"],
-    "list_newest": [*_PAGE, "fr-FR"],
-    "list_newest_of_type": [*_PAGE, "posts", "fr-FR"],
+    "list_of_type": [*_PAGE, "posts", "published", "en-US", INLINE],
+    "list_of_type_deep": [*_PAGE, "posts", "published", "en-US", INLINE],
+    "list_of_type_in_locale": [*_PAGE, "posts", "published", "en-US", "fr-FR", INLINE],
+    "list_newest": [*_PAGE, "fr-FR", INLINE],
+    "list_newest_of_type": [*_PAGE, "posts", "fr-FR", INLINE],
 }
 # For offsets of up to a few pages: it fetches the rows as it meets them.
 SHALLOW = "list_of_type"
 DEEP_LISTS = [name for name in LISTS if name != SHALLOW]
 SLUG_HASH = "\\x" + slug_hash("entry-77").hex()
 SINGLES: dict[str, list[Any]] = {
-    "entry_of_slug": ["acme", "production", "posts", "en-US", SLUG_HASH],
-    "entry_of_slug_in_locale": ["acme", "production", "posts", "en-US", SLUG_HASH, "fr-FR"],
+    "entry_of_slug": ["acme", "production", "posts", "en-US", SLUG_HASH, WHOLE],
+    "entry_of_slug_in_locale": ["acme", "production", "posts", "en-US", SLUG_HASH, "fr-FR", WHOLE],
 }
 TYPES: dict[str, tuple[list[Any], int]] = {
     # statement: its parameters, and how many rows it finds
@@ -111,7 +112,7 @@ IDS: dict[str, list[Any]] = {
     "ids_newest_of_type": [*_PAGE, "posts"],
     "ids_selected": [*_PAGE, "posts", "published", "en-US"],
 }
-SELECTED = {"list_selected": [*_PAGE, None, "published", None, "fr-FR"]}
+SELECTED = {"list_selected": [*_PAGE, None, "published", None, "fr-FR", INLINE]}
 ANY_LANGUAGE = [*_PAGE, None, "published", None]
 # Small reads of a page, each by a key.
 BY_KEY = (
@@ -289,7 +290,7 @@ async def test_entries_of_ids_are_found_by_their_keys(mode: str, filled: Connect
         "SELECT id FROM entry WHERE workspace = 'acme' AND environment = 'production' LIMIT 100"
     )
     ids = "{" + ",".join(str(row["id"]) for row in found) + "}"
-    parameters = ["acme", "production", ids, "fr-FR"]
+    parameters = ["acme", "production", ids, "fr-FR", INLINE]
     plan = await explained(filled, mode, READ_SIDE["entries_by_id"], parameters)
     assert plan["Actual Rows"] == 100
     assert not of_type(plan, "Seq Scan", skip=SMALL)
@@ -415,7 +416,7 @@ async def test_a_translation_is_read_from_one_partition(
 ) -> None:
     """Two of the ten entries are translated. The shared partition is searched for the others too,
     since a locale that gets its own partition is moved there while readers read."""
-    parameters = [*LISTS["list_of_type_in_locale"][:-1], locale]
+    parameters = [*LISTS["list_of_type_in_locale"][:-2], locale, INLINE]
     plan = await explained(filled, mode, READ_SIDE["list_of_type_in_locale"], parameters)
     found = [node for node in scans(plan) if node["Relation Name"].startswith("entry_locale")]
     assert {node["Relation Name"]: node["Actual Loops"] for node in found} == lookups

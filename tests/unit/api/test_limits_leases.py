@@ -207,6 +207,84 @@ class TestGivingBack:
         assert counter.free("a", 320) == 319 - 319 // 16
 
 
+class TestCost:
+    """Claims of more than one: all of it or nothing."""
+
+    async def test_a_claim_passes_whole_or_takes_nothing(
+        self, leases: Leases, counter: FakeCounter
+    ) -> None:
+        assert (await leases.count("a", 100, 60)).passed
+        assert not (await leases.count("a", 100, 60)).passed
+        assert (await leases.count("a", 100, 40)).passed
+        assert not (await leases.count("a", 100, 1)).passed
+        assert counter.free("a", 100) == 0
+
+    async def test_a_claim_above_the_limit_takes_all_of_it(self, leases: Leases) -> None:
+        assert (await leases.count("a", 100, 101)).passed
+        assert not (await leases.count("a", 100, 1)).passed
+
+    async def test_what_a_refused_claim_was_granted_comes_back_for_other_processes(
+        self, leases: Leases, counter: FakeCounter, clock: Clock
+    ) -> None:
+        other = Leases(counter, clock)
+        await leases.count("a", 100, 60)
+        assert not (await leases.count("a", 100, 50)).passed
+        assert not (await other.count("a", 100, 2)).passed
+        clock.now = module.MAX_LEASE_AGE
+        leases.give_back()
+        await settled()
+        assert (await other.count("a", 100, 40)).passed
+
+    async def test_a_charge_takes_what_is_left_and_the_next_one_sees_it(
+        self, leases: Leases, clock: Clock
+    ) -> None:
+        leases.charge("a", 100, 70)
+        await settled()
+        assert not leases.is_short("a", 100)
+        leases.charge("a", 100, 70)
+        await settled()
+        assert leases.is_short("a", 100)
+        assert not (await leases.count("a", 100, 1)).passed
+        clock.now = WINDOW
+        assert not leases.is_short("a", 100)
+        assert (await leases.count("a", 100, 1)).passed
+
+    async def test_charges_are_served_from_the_lease(
+        self, leases: Leases, counter: FakeCounter
+    ) -> None:
+        for _ in range(100):
+            leases.charge("a", 1_000_000, 5)
+            await settled()
+        assert len(counter.calls) == 1
+        leases.give_back(0)
+        await settled()
+        assert counter.free("a", 1_000_000) == 1_000_000 - 500
+
+    async def test_without_the_counter_nothing_is_refused(
+        self, leases: Leases, counter: FakeCounter
+    ) -> None:
+        counter.away = True
+        assert (await leases.count("a", 100, 60)).passed
+        leases.charge("a", 100, 60)
+        assert (await leases.count("a", 100, 60)).passed
+
+    @given(
+        limit=st.integers(1, 300),
+        steps=st.lists(st.tuples(st.integers(0, 2), st.integers(1, 90)), max_size=30),
+    )
+    async def test_processes_together_never_pass_more_than_the_limit(
+        self, limit: int, steps: list[tuple[int, int]]
+    ) -> None:
+        clock = Clock()
+        counter = FakeCounter(clock.unix)
+        processes = [Leases(counter, clock) for _ in range(3)]
+        passed = 0
+        for process, amount in steps:
+            asked = min(amount, limit)
+            passed += asked * (await processes[process].count("a", limit, asked)).passed
+        assert passed <= limit
+
+
 class TestMemory:
     async def test_buckets_of_old_windows_are_forgotten(
         self, leases: Leases, counter: FakeCounter, clock: Clock

@@ -50,6 +50,7 @@ METHOD_NAMES = {
 # Said in the words of another one, which is there.
 SAME_WORDS = {
     "InsufficientResourcesError",
+    "NoTemporarySpace",
     "NotVisibleYet",
     "StaleDecision",
     "StoreUnavailable",

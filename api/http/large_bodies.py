@@ -1,0 +1,140 @@
+"""Bodies that take long to send: in memory within a budget, otherwise in a temporary file.
+
+A file has no name, so nothing is left of it when the process ends, however it ends. Both are sent
+in pieces of 64 kB, the next when the client has taken the one before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import io
+import tempfile
+import zlib
+from collections.abc import Awaitable, Callable
+from typing import BinaryIO, cast
+
+from aiohttp import web
+from aiohttp.payload import BytesIOPayload, IOBasePayload, Payload
+
+from api.errors import Busy, NoTemporarySpace
+from api.http.byte_budget import ByteBudget, Turns
+
+LARGE = 64 * 1024
+MEMORY = 32 * 1024 * 1024
+"""Bytes of bodies that a process holds in memory; a workspace half of them."""
+AT_ONCE = 2
+"""Bodies that are written to files at a time, each of another workspace."""
+JSON = "application/json"
+WORKSPACE = web.RequestKey("workspace", str)
+AFTER_SENDING: web.RequestKey[list[Callable[[], Awaitable[None]]]] = web.RequestKey(
+    "after_sending", list
+)
+
+
+class LargeBodies:
+    """``file_bytes``: of the temporary files of a process; a workspace has half of them at most."""
+
+    def __init__(self, file_bytes: int) -> None:
+        self.memory = ByteBudget(MEMORY)
+        self.files = ByteBudget(file_bytes)
+        self.turns = Turns(AT_ONCE)
+
+    async def held(
+        self, request: web.BaseRequest, body: bytes, content_type: str, *, must_be_sent: bool
+    ) -> Payload:
+        """Counts the body until it is sent. Raises Busy, NoTemporarySpace unless it must be sent,
+        because it says what was written."""
+        workspace = request.get(WORKSPACE)
+        if workspace is None:
+            # A page for everybody: all responses share the same bytes.
+            return BytesIOPayload(io.BytesIO(body), content_type=content_type)
+        if self.memory.take(workspace, len(body)):
+            _after_sending(request, lambda: self.memory.give_back(workspace, len(body)))
+            return BytesIOPayload(io.BytesIO(body), content_type=content_type)
+        try:
+            file = await self.file(request, workspace, len(body))
+            await asyncio.to_thread(file.end, body)
+        except (Busy, NoTemporarySpace):
+            if must_be_sent:
+                return BytesIOPayload(io.BytesIO(body), content_type=content_type)
+            raise
+        return file.payload(content_type)
+
+    async def file(self, request: web.BaseRequest, workspace: str, size: int) -> BodyFile:
+        """A file for about so many bytes, which are counted until it is sent.
+
+        Raises Busy, NoTemporarySpace.
+        """
+        await self.files.wait_and_take(workspace, size)
+        _after_sending(request, lambda: self.files.give_back(workspace, size))
+        file = BodyFile()
+        _after_sending(request, file.close)
+        return file
+
+
+class BodyFile:
+    """``write`` and ``end`` block: they are for threads. Raises NoTemporarySpace.
+
+    ``digest``: of the bytes before compression.
+    """
+
+    def __init__(self) -> None:
+        try:
+            self._file = cast("BinaryIO", tempfile.TemporaryFile())  # noqa: SIM115 - see close
+        except OSError as error:
+            raise NoTemporarySpace(error) from error
+        self._hash = hashlib.sha256()
+        self._gzip: zlib._Compress | None = None
+
+    def compress(self, level: int, window: int) -> None:
+        """From the first byte on."""
+        self._gzip = zlib.compressobj(level, zlib.DEFLATED, window)
+
+    def write(self, piece: bytes) -> None:
+        """Raises NoTemporarySpace."""
+        self._hash.update(piece)
+        try:
+            self._file.write(self._gzip.compress(piece) if self._gzip else piece)
+        except OSError as error:
+            raise NoTemporarySpace(error) from error
+
+    def end(self, piece: bytes) -> None:
+        """With the last piece. Raises NoTemporarySpace."""
+        self.write(piece)
+        try:
+            if self._gzip:
+                self._file.write(self._gzip.flush())
+            self._file.flush()
+        except OSError as error:
+            raise NoTemporarySpace(error) from error
+
+    @property
+    def digest(self) -> str:
+        return self._hash.hexdigest()
+
+    def payload(self, content_type: str) -> Payload:
+        self._file.seek(0)
+        return IOBasePayload(self._file, content_type=content_type)
+
+    async def close(self) -> None:
+        self._file.close()
+
+
+class LargeResponse(web.Response):
+    """A response from a file. ``tag``: its ETag."""
+
+    def __init__(self, body: Payload, tag: str) -> None:
+        super().__init__(body=body, content_type=JSON)
+        self.tag = tag
+
+
+async def response_sent(request: web.BaseRequest) -> None:
+    """Gives back what the response held; also where it was not sent."""
+    for release in request.get(AFTER_SENDING, ()):
+        await release()
+    request.pop(AFTER_SENDING, None)
+
+
+def _after_sending(request: web.BaseRequest, release: Callable[[], Awaitable[None]]) -> None:
+    request.setdefault(AFTER_SENDING, []).append(release)

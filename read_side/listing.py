@@ -1,0 +1,89 @@
+"""A page of entries as they are served: at once, or entry by entry where they are large."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
+
+from read_side.entries import INLINE, WHOLE, EntryRow, NotInline
+from read_side.pool import Pool, fetch, snapshot
+from read_side.refusals import TypeNotFound
+
+PIECE = 1024 * 1024
+"""Bytes of entries that are fetched at once, roughly."""
+T = TypeVar("T")
+
+
+class Page(Struct, Generic[T], frozen=True):
+    """``total`` counts all that match, on any page; a search has covered ``searched`` entries."""
+
+    rows: list[T]
+    total: int
+    searched: int = 0
+
+
+class LargePage(Exception):
+    """The page has entries that are larger than INLINE. ``size``: bytes of all of its entries."""
+
+    def __init__(self, listing: Listing, size: int, rows: int) -> None:
+        super().__init__(f"{size:,} bytes")
+        self._listing = listing
+        # Entries that have about PIECE bytes.
+        self._step = max(PIECE * rows // size, 1)
+        self.size = size
+
+    def rows(self) -> AbstractAsyncContextManager[tuple[int, AsyncIterator[EntryRow]]]:
+        """See ``Listing.rows``."""
+        return self._listing.rows(self._step)
+
+
+class Listing(Struct, frozen=True):
+    """A statement with the columns of ``served_columns.sql``, and its parameters but for the last,
+    ``inline``."""
+
+    pool: Pool
+    statement: str
+    parameters: Sequence[Any]
+    row: Callable[[Any], EntryRow]
+    type_slug: str | None = None
+
+    async def page(self) -> Page[EntryRow]:
+        """Raises TypeNotFound, LargePage."""
+        records = await fetch(self.pool, self.statement, *self.parameters, INLINE)
+        try:
+            return page_of(records, self.row, self.type_slug)
+        except NotInline:
+            size = sum(record["size"] for record in records)
+            raise LargePage(self, size, len(records)) from None
+
+    @asynccontextmanager
+    async def rows(self, step: int) -> AsyncIterator[tuple[int, AsyncIterator[EntryRow]]]:
+        """The total, and the entries of the page, so many in memory at a time; all as they were at
+        one moment. Raises TypeNotFound, ReadModelUnavailable."""
+        async with snapshot(self.pool, self.statement, *self.parameters, WHOLE) as cursor:
+            first = page_of(await cursor.fetch(step), self.row, self.type_slug)
+
+            async def rows() -> AsyncIterator[EntryRow]:
+                found = first.rows
+                while found:
+                    # What has been read is not kept.
+                    yield found.pop(0)
+                    if not found:
+                        found = [self.row(record) for record in await cursor.fetch(step)]
+
+            yield first.total, rows()
+
+
+def page_of(
+    records: Sequence[Any], row: Callable[[Any], T], type_slug: str | None = None
+) -> Page[T]:
+    """An empty page is one row of nulls with the total; an unknown content type has no row."""
+    if not records:
+        if type_slug is not None:
+            raise TypeNotFound
+        return Page([], 0)
+    rows = [row(record) for record in records if record["id"] is not None]
+    return Page(rows, records[0]["total"])

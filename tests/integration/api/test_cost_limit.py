@@ -1,0 +1,131 @@
+"""The limit of cost per workspace and minute, beside the limits of requests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+
+import pytest
+
+from api.rate_limits.limits import IMPORTED_ROW, SECOND
+from tests.integration.api.dashboard import signed_in
+from tests.integration.api.graphql import asked
+from tests.integration.api.server import Answer, Server, serving
+from tests.integration.api.test_limits import PATH, patient, room
+from tests.integration.api.wizard import Wizard, csv
+from tests.integration.projector.sample_log import BODY, raws
+from write_side.imports.file_reader import Charge, read_file
+from write_side.imports.table import Table
+from write_side.repository import Repository
+
+__all__ = ["patient"]  # a fixture
+
+LIMIT = 400
+FULL = "{ contentEntries(limit: %d) { data { id title } } }"
+Start = Callable[..., Awaitable[Server]]
+
+
+@pytest.fixture
+async def start(database_url: str, repository: Repository) -> AsyncIterator[Start]:
+    """Starts a service with this limit at the beginning of a window."""
+    async with AsyncExitStack() as stack:
+
+        async def started(limit: int = LIMIT, *, projector: bool = False) -> Server:
+            await room()
+            return await stack.enter_async_context(
+                serving(database_url, repository, projector=projector, cost_limit=limit)
+            )
+
+        yield started
+
+
+def check_refused(answer: Answer) -> None:
+    wait = answer.headers["Retry-After"]
+    assert answer.status == 429, answer.text
+    assert answer.body == {
+        "error": "Cost limit exceeded: the requests of this workspace have cost their "
+        f"{LIMIT} units of this minute; ask for less at once, please retry in {wait} seconds"
+    }
+    assert answer.headers["X-RateLimit-Limit"] == "1000000", "it counts requests"
+    assert int(answer.headers["X-RateLimit-Remaining"]) > 0
+
+
+async def test_a_query_is_refused_before_it_runs_and_a_smaller_one_passes(start: Start) -> None:
+    server = await start()
+    await server.workspace()
+    assert (await asked(server.client(), FULL % 30)).body["data"]
+    check_refused(await asked(server.client(), FULL % 30))
+    assert (await asked(server.client(), "{ contentTypes { id } }")).status == 429
+    assert (await server.client().get(PATH)).status == 429, "it is known to be spent"
+
+
+async def test_bytes_are_charged_and_other_workspaces_have_a_limit_of_their_own(
+    start: Start,
+) -> None:
+    server = await start(projector=True)
+    acme = await server.workspace()
+    await server.workspace("rival")
+    await acme.content_type(BODY)
+    await acme.entry("long", fields=raws(body="x" * 25_000))
+    await server.caught_up()
+    for _attempt in range(50):
+        answer = await server.client().get(PATH)
+        if answer.status == 429:
+            break
+        await asyncio.sleep(0.01)
+    # Those that are sent before it is known to be spent pass.
+    assert _attempt >= 3
+    check_refused(answer)
+    assert (await server.client("secret-of-rival").get(PATH)).status == 200
+
+
+async def test_processes_share_the_limit(start: Start) -> None:
+    first, second = await start(), await start()
+    await first.workspace()
+    assert (await asked(first.client(), FULL % 30)).body["data"]
+    check_refused(await asked(second.client(), FULL % 30))
+
+
+async def test_zero_switches_it_off(start: Start) -> None:
+    server = await start(0)
+    await server.workspace()
+    for _ in range(3):
+        assert (await asked(server.client(), FULL % 100)).body["data"]
+
+
+async def test_a_document_costs_the_time_that_its_preparation_takes(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.rate_limits.limits.SECOND", 10**9)
+    server = await start()
+    await server.workspace()
+    # 480 fragments that are compared with each other, and ask for nothing.
+    spread = " ".join(f"...F{n}" for n in range(480))
+    fragments = " ".join(f"fragment F{n} on Query {{ __typename }}" for n in range(480))
+    await asked(server.client(), f"{{ {spread} }} {fragments}")
+    check_refused(await asked(server.client(), FULL % 1))
+
+
+async def test_rows_and_worker_seconds_of_an_import_are_charged(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = 12.0
+
+    async def slow(*given: object, charge: Charge, **named: object) -> Table:
+        charge(seconds)
+        return await read_file(*given, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("write_side.imports.uploads.read_file", slow)
+    server = await start(int(seconds * SECOND) + IMPORTED_ROW * 15, projector=True)
+    acme = await server.workspace()
+    await acme.content_type()
+    await server.caught_up()
+    async with signed_in(server) as browser:
+        wizard = Wizard(browser)
+        import_id = await wizard.uploaded(csv("Title", *(f"Row {n}" for n in range(10))))
+        assert (await wizard.mapped(import_id, "Title")).status == 303
+        refused = await wizard.mapped(import_id, "Title")
+        assert refused.status == 429
+        assert "Cost limit exceeded" in refused.text
+        assert int(refused.headers["Retry-After"]) >= 1
