@@ -16,6 +16,7 @@ import msgspec
 from tests.benchmarks.load import Load, measured
 from tests.benchmarks.report import Row, median, ratio_of_rounds, table
 from tests.benchmarks.workload import SECRET, VALUES, append_entries, prepare
+from tests.databases import RUNTIME, owner_of
 from tests.processes import free_port, running
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
@@ -122,11 +123,12 @@ def row(name: str, ours: list[float], theirs: list[float], aim: str) -> Row:
 
 async def settle(url: str) -> None:
     """As autovacuum would leave the tables after a while."""
-    connection = await asyncpg.connect(url)
+    connection = await asyncpg.connect(owner_of(url))
     await connection.execute("VACUUM ANALYZE")
     await connection.execute("CREATE TABLE floor (id int PRIMARY KEY, body bytea)")
     await connection.execute("INSERT INTO floor VALUES (1, '')")
     await connection.execute("CREATE TABLE floor_entry (id serial PRIMARY KEY, body bytea)")
+    await connection.execute(f"GRANT ALL ON floor, floor_entry, floor_entry_id_seq TO {RUNTIME}")
     await connection.close()
 
 
