@@ -30,7 +30,7 @@ _TIMESTAMP = f"{_TAG}timestamp"
 _MAPPING = f"{_TAG}map"
 _SEQUENCE = f"{_TAG}seq"
 _JSON = "json"
-_NAME = re.compile(r"'[^'<]{4,}'")
+_NAME = re.compile(r"'[^'<\s]{4,}'")
 """What YAML takes for the name of an alias or a tag may be a secret. Names of tokens are shown."""
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]|[^\s{}\[\],:"]+', re.DOTALL)
 

@@ -258,7 +258,7 @@ def test_a_secret_is_shown_in_no_problem(secret: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["secret: *tell-nobody", "secret: !t!tell-nobody x", "secret:tell-nobody"]
+    "key", ["secret: *tell-nobody", "secret: !tell-nobody!x y", "secret:tell-nobody"]
 )
 def test_a_secret_that_yaml_takes_for_something_else_is_not_shown(key: str) -> None:
     with pytest.raises(ManifestError) as refusal:
