@@ -165,3 +165,18 @@ def test_a_listener_on_every_address_is_reached_on_this_machine() -> None:
 def test_without_the_demos_key_no_line_is_offered_that_would_fail() -> None:
     assert not [line for line in greeting("http://x", None) if "curl" in line]
     assert len([line for line in greeting("http://x", "k") if line.startswith("  curl ")]) == 3
+
+
+@pytest.mark.parametrize(("asked", "form"), [("", "text"), ("json", "json")])
+def test_the_logs_of_a_command_are_text_unless_json_is_asked_for(
+    asked: str, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configured: list[str | None] = []
+
+    def configure(settings: Settings, **_: object) -> None:
+        configured.append(settings.log_format)
+        raise Failed("stop here")
+
+    monkeypatch.setattr("deploy.runner.configure_logs", configure)
+    CliRunner().invoke(cli, ["status"], env={"CONTENTLOG_LOG_FORMAT": asked})
+    assert configured == [form]
