@@ -10,6 +10,7 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from msgspec.structs import replace
 
 from deploy.databases import Databases, databases, open_connection
 from deploy.logs import configure_logs
@@ -44,7 +45,9 @@ def run(work: Callable[[Databases, Settings], Coroutine[Any, Any, T]], *, create
     """
     settings = load_settings(os.environ)
     warn_of_unknown_settings(note)
-    configure_logs(settings, level=logging.WARNING)
+    # Logs of a command are for people, like its output, unless they were asked for as JSON.
+    as_text = replace(settings, log_format=settings.log_format or "text")
+    configure_logs(as_text, level=logging.WARNING)
     with databases(settings, create=create) as found:
         return asyncio.run(work(found, settings))
 

@@ -48,7 +48,12 @@ Flag = Annotated[bool, Meta(extra={"takes": "true or false", "default": "true"})
 Proxies = Annotated[str, Meta(extra={"takes": PROXIES, "default": "none"})]
 LogFormat = Annotated[
     Literal["json", "text"],
-    Meta(extra={"takes": "json or text", "default": "text on a terminal, json elsewhere"}),
+    Meta(
+        extra={
+            "takes": "json or text",
+            "default": "text on a terminal and for commands that end, else json",
+        }
+    ),
 ]
 
 

@@ -48,7 +48,7 @@ def check(file: Path, as_json: bool) -> None:
     from write_side.manifest.source import ManifestError
 
     try:
-        notes = load_manifest(file).undeclared_targets()
+        notes = load_manifest(file).source.notes
     except ManifestError as error:
         if not as_json:
             raise

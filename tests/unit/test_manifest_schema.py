@@ -32,7 +32,7 @@ WHOLE = {
     "workspace": "acme",
     "name": "Acme",
     "plan": {"entries": 5, "staging": True},
-    "environments": ["staging"],
+    "environments": ["staging", "production"],
     "keys": [{"name": "web", "permissions": ["content.view"], "environment": "staging"}],
     "contentTypes": [
         {

@@ -8,6 +8,7 @@ from write_side.domain.api_key import expiry
 from write_side.domain.definition import Field, check_definition, check_name, check_slug
 from write_side.domain.identity import ENVIRONMENTS, STAGING
 from write_side.domain.refusals import InvalidDefinition
+from write_side.domain.suggestion import nearest
 from write_side.domain.text import check_text
 from write_side.domain.workspace import check_permissions
 from write_side.manifest.document import Manifest, ManifestContentType
@@ -25,6 +26,7 @@ def check_consistency(manifest: Manifest, source: Source) -> None:
     _check_keys(manifest, source)
     _check_media(manifest, source)
     _check_types(manifest, source)
+    _note_targets(manifest, source)
 
 
 def _check_keys(manifest: Manifest, source: Source) -> None:
@@ -97,6 +99,19 @@ def _check_unique(value: Hashable, seen: set[Hashable], message: str) -> None:
     if value in seen:
         raise InvalidDefinition(message)
     seen.add(value)
+
+
+def _note_targets(manifest: Manifest, source: Source) -> None:
+    """Those of references to content types that only the workspace may have."""
+    declared = sorted({one.slug for one in manifest.content_types})
+    for index, content_type in enumerate(manifest.content_types):
+        for path, target in targets(content_type):
+            if target not in declared:
+                text = (
+                    f"no content type {target!r} in the manifest; apply expects it in the workspace"
+                )
+                where, meant = ("contentTypes", index, *path), nearest(target, declared)
+                source.add(where, text, is_note=True, suggestion=meant)
 
 
 def targets(content_type: ManifestContentType) -> Iterator[tuple[Path, str]]:

@@ -7,8 +7,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from write_side.domain.suggestion import nearest
-from write_side.manifest.consistency import check_consistency, targets
+from write_side.manifest.consistency import check_consistency
 from write_side.manifest.document import Manifest
 from write_side.manifest.readers import read_values
 from write_side.manifest.shape import INVALID, Shape
@@ -22,20 +21,6 @@ class Document(Struct, frozen=True):
 
     manifest: Manifest
     source: Source
-
-    def undeclared_targets(self) -> list[Problem]:
-        """Those of references to content types that only the workspace may have."""
-        declared = {one.slug for one in self.manifest.content_types}
-        return [
-            self.source.problem(
-                ("contentTypes", index, *path),
-                f"the manifest has no content type {target!r}; apply expects it in the workspace",
-                suggestion=nearest(target, sorted(declared)),
-            )
-            for index, content_type in enumerate(self.manifest.content_types)
-            for path, target in targets(content_type)
-            if target not in declared
-        ]
 
 
 def load_manifest(path: Path) -> Document:

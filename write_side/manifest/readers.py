@@ -30,6 +30,8 @@ _TIMESTAMP = f"{_TAG}timestamp"
 _MAPPING = f"{_TAG}map"
 _SEQUENCE = f"{_TAG}seq"
 _JSON = "json"
+_NAME = re.compile(r"'[^'<\s]{4,}'")
+"""What YAML takes for the name of an alias or a tag may be a secret. Names of tokens are shown."""
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]|[^\s{}\[\],:"]+', re.DOTALL)
 
 
@@ -40,7 +42,8 @@ def read_values(document: bytes, source: Source, *, is_json: bool) -> Any:
         node = _json_node(document) if is_json else yaml.compose(document, yaml.SafeLoader)
         return _Values(source).value(node, ()) if node else None
     except yaml.MarkedYAMLError as error:
-        raise _unreadable(source, str(error.problem), error.problem_mark) from None
+        message = _NAME.sub("'…'", str(error.problem))
+        raise _unreadable(source, message, error.problem_mark) from None
     except msgspec.DecodeError as error:
         raise _unreadable(source, f"not JSON: {error}", _mark_of(error, document)) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -49,6 +52,7 @@ def read_values(document: bytes, source: Source, *, is_json: bool) -> Any:
         raise _unreadable(source, _TOO_DEEP) from None
 
 
+_TAGGED = "has a tag, which is not supported; write a text that begins with '!' in quotes"
 _TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels, or an alias contains itself"
 
 
@@ -80,7 +84,7 @@ class _Values:
         if isinstance(node, ScalarNode):
             return self._scalar(node, path)
         if node.tag not in (_MAPPING, _SEQUENCE):
-            self._source.add(path, f"the tag '{node.tag}' is not supported")
+            self._source.add(path, _TAGGED)
             return UNREADABLE
         if isinstance(node, SequenceNode):
             return [self.value(item, (*path, index)) for index, item in enumerate(node.value)]
@@ -116,6 +120,9 @@ class _Values:
         if not isinstance(key, ScalarNode):
             return None
         name: str = msgspec.json.decode(key.value) if key.tag == _JSON else key.value
+        if ":" in name:
+            # No key has a colon: the space is missing before a value, which may be a secret.
+            name = f"{name.partition(':')[0]}:…"
         self._source.keys[(*path, name)] = _place(key.start_mark, name)
         return name
 
@@ -128,7 +135,9 @@ class _Values:
         try:
             return self._loader.construct_object(node)
         except (yaml.YAMLError, LookupError, ValueError):
-            self._source.add(path, f"cannot be read as '{node.tag.removeprefix(_TAG)}'")
+            is_tagged = not node.tag.startswith(_TAG)
+            shown = node.tag.removeprefix(_TAG)
+            self._source.add(path, _TAGGED if is_tagged else f"cannot be read as '{shown}'")
             return UNREADABLE
 
     def _count_one(self, node: Node) -> None:

@@ -74,31 +74,34 @@ class Shape:
         return INVALID
 
     def _struct(self, value: dict[str, Any], kind: inspect.StructType, path: Path) -> Any:
-        fields = {field.encode_name: field for field in kind.fields}
-        for key in (key for key in value if key not in fields):
-            message = f"unknown key {shortened(key)!r}; expected {_listed(list(fields))}"
-            meant = nearest(key, fields)
-            self._source.add(
-                (*path, key), message, is_key=True, allowed=list(fields), suggestion=meant
-            )
+        self._refuse_unknown_keys(value, [field.encode_name for field in kind.fields], path)
         found: dict[str, Any] = {}
-        for name, field in fields.items():
+        for field in kind.fields:
+            name = field.encode_name
             if name in value:
                 found[name] = self.valid(value[name], field.type, (*path, name))
             elif field.required:
                 self._source.add(path, f"the key {name!r} is missing")
                 found[name] = INVALID
             if found.get(name) is INVALID:
-                if not field.required:
-                    del found[name]
-                    self._leave_out((*path, name))
-                elif isinstance(field.type, inspect.StrType):
-                    found[name] = self._placeholder()
+                self._replace(found, field, path)
         return INVALID if INVALID in found.values() else found
 
-    def _placeholder(self) -> str:
-        self._placeholders += 1
-        return f"missing-{self._placeholders}"
+    def _refuse_unknown_keys(self, value: dict[str, Any], known: Sequence[str], path: Path) -> None:
+        for key in (key for key in value if key not in known):
+            message = f"unknown key {shortened(key)!r}; expected {_listed(known)}"
+            meant = nearest(key, known)
+            self._source.add((*path, key), message, is_key=True, allowed=known, suggestion=meant)
+
+    def _replace(self, found: dict[str, Any], field: inspect.Field, path: Path) -> None:
+        """Leave out an invalid value, or give a required text a placeholder."""
+        name = field.encode_name
+        if not field.required:
+            del found[name]
+            self._leave_out((*path, name))
+        elif isinstance(field.type, inspect.StrType):
+            self._placeholders += 1
+            found[name] = f"missing-{self._placeholders}"
 
     def _list(self, value: list[Any], kind: inspect.VarTupleType, path: Path) -> list[Any]:
         every = [self.valid(one, kind.item_type, (*path, n)) for n, one in enumerate(value)]

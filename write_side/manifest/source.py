@@ -74,6 +74,7 @@ class Source:
         """Of lists from which items were left out as not valid: the indexes of the others."""
         self.broken: set[Path] = set()
         """What lacks a part that was left out as not valid."""
+        self.notes: list[Problem] = []
         self._problems: list[Problem] = []
 
     def add(
@@ -82,27 +83,15 @@ class Source:
         message: str,
         *,
         is_key: bool = False,
+        is_note: bool = False,
         allowed: Sequence[str] = (),
         suggestion: str | None = None,
     ) -> None:
-        """Note a problem. ``is_key``: with the key rather than its value."""
-        self._problems.append(
-            self.problem(path, message, is_key=is_key, allowed=allowed, suggestion=suggestion)
-        )
-
-    def problem(
-        self,
-        path: Path,
-        message: str,
-        *,
-        is_key: bool = False,
-        allowed: Sequence[str] = (),
-        suggestion: str | None = None,
-    ) -> Problem:
-        """The problem at its place; it is not noted."""
+        """Keep a problem. ``is_key``: with the key rather than its value. ``is_note``: it may be
+        right."""
         place = self.keys.get(path) if is_key else self._place(path)
         value = None if place is None or path[-1:] == (SECRET,) else place.text
-        return Problem(
+        problem = Problem(
             path=shown_path(path),
             message=message,
             line=place.line if place else None,
@@ -111,6 +100,7 @@ class Source:
             allowed=tuple(allowed),
             suggestion=suggestion,
         )
+        (self.notes if is_note else self._problems).append(problem)
 
     @contextmanager
     def at(self, *path: str | int) -> Iterator[None]:

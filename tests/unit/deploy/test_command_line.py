@@ -81,8 +81,10 @@ PROT = "'CONTENTLOG_PROT' is set, but there is no such setting; did you mean 'CO
 def test_an_unknown_setting_is_warned_of_once_at_the_start(
     command: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    inherited: list[str | None] = []
+
     def started(*_: object, **__: object) -> None:
-        assert "CONTENTLOG_PROT" not in os.environ  # the children do not warn again
+        inherited.append(os.environ.get("CONTENTLOG_PROT"))
         raise Failed("stop here")
 
     for module in ("deploy.runner", "deploy.commands.servers", "deploy.commands.dev"):
@@ -93,6 +95,7 @@ def test_an_unknown_setting_is_warned_of_once_at_the_start(
     said = CliRunner().invoke(cli, [command], env=env)
     assert said.exit_code == 1
     assert said.stderr.count(PROT) == 1
+    assert inherited == [None]  # children do not warn again
 
 
 @pytest.mark.parametrize(
@@ -165,3 +168,18 @@ def test_a_listener_on_every_address_is_reached_on_this_machine() -> None:
 def test_without_the_demos_key_no_line_is_offered_that_would_fail() -> None:
     assert not [line for line in greeting("http://x", None) if "curl" in line]
     assert len([line for line in greeting("http://x", "k") if line.startswith("  curl ")]) == 3
+
+
+@pytest.mark.parametrize(("asked", "form"), [("", "text"), ("json", "json")])
+def test_the_logs_of_a_command_are_text_unless_json_is_asked_for(
+    asked: str, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    configured: list[str | None] = []
+
+    def configure(settings: Settings, **_: object) -> None:
+        configured.append(settings.log_format)
+        raise Failed("stop here")
+
+    monkeypatch.setattr("deploy.runner.configure_logs", configure)
+    CliRunner().invoke(cli, ["status"], env={"CONTENTLOG_LOG_FORMAT": asked})
+    assert configured == [form]

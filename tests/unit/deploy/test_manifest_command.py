@@ -21,7 +21,7 @@ contentTypes:
   - {slug: authors, name: Authors}
 """
 NOTE = (
-    "acme.yaml:7:64: contentTypes[0].fields[0].to[1]: the manifest has no content type 'autors'; "
+    "acme.yaml:7:64: contentTypes[0].fields[0].to[1]: no content type 'autors' in the manifest; "
     "apply expects it in the workspace; did you mean 'authors'?"
 )
 
