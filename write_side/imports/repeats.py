@@ -7,6 +7,7 @@ skipped.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 from msgspec.structs import replace
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 from write_side.domain.identity import MAX_SLUG
 from write_side.imports.rows import ParsedRow
 
+_FAMILY = MAX_SLUG - 10
 Lookup = Callable[[set[str]], Awaitable[set[str]]]
 """Slugs → those that entries have."""
 
@@ -22,17 +24,17 @@ async def suffixed(rows: Sequence[ParsedRow], existing: Lookup) -> list[ParsedRo
     """The rows with slugs that are free in the file and in the store. The same rows over the same
     store get the same slugs."""
     repeats = _repeats(rows)
+    stems = [rows[index].slug for index in repeats]
     taken = {row.slug for row in rows}
-    waiting = dict.fromkeys(repeats, 2)
+    taken |= await _taken(stems, taken, existing)
     found = list(rows)
-    while waiting:
-        chosen = _choose(rows, waiting, taken)
-        in_store = await existing(set(chosen.values()))
-        taken |= in_store | set(chosen.values())
-        for index, slug in chosen.items():
-            if slug not in in_store:
-                found[index] = replace(rows[index], slug=slug, repeats=repeats[index])
-                del waiting[index]
+    reached = dict.fromkeys(stems, 2)
+    for index, keeps in repeats.items():
+        stem = rows[index].slug
+        while (slug := with_suffix(stem, reached[stem])) in taken:
+            reached[stem] += 1
+        taken.add(slug)
+        found[index] = replace(rows[index], slug=slug, repeats=keeps)
     first: dict[tuple[str, ...], int] = {}
     for index, row in enumerate(rows):
         twin = first.setdefault(row.content, index)
@@ -65,21 +67,25 @@ def _different(rows: Sequence[ParsedRow], same: Sequence[int], keeps: int) -> It
             yield index
 
 
-def _choose(rows: Sequence[ParsedRow], waiting: dict[int, int], taken: set[str]) -> dict[int, str]:
-    """The next slug for each row, free in the file. Moves ``waiting`` on, to the number after it;
-    slugs of one stem never take the same number."""
-    chosen: dict[int, str] = {}
-    own = set(taken)
-    reached: dict[str, int] = {}
-    for index, number in waiting.items():
-        stem = rows[index].slug
-        number = max(number, reached.get(stem, 2))
-        while (slug := with_suffix(stem, number)) in own:
-            number += 1
-        own.add(slug)
-        chosen[index] = slug
-        waiting[index] = reached[stem] = number + 1
-    return chosen
+async def _taken(stems: Sequence[str], in_file: set[str], existing: Lookup) -> set[str]:
+    """Slugs with a suffix that entries have, up to as many free ones as there are rows that want
+    one. It asks for twice as many each time: the store may have thousands."""
+    # Slugs as long as can be are cut, and may be the same for several stems.
+    wanted = Counter(stem[:_FAMILY] for stem in stems)
+    missing = {stem: wanted[stem[:_FAMILY]] for stem in stems}
+    reached = dict.fromkeys(stems, 2)
+    taken: set[str] = set()
+    while missing:
+        windows = {
+            stem: [with_suffix(stem, n) for n in range(reached[stem], 2 * reached[stem] + count)]
+            for stem, count in missing.items()
+        }
+        taken |= await existing({slug for window in windows.values() for slug in window})
+        for stem, window in windows.items():
+            reached[stem] += len(window)
+            missing[stem] -= sum(slug not in taken and slug not in in_file for slug in window)
+        missing = {stem: count for stem, count in missing.items() if count > 0}
+    return taken
 
 
 def with_suffix(slug: str, number: int) -> str:
