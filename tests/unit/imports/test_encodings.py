@@ -55,6 +55,13 @@ def test_a_guess_is_refused_with_what_it_could_be() -> None:
     assert "--encoding" in said
 
 
+def test_an_encoding_that_is_only_a_little_likelier_is_a_guess() -> None:
+    text = "Où sont les élèves et les châteaux français à Noël,old,,5"
+    detection = detect(text.encode("cp1252"))
+    assert detection.encoding is None
+    assert [encoding for encoding, _ in detection.likely] == ["cp1252", "cp1250", "cp1257"]
+
+
 def test_a_document_in_no_encoding_is_refused() -> None:
     assert detect(bytes(range(128, 256))).encoding is None
     with pytest.raises(FileRefused, match="cannot be detected for certain: save it as"):
