@@ -149,6 +149,7 @@ STATUS: dict[type[Exception], int] = {
     r.VersionConflict: 409,
     r.ContentTypeInUse: 409,
     r.CommandKeyReused: 422,
+    r.OtherFile: 422,
     TooLongForSpreadsheet: 422,
     RateLimitExceeded: 429,
     NotVisibleYet: 503,

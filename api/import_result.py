@@ -6,9 +6,11 @@ from datetime import datetime
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from write_side.imports.preview import Counts, Preview, State
+from write_side.imports.preview import Counts, Preview, State, one_line, repeated
 from write_side.imports.report import Report, RevertReport
+from write_side.imports.table import EncodingSource, Table, non_ascii_cells
 
 
 class CellResult(Struct, frozen=True):
@@ -22,11 +24,14 @@ class CellResult(Struct, frozen=True):
 
 
 class RowResult(Struct, frozen=True, rename="camel"):
+    """``repeats``: the number of the earlier row with the same slug. The log does not have it."""
+
     number: int = field(name="row")
     state: State
     slug: str
     entry_id: str | None
     notes: list[CellResult] = field(name="cells")
+    repeats: int | None = None
 
 
 class EntryResult(Struct, frozen=True, rename="camel"):
@@ -55,9 +60,19 @@ class RevertResult(Struct, frozen=True, rename="camel"):
     replayed: bool
 
 
+class FileResult(Struct, frozen=True, rename="camel"):
+    """How the file was read. ``non_ascii``: the first cells that a wrong encoding would spoil."""
+
+    encoding: str | None
+    encoding_source: EncodingSource | None
+    delimiter: str | None
+    sheet: str | None
+    non_ascii: list[str]
+
+
 class ImportResult(Struct, frozen=True, rename="camel", kw_only=True):
     """``rows`` were imported, would be, or have errors. ``at`` and ``by`` are None where the file
-    was only checked."""
+    was only checked. ``repeated`` counts rows with the slug of an earlier row; the log does not."""
 
     import_id: str
     imported: bool = False
@@ -68,16 +83,33 @@ class ImportResult(Struct, frozen=True, rename="camel", kw_only=True):
     at: datetime | None = None
     by: str | None = None
     reverted: RevertResult | None = None
+    repeated: int = 0
+    file: FileResult | None = None
 
 
 def result_of_preview(import_id: str, preview: Preview) -> ImportResult:
     """The result of a dry run."""
     rows = msgspec.convert(preview.rows, list[RowResult], from_attributes=True)
-    return ImportResult(import_id=import_id, counts=preview.counts, rows=rows)
+    return ImportResult(
+        import_id=import_id, counts=preview.counts, rows=rows, repeated=preview.repeated
+    )
 
 
 def result_of_report(report: Report) -> ImportResult:
-    return msgspec.convert(report, ImportResult, from_attributes=True)
+    result = msgspec.convert(report, ImportResult, from_attributes=True)
+    return replace(result, repeated=repeated(report.rows))
+
+
+def with_file(result: ImportResult, table: Table) -> ImportResult:
+    """The result of an import of this table."""
+    file = FileResult(
+        table.encoding,
+        table.encoding_source,
+        table.delimiter,
+        table.sheet,
+        [one_line(cell) for cell in non_ascii_cells(table)],
+    )
+    return replace(result, file=file)
 
 
 def result_of_revert(report: RevertReport) -> RevertResult:

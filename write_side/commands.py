@@ -167,6 +167,7 @@ class ImportEntries(ImportCommand, frozen=True, kw_only=True):
     """Creates and updates entries of one type: all of them or none.
 
     ``rows`` and the counts are recorded unchanged; ``by`` is the user who requested the import.
+    ``fingerprint``: of the file's content, so that the import id is not used for another file.
     """
 
     content_type_slug: str
@@ -178,6 +179,7 @@ class ImportEntries(ImportCommand, frozen=True, kw_only=True):
     unchanged: int = 0
     skipped: int = 0
     failed: int = 0
+    fingerprint: str = ""
 
     @property
     def key(self) -> str:

@@ -78,6 +78,8 @@ def _import_routes() -> list[web.RouteDef]:
         web.get(f"{_IMPORT}/problems.csv", upload_page(preview_step.problems_as_csv)),
         web.get(f"{_IMPORT}/run", redirect_to("preview")),
         web.post(f"{_IMPORT}/run", upload_form(preview_step.run)),
+        web.get(f"{_IMPORT}/repeats", redirect_to("preview")),
+        web.post(f"{_IMPORT}/repeats", upload_form(preview_step.choose_repeats)),
         web.get(f"{_IMPORT}/revert", page(EDIT, result_step.confirm_revert)),
         web.post(f"{_IMPORT}/revert", action(EDIT, result_step.revert)),
         web.get(f"{_IMPORT}.json", page(VIEW, result_step.result_as_json)),

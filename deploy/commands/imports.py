@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -17,11 +18,12 @@ from deploy.failures import Failed
 from deploy.progress import spinner
 from deploy.runner import operator, run, until_visible
 from write_side.domain.identity import BASE_LANGUAGE, ENVIRONMENTS, PRODUCTION
-from write_side.imports.table import DELIMITERS, Choice
+from write_side.imports.table import DELIMITERS, Choice, fingerprint_of
 
 if TYPE_CHECKING:
     from api.import_result import ImportResult
     from write_side.domain.definition import Field
+    from write_side.imports.preview import Preview
     from write_side.imports.report import RevertReport, RevertReportEntry
     from write_side.imports.request import ImportRequest
     from write_side.imports.table import Table
@@ -62,6 +64,26 @@ REVERT_OPTIONS = {"revert", "as_json", "workspace", "environment"}
     help="The entries' language.",
 )
 @click.option("--update", is_flag=True, help="Update entries whose slug already exists.")
+@click.option(
+    "--repeats",
+    type=click.Choice(["skip", "update", "suffix"]),
+    help="Rows with the slug of an earlier row: skip them, update its entry, or give derived slugs "
+    "a suffix (-2). Needed if such rows differ.",
+)
+@click.option(
+    "--key",
+    metavar="COLUMN",
+    help="Derive slugs from this column, by its heading or number, instead of the title.",
+)
+@click.option(
+    "--status",
+    type=click.Choice(["draft", "published", "archived"]),
+    default="draft",
+    show_default=True,
+    help="The status of new entries, and of rows, that name none.",
+)
+@click.option("--decimal-comma", is_flag=True, help="Read 1.234,5 in number fields, not 1,234.5.")
+@click.option("--day-first", is_flag=True, help="Read 31.01.2026 and 31/01/2026 in date fields.")
 @click.option("--ready-only", is_flag=True, help="If some rows have errors, import the others.")
 @click.option("--dry-run", is_flag=True, help="Check everything, and import nothing.")
 @click.option("--import-id", metavar="ID", help="An import with the same id has no effect again.")
@@ -107,10 +129,14 @@ def import_command(
         language=given["language"],
         update=given["update"],
         ready_only=given["ready_only"],
+        repeats=given["repeats"],
+        status=given["status"],
+        decimal_comma=given["decimal_comma"],
+        day_first=given["day_first"],
     )
     choice = Choice(given["sheet"], given["encoding"], DELIMITERS.get(given["delimiter"]))
-    maps, dry_run = given["maps"], given["dry_run"]
-    run(lambda found, _: _import(found, file, choice, maps, request, dry_run, as_json))
+    maps, key, dry_run = given["maps"], given["key"], given["dry_run"]
+    run(lambda found, _: _import(found, file, choice, maps, key, request, dry_run, as_json))
 
 
 async def _import(
@@ -118,11 +144,13 @@ async def _import(
     file: Path,
     choice: Choice,
     maps: Sequence[str],
+    key: str | None,
     request: ImportRequest,
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Raises Failed where rows have errors and none is imported."""
+    """Raises Failed where nothing is imported because of errors or repeats."""
+    from api.import_result import with_file
     from write_side.domain.workspace import check_environment
     from write_side.handlers.imports import check_import_id
     from write_side.imports.file_reader import read_file
@@ -135,47 +163,107 @@ async def _import(
         check_environment(workspace.plan, workspace.environments, request.scope)
         content_type = await repository.content_type(request.scope, request.content_type_slug)
         targets = _targets(maps, table.headings, content_type.value_fields)
-        request = replace(request, targets=targets)
+        key_column = None if key is None else _column(key, table.headings)
+        request = replace(request, targets=targets, key=key_column)
         with spinner(f"{'checking' if dry_run else 'importing'} {len(table.rows):,} rows"):
-            result = await (_dry_run if dry_run else _run)(repository, table, request)
-    refused = result.counts.error > 0 and not request.ready_only and not result.replayed
-    if as_json:
-        click.echo(msgspec.json.encode(result))
-    else:
-        severities = ("error", "warning") if dry_run and not result.replayed else ("error",)
-        for severity in severities:
-            for line in _problems(result, severity):
-                click.echo(line)
-    if refused:
-        nothing = "nothing would be imported" if dry_run else "nothing was imported"
-        raise Failed(f"{nothing}: {result.counts.error} rows have errors")
-    if not as_json:
-        click.echo(_outcome(result, dry_run=dry_run))
+            result, preview = await (_dry_run if dry_run else _run)(repository, table, request)
+    result = with_file(result, table)
+    _print(result, _refusal(request, preview), dry_run=dry_run, as_json=as_json)
     if not dry_run:
         await until_visible(found, result.position)
 
 
-async def _dry_run(repository: Repository, table: Table, request: ImportRequest) -> ImportResult:
+def _refusal(request: ImportRequest, preview: Preview | None) -> str:
+    """Why nothing is imported; "" where rows are."""
+    from write_side.imports.preview import repeats_text
+
+    if preview is None:
+        return ""
+    if preview.counts.error and not request.ready_only:
+        return f"{_rows(preview.counts.error)} errors"
+    if preview.is_undecided(request):
+        return (
+            f"{repeats_text(preview.repeated)}: choose with --repeats skip, update or suffix, or "
+            "derive the slugs from another column with --key"
+        )
+    return ""
+
+
+def _print(result: ImportResult, refusal: str, *, dry_run: bool, as_json: bool) -> None:
+    """Raises Failed where the import is refused, or none of its rows could be imported."""
+    if as_json:
+        click.echo(msgspec.json.encode(result))
+    else:
+        for line in _detected_encoding(result):
+            click.echo(line)
+        severities = ("error", "warning") if dry_run and not result.replayed else ("error",)
+        for severity in severities:
+            for line in _problems(result, severity):
+                click.echo(line)
+        for line in _repeats(result):
+            click.echo(line)
+    nothing = "nothing would be imported" if dry_run else "nothing was imported"
+    if refusal:
+        raise Failed(f"{nothing}: {refusal}")
+    if not as_json:
+        click.echo(_outcome(result, dry_run=dry_run))
+    if result.counts.error and not result.counts.ready and not result.replayed:
+        raise Failed(f"{nothing}: {_rows(result.counts.error)} errors, and no other row is ready")
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} {'row has' if count == 1 else 'rows have'}"
+
+
+async def _dry_run(
+    repository: Repository, table: Table, request: ImportRequest
+) -> tuple[ImportResult, Preview | None]:
+    """With the preview, unless the import was carried out before."""
     from api.import_result import result_of_preview, result_of_report
     from write_side.imports.check import check
     from write_side.imports.report import earlier_report
 
-    if earlier := await earlier_report(repository, request):
-        return result_of_report(earlier)
-    checked = await check(repository, table, request)
-    return result_of_preview(request.import_id, checked.preview)
+    fingerprint = await asyncio.to_thread(fingerprint_of, table)
+    if earlier := await earlier_report(repository, request, fingerprint):
+        return result_of_report(earlier), None
+    preview = (await check(repository, table, request)).preview
+    return result_of_preview(request.import_id, preview), preview
 
 
-async def _run(repository: Repository, table: Table, request: ImportRequest) -> ImportResult:
+async def _run(
+    repository: Repository, table: Table, request: ImportRequest
+) -> tuple[ImportResult, Preview | None]:
+    """With the preview where the import is refused."""
     from api.import_result import result_of_preview, result_of_report
-    from write_side.imports.importer import PreviewOutdated, RowsRefused, run_import
+    from write_side.imports.importer import (
+        PreviewOutdated,
+        RepeatsUndecided,
+        RowsRefused,
+        run_import,
+    )
 
     try:
         report = await run_import(repository, table, request, operator())
-    except RowsRefused as refused:
-        return result_of_preview(request.import_id, refused.preview)
+    except (RowsRefused, RepeatsUndecided) as refused:
+        return result_of_preview(request.import_id, refused.preview), refused.preview
     assert not isinstance(report, PreviewOutdated), "there was no preview to differ from"
-    return result_of_report(report)
+    return result_of_report(report), None
+
+
+def _detected_encoding(result: ImportResult) -> Iterator[str]:
+    """What the user has to look at, where the encoding is not certain."""
+    file = result.file
+    if file is not None and file.encoding_source == "detected":
+        cells = ", ".join(map(repr, file.non_ascii))
+        yield f"detected encoding {file.encoding}: {cells}; if this is wrong, use --encoding"
+
+
+def _repeats(result: ImportResult) -> Iterator[str]:
+    """A line for each row with the slug of an earlier row."""
+    for row in result.rows:
+        if row.repeats is not None:
+            what = f"new, as {row.slug!r}" if row.state == "new" else row.state
+            yield f"row {row.number} repeats the slug of row {row.repeats}: {what}"
 
 
 def _problems(result: ImportResult, severity: str) -> Iterator[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from msgspec import Raw, Struct
@@ -18,6 +20,7 @@ from write_side.imports.csv_reader import csv_table
 from write_side.imports.dry_run import EntryQuota, ImportContext, dry_run
 from write_side.imports.preview import PreviewRow
 from write_side.imports.references import References
+from write_side.imports.repeats import suffixed
 from write_side.imports.request import ImportRequest
 from write_side.imports.row_decision import RowDecision
 from write_side.imports.rows import parsed_rows
@@ -116,8 +119,11 @@ async def seen(
     content_type = posts(fields)
     targets = matched(table.headings, fields, {})
     request = ImportRequest(SCOPE, "posts", "i-1", targets, **options)
-    rows = list(parsed_rows(table, columns_of(table.headings, targets, fields)))
+    columns = columns_of(table.headings, targets, fields)
+    rows = list(parsed_rows(table, columns, request))
     by_slug = {each.slug: each for each in existing}
+    if request.repeats == "suffix":
+        rows = await suffixed(rows, partial(_taken, by_slug))
     own = {row.slug: request.entry_id(row.slug) for row in rows if row.slug not in by_slug}
     context = ImportContext(
         content_type,
@@ -129,6 +135,10 @@ async def seen(
     )
     decisions = await dry_run(rows, context, request)
     return Seen([decision.preview for decision in decisions], decisions)
+
+
+async def _taken(by_slug: Mapping[str, Entry], slugs: set[str]) -> set[str]:
+    return slugs & by_slug.keys()
 
 
 def _references(existing: tuple[Entry, ...], own: dict[str, str]) -> References:

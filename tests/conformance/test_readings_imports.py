@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conformance.sheets import ADA, FIELDS, entry, seen, workbook
+from tests.conformance.sheets import ADA, FIELDS, SCOPE, entry, seen, workbook
 from write_side.domain.definition import Field
 from write_side.imports.columns import columns_of, proposed
 from write_side.imports.csv_reader import csv_table
+from write_side.imports.preview import Preview, repeated, repeats_text
+from write_side.imports.request import ImportRequest
 from write_side.imports.table import FileRefused
 
 NEEDED = ("error", "Body", "is blank, and a published entry needs it")
@@ -98,7 +100,9 @@ async def test_imports_17_and_kept_on_update_where_it_is_unmapped() -> None:
     assert (await seen("Title,Body\nOne,y\n", one, update=True)).rows[0].status == "archived"
 
 
-@pytest.mark.parametrize("cell", ["1.234,5", "12,34", "1,2345", "1,,000", ",5", "1 000"])
+@pytest.mark.parametrize(
+    "cell", ["1.234,5", "12,34", "1,2345", "1,,000", ",5", "1 00", "1 234,567"]
+)
 async def test_imports_18_commas_are_thousands_separators_or_an_error(cell: str) -> None:
     assert (await seen(f'Title,Body,Views\nA,x,"{cell}"\n')).states == ["error"]
     assert (await seen('Title,Body,Views\nA,x,"0,000"\n')).value("views") == "0"
@@ -129,6 +133,52 @@ async def test_imports_23_ids_come_first_then_slugs_of_the_allowed_types() -> No
 async def test_imports_24_an_ambiguous_slug_is_an_error() -> None:
     found = await seen("Title,Body,Related\nA,x,ada\n")
     assert found.said[0][2].startswith("is ambiguous: 2 entries have the slug 'ada'")
+
+
+async def test_imports_31_repeats_are_counted_apart_and_name_their_row() -> None:
+    found = await seen("Title,Body\nRome,x\nOslo,x\nRome,y\n")
+    assert [row.repeats for row in found.rows] == [None, None, 2]
+    assert repeats_text(repeated(found.rows)) == "1 row repeats the slug of an earlier row"
+
+
+async def test_imports_32_they_are_imported_only_after_a_choice() -> None:
+    file = "Title,Body\nRome,x\nRome,y\n"
+    shown = await seen(file, update=True)
+    preview = Preview("", tuple(shown.rows))
+    assert preview.is_undecided(ImportRequest(SCOPE, "posts", "i-1", update=True))
+    assert not preview.is_undecided(ImportRequest(SCOPE, "posts", "i-1", repeats="update"))
+    assert (await seen(file, repeats="skip")).states == ["new", "skipped"]
+    assert (await seen(file, repeats="update")).states == ["new", "update"]
+
+
+async def test_imports_33_a_suffix_on_derived_slugs() -> None:
+    found = await seen("Title,Slug,Body\nRome,,x\nRome,,y\nA,a,x\nB,a,y\n", repeats="suffix")
+    assert [row.slug for row in found.rows] == ["rome", "rome-2", "a", "a"]
+    assert found.states == ["new", "new", "new", "error"]
+
+
+async def test_imports_34_or_another_column_as_the_key() -> None:
+    found = await seen("Title,Body,Views\nRome,x,1\nRome,x,2\n", key=2)
+    assert [(row.slug, row.repeats) for row in found.rows] == [("1", None), ("2", None)]
+
+
+@pytest.mark.parametrize("space", [" ", "\u00a0", "\u202f", "\u2009", "'", "’"])
+async def test_imports_35_spaces_and_apostrophes_separate_thousands_too(space: str) -> None:
+    found = await seen(f"Title,Body,Views\nA,x,1{space}234{space}567.5\n")
+    assert found.value("views") == "1234567.5"
+    assert (await seen(f"Title,Body,Views\nA,x,1{space}23\n")).states == ["error"]
+
+
+@pytest.mark.parametrize("cell", ["20260131", "2026-031", "2026031", "2026-W05-6", "2026W056"])
+async def test_imports_36_every_date_is_stored_in_the_extended_calendar_form(cell: str) -> None:
+    found = await seen(f"Title,Body,Live,Campaign\nA,x,{cell},{cell}T0930 / {cell}\n")
+    assert found.value("live") == '"2026-01-31"'
+    assert found.value("campaign") == '{"from":"2026-01-31T09:30","to":"2026-01-31"}'
+
+
+async def test_imports_37_24_00_is_midnight_of_the_next_day() -> None:
+    found = await seen("Title,Body,Live\nA,x,2026-01-31T24:00Z\n")
+    assert found.value("live") == '"2026-02-01T00:00Z"'
 
 
 async def test_imports_28_what_spreadsheets_would_run_is_unguarded() -> None:

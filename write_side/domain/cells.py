@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Raw
 
+from write_side.domain.dates import extended_form
 from write_side.domain.refusals import InvalidField, InvalidText
 from write_side.domain.text import NotJSON, minified, unstorable
 from write_side.domain.values import (
     checked_value,
     elements,
     ends_of,
+    is_iso_datetime,
     is_null,
     json_of,
     text_of,
@@ -36,9 +38,11 @@ Names = Mapping[str, str]
 """Id of an entry → the name to write for it; the id itself if there is none."""
 
 _NUMBER = re.compile(
-    r"([+-]?)(\d{1,3}(?:,\d{3})+|\d+)?(\.\d+)?([eE][+-]?\d+)?",
+    r"([+-]?)(\d{1,3}([, \u00a0\u2009\u202f'’])\d{3}(?:\3\d{3})*|\d+)?(\.\d+)?([eE][+-]?\d+)?",
     re.ASCII,
 )
+"""Groups of three, all with the same separator: a comma, a space of any kind, an apostrophe."""
+_NOT_DIGIT = re.compile("[^0-9]")
 _QUOTES = re.compile('""+')
 _LIST = msgspec.json.Decoder(list[str])
 _ANY = msgspec.json.Decoder(float_hook=Decimal)
@@ -124,12 +128,12 @@ def write_text(_field: Field, value: Raw, _names: Names) -> str:
 
 
 def read_number(_field: Field, cell: str) -> Raw:
-    """Digit for digit as written, without what JSON has no place for: commas, a plus, zeros."""
+    """Digit for digit as written, without what JSON has no place for: separators, a plus, zeros."""
     match = _NUMBER.fullmatch(cell.strip())
-    if match is None or not (match[2] or match[3]):
+    if match is None or not (match[2] or match[4]):
         raise BadCell("takes a number, such as 1234.5 or 1,234.5")
-    sign, whole, fraction, exponent = (part or "" for part in match.groups())
-    digits = whole.replace(",", "").lstrip("0") or "0"
+    sign, whole, _, fraction, exponent = (part or "" for part in match.groups())
+    digits = _NOT_DIGIT.sub("", whole).lstrip("0") or "0"
     return Raw(f"{sign.strip('+')}{digits}{fraction}{exponent}".encode())
 
 
@@ -146,18 +150,25 @@ def read_boolean(_field: Field, cell: str) -> Raw:
     raise BadCell("takes true or false, yes or no, 1 or 0, on or off")
 
 
-def read_stripped(_field: Field, cell: str) -> Raw:
-    """A text with a notation of its own: spaces around it are not part of it."""
-    return json_of(cell.strip())
-
-
 def read_date(field: Field, cell: str) -> Raw:
+    """A date that is in the extended calendar form already stays as it is written."""
     if not field.range:
-        return read_stripped(field, cell)
-    start, slash, end = cell.partition("/")
+        return json_of(_date_text(cell))
+    start, end = split_range(cell)
+    return json_of({"from": _date_text(start), "to": _date_text(end)})
+
+
+def split_range(cell: str) -> tuple[str, str]:
+    """The slash with spaces around it comes first: dates may have slashes. Raises BadCell."""
+    start, slash, end = cell.partition(" / " if " / " in cell else "/")
     if not slash:
         raise BadCell("takes a range of ISO 8601 dates: from / to")
-    return json_of({"from": start.strip(), "to": end.strip()})
+    return start, end
+
+
+def _date_text(cell: str) -> str:
+    text = cell.strip()
+    return text if is_iso_datetime(text) else extended_form(text) or text
 
 
 def write_date(field: Field, value: Raw, _names: Names) -> str:
@@ -165,6 +176,32 @@ def write_date(field: Field, value: Raw, _names: Names) -> str:
         return text_of(value)
     ends = ends_of(value)
     return f"{ends['from']} / {ends['to']}"
+
+
+def read_options(field: Field, cell: str) -> Raw:
+    """Options by their value, else by their label, in any case."""
+    names = names_in(field, cell)
+    values = {option.value for option in field.options}
+    labels = {option.label for option in field.options}
+    if field.multiple and cell.strip() in labels and not values.issuperset(names):
+        names = [cell.strip()]  # a label with a comma
+    return listed(field, [_option(field, name) for name in names])
+
+
+def _option(field: Field, name: str) -> str:
+    """The value that the name means, or the name where it means none. Raises BadCell where it means
+    several."""
+    for meant in (
+        [option.value for option in field.options if option.value == name],
+        [option.value for option in field.options if option.value.casefold() == name.casefold()],
+        [option.value for option in field.options if option.label.casefold() == name.casefold()],
+    ):
+        values = list(dict.fromkeys(meant))
+        if len(values) > 1:
+            raise BadCell(f"is ambiguous: {name!r} is the name of {', '.join(values)}")
+        if values:
+            return values[0]
+    return name
 
 
 def read_list(field: Field, cell: str) -> Raw:

@@ -186,7 +186,7 @@ class ImportedRow(Struct, frozen=True, array_like=True):
 
 class ImportRecorded(Event, frozen=True, kw_only=True):
     """One import. The events of its rows follow it in the log; ``created`` and ``updated`` count
-    them. ``by`` is who imported."""
+    them. ``by`` is who imported; ``fingerprint`` is of the file's content."""
 
     import_id: str
     content_type_id: str
@@ -199,6 +199,7 @@ class ImportRecorded(Event, frozen=True, kw_only=True):
     skipped: int = 0
     failed: int = 0
     rows: tuple[ImportedRow, ...] = ()
+    fingerprint: str = ""
 
 
 class RevertedEntry(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

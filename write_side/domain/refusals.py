@@ -14,7 +14,8 @@ Refused
 ├── ContentTypeInUse
 ├── PlanLimitReached
 ├── VersionConflict              the entry is not at the version the caller expected
-└── CommandKeyReused             one idempotency key, two different requests
+├── CommandKeyReused             one idempotency key, two different requests
+└── OtherFile                    one import id, two different files
 
 A refusal appends nothing. ``StaleDecision`` is not a refusal: the log moved on while a command was
 being decided, and the command must be decided again.
@@ -146,6 +147,14 @@ class ImportIdTaken(Taken):
         super().__init__(
             f"The import id {import_id!r} was used for an import into another place; "
             "choose another id"
+        )
+
+
+class OtherFile(Refused):
+    def __init__(self, import_id: str, file_name: str) -> None:
+        super().__init__(
+            f"The import id {import_id!r} was used for another file, {file_name!r}: "
+            "import this one under another id"
         )
 
 

@@ -12,7 +12,7 @@ from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry, changes, evolve
 from write_side.domain.events import EntryCreated, EntryUpdated, ImportMappingSaved, ImportRecorded
 from write_side.domain.identity import Scope, entry_stream, import_mapping_stream, import_stream
-from write_side.domain.refusals import ImportIdTaken, InvalidEntry, UnknownEntry
+from write_side.domain.refusals import ImportIdTaken, InvalidEntry, OtherFile, UnknownEntry
 from write_side.domain.text import check_text
 from write_side.domain.values import Target, targets
 from write_side.handlers.checks import check_targets, check_version
@@ -47,12 +47,14 @@ class _Decisions(Struct):
 
 
 async def import_entries(command: ImportEntries, repository: Repository) -> Decision:
-    """All entries or none. A second import with the same id has no effect, even with other rows:
-    the answer is what was recorded (behaviour.md §4.6)."""
+    """All entries or none. A second import of the file with the same id has no effect, even with
+    other rows: the answer is what was recorded (behaviour.md §4.6)."""
     check_import_id(command.import_id)
     check_text(command.file_name, "The name of the file")
     content_type = await repository.content_type(command.scope, command.content_type_slug)
-    recorded = await recorded_before(repository, command.scope, content_type, command.import_id)
+    recorded = await recorded_before(
+        repository, command.scope, content_type, command.import_id, command.fingerprint
+    )
     if recorded is not None:
         return Decision(recorded=recorded, content_type=content_type)
     header = scoped_header(command, command.scope)
@@ -80,9 +82,14 @@ def check_import_id(import_id: str) -> None:
 
 
 async def recorded_before(
-    repository: Repository, scope: Scope, content_type: ContentType, import_id: str
+    repository: Repository,
+    scope: Scope,
+    content_type: ContentType,
+    import_id: str,
+    fingerprint: str,
 ) -> Appended | None:
-    """The position of the events of an import, or None. Raises ImportIdTaken."""
+    """The position of the events of an import, or None. Raises ImportIdTaken, and OtherFile where
+    the fingerprint is of another file."""
     found = await repository.find_import(import_id)
     if found is None:
         return None
@@ -91,6 +98,8 @@ async def recorded_before(
     # All workspaces share the import ids, and none may see what another has imported.
     if place != (scope.workspace, scope.environment, content_type.id):
         raise ImportIdTaken(import_id)
+    if recorded.fingerprint and recorded.fingerprint != fingerprint:
+        raise OtherFile(import_id, recorded.file_name)
     return appended
 
 
@@ -141,6 +150,7 @@ def _record(
         skipped=command.skipped,
         failed=command.failed,
         rows=command.rows,
+        fingerprint=command.fingerprint,
     )
 
 

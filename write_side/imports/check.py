@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 from msgspec import Struct
@@ -13,13 +13,15 @@ from write_side.commands import CreateEntry, UpdateEntry
 from write_side.domain.content_type import ContentType
 from write_side.domain.identity import Actor
 from write_side.domain.locales import check_locale
+from write_side.domain.refusals import InvalidEntry
 from write_side.imports.columns import columns_of
 from write_side.imports.dry_run import EntryQuota, ImportContext, dry_run
 from write_side.imports.preview import Preview, PreviewRow
 from write_side.imports.references import look_up
+from write_side.imports.repeats import suffixed
 from write_side.imports.request import ImportRequest
 from write_side.imports.rows import ParsedRow, parsed_rows
-from write_side.imports.table import Table, encode_table
+from write_side.imports.table import Table, digest_of, encode_table
 from write_side.repository import Repository
 from write_side.slices import in_slices
 from write_side.store.append import ENTRIES
@@ -41,7 +43,11 @@ async def check(repository: Repository, table: Table, request: ImportRequest) ->
     check_locale(request.language, "language")
     content_type = await repository.fresh_content_type(request.scope, request.content_type_slug)
     columns = columns_of(table.headings, request.targets, content_type.value_fields)
-    rows = [row async for row in in_slices(parsed_rows(table, columns))]
+    if request.key is not None and not 0 <= request.key < len(table.headings):
+        raise InvalidEntry("The slugs cannot be derived from a column that the file does not have")
+    rows = [row async for row in in_slices(parsed_rows(table, columns, request))]
+    if request.repeats == "suffix":
+        rows = await suffixed(rows, partial(_taken_slugs, repository, request))
     actor = Actor("import", request.import_id, table.name)
     context = await _context(repository, rows, request, content_type, actor)
     decisions = await dry_run(rows, context, request)
@@ -74,6 +80,11 @@ async def _context(
     return ImportContext(content_type, existing, entries, quota, references, actor)
 
 
+async def _taken_slugs(repository: Repository, request: ImportRequest, slugs: set[str]) -> set[str]:
+    types, language = [request.content_type_slug], request.language
+    return set(await repository.entries_by_slug(request.scope, types, language, slugs))
+
+
 async def _quota(repository: Repository, request: ImportRequest) -> EntryQuota:
     """Without a row of usage the plan allows nothing (``write_side.append``)."""
     scope = request.scope
@@ -82,9 +93,6 @@ async def _quota(repository: Repository, request: ImportRequest) -> EntryQuota:
 
 
 def _digest(table: Table, request: ImportRequest, rows: Sequence[PreviewRow]) -> str:
-    digest = hashlib.sha256()
     encoded = encode_table(table)
     head = msgspec.msgpack.encode((encoded.table, request, [row.digest for row in rows]))
-    for part in (head, *encoded.rows, *encoded.texts):
-        digest.update(len(part).to_bytes(8, "big") + part)
-    return digest.hexdigest()
+    return digest_of(head, encoded)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import codecs
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
+from write_side.imports.encodings import ENCODINGS, detect
 from write_side.imports.escapes import unguard
+from write_side.imports.preview import one_line
 from write_side.imports.table import (
     DELIMITERS,
-    ENCODINGS,
     LIMITS,
     NO_CHOICE,
     Choice,
+    EncodingSource,
     FileRefused,
     Limits,
     Record,
@@ -26,6 +28,8 @@ from write_side.imports.table import (
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _MULTIBYTE = re.compile(rb"[\xc3-\xf4][\x80-\xbf]+")
 _SAVE = "save it as «CSV UTF-8», or choose its encoding"
+_LIKELY = 4
+"""Encodings that a refusal names."""
 _SAMPLE = 50
 _SEPARATOR_LINE = re.compile('"?sep=([^"\r\n])"?(?:\r\n|\r|\n)', re.IGNORECASE)
 """The line that gives Excel the separator; Excel does not count it as a row."""
@@ -44,37 +48,57 @@ def csv_table(document: bytes, name: str) -> Table:
 
 def read_csv(document: bytes, name: str, choice: Choice, limits: Limits) -> Table:
     """The table of a CSV document. Raises FileRefused with what follows the file's name."""
-    text, encoding = decoded(document, choice.encoding)
+    text, encoding, source = decoded(document, choice.encoding)
     line = _SEPARATOR_LINE.match(text)
     delimiter = choice.delimiter or (line[1] if line else _detected_delimiter(text, limits))
     if delimiter not in DELIMITERS.values():
         raise FileRefused(f"has columns separated by {delimiter!r}: use a comma, semicolon or tab")
     records = _records(text, delimiter, limits, start=line.end() if line else 0)
     headings, rows = headings_and_rows(records, limits, limits.cell_characters)
-    return Table(name, headings, rows, encoding=encoding, delimiter=delimiter)
+    return Table(
+        name, headings, rows, encoding=encoding, encoding_source=source, delimiter=delimiter
+    )
 
 
-def decoded(document: bytes, encoding: str | None) -> tuple[str, str]:
+def decoded(document: bytes, encoding: str | None) -> tuple[str, str, EncodingSource]:
     """The text without byte order mark, and its encoding: by the byte order mark, else UTF-8 where
-    it is valid, else cp1252, which western spreadsheets write. Raises FileRefused."""
+    it is valid, else the one that is detected. Raises FileRefused."""
     if encoding is not None and encoding not in ENCODINGS:
         raise FileRefused(f"cannot be read as {encoding!r}: use one of {', '.join(ENCODINGS)}")
-    text, encoding = _decoded(document, encoding) if encoding else _detected(document)
+    source: EncodingSource = "chosen"
+    if encoding is None:
+        encoding, source = _detected(document)
+    text = _decoded(document, encoding)
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise FileRefused(f"is not text: line {line} has a zero byte; {_SAVE}")
-    return text.removeprefix("\ufeff"), encoding
+    return text.removeprefix("\ufeff"), encoding, source
 
 
-def _detected(document: bytes) -> tuple[str, str]:
+def _detected(document: bytes) -> tuple[str, EncodingSource]:
     if document.startswith(_UTF16):
-        return _decoded(document, "utf-16")
+        return "utf-16", "certain"
     try:
-        return document.decode("utf-8"), "utf-8"
+        document.decode("utf-8")
     except UnicodeDecodeError as error:
         if document.startswith(codecs.BOM_UTF8) or _is_damaged(document):
             raise _undecodable(document, error, "utf-8") from None
-    return _decoded(document, "cp1252")
+    else:
+        return "utf-8", "certain"
+    detection = detect(document)
+    if detection.encoding is None:
+        raise FileRefused(_undetected(detection.likely[:_LIKELY]))
+    return detection.encoding, "detected"
+
+
+def _undetected(likely: Sequence[tuple[str, str]]) -> str:
+    among = "; it could be " + ", ".join(
+        f"{encoding} («{one_line(line)}»)" for encoding, line in likely
+    )
+    return (
+        "is not in UTF-8, and its encoding cannot be detected for certain"
+        f"{among if likely else ''}: {_SAVE} (--encoding, or «Encoding» in the dashboard)"
+    )
 
 
 def _is_damaged(document: bytes) -> bool:
@@ -83,9 +107,9 @@ def _is_damaged(document: bytes) -> bool:
     return len(_MULTIBYTE.findall(document)) > replaced
 
 
-def _decoded(document: bytes, encoding: str) -> tuple[str, str]:
+def _decoded(document: bytes, encoding: str) -> str:
     try:
-        return document.decode(encoding), encoding
+        return document.decode(encoding)
     except UnicodeDecodeError as error:
         raise _undecodable(document, error, encoding) from None
 

@@ -77,6 +77,7 @@ class _Round:
         self._request = request
         self._excluded = excluded
         self._made: set[str] = set()
+        self._rows: dict[str, list[ParsedRow]] = {}
         self._entries = dict(context.entries)
         self._left = (
             None if context.quota.bound is None else context.quota.bound - context.quota.used
@@ -88,15 +89,17 @@ class _Round:
     def _decision(self, row: ParsedRow) -> RowDecision:
         decision = RowDecision(row, notes=list(row.notes))
         decision.entry_id = self._known(row.slug)
-        if decision.entry_id is not None and not self._request.update:
+        self._compare(decision)
+        if decision.entry_id is not None and self._is_skipped(decision):
             decision.state, decision.notes = "skipped", []
+            self._rows.setdefault(row.slug, []).append(row)
             return decision
         decision.before = before = self._entries.get(decision.entry_id or "")
         was_published = before is not None and before.status == "published"
         decision.notes += row.status_notes(was_published=was_published)
         self._read_cells(decision)
         self._decide(decision)
-        decision.notes += self._excluded.get(row.number, [])
+        decision.notes += [*self._excluded.get(row.number, []), *self._slug_notes(decision)]
         if before is None and not decision.failed:
             self._take_quota(decision)
         decision.settle()
@@ -106,6 +109,37 @@ class _Round:
             self._register(decision)
         return decision
 
+    def _compare(self, decision: RowDecision) -> None:
+        """With the rows above that have its slug."""
+        row = decision.row
+        decision.repeats = row.repeats
+        decision.differs = row.repeats is not None
+        if above := self._rows.get(row.slug):
+            decision.repeats = above[0].number
+            decision.differs = any(other.content != row.content for other in above)
+
+    def _is_skipped(self, decision: RowDecision) -> bool:
+        """Whether a row whose slug exists, in the store or in a row above, changes nothing."""
+        request, above = self._request, self._rows.get(decision.row.slug)
+        if decision.row.slug in self._context.existing and not request.update:
+            return True
+        if not above:
+            return False
+        match request.repeats:
+            case "skip":
+                return True
+            case "update":
+                return False
+            case "suffix":
+                return any(other.content == decision.row.content for other in above)
+        return not request.update
+
+    def _slug_notes(self, decision: RowDecision) -> list[Note]:
+        if self._request.repeats != "suffix" or decision.row.slug not in self._rows:
+            return []
+        reason = f"{decision.row.slug!r} is the slug of row {decision.repeats}: give another one"
+        return [Note(None, "Slug", "error", "", reason)]
+
     def _known(self, slug: str) -> str | None:
         """The id of the entry that has the slug after the rows above."""
         if slug in self._context.existing:
@@ -114,6 +148,7 @@ class _Round:
 
     def _register(self, decision: RowDecision) -> None:
         self._made.add(decision.row.slug)
+        self._rows.setdefault(decision.row.slug, []).append(decision.row)
         if decision.after is not None:
             self._entries[decision.after.id] = decision.after
 
@@ -167,7 +202,7 @@ class _Round:
             content_type_slug=self._request.content_type_slug,
             title=row.title,
             slug=row.slug,
-            status=row.status or "draft",
+            status=row.status or self._request.status,
             language=self._request.language,
             fields=decision.values,
             entry_id=self._request.entry_id(row.slug),

@@ -8,6 +8,7 @@ them again until the import is through (ADR 21).
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import datetime
@@ -32,10 +33,10 @@ from write_side.domain.refusals import (
     VersionConflict,
 )
 from write_side.imports.check import DryRun, check
-from write_side.imports.preview import Difference, Preview, differences
+from write_side.imports.preview import Difference, Preview, differences, repeats_text
 from write_side.imports.report import Report, earlier_report, recorded_row
 from write_side.imports.request import ImportRequest
-from write_side.imports.table import Table
+from write_side.imports.table import Table, fingerprint_of
 from write_side.postgres.connection import is_transient
 from write_side.repository import Repository
 
@@ -70,6 +71,14 @@ class RowsRefused(Refused):
         )
 
 
+class RepeatsUndecided(Refused):
+    """Rows that differ have one slug, and nobody has said what becomes of them."""
+
+    def __init__(self, preview: Preview) -> None:
+        self.preview = preview
+        super().__init__(f"Nothing was imported: {repeats_text(preview.repeated)}")
+
+
 class PreviewOutdated(Struct, frozen=True):
     """Nothing was imported, since the decision is no longer the one that was shown."""
 
@@ -90,8 +99,8 @@ async def run_import(
     ``expected``: the preview that was agreed to; None agrees to anything. An import that was
     carried out before has no effect, and its report is returned.
 
-    Raises RowsRefused, ImportIdTaken, StaleDecision where its entries change all the time, and what
-    ``check`` raises.
+    Raises RowsRefused, RepeatsUndecided, ImportIdTaken, OtherFile, StaleDecision where its entries
+    change all the time, and what ``check`` raises.
     """
     async with AsyncExitStack() as stack:
         for attempt in range(ATTEMPTS):
@@ -115,25 +124,29 @@ async def _attempt(
     request_id: str | None,
 ) -> Report | PreviewOutdated | None:
     """None where the log changed between the check and the append."""
-    if earlier := await earlier_report(repository, request):
+    fingerprint = await asyncio.to_thread(fingerprint_of, table)
+    if earlier := await earlier_report(repository, request, fingerprint):
         return earlier
     dry_run = await check(repository, table, request)
     # Sent twice at once: the check may have seen what the other one imported.
-    if earlier := await earlier_report(repository, request):
+    if earlier := await earlier_report(repository, request, fingerprint):
         return earlier
     preview = dry_run.preview
     if expected is not None and preview.digest != expected.digest:
         return PreviewOutdated(preview, differences(expected, preview))
     if preview.counts.error and not request.ready_only:
         raise RowsRefused(preview)
+    if preview.is_undecided(request):
+        raise RepeatsUndecided(preview)
     if not dry_run.commands:
         return _report(table, request, by, dry_run, await repository.recorder.time())
     try:
-        executed = await execute(_command(table, request, by, request_id, dry_run), repository)
+        command = _command(table, request, by, request_id, dry_run, fingerprint)
+        executed = await execute(command, repository)
     except _OVERTAKEN:
         return None
     if executed.replayed:
-        return await earlier_report(repository, request)
+        return await earlier_report(repository, request, fingerprint)
     at = executed.events[0].event.at
     return _report(table, request, by, dry_run, at, executed.position)
 
@@ -161,7 +174,12 @@ def _report(
 
 
 def _command(
-    table: Table, request: ImportRequest, by: Actor, request_id: str | None, dry_run: DryRun
+    table: Table,
+    request: ImportRequest,
+    by: Actor,
+    request_id: str | None,
+    dry_run: DryRun,
+    fingerprint: str,
 ) -> ImportEntries:
     counts = dry_run.preview.counts
     return ImportEntries(
@@ -178,6 +196,7 @@ def _command(
         unchanged=counts.unchanged,
         skipped=counts.skipped,
         failed=counts.error,
+        fingerprint=fingerprint,
     )
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Literal
 
 from msgspec import Struct
+
+from write_side.imports.request import ImportRequest
 
 State = Literal["new", "update", "unchanged", "skipped", "error"]
 Severity = Literal["error", "warning"]
@@ -31,23 +34,26 @@ class Note(Struct, frozen=True):
 
 class ImportRow(Struct, frozen=True, kw_only=True):
     """A row that was imported or would be. ``number`` as a spreadsheet counts; ``entry_id``: of the
-    existing entry, or the one that the new entry has."""
+    existing entry, or the one that the new entry has. ``repeats``: the number of the first row with
+    its slug, or with the one that it would have without its suffix. The log does not have it."""
 
     number: int
     state: State
     slug: str
     entry_id: str | None
     notes: tuple[Note, ...]
+    repeats: int | None = None
 
 
 class PreviewRow(ImportRow, frozen=True, kw_only=True):
     """``changed``: what changes of an existing entry, as targets. ``digest``: of everything the row
-    would do."""
+    would do. ``differs``: from an earlier row with its slug."""
 
     title: str
     status: str
     changed: tuple[str, ...]
     digest: str
+    differs: bool = False
 
 
 class Counts(Struct, frozen=True):
@@ -73,6 +79,24 @@ class Preview(Struct, frozen=True):
     def counts(self) -> Counts:
         found = Counter(row.state for row in self.rows)
         return Counts(**{str(state): n for state, n in found.items()})
+
+    @property
+    def repeated(self) -> int:
+        """Rows with the slug of an earlier row, whatever becomes of them."""
+        return repeated(self.rows)
+
+    def is_undecided(self, request: ImportRequest) -> bool:
+        """Whether rows with one slug differ, and nobody has said what becomes of them."""
+        return request.repeats is None and any(row.differs for row in self.rows)
+
+
+def repeated(rows: Iterable[ImportRow]) -> int:
+    return sum(row.repeats is not None for row in rows)
+
+
+def repeats_text(count: int) -> str:
+    repeat = "row repeats" if count == 1 else "rows repeat"
+    return f"{count:,} {repeat} the slug of an earlier row"
 
 
 class Difference(Struct, frozen=True):

@@ -51,6 +51,8 @@ class References(Struct, frozen=True):
         """
         if isinstance(cell.value, BadCell):
             return ResolvedCell(_unchanged(cell, held, str(cell.value)))
+        if _is_written_so(cell, held):
+            return ResolvedCell(held)
         if isinstance(cell.value, tuple):
             kept = _ids_in(held)
             found = [self._named(cell.field, name, kept) for name in cell.value]
@@ -160,6 +162,18 @@ def _unchanged(cell: Cell, held: Raw, reason: str) -> Raw:
     if not same(field, value, held):
         raise BadCell(reason)
     return held
+
+
+def _is_written_so(cell: Cell, held: Raw) -> bool:
+    """Whether an export writes the entry's value as this cell, which could be read as another
+    value: an option that was removed since as the label of another one."""
+    field = cell.field
+    if is_null(held) or not (field.options or field.spec.reads_serials):
+        return False
+    try:
+        return field.spec.write_cell(field, held, {}) == cell.text
+    except (msgspec.DecodeError, KeyError):
+        return False
 
 
 def _ids_in(held: Raw) -> frozenset[str]:

@@ -86,13 +86,16 @@ async def import_report(repository: Repository, scope: Scope, import_id: str) ->
     )
 
 
-async def earlier_report(repository: Repository, request: ImportRequest) -> Report | None:
-    """The report of the import with this id, if it was carried out. Raises ImportIdTaken."""
+async def earlier_report(
+    repository: Repository, request: ImportRequest, fingerprint: str
+) -> Report | None:
+    """The report of the import with this id, if it was carried out. Raises ImportIdTaken, and
+    OtherFile where the fingerprint is of another file."""
     scope, import_id = request.scope, request.import_id
     if await repository.find_import(import_id) is None:
         return None
     content_type = await repository.fresh_content_type(scope, request.content_type_slug)
-    await recorded_before(repository, scope, content_type, import_id)
+    await recorded_before(repository, scope, content_type, import_id, fingerprint)
     return replace(await import_report(repository, scope, import_id), replayed=True)
 
 

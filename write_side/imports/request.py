@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from msgspec import Struct
 
+from write_side.domain.events import Status
 from write_side.domain.identity import BASE_LANGUAGE, Scope, derived_id
+
+Repeats = Literal["skip", "update", "suffix"]
+"""What becomes of a row with the slug of an earlier row: it is skipped, updates the entry of that
+row, or gets a slug with a suffix."""
 
 
 class ImportRequest(Struct, frozen=True):
@@ -12,6 +19,11 @@ class ImportRequest(Struct, frozen=True):
 
     ``update``: rows whose slug exists change that entry. ``ready_only``: where rows have errors,
     the others are imported.
+
+    ``repeats``: None until the user has chosen; nothing is imported then if rows differ. ``key``:
+    the index of the column that slugs are derived from, instead of the title. ``status``: of rows
+    that name none. ``decimal_comma`` reads ``1.234,5``, and ``day_first`` 31.01.2026 and
+    31/01/2026, in fields of numbers and dates.
     """
 
     scope: Scope
@@ -21,6 +33,11 @@ class ImportRequest(Struct, frozen=True):
     language: str = BASE_LANGUAGE
     update: bool = False
     ready_only: bool = False
+    repeats: Repeats | None = None
+    key: int | None = None
+    status: Status = "draft"
+    decimal_comma: bool = False
+    day_first: bool = False
 
     def entry_id(self, slug: str) -> str:
         """The same id for the same row of the same import."""

@@ -17,12 +17,15 @@ from write_side.imports.rows import Cell, ParsedRow
 class RowDecision(Struct):
     """What becomes of a row. ``values``: those that it changes, or that the new entry has.
 
+    ``repeats``: the number of the first row with its slug; ``differs``: from a row with that slug.
     ``references``: slug of another row of the file → the cell that names it. ``command`` and
     ``after`` are set for all rows but skipped ones, even where the row has errors.
     """
 
     row: ParsedRow
     state: State = "error"
+    repeats: int | None = None
+    differs: bool = False
     entry_id: str | None = None
     before: Entry | None = None
     after: Entry | None = None
@@ -72,6 +75,8 @@ class RowDecision(Struct):
             changed=self.changed,
             notes=tuple(self.notes),
             digest=self._digest,
+            repeats=self.repeats,
+            differs=self.differs and not self.failed,
         )
 
     @property
@@ -87,5 +92,6 @@ class RowDecision(Struct):
             self.changed and self.before and (self.before.title, self.before.status),
             [(slug, before.get(slug, NULL), value) for slug, value in self.values.items()],
             self.notes,
+            self.repeats,
         )
         return hashlib.sha256(msgspec.json.encode(content)).hexdigest()[:16]

@@ -14,9 +14,11 @@ from write_side.domain.events import STATUSES, Status
 from write_side.domain.identity import slug_from
 from write_side.domain.text import unstorable
 from write_side.imports.columns import Attribute, Column
+from write_side.imports.notations import in_notation
 from write_side.imports.preview import Note, Severity, one_line
+from write_side.imports.request import ImportRequest
 from write_side.imports.table import Row, Table
-from write_side.imports.xlsx.serials import iso_date_time
+from write_side.imports.xlsx.serials import iso_date_time, reads_like_a_serial
 
 Names: TypeAlias = tuple[str, ...]
 """Entries or media files by id, slug or URL, not looked up yet."""
@@ -41,8 +43,9 @@ class ParsedRow(Struct, frozen=True):
     """A row of the file.
 
     ``slug`` is "" where the title or slug is wrong. ``status`` is None where no column is mapped to
-    it; where the cell names no status it is "draft", and ``no_status`` says so. Errors in ``notes``
-    are of the entry's own columns, warnings of any cell.
+    it; where the cell names no status it is the request's, and ``no_status`` says so. Errors in
+    ``notes`` are of the entry's own columns, warnings of any cell. ``repeats``: the number of the
+    row that has the slug which this one would have without its suffix.
     """
 
     number: int
@@ -52,23 +55,38 @@ class ParsedRow(Struct, frozen=True):
     cells: tuple[Cell, ...]
     notes: tuple[Note, ...]
     no_status: Note | None = None
+    is_slug_derived: bool = False
+    repeats: int | None = None
+
+    @property
+    def content(self) -> tuple[str, ...]:
+        """What two rows have in common if one says nothing new."""
+        return (self.title, self.slug, self.status or "", *(cell.text for cell in self.cells))
 
     def status_notes(self, *, was_published: bool) -> list[Note]:
-        """A blank cell is a draft; that is noted only where it unpublishes an entry."""
+        """A blank cell has the status of the request; that is noted only where it unpublishes an
+        entry."""
         note = self.no_status
         if note is None or not (note.cell or was_published):
             return []
-        what = "the published entry becomes a draft" if was_published else "the row becomes a draft"
+        if was_published and self.status == "published":
+            return []
+        becomes = {"draft": "a draft"}.get(self.status or "", self.status)
+        what = f"the {'published entry' if was_published else 'row'} becomes {becomes}"
         return [replace(note, reason=f"{note.reason}: {what}")]
 
 
-def parsed_rows(table: Table, columns: Sequence[Column]) -> Iterator[ParsedRow]:
+def parsed_rows(
+    table: Table, columns: Sequence[Column], request: ImportRequest
+) -> Iterator[ParsedRow]:
     """Every row of the table, in order. A column is mapped to Title."""
-    return map(_RowParser(table, columns).parsed, table.rows)
+    return map(_RowParser(table, columns, request).parsed, table.rows)
 
 
 class _RowParser:
-    def __init__(self, table: Table, columns: Sequence[Column]) -> None:
+    def __init__(self, table: Table, columns: Sequence[Column], request: ImportRequest) -> None:
+        self._request = request
+        self._headings = table.headings
         self._epoch = table.epoch
         self._texts = frozenset(table.texts)
         self._errors = {(error.row, error.column): error.reason for error in table.cell_errors}
@@ -87,10 +105,11 @@ class _RowParser:
             number=row.number,
             title=self._text(row, "Title"),
             slug=self._slug(row),
-            status=status_of(self._text(row, "Status")) if has_status else None,
+            status=self._status(row) if has_status else None,
             cells=cells,
-            notes=(*self._notes(row), *_date_notes(cells)),
+            notes=(*self._notes(row), *self._key_notes(row), *_date_notes(cells)),
             no_status=self._no_status(row),
+            is_slug_derived=not self._text(row, "Slug"),
         )
 
     def _text(self, row: Row, name: Attribute) -> str:
@@ -103,9 +122,21 @@ class _RowParser:
 
     def _slug(self, row: Row) -> str:
         given = self._text(row, "Slug")
-        source: Attribute = "Slug" if given or self._error(row, "Slug") else "Title"
-        slug = given or slug_from(self._text(row, "Title"))
-        return "" if unstorable(slug) or self._error(row, source) else slug
+        key = self._request.key
+        source = self._attributes["Title"].index if key is None else key
+        if given or self._error(row, "Slug"):
+            source = self._attributes["Slug"].index
+        slug = given or slug_from(row.cells[source])
+        return "" if unstorable(slug) or (row.number, source) in self._errors else slug
+
+    def _status(self, row: Row) -> Status:
+        return status_of(self._text(row, "Status"), self._request.status)
+
+    def _key_notes(self, row: Row) -> Iterator[Note]:
+        key = self._request.key
+        if key is not None and not self._text(row, "Slug") and not row.cells[key].strip():
+            heading = self._headings[key].strip()
+            yield Note(key, heading, "error", "", "is blank, and slugs are derived from it")
 
     def _notes(self, row: Row) -> Iterator[Note]:
         for name, column in self._attributes.items():
@@ -137,8 +168,11 @@ class _RowParser:
         # A workbook's number means a date, for a field that takes dates.
         if self._epoch and place not in self._texts and field.spec.reads_serials:
             date = None if field.range else iso_date_time(text.strip(), self._epoch)
+        # A workbook's own numbers have no notation.
+        is_number = self._epoch and place not in self._texts and reads_like_a_serial(text)
         try:
-            return Cell(column, field, text, _value(field, date or text), date)
+            readable = text if is_number else in_notation(field, text, self._request)
+            return Cell(column, field, text, _value(field, date or readable), date)
         except BadCell as error:
             # Without its traceback.
             return Cell(column, field, text, BadCell(str(error)))
@@ -164,7 +198,8 @@ def _value(field: Field, text: str) -> Value:
     return names
 
 
-def status_of(cell: str) -> Status:
-    """The status that the cell names, in upper or lower case; draft otherwise (§3)."""
+def status_of(cell: str, otherwise: Status = "draft") -> Status:
+    """The status that the cell names, in upper or lower case; otherwise draft (§3), or the status
+    that was chosen."""
     named = cell.strip().casefold()
-    return next((status for status in STATUSES if status == named), "draft")
+    return next((status for status in STATUSES if status == named), otherwise)

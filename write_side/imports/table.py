@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
@@ -10,30 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
-ENCODINGS = {
-    "utf-8": "UTF-8",
-    "utf-16": "UTF-16",
-    "cp1252": "Windows-1252, Western European",
-    "iso8859-15": "ISO 8859-15, Western European",
-    "mac-roman": "Mac Roman",
-    "cp437": "DOS 437, US",
-    "cp850": "DOS 850, Western European",
-    "cp1250": "Windows-1250, Central European",
-    "cp1251": "Windows-1251, Cyrillic",
-    "cp1253": "Windows-1253, Greek",
-    "cp1254": "Windows-1254, Turkish",
-    "cp1255": "Windows-1255, Hebrew",
-    "cp1256": "Windows-1256, Arabic",
-    "cp1257": "Windows-1257, Baltic",
-    "koi8-r": "KOI8-R, Cyrillic",
-    "shift_jis": "Shift JIS, Japanese",
-    "euc-jp": "EUC-JP, Japanese",
-    "gb18030": "GB 18030, Chinese",
-    "big5": "Big5, Chinese",
-    "euc-kr": "EUC-KR, Korean",
-}
-"""Encodings to choose from. UTF-8, UTF-16 with a byte order mark and cp1252 are detected."""
-
+EncodingSource = Literal["certain", "detected", "chosen"]
+"""Certain are a byte order mark and valid UTF-8."""
 CHUNK_CELLS = 10_000
 """A few milliseconds of encoding or decoding."""
 Epoch = Literal[1900, 1904]
@@ -105,9 +84,9 @@ class CellError(Struct, frozen=True):
 class Table(Struct, frozen=True):
     """A file's headings and its rows that are not blank, each as wide as the headings.
 
-    ``sheets``, ``sheet`` and ``epoch`` are set for a workbook, ``encoding`` and ``delimiter`` for a
-    CSV file. ``texts``: row and column of a workbook's cells that are texts and read like numbers;
-    they are not days since the epoch.
+    ``sheets``, ``sheet`` and ``epoch`` are set for a workbook, ``encoding``, its source and
+    ``delimiter`` for a CSV file. ``texts``: row and column of a workbook's cells that are texts and
+    read like numbers; they are not days since the epoch.
     """
 
     name: str
@@ -116,6 +95,7 @@ class Table(Struct, frozen=True):
     sheets: tuple[str, ...] = ()
     sheet: str | None = None
     encoding: str | None = None
+    encoding_source: EncodingSource | None = None
     delimiter: str | None = None
     epoch: Epoch | None = None
     texts: tuple[tuple[int, int], ...] = ()
@@ -154,6 +134,17 @@ def headings_and_rows(
     return _filled(headings, width), tuple(
         Row(row.number, _filled(row.cells, width)) for row in rows
     )
+
+
+def non_ascii_cells(table: Table, most: int = 5) -> list[str]:
+    """The first distinct cells, headings included, that a wrong encoding would spoil."""
+    rows = (table.headings, *(row.cells for row in table.rows))
+    found: dict[str, None] = {}
+    for cell in (cell for cells in rows for cell in cells if not cell.isascii()):
+        found[cell] = None
+        if len(found) == most:
+            break
+    return list(found)
 
 
 def column_letters(column: int) -> str:
@@ -233,6 +224,22 @@ def decode_table(encoded: EncodedTable) -> Table:
         rows=tuple(row for chunk in encoded.rows for row in _rows.decode(chunk)),
         texts=tuple(text for chunk in encoded.texts for text in _texts.decode(chunk)),
     )
+
+
+def fingerprint_of(table: Table) -> str:
+    """The same for every file with these headings and cells, whatever its name. Best called in a
+    thread."""
+    encoded = encode_table(table)
+    head = msgspec.msgpack.encode((table.headings, table.epoch, table.cell_errors))
+    return digest_of(head, encoded)
+
+
+def digest_of(head: bytes, encoded: EncodedTable) -> str:
+    """Of the head, the rows and the texts."""
+    digest = hashlib.sha256()
+    for part in (head, *encoded.rows, *encoded.texts):
+        digest.update(len(part).to_bytes(8, "big") + part)
+    return digest.hexdigest()
 
 
 def _chunks(items: Sequence[Any], size: int) -> Iterator[bytes]:

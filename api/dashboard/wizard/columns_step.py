@@ -18,6 +18,7 @@ from api.dashboard.wizard.form_choices import SelectOptions
 from api.dashboard.wizard.wizard_steps import charge_worker, check_cost, show_step
 from write_side.domain.content_type import ContentType
 from write_side.domain.definition import Field
+from write_side.domain.events import STATUSES
 from write_side.domain.identity import BASE_LANGUAGE
 from write_side.domain.locales import supported_locales
 from write_side.domain.refusals import InvalidEntry
@@ -34,7 +35,8 @@ from write_side.imports.columns import (
 )
 from write_side.imports.preview import one_line
 from write_side.imports.request import ImportRequest
-from write_side.imports.table import FileRefused, column_letters
+from write_side.imports.rows import status_of
+from write_side.imports.table import FileRefused, column_letters, non_ascii_cells
 from write_side.imports.uploads import Upload
 
 MAX_OPTIONS = 40_000
@@ -79,6 +81,7 @@ async def show_columns(request: DashboardRequest, upload: Upload) -> web.StreamR
 
 
 async def map_columns(request: DashboardRequest, upload: Upload, form: Form) -> web.StreamResponse:
+    repeats, key = form_choices.repeats_choice(form, len(upload.table.headings))
     chosen = ImportRequest(
         scope=request.scope,
         content_type_slug=form.get("type", ""),
@@ -88,6 +91,11 @@ async def map_columns(request: DashboardRequest, upload: Upload, form: Form) -> 
         update="update" in form,
         # Rows with errors never block the others: the import button states how many are left out.
         ready_only=True,
+        repeats=repeats,
+        key=key,
+        status=status_of(form.get("status", "")),
+        decimal_comma="decimal_comma" in form,
+        day_first="day_first" in form,
     )
     mapping = ColumnMapping(chosen, save="save" in form)
     if len(chosen.targets) != len(upload.table.headings):
@@ -188,6 +196,10 @@ async def _show(
         chosen=chosen,
         save=mapping.save,
         choices=await form_choices.form_choices(request),
+        key_columns=form_choices.key_columns(upload.table.headings),
+        repeats=form_choices.REPEATS,
+        statuses=[(one, one.capitalize()) for one in STATUSES],
+        non_ascii=[one_line(cell) for cell in non_ascii_cells(upload.table)],
         delimiter=form_choices.delimiter_name(upload.table.delimiter),
         sample_rows=_sample_rows(upload),
         hidden_columns=_hidden_columns(upload),

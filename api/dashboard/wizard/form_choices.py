@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from typing import get_args
 
 from msgspec import Struct
 
@@ -13,11 +14,22 @@ from read_side.content_types import content_types
 from read_side.lookups import languages
 from write_side.domain.identity import BASE_LANGUAGE
 from write_side.domain.locales import supported_locales
-from write_side.imports.table import DELIMITERS, ENCODINGS, Choice
+from write_side.imports.encodings import ENCODINGS
+from write_side.imports.preview import one_line
+from write_side.imports.request import Repeats
+from write_side.imports.table import DELIMITERS, Choice, column_letters
 
 SelectOptions = Sequence[tuple[str, str]]
 
 _DETECT = ("", "Detect automatically")
+
+
+REPEATS = (
+    ("", "Choose…"),
+    ("skip", "Skip the later rows"),
+    ("update", "Later rows update the entry of the first"),
+    ("suffix", "Give later rows a slug of their own: -2, -3"),
+)
 
 
 class FormChoices(Struct, frozen=True):
@@ -50,6 +62,23 @@ def reading_choice(form: Mapping[str, str]) -> Choice:
         encoding=encoding if encoding in ENCODINGS else None,
         delimiter=DELIMITERS.get(form.get("delimiter", "")),
     )
+
+
+def repeats_choice(form: Mapping[str, str], columns: int) -> tuple[Repeats | None, int | None]:
+    """What becomes of rows that repeat a slug, and the column that slugs are derived from. Unknown
+    values are those of a form that was not filled in."""
+    repeats, key = form.get("repeats"), form.get("key", "")
+    return (
+        next((one for one in get_args(Repeats) if one == repeats), None),
+        int(key) if key in map(str, range(columns)) else None,
+    )
+
+
+def key_columns(headings: Sequence[str]) -> SelectOptions:
+    """The columns that slugs can be derived from."""
+    named = [one_line(heading) or "no heading" for heading in headings]
+    columns = [(str(n), f"Column {column_letters(n)}, {name}") for n, name in enumerate(named)]
+    return [("", "Title"), *columns]
 
 
 def delimiter_name(delimiter: str | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec import Raw, Struct
@@ -61,20 +61,18 @@ class LineReader:
         for column, target in enumerate(kept.request.targets):
             if target != NOTHING:
                 (self._own if target in ATTRIBUTES else self._fields)[target] = column
-        self._first = _first_rows(kept.preview.rows)
         field_names = {field.slug: field.name for field in content_type.value_fields}
         self.headings = [field_names.get(slug, slug) for slug in self._fields]
 
     def line(self, index: int) -> Line:
         row, cells = self._preview.rows[index], self._table.rows[index].cells
-        first = self._first.get(row.entry_id or "", row.number)
         # A later row of the same entry replaces values of the earlier row, not of the entry.
-        is_first = row.state == "update" and first == row.number
+        is_first = row.state == "update" and row.repeats is None
         before = self._entries.get(row.entry_id or "") if is_first else None
         mapped = {*self._own.values(), *self._fields.values()}
         reasons = _reasons([note for note in row.notes if note.column not in mapped])
-        if first != row.number:
-            reasons += (f"the same entry as row {first:,}",)
+        if row.repeats is not None:
+            reasons += (f"repeats the slug of row {row.repeats:,}",)
         own = [self._own_cell(row, cells, target, before) for target in ATTRIBUTES]
         fields = [
             _cell(row, column, slug, name, one_line(cells[column]), self._field(before, slug))
@@ -104,15 +102,6 @@ class LineReader:
         text = getattr(row, name) or (cells[column] if column is not None else "")
         before = getattr(entry, name) if entry else None
         return _cell(row, column, target, target, one_line(text), before)
-
-
-def _first_rows(rows: Iterable[PreviewRow]) -> dict[str, int]:
-    """Entry id → number of the first row that creates or updates it."""
-    found: dict[str, int] = {}
-    for row in rows:
-        if row.entry_id is not None and row.state in ("new", "update"):
-            found.setdefault(row.entry_id, row.number)
-    return found
 
 
 def _cell(

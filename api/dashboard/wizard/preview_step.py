@@ -9,12 +9,14 @@ from collections.abc import Sequence
 
 from aiohttp import web
 from msgspec import Struct
+from msgspec.structs import replace
 
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import Form, redirect
 from api.dashboard.table_pages import Paging, one_of, page_number, tabs
 from api.dashboard.templates import count
 from api.dashboard.values import reference_names
+from api.dashboard.wizard.form_choices import REPEATS, key_columns, repeats_choice
 from api.dashboard.wizard.preview_rows import LineReader
 from api.dashboard.wizard.wizard_steps import (
     check_cost,
@@ -24,10 +26,11 @@ from api.dashboard.wizard.wizard_steps import (
 )
 from write_side.domain.content_type import ContentType
 from write_side.imports import uploads
+from write_side.imports.check import check
 from write_side.imports.columns import MappingRefused
 from write_side.imports.escapes import guard
 from write_side.imports.importer import PreviewOutdated, run_import
-from write_side.imports.preview import Counts, Difference, Preview, PreviewRow
+from write_side.imports.preview import Counts, Difference, Preview, PreviewRow, repeats_text
 from write_side.imports.uploads import StoredPreview, Upload
 from write_side.store.conflicts import StoreUnavailable
 
@@ -43,6 +46,8 @@ STATES = (
     ("skipped", "Skipped"),
     ("error", "Errors"),
 )
+REPEATED = ("repeats", "Repeated slugs")
+"""A tab for rows in any state."""
 _OTHER_PREVIEW = "Nothing was imported: the preview has been replaced, perhaps in another tab"
 _CHANGED = "Nothing was imported: the content has changed since this file was checked"
 
@@ -88,7 +93,7 @@ async def run(request: DashboardRequest, upload: Upload, form: Form) -> web.Stre
         return _to_columns(request)
     if form.get("digest") != kept.preview.digest:
         return await _show(request, upload, kept, 409, problem=_OTHER_PREVIEW)
-    if not kept.preview.counts.ready:
+    if not kept.preview.counts.ready or kept.preview.is_undecided(kept.request):
         return await _show(request, upload, kept, 422)
     await check_cost(request, len(upload.table.rows))
     try:
@@ -111,6 +116,23 @@ async def run(request: DashboardRequest, upload: Upload, form: Form) -> web.Stre
     return redirect(result_link(request))
 
 
+async def choose_repeats(
+    request: DashboardRequest, upload: Upload, form: Form
+) -> web.StreamResponse:
+    """Checks again with what the user wants of rows that repeat a slug."""
+    kept = await uploads.find_preview(request.repository, request.scope, upload.id)
+    if kept is None:
+        return _to_columns(request)
+    repeats, key = repeats_choice(form, len(upload.table.headings))
+    chosen = replace(kept.request, repeats=repeats, key=key)
+    try:
+        preview = (await check(request.repository, upload.table, chosen)).preview
+    except MappingRefused:
+        return _to_columns(request)
+    await uploads.keep_preview(request.repository, request.scope, upload.id, chosen, preview)
+    return redirect(request.link("imports", upload.id, "preview"))
+
+
 def _to_columns(request: DashboardRequest) -> web.Response:
     return redirect(request.link("imports", request.request.match_info["id"], "columns"))
 
@@ -130,8 +152,12 @@ async def _show(
     content_type = await request.repository.fresh_content_type(
         request.scope, import_request.content_type_slug
     )
-    state = one_of([value for value, _ in STATES], query.get("state", ""))
-    matching = [index for index, row in enumerate(rows) if not state or row.state == state]
+    state = one_of([value for value, _ in (*STATES, REPEATED)], query.get("state", ""))
+    matching = [
+        index
+        for index, row in enumerate(rows)
+        if state in ("", row.state) or (state == REPEATED[0] and row.repeats is not None)
+    ]
     page_size = max(5, min(ROWS, CELLS // len(upload.table.headings)))
     paging = Paging(page_number(query.get("page", "")), len(matching), page_size)
     page = paging.of(matching)
@@ -145,7 +171,7 @@ async def _show(
         kept=kept,
         counts=counts,
         content_type=content_type,
-        tabs=tabs(STATES, [row.state for row in rows]),
+        tabs=_tabs(kept.preview),
         state=state,
         paging=paging,
         headings=reader.headings,
@@ -154,7 +180,11 @@ async def _show(
         max_problems=MAX_PROBLEMS,
         entries=entries,
         button=_button_text(counts, entries),
-        obstacle=_obstacle(counts, update=import_request.update),
+        obstacle=_obstacle(kept),
+        undecided=kept.preview.is_undecided(import_request),
+        repeats=REPEATS,
+        repeats_text=repeats_text(kept.preview.repeated),
+        key_columns=key_columns(upload.table.headings),
         problem=problem,
         differences=differences,
     )
@@ -202,8 +232,16 @@ def _button_text(counts: Counts, entries: EntryCounts) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _obstacle(counts: Counts, *, update: bool) -> str:
+def _tabs(preview: Preview) -> list[tuple[str, str, int]]:
+    by_state = tabs(STATES, [row.state for row in preview.rows])
+    return [*by_state, (*REPEATED, preview.repeated)] if preview.repeated else by_state
+
+
+def _obstacle(kept: StoredPreview) -> str:
     """Why nothing can be imported; "" if something can."""
+    counts, update = kept.preview.counts, kept.request.update
+    if kept.preview.is_undecided(kept.request):
+        return "Rows repeat the slug of an earlier row: choose what becomes of them."
     if counts.ready:
         return ""
     if counts.error:

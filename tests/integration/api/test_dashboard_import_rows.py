@@ -35,8 +35,18 @@ async def test_rows_of_one_entry_are_shown_and_counted_as_one(wizard: Wizard) ->
     shown = (await wizard.page(import_id, "preview")).text
     assert _STATE.findall(shown) == ["update", "new", "update", "update", "unchanged"]
     assert shown.count("<del>4</del>") == 1, "the entry has no 4 any more after its first row"
-    assert shown.count("the same entry as row 2") == 2
-    assert shown.count("the same entry as row 3") == 1
+    assert shown.count("repeats the slug of row 2") == 2
+    assert shown.count("repeats the slug of row 3") == 1
+    assert "3 rows repeat the slug of an earlier row" in shown
+    assert "Everything is ready" not in shown
+    assert 'disabled aria-describedby="hindrance"' in shown
+    assert (await wizard.run(import_id)).status == 422
+    assert (await wizard.sent(import_id, "repeats", ("repeats", "update"))).status == 303
+    shown = (await wizard.page(import_id, "preview")).text
+    assert "4 rows are ready" in shown
+    assert shown.count('class="number-of-row"') == 5
+    repeated = (await wizard.page(import_id, "preview", state="repeats")).text
+    assert repeated.count('class="number-of-row"') == 3
     assert "1 new entry. 1 updated entry. 2 rows change an entry of an earlier row. 1 unch" in shown
     assert "Import 2 rows and update 1 entry<" in shown
     assert (await wizard.run(import_id)).status == 303
@@ -47,6 +57,33 @@ async def test_rows_of_one_entry_are_shown_and_counted_as_one(wizard: Wizard) ->
     undone = (await wizard.page(import_id)).text
     assert "1 entry was deleted, 1 entry was restored" in undone
     assert "Publication times are not restored" in undone
+
+
+async def test_repeats_get_a_slug_of_their_own_or_one_of_another_column(wizard: Wizard) -> None:
+    rows = (HEAD, "Rome,,,1", "Rome,,,2", "Rome,,,1")
+    import_id = await wizard.previewed(csv(*rows), *MAPPED)
+    assert (await wizard.sent(import_id, "repeats", ("key", "3"))).status == 303
+    by_views = (await wizard.page(import_id, "preview")).text
+    assert _STATE.findall(by_views) == ["new", "new", "skipped"]
+    assert "2 rows are ready" in by_views
+    assert (await wizard.sent(import_id, "repeats", ("repeats", "suffix"))).status == 303
+    shown = (await wizard.page(import_id, "preview")).text
+    assert _STATE.findall(shown) == ["new", "new", "skipped"]
+    assert "rome-2" in shown
+    assert (await wizard.run(import_id)).status == 303
+
+
+async def test_how_rows_are_read_is_chosen_and_kept(wizard: Wizard) -> None:
+    chosen = {"decimal_comma": "yes", "status": "published", "key": "3"}
+    import_id = await wizard.previewed(csv("Title;Slug;Status;Views", "A;;;1,5"), *MAPPED, **chosen)
+    shown = (await wizard.page(import_id, "preview")).text
+    assert _STATE.findall(shown) == ["new"]
+    assert "Everything is ready" in shown
+    assert "1-5" in shown
+    columns = (await wizard.page(import_id, "columns")).text
+    assert re.search('name="decimal_comma" value="yes" checked', columns)
+    assert re.search('<option value="published" selected>Published', columns)
+    assert re.search('<option value="3" selected>Column D, Views', columns)
 
 
 async def test_references_are_shown_by_name(server: Server, wizard: Wizard, acme: Given) -> None:

@@ -207,7 +207,7 @@ async def test_a_form_that_is_refused_has_an_address_that_can_be_reloaded(
 ) -> None:
     await acme.content_type(slug="topics")
     await server.caught_up()
-    document = ROWS.replace(b"Old", "Âgé".encode("cp1252"))
+    document = ROWS.replace(b"Old", "Новости дня".encode("cp1251"))
     import_id = await wizard.uploaded(document, type="topics", language="fr-FR")
     where = f"/dashboard/imports/{import_id}"
     chosen = {"type": "topics", "language": "fr-FR"}
@@ -219,7 +219,10 @@ async def test_a_form_that_is_refused_has_an_address_that_can_be_reloaded(
     ):
         assert answer.status in (409, 422)
         assert answer.headers["HX-Push-Url"] == again
-    assert "into Topics, written in fr-FR" in (await wizard.browser.get(again)).text
+    columns = await wizard.browser.get(again)
+    assert "into Topics, written in fr-FR" in columns.text
+    assert "Windows-1251, Cyrillic was detected" in columns.text
+    assert "<li>Новости дня</li>" in columns.text
     checked = await wizard.mapped(import_id, "", "Slug", "", "", **chosen, check="yes")
     assert "HX-Push-Url" not in checked.headers, "only what is missing is shown"
     cut = await wizard.page(import_id, "columns")

@@ -101,7 +101,9 @@ def test_problem_cells_are_named_to_people_and_to_scripts(typed: Typed) -> None:
 
 
 def test_only_ready_rows_are_imported_where_that_is_asked(typed: Typed) -> None:
-    dry = done(typed("import", "bad.csv", *PLACE, "--dry-run", "--ready-only"))
+    checked = typed("import", "bad.csv", *PLACE, "--dry-run", "--ready-only")
+    dry = checked.stdout.splitlines()
+    assert refused(checked).endswith("3 rows have errors, and no other row is ready")
     assert dry[-1] == "3 left out because of errors"
     assert dry[1] == "row 3, Related: 'one' refers to the row with the slug 'one', which has errors"
     Path("bad.csv").write_text(BAD.replace("2,one", "2,"))
@@ -178,6 +180,110 @@ def test_a_repeated_import_id_is_reported_before_anything_else(typed: Typed) -> 
     [line] = done(typed(*again))
     assert line.startswith(f"{before} and was reverted by operator ")
     assert line.endswith(": no changes; to import the file again, use another --import-id")
+
+
+def test_an_import_id_is_of_one_file(typed: Typed) -> None:
+    place = (*PLACE, "--import-id", "i-1")
+    done(typed("import", "good.csv", *place))
+    before = events(typed)
+    Path("renamed.csv").write_text(GOOD)
+    assert done(typed("import", "renamed.csv", *place)) == [
+        "import 'i-1' has already run: no changes"
+    ]
+    Path("other.csv").write_text(GOOD.replace("Two", "Three"))
+    was_used = (
+        "The import id 'i-1' was used for another file, 'good.csv': "
+        "import this one under another id"
+    )
+    assert refused(typed("import", "other.csv", *place)) == was_used
+    assert refused(typed("import", "other.csv", *place, "--dry-run", "--json")) == was_used
+    assert events(typed) == before
+
+
+def test_rows_that_repeat_a_slug_wait_for_a_choice(typed: Typed) -> None:
+    Path("airports.csv").write_text(
+        "Code,Title,Body,Views\nSJO,San José,a,1\nSJC,San José,b,2\nSJC,San José,b,2\n"
+    )
+    file = ("import", "airports.csv", *PLACE, "--map", "Code=")
+    needed = (
+        "2 rows repeat the slug of an earlier row: choose with --repeats skip, update or suffix, "
+        "or derive the slugs from another column with --key"
+    )
+    before = events(typed)
+    told = typed(*file)
+    assert refused(told) == f"nothing was imported: {needed}"
+    assert told.stdout.splitlines() == [
+        "row 3 repeats the slug of row 2: skipped",
+        "row 4 repeats the slug of row 2: skipped",
+    ]
+    told = typed(*file, "--update", "--dry-run", "--json")
+    assert refused(told) == f"nothing would be imported: {needed}"
+    body = report(told, 1)
+    assert (body["repeated"], [row["repeats"] for row in body["rows"]]) == (2, [None, 2, 2])
+    assert events(typed) == before
+    dry = (*file, "--dry-run", "--json")
+    for choice, states, slugs in (
+        (("--repeats", "skip"), ["new", "skipped", "skipped"], {"san-josé"}),
+        (("--repeats", "update"), ["new", "update", "unchanged"], {"san-josé"}),
+        (("--repeats", "suffix"), ["new", "new", "skipped"], {"san-josé", "san-josé-2"}),
+        (("--key", "Code"), ["new", "new", "skipped"], {"sjo", "sjc"}),
+    ):
+        rows = report(typed(*dry, *choice))["rows"]
+        assert ([row["state"] for row in rows], {row["slug"] for row in rows}) == (states, slugs)
+    assert "the file has no column 'IATA'" in refused(typed(*file, "--key", "IATA"))
+    assert done(typed(*file, "--repeats", "suffix", "--import-id", "i-1")) == [
+        "row 3 repeats the slug of row 2: new, as 'san-josé-2'",
+        "row 4 repeats the slug of row 3: skipped",
+        "2 entries imported, 1 skipped because their slug exists; import id 'i-1'",
+    ]
+
+
+def test_rows_that_only_say_the_same_again_need_no_choice(typed: Typed) -> None:
+    Path("twice.csv").write_text("Title,Body,Views\nOne,x,1\nOne,x,1\n")
+    assert done(typed("import", "twice.csv", *PLACE, "--import-id", "i-1"))[-1] == (
+        "1 entry imported, 1 skipped because their slug exists; import id 'i-1'"
+    )
+
+
+def test_notations_and_a_default_status_are_explicit_choices(typed: Typed) -> None:
+    Path("german.csv").write_text("Title;Body;Views\nEins;x;1.234,5\n")
+    file = ("import", "german.csv", *PLACE)
+    assert refused(typed(*file)) == "nothing was imported: 1 row has errors"
+    done(typed(*file, "--decimal-comma", "--day-first", "--status", "published"))
+    Path("plain.csv").write_text("Title,Status,Body,Views\nEins,published,x,1234.5\n")
+    again = done(typed("import", "plain.csv", *PLACE, "--update"))
+    assert again == ["nothing imported: 1 unchanged"]
+
+
+def test_nothing_ready_is_a_failure_where_rows_have_errors(typed: Typed) -> None:
+    Path("one.csv").write_text("Title,Body,Views\nOne,x,many\n")
+    ready = ("import", "one.csv", *PLACE, "--ready-only")
+    told = typed(*ready)
+    assert refused(told) == "nothing was imported: 1 row has errors, and no other row is ready"
+    assert told.stdout.splitlines()[-1] == "nothing imported: 1 left out because of errors"
+    told = typed(*ready, "--dry-run", "--json")
+    assert refused(told).startswith("nothing would be imported: 1 row has errors")
+    assert report(told, 1)["counts"]["error"] == 1
+
+
+def test_a_detected_encoding_is_shown_and_a_guess_refused(typed: Typed) -> None:
+    titles = ("Привет, мир", "Москва", "Новости дня", "Как испечь хлеб")
+    text = "Title,Body\n" + "".join(f'"{title}",x\n' for title in titles)
+    Path("cyrillic.csv").write_bytes(text.encode("cp1251"))
+    dry = ("import", "cyrillic.csv", *PLACE, "--dry-run")
+    assert done(typed(*dry))[0] == (
+        "detected encoding cp1251: 'Привет, мир', 'Москва', 'Новости дня', 'Как испечь хлеб'; "
+        "if this is wrong, use --encoding"
+    )
+    told = report(typed(*dry, "--json"))["file"]
+    assert (told["encoding"], told["encodingSource"]) == ("cp1251", "detected")
+    assert told["nonAscii"] == list(titles)
+    chosen = report(typed(*dry, "--json", "--encoding", "koi8-r"))["file"]
+    assert (chosen["encodingSource"], chosen["nonAscii"][1]) == ("chosen", "лНЯЙБЮ")
+    Path("short.csv").write_bytes("Title,Body\nnaïve café,x\n".encode("cp1252"))
+    short = refused(typed("import", "short.csv", *PLACE))
+    assert "it could be cp1252 («naïve café,x»), cp1250" in short
+    assert "(--encoding" in short
 
 
 def test_an_invalid_environment_or_id_is_named(typed: Typed) -> None:

@@ -27,7 +27,7 @@ from write_side.dispatch import execute
 from write_side.domain.definition import Field
 from write_side.domain.entry import MAX_BYTES
 from write_side.domain.refusals import InvalidEntry
-from write_side.imports.importer import RowsRefused
+from write_side.imports.importer import RepeatsUndecided, RowsRefused
 from write_side.imports.table import CellError, Epoch, Row, Table
 from write_side.repository import Repository
 
@@ -127,7 +127,10 @@ async def test_later_rows_of_a_slug_update_the_entry_of_the_first_in_order(
     file = "Title,Slug,Body,Views\nA,s,one,1\nB,s,two,2\nB,s,two,2\nC,s,two,\n"
     shown = await seen(magazine, file, update=True)
     assert states(shown) == ["new", "update", "unchanged", "update"]
-    report = await imported(magazine, file, update=True)
+    assert [row.repeats for row in shown.rows] == [None, 2, 2, 2]
+    with pytest.raises(RepeatsUndecided, match="imported: 3 rows repeat the slug of an earlier"):
+        await imported(magazine, file, update=True)
+    report = await imported(magazine, file, repeats="update")
     assert (report.counts.new, report.counts.update, report.counts.unchanged) == (1, 2, 1)
     entry = (await entries(magazine, "s"))["s"]
     assert (entry.title, entry.version) == ("C", 3)

@@ -21,7 +21,7 @@ from tests.integration.write_side.import_fixtures import (
 )
 from write_side.domain.events import ImportRecorded
 from write_side.domain.identity import Actor, import_stream
-from write_side.domain.refusals import ImportIdTaken, UnknownContentType
+from write_side.domain.refusals import ImportIdTaken, OtherFile, UnknownContentType
 from write_side.imports.check import check
 from write_side.imports.importer import RowsRefused
 from write_side.imports.request import ImportRequest
@@ -70,7 +70,7 @@ async def test_rows_whose_slug_exists_are_skipped(magazine: Repository) -> None:
     assert states(shown) == ["skipped", "new", "skipped"]
     one = (await entries(magazine, "one"))["one"]
     assert [row.entry_id for row in shown.rows[::2]] == [one.id, shown.rows[1].entry_id]
-    report = await imported(magazine, more, "i-2")
+    report = await imported(magazine, more, "i-2", repeats="skip")
     assert (report.counts.new, report.counts.skipped) == (1, 2)
     assert [row.state for row in report.rows] == ["skipped", "new", "skipped"]
 
@@ -87,12 +87,14 @@ async def test_nothing_left_to_import_appends_nothing(magazine: Repository) -> N
 async def test_the_same_import_id_has_no_effect_the_second_time(magazine: Repository) -> None:
     first = await imported(magazine, POSTS)
     head = await magazine.recorder.head()
-    for again in (POSTS, "Title,Body\nOther,x\n", "Title,Body\n,bad\n"):
-        report = await imported(magazine, again)
-        assert report.replayed
-        assert report.counts == first.counts
-        assert [row.entry_id for row in report.rows] == [row.entry_id for row in first.rows]
-        assert report.position == first.position
+    report = await imported(magazine, table_of(POSTS, "renamed.csv"))
+    assert report.replayed
+    assert report.counts == first.counts
+    assert [row.entry_id for row in report.rows] == [row.entry_id for row in first.rows]
+    assert report.position == first.position
+    for other in ("Title,Body\nOther,x\n", "Title,Body\n,bad\n"):
+        with pytest.raises(OtherFile, match="'i-1' was used for another file, 'posts"):
+            await imported(magazine, other)
     assert await magazine.recorder.head() == head
 
 

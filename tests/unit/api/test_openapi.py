@@ -64,6 +64,7 @@ ELSEWHERE = {
     "ContentTypeInUse",
     "ForgedRequest",
     "InvalidDefinition",
+    "OtherFile",
     "TooLongForSpreadsheet",
     "UnknownImport",
     "UnknownUpload",

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from deploy.demo.magazine import FILES, IMPORTS, KEY, MANIFEST, TYPES, translations
 from write_side.domain.definition import Field
-from write_side.domain.identity import derived_id
+from write_side.domain.identity import Scope, derived_id
 from write_side.imports.columns import Column, columns_of, matched
 from write_side.imports.csv_reader import csv_table
+from write_side.imports.request import ImportRequest
 from write_side.imports.rows import parsed_rows
 from write_side.imports.table import Table
 
@@ -21,7 +22,8 @@ def table(content_type: str) -> Table:
 
 
 def test_there_are_forty_entries_in_every_status() -> None:
-    rows = [row for kind in TYPES for row in parsed_rows(table(kind), _columns(kind))]
+    request = ImportRequest(Scope("acme", "production"), "posts", "i-1")
+    rows = [row for kind in TYPES for row in parsed_rows(table(kind), _columns(kind), request)]
     assert len(rows) == 40
     assert {row.status for row in rows} == {"draft", "published", "archived"}
 

@@ -64,6 +64,11 @@ def texts() -> list[tuple[r.Refused, str]]:
         (r.UnknownImport("i-1"), "There is no import 'i-1'"),
         (r.UnknownUpload(), "This upload is no longer kept: upload the file again"),
         (
+            r.OtherFile("i-1", "posts.csv"),
+            "The import id 'i-1' was used for another file, 'posts.csv': "
+            "import this one under another id",
+        ),
+        (
             r.CommandKeyReused(),
             "This idempotency key was used for a different request; choose a new one",
         ),

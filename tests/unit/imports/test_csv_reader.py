@@ -63,7 +63,6 @@ def test_a_separator_is_chosen() -> None:
         ("Été".encode(), "utf-8"),
         ("Été".encode("utf-16"), "utf-16"),
         (b"\xfe\xff" + "Été".encode("utf-16-be"), "utf-16"),
-        ("Été".encode("cp1252"), "cp1252"),
     ],
 )
 def test_encodings_are_found_out(document: bytes, encoding: str) -> None:

@@ -236,6 +236,7 @@ EXPECTED: dict[str, e.Event] = {
             e.ImportedRow(6, "skipped", OTHER_ENTRY, "b"),
             e.ImportedRow(7, "error", None, "c", "Views: 'many' takes a number"),
         ),
+        fingerprint="5f16",
     ),
     "import.reverted.v1": e.ImportReverted(
         workspace="acme",

@@ -102,6 +102,7 @@ LEFT_OUT: dict[type[Struct], dict[str, Any]] = {
         "language": "en-US",
         "by": None,
         "rows": (),
+        "fingerprint": "",
     },
     e.ImportReverted: {"deleted": 0, "restored": 0, "entries": ()},
     e.KeyIssued: {"key_environment": None, "expires_at": None},

@@ -1,0 +1,79 @@
+"""Files that are not in UTF-8: short lists, as people export them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.imports.test_csv_reader import cells, table
+from write_side.imports.encodings import detect
+from write_side.imports.table import Choice, FileRefused, non_ascii_cells
+
+TITLES = {
+    "cp1251": ("Привет, мир", "Москва", "Новости дня", "Как испечь хлеб"),
+    "koi8-r": ("Привет, мир", "Москва", "Новости дня", "Как испечь хлеб"),
+    "shift_jis": ("東京の夏", "こんにちは世界", "ニュース", "パンの焼き方"),
+    "euc-jp": ("東京の夏", "こんにちは世界", "ニュース", "パンの焼き方"),
+    "gb18030": ("北京的夏天", "你好，世界", "新闻", "如何烤面包"),
+    "big5": ("臺北的夏天", "你好，世界", "新聞", "如何烤麵包"),
+    "euc-kr": ("서울의 여름", "안녕하세요 세계", "뉴스", "빵 굽는 법"),
+    "cp1253": ("Καλημέρα κόσμε", "Αθήνα", "Το βιβλίο", "Θάλασσα"),
+    "cp1255": ("שלום עולם", "ירושלים", "חדשות היום", "ילדים"),
+    "cp1256": ("مرحبا بالعالم", "القاهرة", "أخبار اليوم", "أطفال"),
+    "cp1254": ("İstanbul'da yaz", "Güneş", "Çocuk şarkıları", "Türkiye"),
+    "cp1250": ("Zażółć gęślą jaźń", "Książka", "Święta", "Żółw"),
+    "cp1252": ("Été à la plage", "Les élèves français", "Où sont les châteaux ?", "Noël"),
+    "iso8859-15": ("Größe und Maß", "Äpfel für Köln", "Straße nach München", "Öffnungszeiten"),
+}
+
+
+def document(titles: tuple[str, ...], encoding: str) -> bytes:
+    rows = "".join(f'"{title}",draft,{n}\n' for n, title in enumerate(titles))
+    return f"Title,Status,Views\n{rows}".encode(encoding)
+
+
+@pytest.mark.parametrize("encoding", TITLES)
+def test_an_encoding_is_detected_from_four_titles(encoding: str) -> None:
+    found = table(document(TITLES[encoding], encoding))
+    assert tuple(row[0] for row in cells(found)[1:]) == TITLES[encoding]
+    assert found.encoding_source == "detected"
+
+
+def test_utf_8_and_byte_order_marks_are_certain() -> None:
+    for encoding in ("utf-8", "utf-8-sig", "utf-16"):
+        assert table(document(TITLES["cp1251"], encoding)).encoding_source == "certain"
+    assert table(b"Title\nplain\n").encoding_source == "certain"
+    chosen = table(document(TITLES["cp1251"], "cp1251"), Choice(encoding="cp1251"))
+    assert (chosen.encoding, chosen.encoding_source) == ("cp1251", "chosen")
+
+
+def test_a_guess_is_refused_with_what_it_could_be() -> None:
+    with pytest.raises(FileRefused) as refused:
+        table("Title\nnaïve café\n".encode("cp1252"))
+    said = str(refused.value)
+    assert "its encoding cannot be detected for certain; it could be" in said
+    assert "cp1252 («naïve café»), cp1250 («naďve café»)" in said
+    assert "--encoding" in said
+
+
+def test_an_encoding_that_is_only_a_little_likelier_is_a_guess() -> None:
+    text = "Où sont les élèves et les châteaux français à Noël,old,,5"
+    detection = detect(text.encode("cp1252"))
+    assert detection.encoding is None
+    assert [encoding for encoding, _ in detection.likely] == ["cp1252", "cp1250", "cp1257"]
+
+
+def test_a_document_in_no_encoding_is_refused() -> None:
+    assert detect(bytes(range(128, 256))).encoding is None
+    with pytest.raises(FileRefused, match="cannot be detected for certain: save it as"):
+        table(b"Title\n\x80\x81\x8d\x8f\x90\x9d\xff\xfe\n")
+
+
+def test_encodings_that_read_the_same_are_one() -> None:
+    detection = detect("naïve café".encode("cp1252"))
+    texts = [line for _, line in detection.likely]
+    assert len(set(texts)) == len(texts)
+
+
+def test_the_cells_to_look_at_are_the_first_distinct_ones() -> None:
+    found = table("Title,Été\nü,a\nü,ñ\nplain,ß\n".encode())
+    assert non_ascii_cells(found, 3) == ["Été", "ü", "ñ"]

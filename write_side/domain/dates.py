@@ -1,0 +1,61 @@
+"""Dates and date-times of ISO 8601 in all their forms, as the extended calendar form of them."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, timedelta
+
+_DATE = (
+    r"(?P<year>\d{4})"
+    r"(?:-(?P<month>\d\d)-(?P<day>\d\d)|(?P<month_>\d\d)(?P<day_>\d\d)"
+    r"|-?(?P<ordinal>\d{3})"
+    r"|(?P<dash>-?)W(?P<week>\d\d)(?P=dash)(?P<weekday>[1-7]))"
+)
+_TIME = (
+    r"(?P<hour>\d\d)(?:(?P<colon>:?)(?P<minute>\d\d)(?:(?P=colon)(?P<second>\d\d)"
+    r"(?P<fraction>[.,]\d{1,9})?)?)?"
+)
+_ZONE = r"(?P<zone>[Zz]|[+-]\d\d(?::?\d\d)?)"
+_ISO = re.compile(f"{_DATE}(?:[Tt ]{_TIME}{_ZONE}?)?", re.ASCII)
+
+
+def extended_form(text: str) -> str | None:
+    """``2026-01-31`` for ``20260131``, ``2026-031`` and ``2026-W05-6``, and so for date-times;
+    ``24:00`` is midnight of the next day. None where the text is in no such form; whether it is a
+    time of the day is for the caller to check."""
+    match = _ISO.fullmatch(text)
+    if match is None:
+        return None
+    parts = match.groupdict()
+    try:
+        day = _day(parts)
+        if parts["hour"] is None:
+            return day.isoformat()
+        return f"{_moment(day, parts)}{parts['zone'] or ''}"
+    except (ValueError, OverflowError):
+        return None
+
+
+def _day(parts: dict[str, str | None]) -> date:
+    """Raises ValueError for one that the calendar does not have."""
+    year = int(parts["year"] or 0)
+    if parts["ordinal"]:
+        day = date(year, 1, 1) + timedelta(int(parts["ordinal"]) - 1)
+        if day.year != year or parts["ordinal"] == "000":
+            raise ValueError("a year has no such day")
+        return day
+    if parts["week"]:
+        return date.fromisocalendar(year, int(parts["week"]), int(parts["weekday"] or 0))
+    month, day_of_month = parts["month"] or parts["month_"], parts["day"] or parts["day_"]
+    return date(year, int(month or 0), int(day_of_month or 0))
+
+
+def _moment(day: date, parts: dict[str, str | None]) -> str:
+    hour, minute, second = (parts[name] for name in ("hour", "minute", "second"))
+    fraction = parts["fraction"] or ""
+    if hour == "24":
+        if (minute or "00", second or "00", fraction.strip(".,0")) != ("00", "00", ""):
+            raise ValueError("a day ends at 24:00")
+        day, hour = day + timedelta(1), "00"
+    seconds = f":{second}{fraction}" if second else ""
+    return f"{day.isoformat()}T{hour}:{minute or '00'}{seconds}"

@@ -1,0 +1,176 @@
+"""Which encoding a CSV file without byte order mark is in, where it is not UTF-8.
+
+An encoding counts where its text is plausible: no word mixes scripts, and it has no control
+characters or drawings. Where several do and their texts differ, chardet's confidence decides, if
+one is far ahead; otherwise the file is refused, since a wrong guess stores mojibake.
+
+Measured on 476 lists of one to eight titles in 20 languages and 17 encodings: one of
+the 255 single titles is detected wrongly, and no longer list; 30 of the 31 lists of eight are
+detected, and the other one is refused. Without the first step chardet 7.7 has 106 of the 476 wrong,
+charset-normalizer 3.5 297.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import unicodedata
+from collections.abc import Sequence
+from functools import cache
+from itertools import pairwise
+
+from msgspec import Struct
+
+ENCODINGS = {
+    "utf-8": "UTF-8",
+    "utf-16": "UTF-16",
+    "cp1252": "Windows-1252, Western European",
+    "iso8859-15": "ISO 8859-15, Western European",
+    "mac-roman": "Mac Roman",
+    "cp437": "DOS 437, US",
+    "cp850": "DOS 850, Western European",
+    "cp1250": "Windows-1250, Central European",
+    "cp1251": "Windows-1251, Cyrillic",
+    "cp1253": "Windows-1253, Greek",
+    "cp1254": "Windows-1254, Turkish",
+    "cp1255": "Windows-1255, Hebrew",
+    "cp1256": "Windows-1256, Arabic",
+    "cp1257": "Windows-1257, Baltic",
+    "koi8-r": "KOI8-R, Cyrillic",
+    "shift_jis": "Shift JIS, Japanese",
+    "euc-jp": "EUC-JP, Japanese",
+    "gb18030": "GB 18030, Chinese",
+    "big5": "Big5, Chinese",
+    "euc-kr": "EUC-KR, Korean",
+}
+"""Encodings to choose from."""
+SAMPLE_BYTES = 64 * 1024
+FEWEST_BYTES, ENOUGH_BYTES = 3, 8
+"""Of other than ASCII characters: with fewer than the first nothing is detected unless all
+encodings agree, with fewer than the second one has to be further ahead."""
+_NONE = "utf-8"
+"""Chardet names it where no other encoding fits."""
+_AHEAD, _FAR_AHEAD = 1.5, 3.0
+_SUPERSETS = {
+    "euc_jis_2004": "euc-jp",
+    "shift_jis_2004": "shift_jis",
+    "cp932": "shift_jis",
+    "cp949": "euc-kr",
+    "big5hkscs": "big5",
+}
+"""What chardet names, and which of ENCODINGS it means."""
+_PRIOR = {"cp1252": 1.25, "mac-roman": 0.5, "cp437": 0.5, "cp850": 0.5}
+"""How much more often than others files are in it: programs of this century write the first."""
+_WORD = re.compile(r"[^\W\d_]+")
+_INSIDE_WORD = re.compile(r"[^\W_][^\w\s\x00-\x7f’‘·–\u3000-\u303f\uff00-\uff65][^\W_]")
+"""Punctuation where there is none: all but joiners and that of East Asia."""
+_IMPROBABLE = frozenset({"Cc", "Cn", "Co", "Cs", "Sm", "Sk", "Sc"})
+_EAST_ASIAN = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL")
+
+
+class Detection(Struct, frozen=True):
+    """``likely`` are encodings with a line as each reads it, the likeliest first; their texts
+    differ. ``encoding`` is the first of them, or None where that would be a guess."""
+
+    encoding: str | None
+    likely: tuple[tuple[str, str], ...]
+
+
+def detect(document: bytes) -> Detection:
+    """Of a document that is neither UTF-8 nor UTF-16."""
+    sample = b"\n".join(line for line in document.splitlines() if not line.isascii())
+    sample = sample[:SAMPLE_BYTES]
+    texts = {
+        encoding: text
+        for encoding in list(ENCODINGS)[2:]
+        if (text := _decoded(sample, encoding)) is not None
+        and _is_plausible(text)
+        and _decoded(document, encoding) is not None
+    }
+    confidences = _confidences(sample, list(texts))
+    by_text: dict[str, list[str]] = {}
+    for encoding, text in texts.items():
+        by_text.setdefault(text, []).append(encoding)
+    ranked = sorted(
+        (
+            (max(confidences.get(encoding, 0.0) for encoding in encodings), encodings[0], text)
+            for text, encodings in by_text.items()
+        ),
+        key=lambda one: -one[0],
+    )
+    likely = tuple((encoding, text.partition("\n")[0]) for _, encoding, text in ranked)
+    is_certain = _is_certain([confidence for confidence, _, _ in ranked], sample)
+    return Detection(likely[0][0] if is_certain else None, likely)
+
+
+def _is_certain(confidences: Sequence[float], sample: bytes) -> bool:
+    """``confidences`` are those of different texts, the highest first."""
+    if len(confidences) < 2:
+        return len(confidences) == 1
+    bytes_that_tell = sum(byte > 127 for byte in sample)
+    if bytes_that_tell < FEWEST_BYTES:
+        return False
+    ahead = _AHEAD if bytes_that_tell >= ENOUGH_BYTES else _FAR_AHEAD
+    return confidences[0] > 0 and confidences[0] >= ahead * confidences[1]
+
+
+def _decoded(document: bytes, encoding: str) -> str | None:
+    """A sample may end within a character."""
+    try:
+        return codecs.getincrementaldecoder(encoding)().decode(document)
+    except UnicodeDecodeError:
+        return None
+
+
+def _is_plausible(text: str) -> bool:
+    if any(map(_is_improbable, set(text))):
+        return False
+    return not _INSIDE_WORD.search(text) and all(map(_is_word, set(_WORD.findall(text))))
+
+
+def _is_improbable(character: str) -> bool:
+    if character.isascii():
+        return False
+    drawing = "\u2500" <= character <= "\u25ff"
+    return drawing or unicodedata.category(character) in _IMPROBABLE
+
+
+def _is_word(word: str) -> bool:
+    """Whether its letters are of one script, and its capitals where capitals stand."""
+    if word.isascii():
+        return True
+    if len(set(map(_script, word))) > 1:
+        return False
+    return word.isupper() or not any(
+        after.isupper() and (before.islower() or (before.isupper() and len(word) > 2))
+        for before, after in pairwise(word)
+    )
+
+
+@cache
+def _script(letter: str) -> str:
+    name = unicodedata.name(letter, "")
+    return "EAST ASIAN" if name.startswith(_EAST_ASIAN) else name.split(" ")[0]
+
+
+def _confidences(sample: bytes, encodings: list[str]) -> dict[str, float]:
+    """By chardet, among these encodings. Importing it takes longer than reading most files."""
+    import chardet
+
+    if not encodings:
+        return {}
+    found = chardet.detect_all(
+        sample,
+        include_encodings=[*encodings, _NONE],
+        no_match_encoding=_NONE,
+        ignore_threshold=True,
+        compat_names=False,
+    )
+    by_codec = {codecs.lookup(encoding).name: encoding for encoding in encodings}
+    confidences: dict[str, float] = {}
+    for each in found:
+        name = each["encoding"] or _NONE
+        encoding = _SUPERSETS.get(name) or by_codec.get(codecs.lookup(name).name)
+        if encoding is not None:
+            confidences.setdefault(encoding, each["confidence"] * _PRIOR.get(encoding, 1.0))
+    return confidences
