@@ -95,6 +95,6 @@ def future_time(time: datetime) -> BadRequest:
     return BadRequest(f"The time '{time.isoformat()}' in asOf is in the future: {_TIME}")
 
 
-def environment(query: Query, header: str | None) -> str:
+def environment(query: Query, header: str | None, default: str = PRODUCTION) -> str:
     """The query parameter beats the header (§4.0)."""
-    return check_environment_name(query.get("environment") or header or PRODUCTION)
+    return check_environment_name(query.get("environment") or header or default)
