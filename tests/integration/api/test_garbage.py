@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 
-from api.server import serve
+from api.server import COLLECT_AFTER, serve
 from api.settings import ApiSettings
 from tests.integration.live_projector import until
 from tests.processes import free_port
@@ -16,6 +16,7 @@ async def test_what_a_process_starts_with_is_not_visited_again(database_url: str
         event_store_url=database_url, read_model_url=database_url, port=free_port()
     )
     assert gc.get_freeze_count() == 0
+    before = gc.get_threshold()
     serving = asyncio.create_task(serve(settings))
 
     async def is_frozen() -> bool:
@@ -25,7 +26,9 @@ async def test_what_a_process_starts_with_is_not_visited_again(database_url: str
         await until(is_frozen)
         left = len(gc.get_objects())
         assert gc.get_freeze_count() > 50_000 > 10 * left
+        assert gc.get_threshold() == COLLECT_AFTER
     finally:
+        gc.set_threshold(*before)
         gc.unfreeze()
         serving.cancel()
         await asyncio.gather(serving, return_exceptions=True)
