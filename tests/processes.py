@@ -31,7 +31,7 @@ class Processes:
     """An API and a projector on one database, each a real process of its own."""
 
     def __init__(
-        self, database_url: str, log: Path, open_files: int | None = None, **environment: str
+        self, database_url: str, log: Path, open_files: int | None = None, /, **environment: str
     ) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -100,7 +100,7 @@ class Processes:
 
 @contextmanager
 def running(
-    database_url: str, log: Path, open_files: int | None = None, **environment: str
+    database_url: str, log: Path, open_files: int | None = None, /, **environment: str
 ) -> Iterator[Processes]:
     """Both processes, stopped at the end. Their output goes to the log file. ``open_files``: how
     many each may have.
