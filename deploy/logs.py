@@ -45,6 +45,8 @@ def configure_logs(settings: Settings, *, level: int = logging.INFO) -> None:
         )
     )
     logging.basicConfig(handlers=[handler], level=level, force=True)
+    # It logs a traceback for each attempt to reconnect; who needs the connection logs a line.
+    logging.getLogger("asyncpg.pool").setLevel(logging.ERROR)
 
 
 def _rendering(*, as_text: bool) -> list[Any]:

@@ -143,6 +143,8 @@ async def fetch(pool: Pool, statement: str, *parameters: Any) -> list[asyncpg.Re
     """Read; after a transient fault once more. Raises ReadModelUnavailable."""
     try:
         return await pool.fetch(statement, *parameters)
+    except asyncpg.DiskFullError as error:
+        raise ReadModelUnavailable from error
     except Exception as error:
         if not is_transient(error):
             raise

@@ -6,15 +6,14 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from read_side.schema import LIVE
 from write_side.postgres.connection import Connection
+from write_side.postgres.schema_size import SCHEMA_SIZE
 
 _CHECKPOINT = "SELECT position, epoch, moved_at FROM read_model.checkpoint"
 _PROJECTORS = """
 SELECT id, role, halted, extract(epoch FROM now() - heartbeat_at)::float8 AS age
 FROM projector.process WHERE heartbeat_at > now() - interval '10 seconds' ORDER BY id"""
-_SIZE = """
-SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint AS bytes FROM pg_class c
-JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'read_model' AND c.relkind = 'r'"""
 _WORK = """
 SELECT name, phase, done, total, extract(epoch FROM now() - started_at)::float8 AS seconds
 FROM projector.work WHERE heartbeat_at > now() - interval '10 seconds'"""
@@ -67,4 +66,4 @@ async def read_status(connection: Connection) -> ReadModelStatus:
 
 async def read_size(connection: Connection) -> int:
     """Bytes of the live read model, indexes included."""
-    return int(await connection.fetchval(_SIZE))
+    return int(await connection.fetchval(SCHEMA_SIZE, LIVE))

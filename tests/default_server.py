@@ -6,8 +6,9 @@ import os
 import secrets
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
 from deploy.embedded.programs import Account, for_server, runnable
@@ -16,19 +17,25 @@ from tests.processes import free_port
 
 BINARIES = "CONTENTLOG_TEST_POSTGRES"
 """Environment variable: the folder of another PostgreSQL's programs, such as version 15's."""
+LOG = "log"
+"""Relative to the server's data folder, so that ``pg_read_file`` finds it."""
 
 
 @contextmanager
-def default_server(*, durable: bool = False) -> Iterator[str]:
+def default_server(
+    *, durable: bool = False, settings: Mapping[str, str] | None = None
+) -> Iterator[str]:
     """A superuser's URL. The embedded programs run it, unless BINARIES names others; ``durable``:
-    with fsync, as PostgreSQL does by default. Takes about 2 s."""
+    with fsync, as PostgreSQL does by default; ``settings``: a test's own. Its log is the file
+    LOG. Takes about 2 s."""
     account = for_server(None)
     home = Path(tempfile.mkdtemp(prefix="cl-default-"))
     home.chmod(0o755)
     try:
         server = _Server(account, home)
         server.make()
-        server.start(() if durable else ("-F",))
+        changed = [f"-c {name}={value}" for name, value in (settings or {}).items()]
+        server.start(() if durable else ("-F",), changed)
         try:
             yield server.url
         finally:
@@ -54,10 +61,11 @@ class _Server:
         named = ("--username", OWNER, "--auth", "scram-sha-256", "--pwfile", str(password))
         self.run("initdb", "--no-sync", *named)
 
-    def start(self, options: tuple[str, ...]) -> None:
+    def start(self, *options: Iterable[str]) -> None:
         address = f"-h 127.0.0.1 -p {self._port} -k ''"
-        log = str(self._private / "log")
-        self.run("pg_ctl", "start", "-w", "-l", log, "-o", " ".join((address, *options)))
+        log = str(self._private / "cluster" / LOG)
+        given = " ".join((address, *chain(*options)))
+        self.run("pg_ctl", "start", "-w", "-l", log, "-o", given)
 
     def run(self, name: str, *arguments: str) -> None:
         if folder := os.environ.get(BINARIES):

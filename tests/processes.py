@@ -30,7 +30,9 @@ def free_port() -> int:
 class Processes:
     """An API and a projector on one database, each a real process of its own."""
 
-    def __init__(self, database_url: str, log: Path, **environment: str) -> None:
+    def __init__(
+        self, database_url: str, log: Path, open_files: int | None = None, /, **environment: str
+    ) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         operators = free_port()
@@ -49,11 +51,13 @@ class Processes:
             **environment,
         }
         self.running: dict[str, subprocess.Popen[bytes]] = {}
+        limit = ["sh", "-c", 'ulimit -n "$0" && exec "$@"', str(open_files)]
+        self._limit = [] if open_files is None else limit
 
     def start(self, name: str) -> None:
         """``api`` or ``projector``."""
         self.running[name] = subprocess.Popen(
-            [CONTENTLOG, name],
+            [*self._limit, CONTENTLOG, name],
             env=self._environment,
             stdout=self._log,
             stderr=self._log,
@@ -95,12 +99,15 @@ class Processes:
 
 
 @contextmanager
-def running(database_url: str, log: Path, **environment: str) -> Iterator[Processes]:
-    """Both processes, stopped at the end. Their output goes to the log file.
+def running(
+    database_url: str, log: Path, open_files: int | None = None, /, **environment: str
+) -> Iterator[Processes]:
+    """Both processes, stopped at the end. Their output goes to the log file. ``open_files``: how
+    many each may have.
 
     Without rate limits, unless the environment sets them.
     """
-    processes = Processes(database_url, log, **environment)
+    processes = Processes(database_url, log, open_files, **environment)
     try:
         processes.start("projector")
         processes.start("api")

@@ -13,7 +13,8 @@ from tests.databases import owner_of
 
 _FILE = Path(tempfile.gettempdir()) / f"contentlog-test-clock-{os.getpid()}"
 _FOLLOW = f"""
-CREATE OR REPLACE FUNCTION write_side.clock() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$
+CREATE OR REPLACE FUNCTION write_side.clock() RETURNS timestamptz LANGUAGE sql VOLATILE
+SECURITY DEFINER AS $$
     SELECT pg_read_file('{_FILE}')::timestamptz
 $$"""
 

@@ -87,7 +87,7 @@ class Access:
         digest = secret_hash(secret)
 
         def known() -> Caller | None:
-            caller = self._loader.keys.caller(digest, self._store_time())
+            caller = self._loader.keys.caller(digest, self.store_time())
             return caller if secret else None
 
         return await self._up_to_date(known, may_be_new=secret != "")
@@ -95,7 +95,7 @@ class Access:
     async def caller_of_key(self, key_id: str) -> Caller | None:
         """The same for the key of a dashboard session."""
         return await self._up_to_date(
-            lambda: self._loader.keys.caller_of_key(key_id, self._store_time()), may_be_new=True
+            lambda: self._loader.keys.caller_of_key(key_id, self.store_time()), may_be_new=True
         )
 
     async def _up_to_date(
@@ -112,19 +112,19 @@ class Access:
         if found is None and may_be_new and self._away:
             raise StoreUnavailable("keys cannot be looked for")
         if found is not None:
-            self._uses.record(found.key_id, self._store_time().date())
+            self._uses.record(found.key_id, self.store_time().date())
         return found
 
     def cached_caller(self, secret: str) -> Caller | None:
         """The caller as far as this process knows, without a look: refuse no request by it."""
         if not secret or not self._is_trusted():
             return None
-        return self._loader.keys.caller(secret_hash(secret), self._store_time())
+        return self._loader.keys.caller(secret_hash(secret), self.store_time())
 
     def _is_trusted(self) -> bool:
         return self._clock() - self._last_look <= TRUST
 
-    def _store_time(self) -> datetime:
+    def store_time(self) -> datetime:
         """What the clock of the event store shows now."""
         return self._loader.store_time + timedelta(seconds=self._clock() - self._last_look)
 

@@ -19,7 +19,7 @@ from write_side.repository import Repository
 
 
 class NoSession(Exception):
-    """There is no session, it has expired, or its key was revoked."""
+    """There is no session, it or its key has expired, or the key was revoked."""
 
 
 class DashboardRequest(Call):
@@ -87,4 +87,5 @@ async def check(request: DashboardRequest, permission: str, *, active: bool) -> 
     await check_session(request, active=active)
     if permission:
         check_permission(request, permission)
-    resolve_environment(request)
+    # An address without an environment, such as a bookmark, is of the one that the key works in.
+    resolve_environment(request, request.known_caller.environment or PRODUCTION)

@@ -39,15 +39,21 @@ _SECTIONS = (
 )
 
 
-def start_section(caller: Caller) -> str:
-    """The first part of the address of the first section that the key may see."""
-    return _sections(caller)[0][1]
+def start_address(caller: Caller) -> str:
+    """Of the first section that the key may see, in the environment where it works."""
+    environment = caller.environment or PRODUCTION
+    return link(_sections(caller)[0][1], environment=_in_address(environment))
+
+
+def _in_address(environment: str) -> str:
+    return "" if environment == PRODUCTION else environment
 
 
 async def layout_of(request: DashboardRequest) -> Layout:
     caller = request.known_caller
     current = _current_section(request)
-    name, start = _sections(caller)[0]
+    name, _ = _sections(caller)[0]
+    environment = caller.environment or PRODUCTION
     return Layout(
         workspace=await _workspace_name(request),
         key=caller.key_name,
@@ -56,7 +62,7 @@ async def layout_of(request: DashboardRequest) -> Layout:
             NavigationLink(name, request.link(part), part == current)
             for name, part in _sections(caller)
         ],
-        start=NavigationLink(f"{name} in production", link(start)),
+        start=NavigationLink(f"{name} in {environment}", start_address(caller)),
     )
 
 
@@ -74,7 +80,10 @@ def _environment(request: DashboardRequest, name: str) -> NavigationLink:
     note = "" if name in caller.environments else "not set up"
     if name == STAGING and not caller.plan.staging:
         note = "not in your plan"
-    environment = "" if name == PRODUCTION else name
+    if caller.environment not in (None, name):
+        note = "not for this key"
+    # Without an environment, an address is of the one that the key works in.
+    environment = name if caller.environment else _in_address(name)
     address = link(_current_section(request), environment=environment)
     return NavigationLink(name.title(), address, name == request.environment, note)
 
@@ -82,7 +91,7 @@ def _environment(request: DashboardRequest, name: str) -> NavigationLink:
 def _current_section(request: DashboardRequest) -> str:
     parts = request.request.path.split("/")[2:3]
     caller = request.known_caller
-    return next((part for _, part in _sections(caller) if [part] == parts), start_section(caller))
+    return next((part for _, part in _sections(caller) if [part] == parts), _sections(caller)[0][1])
 
 
 async def _workspace_name(request: DashboardRequest) -> str:

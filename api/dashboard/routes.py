@@ -9,7 +9,7 @@ from aiohttp import web
 from api.dashboard import entry_list, entry_page, entry_restore, sign_in
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.lag_history import HISTORY, LagHistory, sampling
-from api.dashboard.layout import start_section
+from api.dashboard.layout import start_address
 from api.dashboard.page_handlers import (
     action,
     page,
@@ -88,7 +88,7 @@ def _import_routes() -> list[web.RouteDef]:
 
 
 async def _home(request: DashboardRequest) -> web.StreamResponse:
-    return redirect(request.link(start_section(request.known_caller)))
+    return redirect(start_address(request.known_caller))
 
 
 async def _projections(request: DashboardRequest) -> web.StreamResponse:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from aiohttp import web
 
 from api.dashboard.dashboard_request import DashboardRequest, NoSession, check_session, link
-from api.dashboard.layout import start_section
+from api.dashboard.layout import start_address
 from api.dashboard.page_handlers import Form, html, read_form, redirect
 from api.dashboard.security import (
     SESSIONS,
@@ -21,8 +21,8 @@ from api.rest.request_checks import check_address_limit, check_sign_in_limit
 MAX_FORM = 16 * 1024
 """Bytes of a key and an address, from whoever asks."""
 NO_KEY = "Enter an API key."
-UNKNOWN = "This key does not exist or was revoked. Check that you copied all of it."
-ENDED = "Your session has ended, or its key was revoked. Please sign in again."
+UNKNOWN = "This key does not exist, has expired or was revoked. Check that you copied all of it."
+ENDED = "Your session has ended, or its key has expired or was revoked. Please sign in again."
 
 
 async def show_form(request: DashboardRequest) -> web.StreamResponse:
@@ -33,7 +33,7 @@ async def show_form(request: DashboardRequest) -> web.StreamResponse:
     except NoSession:
         ended = ENDED if "ended" in request.query else ""
         return _form(request.query.get("next", ""), ended=ended)
-    return redirect(link(start_section(request.known_caller)))
+    return redirect(start_address(request.known_caller))
 
 
 async def sign_in(request: DashboardRequest) -> web.StreamResponse:
@@ -51,7 +51,7 @@ async def sign_in(request: DashboardRequest) -> web.StreamResponse:
     sessions = request.request.app[SESSIONS]
     if earlier := cookie_token(request.request):
         await sessions.end(earlier)
-    address = following if is_dashboard_address(following) else link(start_section(caller))
+    address = following if is_dashboard_address(following) else start_address(caller)
     response = redirect(address)
     set_cookie(request.request, response, await sessions.begin(caller.key_id))
     return response

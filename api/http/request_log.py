@@ -72,10 +72,12 @@ def request_id(request: web.BaseRequest) -> str:
 
 
 def log_fault(request: web.BaseRequest, fault: BaseException | None) -> None:
-    """Logs the traceback under the request's id; for a database that is away, which fails every
-    request, a line without it."""
+    """Logs the traceback under the request's id; for a database that is away or full, which
+    fails every request, a line without it that has the cause."""
     if isinstance(fault, Exception) and status_of(fault) == 503:
-        _log.warning("unavailable", request_id=request_id(request), fault=repr(fault))
+        _log.warning(
+            "unavailable", request_id=request_id(request), fault=repr(fault.__cause__ or fault)
+        )
     else:
         _log.error("failed", request_id=request_id(request), exc_info=fault)
 

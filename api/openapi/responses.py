@@ -48,7 +48,7 @@ REFUSALS: dict[str, Exception] = {
     "unsupportedLocale": _raised(lambda: parameters.locale({"locale": "en"})),
     "unknownStatus": _raised(lambda: parameters.status({"status": "live"})),
     "malformedTime": _raised(lambda: parameters.as_of({"asOf": "yesterday"})),
-    "futureTime": _raised(lambda: parameters.as_of({"asOf": "9999-12-31"})),
+    "futureTime": parameters.future_time(parameters.parse_time("9999-12-31")),
     "unknownPosition": errors.BadRequest(f"Unknown {POSITION}"),
     "positionBeyondTheLog": errors.BadRequest(f"{POSITION} is beyond the log"),
     "missing": errors.BadRequest(MISSING),

@@ -110,8 +110,13 @@ async def create(call: Call) -> web.Response:
     given = call.request.headers.get(HEADER)
     key = None if given is None else command_key(given, call.known_caller.key_id, call.scope)
     body = await receive_body(call)
-    async with call.service.loop_turns.turn(len(body)):
-        command = create_command(call, body)
+    turns = call.service.loop_turns
+    async with turns.turn(len(body)):
+        check_values(body)
+    async with turns.turn(len(body)):
+        stored = minified(body)
+    async with turns.turn(len(body)):
+        command = create_command(call, stored)
     if key is None:
         return await _created(call, command)
     with call.service.in_flight.reserve(key):
@@ -156,9 +161,8 @@ async def one_content_type(call: Call) -> web.Response:
 
 
 def create_command(call: Call, body: bytes) -> CreateEntry:
-    """Raises NotJSON, InvalidText or BadRequest."""
-    check_values(body)
-    entry = _object(minified(body), MISSING)
+    """``body`` is minified JSON. Raises BadRequest."""
+    entry = _object(body, MISSING)
     type_slug, title = (_string(entry.get(name)) for name in ("contentTypeSlug", "title"))
     if not (type_slug and type_slug.strip() and title and title.strip()):
         raise BadRequest(MISSING)

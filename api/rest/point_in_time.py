@@ -7,6 +7,7 @@ from datetime import datetime
 from msgspec import Raw, Struct
 
 from api.context import Service
+from api.rest.parameters import future_time
 from read_side.entries import EntryRow, slug_owner
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
@@ -38,11 +39,13 @@ async def entry_of_slug(
     at: datetime,
 ) -> PastEntry:
     """The entry that had the slug at that time. Raises NotFound, UnknownContentType or UnknownEntry
-    if there was none, ReadModelUnavailable, StoreUnavailable, and what the budget raises.
+    if there was none, BadRequest for a time that has not come, ReadModelUnavailable,
+    StoreUnavailable, and what the budget raises.
 
     The read model knows which entry it was, the log its content. If the log says that the entry had
     another slug at that time, the read model is behind, and the entry is not found.
     """
+    await _check_past(service, at)
     owner = await slug_owner(
         service.read_model,
         scope,
@@ -61,10 +64,18 @@ async def entry_of_slug(
 async def entry_of_id(
     service: Service, scope: Scope, *, entry_id: str, locale: str, at: datetime
 ) -> PastEntry:
-    """Raises UnknownEntry, UnknownContentType, StoreUnavailable."""
+    """Raises BadRequest, UnknownEntry, UnknownContentType, StoreUnavailable."""
+    await _check_past(service, at)
     entry = await entry_at(service.repository, scope, entry_id, at)
     content_type = await content_type_at(service.repository, scope, entry.content_type_id, at)
     return PastEntry(rendered(entry, content_type, locale), entry, content_type)
+
+
+async def _check_past(service: Service, at: datetime) -> None:
+    """Raises BadRequest for a time that the event store's clock has not reached."""
+    # The clock may have been set forward since this process looked at it last.
+    if at > service.access.store_time() and at > await service.repository.recorder.time():
+        raise future_time(at)
 
 
 def rendered(entry: Entry, content_type: ContentType, locale: str) -> EntryRow:

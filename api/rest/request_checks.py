@@ -24,6 +24,7 @@ from api.rate_limits.bucket import LimitStatus
 from api.rest import parameters
 from api.rest.positions import HEADER
 from write_side.domain.events import STATUSES
+from write_side.domain.identity import PRODUCTION
 from write_side.domain.workspace import (
     EDIT,
     OPERATE,
@@ -94,11 +95,14 @@ async def check_operator(call: Call) -> None:
     check_permission(call, OPERATE)
 
 
-def resolve_environment(call: Call) -> None:
-    """400 if unknown, 403 if the key works in another, 402 if the plan lacks it, 404 if it is not
-    set up. What a plan has is not told to a key that may not use it."""
+def resolve_environment(call: Call, default: str = PRODUCTION) -> None:
+    """What the request names, or else the default: 400 if unknown, 403 if the key works in another,
+    402 if the plan lacks it, 404 if it is not set up. What a plan has is not told to a key that may
+    not use it."""
     request, caller = call.request, call.known_caller
-    call.environment = parameters.environment(request.query, request.headers.get("X-Environment"))
+    call.environment = parameters.environment(
+        request.query, request.headers.get("X-Environment"), default
+    )
     if caller.environment not in (None, call.environment):
         raise OtherEnvironment(caller.environment)
     check_environment(caller.plan, caller.environments, call.scope)

@@ -10,6 +10,8 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Raw, Struct
 
+from api.dashboard.security import new_csrf_token
+from tests.workbooks import HEADINGS, workbook
 from write_side.domain.definition import Field, Option
 
 MB = 1_000_000
@@ -31,13 +33,15 @@ FIELDS = (
 
 
 class Shape(Struct, frozen=True):
-    """``headers`` end with CRLF each. ``pause``: seconds between pieces of a slow body."""
+    """``headers`` end with CRLF each. ``pause``: seconds between pieces of a slow body;
+    ``silent``: connections that are opened first, and say nothing."""
 
     name: str
     path: str
     body: bytes | None = None
     headers: str = ""
     pause: float = 0.0
+    silent: int = 0
 
     def request(self) -> bytes:
         method = "GET" if self.body is None else "POST"
@@ -78,6 +82,8 @@ def requests(cookie: str) -> Iterator[Shape]:
     yield from _json_bodies()
     yield from _forms(cookie)
     yield from _heads(cookie)
+    yield from _workbooks(cookie)
+    yield Shape("4 × 275 silent connections", "/healthz", silent=275)
 
 
 def _graphql_variables() -> Iterator[Shape]:
@@ -245,6 +251,25 @@ def _heads(cookie: str) -> Iterator[Shape]:
         yield Shape(f"header: {name}", list_, None, f"{_bearer(VIEW)}{name}: {value}\r\n")
     search = quote("%_" * 100)
     yield Shape("a search for wildcards", f"/dashboard/entries?search={search}", None, cookie)
+
+
+def _workbooks(cookie: str) -> Iterator[Shape]:
+    """16 MB of XML each, which is as much as may be compressed without bound."""
+    token = new_csrf_token(cookie.partition("=")[2].strip())
+    headers = f"Sec-Fetch-Site: same-origin\r\nX-CSRF-Token: {token}\r\n{cookie}"
+    headers += "Content-Type: multipart/form-data; boundary=b\r\n"
+    sheets = {
+        "elements": "<a/>" * 3_900_000,
+        "cells": "<row>" + "<c/>" * 3_900_000 + "</row>",
+        "rows": "<row/>" * 2_600_000,
+    }
+    for name, rows in sheets.items():
+        document = workbook(HEADINGS + rows)
+        part = b'--b\r\nContent-Disposition: form-data; name="%b"'
+        body = part % b"type" + b"\r\n\r\nposts\r\n"
+        body += part % b"file" + b'; filename="a.xlsx"\r\n\r\n' + document + b"\r\n--b--\r\n"
+        size = f"{len(document) // 1000} kB"
+        yield Shape(f"workbook: {size} of {name}", "/dashboard/imports", body, headers)
 
 
 def _query(name: str, document: str, variables: bytes, key: str, packed: bool = False) -> Shape:

@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 
 from msgspec import Struct, structs
 
+from api.http.open_connections import raise_open_files
 from tests.benchmarks import attack_shapes
 from tests.benchmarks.attack_shapes import EDIT, VIEW, Shape
 from tests.benchmarks.http import LIMITS, settle
@@ -33,6 +34,8 @@ AT_ONCE = 4
 BOUND = 0.25
 """Seconds that a read of another workspace may wait."""
 PATIENCE = 15.0
+OPEN_FILES = 1024
+"""Of the service's processes, as many systems have it."""
 MALLORY = Scope("mallory", "production")
 _UNCOUNTED = "rate limits are not counted"
 _KEYS = {VIEW: ("content.view",), EDIT: ("content.view", "content.edit")}
@@ -52,15 +55,16 @@ async def measure(url: str, _other: str) -> str:
         repository = Repository(recorder, EventMapper())
         await append_entries(repository, await prepare(repository), 200)
         ids = await _prepare_attacker(repository)
+    raise_open_files()
     environment = {**LIMITS, "CONTENTLOG_TRUSTED_PROXIES": "127.0.0.1"}
     with TemporaryDirectory() as folder:
         log = Path(folder) / "log"
-        with running(url, log, **environment) as processes:
+        with running(url, log, OPEN_FILES, **environment) as processes:
             await processes.caught_up(120)
             await settle(url)
             outcomes = await _attack_all(processes, ids)
-        uncounted = log.read_text("utf-8", "replace").count(_UNCOUNTED)
-    return _report(outcomes, uncounted)
+        lines = log.read_text("utf-8", "replace").splitlines()
+    return _report(outcomes, lines)
 
 
 async def prepare_workspace(repository: Repository) -> None:
@@ -167,6 +171,7 @@ async def _status(port: int, shape: Shape) -> str:
 
 async def _sent(port: int, shape: Shape) -> tuple[str, int]:
     """The head of the answer and the length of its body."""
+    silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(shape.silent)]
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     sending = asyncio.create_task(_send(writer, shape))
     try:
@@ -177,7 +182,8 @@ async def _sent(port: int, shape: Shape) -> tuple[str, int]:
         return head, length
     finally:
         sending.cancel()
-        writer.transport.abort()
+        for _, one in (*silent, (reader, writer)):
+            one.transport.abort()
 
 
 async def _send(writer: asyncio.StreamWriter, shape: Shape) -> None:
@@ -219,14 +225,17 @@ async def probing(port: int) -> AsyncIterator[list[tuple[str, float, float]]]:
         await collecting
 
 
-def _report(outcomes: Iterable[Outcome], uncounted: int) -> str:
+def _report(outcomes: Iterable[Outcome], lines: list[str]) -> str:
+    uncounted = sum(_UNCOUNTED in line for line in lines)
+    others = sum('"event":"request"' not in line for line in lines)
     slow = sorted(outcomes, key=lambda one: -max(one.waits.values()))
     over = sum(max(one.waits.values()) > BOUND for one in slow)
     lines = [
         f"### Fairness: {len(slow)} attacks, {AT_ONCE} at once, while another workspace reads",
         "",
         f"The longest wait was over {BOUND * 1000:.0f} ms in {over} of them. "
-        f"The rate counter was taken for unreachable {uncounted} times.",
+        f"The rate counter was taken for unreachable {uncounted} times. Beside those of requests, "
+        f"the service logged {others} lines.",
         "",
         "| attack | answer | seconds | list of 10 | single entry | /healthz |",
         "|---|---|--:|--:|--:|--:|",

@@ -27,7 +27,8 @@ def expiry(text: str) -> datetime:
 
 
 def check_expiry(expires_at: datetime | None, now: datetime) -> None:
-    """Raises InvalidDefinition for a time that is not to come."""
+    """``now``: by the event store's clock, which ends the key. Raises InvalidDefinition for a time
+    that is not to come."""
     if expires_at is not None and expires_at <= now:
         raise InvalidDefinition(
             f"An expiry of {shown_time(expires_at)} is in the past: use a later one"

@@ -23,9 +23,6 @@ _STORABLE = re.compile(
     rb"|(?!u0000|u[dD][89a-fA-F]).))*+[^\\]*+",
     re.DOTALL,
 )
-# One that never ends goes to the end of the document. A search that began again inside it would
-# take quadratic time.
-_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 """A bracket as a signed byte: one level up or down."""
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[{]}"))
@@ -76,6 +73,18 @@ def minified(document: bytes) -> bytes:
         raise NotJSON(str(error)) from None
 
 
+def without_strings(document: bytes) -> bytes:
+    """What is left of JSON without its strings; one that never ends goes to the end. Of text that
+    is not JSON, it is the same as far as a parser reads it.
+
+    A regular expression would look at each byte, which takes ten times as long.
+    """
+    if b"\\" in document:
+        # Each escape begins with one: without these two, a quote begins or ends a string.
+        document = document.replace(rb"\\", b"").replace(rb"\"", b"")
+    return b"".join(document.split(b'"')[::2])
+
+
 def _check_escapes(document: bytes) -> None:
     if not _SUSPECT.search(document):
         return
@@ -97,6 +106,6 @@ def _check_depth(document: bytes) -> None:
     if document.count(b"[") + document.count(b"{") <= MAX_DEPTH:
         return
     # In C throughout: a document may have hundreds of thousands of brackets.
-    steps = array("b", _STRING.sub(b"", document).translate(_STEPS, _NO_BRACKETS))
+    steps = array("b", without_strings(document).translate(_STEPS, _NO_BRACKETS))
     if max(accumulate(steps), default=0) > MAX_DEPTH:
         raise InvalidText(f"The JSON is nested deeper than {MAX_DEPTH} levels")

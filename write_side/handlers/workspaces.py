@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from functools import partial
 
 from write_side.commands import (
@@ -154,7 +153,7 @@ async def issue_key(command: IssueKey, repository: Repository) -> Decision:
     check_key_environment(command.environment)
     await repository.workspace(command.workspace)
     about = header(command, command.workspace)
-    check_expiry(command.expires_at, datetime.now(UTC))
+    check_expiry(command.expires_at, await repository.recorder.time())
     issued = KeyIssued(
         **about,
         key_id=new_id(),
@@ -196,7 +195,7 @@ async def permit_key(command: PermitKey, repository: Repository) -> Decision:
         return Decision()
     about = header(command, key.workspace)
     if command.expires_at != key.expires_at:
-        check_expiry(command.expires_at, datetime.now(UTC))
+        check_expiry(command.expires_at, await repository.recorder.time())
     changed = KeyPermissionsChanged(
         **about,
         key_id=key.id,

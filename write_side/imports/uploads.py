@@ -47,13 +47,16 @@ DELETE FROM write_side.upload WHERE id IN (
     ) AS kept WHERE n > 1 AND (n > $2 OR bytes > $3))"""
 _FIND = """
 SELECT reading, parsed FROM write_side.upload
-WHERE id = $1 AND (workspace, environment) = ($2, $3) AND at > now() - interval '24 hours'"""
+WHERE id = $1 AND (workspace, environment) = ($2, $3)
+  AND at > now() - write_side.upload_lifetime()"""
 _DOCUMENT = """
 SELECT file_name, document FROM write_side.upload
-WHERE id = $1 AND (workspace, environment) = ($2, $3) AND at > now() - interval '24 hours'"""
+WHERE id = $1 AND (workspace, environment) = ($2, $3)
+  AND at > now() - write_side.upload_lifetime()"""
 _PREVIEW = """
 SELECT preview FROM write_side.upload
-WHERE id = $1 AND (workspace, environment) = ($2, $3) AND at > now() - interval '24 hours'"""
+WHERE id = $1 AND (workspace, environment) = ($2, $3)
+  AND at > now() - write_side.upload_lifetime()"""
 _READ_AGAIN = """
 UPDATE write_side.upload SET reading = $4, parsed = $5, preview = NULL
 WHERE id = $1 AND (workspace, environment) = ($2, $3)"""

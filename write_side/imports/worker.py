@@ -64,6 +64,7 @@ class Answer(Struct, frozen=True):
 
 
 def main() -> None:
+    os.nice(5)  # the processes that serve requests come first
     task = msgspec.json.decode(sys.argv[1], type=Task)
     confine(task.limits)
     answer = msgspec.msgpack.encode(answer_to(task, sys.stdin.buffer))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 from write_side.commands import (
     AddEnvironment,
@@ -126,20 +126,20 @@ async def _keys(desired: DesiredState) -> list[Step]:
     ]
     for index, declared in enumerate(manifest.keys):
         there = live.get(declared.name)
-        _check_expiry(desired, index, declared, there)
+        await _check_expiry(desired, index, declared, there)
         with desired.source.at("keys", index, "secret"):
             steps.extend(await _key(desired, declared, there))
     return steps
 
 
-def _check_expiry(
+async def _check_expiry(
     desired: DesiredState, index: int, declared: ManifestKey, live: Key | None
 ) -> None:
     """A key that has expired since may stay in the manifest."""
     expires_at = _expiry(declared)
     if live is None or expires_at != live.expires_at:
         with desired.source.at("keys", index, "expires"):
-            check_expiry(expires_at, datetime.now(UTC))
+            check_expiry(expires_at, await desired.repository.recorder.time())
 
 
 async def _key(desired: DesiredState, declared: ManifestKey, live: Key | None) -> list[Step]:

@@ -16,6 +16,7 @@ import asyncpg
 from msgspec import Struct
 
 from write_side.postgres.connection import connect, is_transient
+from write_side.postgres.schema_size import SCHEMA_SIZE
 from write_side.store.append import Append, Appended
 from write_side.store.appender import Appender, Connect
 from write_side.store.conflicts import StoreUnavailable
@@ -45,7 +46,7 @@ WHERE notification_id > $1 ORDER BY notification_id LIMIT $2"""
 _COMMAND = """
 SELECT notification_id, events, digest
 FROM write_side.command JOIN write_side.event USING (originator_id, originator_version)
-WHERE key = $1 AND (command.at > now() - interval '24 hours' OR key LIKE 'import/%')"""
+WHERE key = $1 AND (command.at > now() - write_side.command_lifetime() OR key LIKE 'import/%')"""
 _LAG = """
 SELECT position AS head, coalesce(extract(epoch FROM clock_timestamp() - (
     SELECT at FROM write_side.event
@@ -53,9 +54,6 @@ SELECT position AS head, coalesce(extract(epoch FROM clock_timestamp() - (
 )), 0)::float8 AS seconds FROM write_side.head"""
 _TIME = """
 SELECT greatest(at, write_side.clock()) AS time FROM write_side.head"""
-_SIZE = """
-SELECT sum(pg_total_relation_size(c.oid))::bigint AS bytes FROM pg_class c
-JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'write_side' AND c.relkind = 'r'"""
 _LARGEST = 2**63 - 1
 PATIENCE = 10.0
 """Seconds for a read. Far more than any takes: it is for a server that stops responding."""
@@ -167,7 +165,7 @@ class Recorder:
 
     async def size(self) -> int:
         """Bytes of the event store, indexes included."""
-        [row] = await self.fetch(_SIZE)
+        [row] = await self.fetch(SCHEMA_SIZE, "write_side")
         return int(row["bytes"])
 
     async def fetch(self, statement: str, *parameters: Any) -> list[asyncpg.Record]:

@@ -1,8 +1,9 @@
 """Deletes what has expired: command keys, uploads, and staged events.
 
-Every append leaves a row, so that sending it again is harmless. The row counts for 24 hours (the
-append checks that); when it is twice as old, any process may delete it. Imports keep theirs.
-Uploads expire after a day, staged events after an hour: their process died during the append.
+Every append leaves a row, so that sending it again is harmless. The row counts for 24 hours
+(write_side.command_lifetime, which the append checks); when it is twice as old, any process may
+delete it. Imports keep theirs. Uploads expire after write_side.upload_lifetime, staged events after
+an hour: their process died during the append.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ _DELETE_COMMANDS = """
 WITH deleted AS (
     DELETE FROM write_side.command WHERE ctid = ANY (ARRAY(
         SELECT ctid FROM write_side.command
-        WHERE at < now() - interval '48 hours' AND key NOT LIKE 'import/%'
+        WHERE at < now() - 2 * write_side.command_lifetime() AND key NOT LIKE 'import/%'
         LIMIT $1 FOR UPDATE SKIP LOCKED))
     RETURNING 1
 )
 SELECT count(*) FROM deleted"""
-_DELETE_UPLOADS = "DELETE FROM write_side.upload WHERE at < now() - interval '24 hours'"
+_DELETE_UPLOADS = "DELETE FROM write_side.upload WHERE at < now() - write_side.upload_lifetime()"
 _DELETE_STAGED = "DELETE FROM write_side.staged_event WHERE at < now() - interval '1 hour'"
 _log = structlog.get_logger("write_side.retention")
 

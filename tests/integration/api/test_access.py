@@ -335,7 +335,7 @@ class TestExpiry:
         await issued(given, "brief", "a-secret-that-expires", expires_at=until)
         async with Access(NOWHERE, given.repository, clock) as known:
             assert await known.caller("a-secret-that-expires")
-            left = (until - known._store_time()).total_seconds()
+            left = (until - known.store_time()).total_seconds()
             away(given, monkeypatch)
             monkeypatch.setattr(access, "TRUST", 10 * left)
             clock.now += left - 1
@@ -367,7 +367,7 @@ async def test_the_day_of_the_last_use_is_written_once_by_all_processes(given: G
             assert await known.caller("unknown") is None
         assert await last_uses(fetch, [key.id]) == {}, "no request writes"
         await one._uses.write()
-        today = one._store_time().date()
+        today = one.store_time().date()
         assert await last_uses(fetch, [key.id]) == {key.id: today}
         [before] = await fetch("SELECT xmin::text, xmax::text FROM write_side.key_use")
     # Both have written what they had as they ended.

@@ -14,6 +14,7 @@ from tests.integration.api.server import ACME, Server, serving
 from tests.integration.live_projector import connected, until
 from tests.integration.projector.sample_log import Given
 from write_side import commands as c
+from write_side.domain.identity import Scope
 from write_side.repository import Repository
 
 SIGN_IN = "/dashboard/sign-in"
@@ -71,6 +72,7 @@ async def test_an_unknown_key_is_refused(server: Server, acme: Given) -> None:
             answer = await visitor.sign_in(secret)
             assert (answer.status, visitor.cookie) == (403, "")
             assert 'aria-invalid="true"' in answer.text
+            assert not secret.strip() or "does not exist, has expired or was revoked" in answer.text
             assert not secret.strip() or secret not in answer.text
         assert await leads_to_sign_in(visitor)
 
@@ -165,6 +167,32 @@ async def test_sign_in_leads_to_a_page_that_the_key_may_see(server: Server) -> N
         assert refused.status == 403
         led_to = re.findall(r'<a [^>]*href="/dashboard/([^"?]+)', refused.text)
         assert set(led_to) == {"projections"}, "nothing is offered that it may not see"
+
+
+async def test_sign_in_leads_to_the_environment_of_the_key(server: Server) -> None:
+    acme = await server.workspace(staging=True)
+    await acme.does(c.AddEnvironment, scope=Scope("acme", "staging"))
+    await server.key("of-staging", "acme", environment="staging")
+    async with browser(server) as visitor:
+        start = "/dashboard/entries?environment=staging"
+        for answer in (
+            await visitor.sign_in("of-staging"),
+            await visitor.get(SIGN_IN),
+            await visitor.get("/dashboard"),
+        ):
+            assert (answer.status, answer.headers["Location"]) == (303, start)
+        # A bookmark of a page in production, which names no environment.
+        for address in (start, "/dashboard/entries"):
+            page = await visitor.get(address)
+            assert page.status == 200
+            assert "not for this key" in page.text
+        refused = await visitor.get("/dashboard/entries?environment=production")
+        assert refused.status == 403
+        assert f'href="{start}"' in refused.text
+        assert "Entries in staging" in refused.text
+        led_to = set(re.findall(r'<a [^>]*href="(/dashboard/[^"]*)"', page.text))
+        production = {link for link in led_to if "environment=staging" not in link}
+        assert production == {"/dashboard/entries?environment=production"}, "the switch alone"
 
 
 async def test_a_session_has_the_current_permissions_of_its_key(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
-from api.rest import point_in_time
+from api.rest import parameters, point_in_time
 from read_side.entries import slug_owner
 from tests.integration.api.server import Answer, Client, Server
 from tests.integration.projector.sample_log import BODY, LEAD, STAGES, Given, raws
@@ -99,6 +99,22 @@ async def test_a_time_is_told_to_the_millisecond(
     assert (await client.get(f"{POST}?asOf=2026-01-31T10:30:00.007%2B01:00")).status == 200
     assert (await client.get(f"{POST}?asOf=2026-02-01")).status == 200
     assert (await client.get(f"{POST}?asOf=2026-01-31")).body == NO_TYPE
+
+
+async def test_what_has_passed_is_told_by_the_clock_of_the_store(
+    client: Client, acme: Given, server: Server
+) -> None:
+    """Not by this machine's, which may be years off."""
+    Clock.time = datetime(2090, 1, 31, tzinfo=UTC)
+    await acme.content_type()
+    await acme.entry("one")
+    await server.caught_up()
+    assert await title(client, Clock.time) == "One"
+    later = Clock.time + timedelta(seconds=1)
+    future = {"error": parameters.future_time(later).args[0]}
+    assert (await at(client, later)).body == future
+    Clock.time = later
+    assert await title(client, later) == "One"
 
 
 async def test_a_slug_leads_to_whoever_had_it(client: Client, acme: Given, server: Server) -> None:

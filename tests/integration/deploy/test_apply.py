@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from tests.store_clock import Clock, follow_clock
 from write_side.commands import CreateEntry
 from write_side.dispatch import execute
 from write_side.domain.identity import Actor, Scope
@@ -207,6 +208,21 @@ async def test_an_expiry_that_has_passed_is_refused_before_anything_is_done(
     ):
         await apply(repository, f"{HEAD}, {over}}}")
     assert await repository.recorder.head() == 0
+
+
+async def test_an_expiry_has_passed_by_the_clock_of_the_store(
+    repository: Repository, database_url: str
+) -> None:
+    await follow_clock(database_url)
+    Clock.time = datetime(2090, 1, 1, tzinfo=UTC)
+    over = KEY.replace("}]", ", expires: 2089-12-31}]")
+    with pytest.raises(ManifestError, match="2089-12-31T00:00:00Z is in the past"):
+        await apply(repository, f"{HEAD}, {over}}}")
+    ends = KEY.replace("}]", ", expires: 2090-01-02}]")
+    assert await apply(repository, f"{HEAD}, {ends}}}") == [
+        "workspace acme created",
+        "key ci issued",
+    ]
 
 
 async def test_a_secret_of_another_workspace_is_refused_before_anything_is_done(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import os
 import subprocess
 import sys
 import tempfile
@@ -231,6 +232,14 @@ def test_two_thousand_rows_are_read_in_little_memory() -> None:
     assert answer.table is not None
     assert len(decode_table(answer.table).rows) == 2000
     assert peak < 100 * MIB
+
+
+def test_the_processes_that_serve_requests_come_first() -> None:
+    program = "import os; from write_side.imports.worker import main; main(); print(os.nice(0))"
+    task = msgspec.json.encode(Task("a.csv", NO_CHOICE, LIMITS)).decode()
+    command = [sys.executable, "-c", program, task]
+    done = subprocess.run(command, input=b"title\nOne\n", capture_output=True, check=True)
+    assert int(done.stdout.split()[-1]) >= os.nice(0) + 5
 
 
 async def test_the_service_goes_on() -> None:

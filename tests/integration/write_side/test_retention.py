@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+from msgspec import structs
+
 from tests.integration.write_side.append_locks import connected, until
+from tests.integration.write_side.sample_commands import SCOPE, plain
+from write_side.domain.refusals import UnknownUpload
+from write_side.imports.uploads import find_upload, keep_upload
+from write_side.repository import Repository
 from write_side.store.recorder import Recorder
-from write_side.store.retention import delete_commands, retention
+from write_side.store.retention import delete_commands, delete_leftovers, retention
 
 _FILL = """
 INSERT INTO write_side.command (key, digest, originator_id, originator_version, events, at)
@@ -52,6 +59,34 @@ async def test_leftovers_are_deleted_at_the_start(recorder: Recorder, database_u
 
         async with retention(recorder):
             await until(is_clean)
+
+
+LIFETIMES = """
+CREATE OR REPLACE FUNCTION write_side.command_lifetime() RETURNS interval LANGUAGE sql IMMUTABLE
+AS $$ SELECT interval '1 second' $$;
+CREATE OR REPLACE FUNCTION write_side.upload_lifetime() RETURNS interval LANGUAGE sql IMMUTABLE
+AS $$ SELECT interval '1 second' $$"""
+AGE = """
+UPDATE write_side.command SET at = now() - interval '3 seconds';
+UPDATE write_side.upload SET at = now() - interval '3 seconds'"""
+
+
+async def test_all_that_expires_has_one_lifetime(repository: Repository, database_url: str) -> None:
+    recorder, sent = repository.recorder, plain("x/1")
+    await recorder.append(sent)
+    upload = await keep_upload(repository, SCOPE, "a.csv", b"title\nOne\n")
+    async with connected(database_url) as connection:
+        await connection.execute(AGE)
+        assert await recorder.appended(sent.command_key) is not None
+        await find_upload(repository, SCOPE, upload.id)
+        await connection.execute(LIFETIMES)
+    assert await recorder.appended(sent.command_key) is None
+    with pytest.raises(UnknownUpload):
+        await find_upload(repository, SCOPE, upload.id)
+    again = structs.replace(plain("x/2"), command_key=sent.command_key)
+    assert not (await recorder.append(again)).replayed
+    await delete_leftovers(recorder)
+    assert await recorder.fetch("SELECT FROM write_side.upload") == []
 
 
 async def test_retention_can_be_cancelled(recorder: Recorder) -> None:

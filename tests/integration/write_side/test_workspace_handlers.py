@@ -16,6 +16,7 @@ from tests.integration.write_side.handler_fixtures import (
     World,
     hashed,
 )
+from tests.store_clock import Clock, follow_clock
 from write_side import commands as c
 from write_side.domain.events import (
     EnvironmentAdded,
@@ -227,6 +228,23 @@ async def test_an_expiry_that_has_passed_is_refused_but_not_held_against_a_key(
         await world.do(c.PermitKey, **permit, expires_at=soon)
     async with world.refuses(InvalidDefinition, "is in the past"):
         await world.do(c.PermitKey, **permit, expires_at=past)
+
+
+async def test_an_expiry_has_passed_by_the_clock_of_the_store(
+    world: World, database_url: str
+) -> None:
+    """Not by this machine's, which may be years off."""
+    await follow_clock(database_url)
+    Clock.time = datetime(2090, 1, 1, tzinfo=UTC)
+    said = {"workspace": "acme", "name": "ci", "permissions": (VIEW,)}
+    until = Clock.time + timedelta(seconds=1)
+    await world.do(c.IssueKey, **said, secret_hash=hashed("one"), expires_at=until)
+    async with world.refuses(InvalidDefinition, "2089-12-31T00:00:00Z is in the past"):
+        await world.do(c.PermitKey, **said, expires_at=datetime(2089, 12, 31, tzinfo=UTC))
+    said["name"] = "other"
+    Clock.time = until
+    async with world.refuses(InvalidDefinition, "2090-01-01T00:00:01Z is in the past"):
+        await world.do(c.IssueKey, **said, secret_hash=hashed("two"), expires_at=until)
 
 
 async def test_keys_that_cannot_be_are_refused(world: World) -> None:

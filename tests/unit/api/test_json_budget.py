@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from graphql import OperationDefinitionNode, parse
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import Raw
 
 from api.errors import BadRequest
 from api.graphql.request import MAX_INPUTS, read_body, read_variables
 from api.graphql.schema import schema
 from api.rest.json_budget import MAX_VALUES, check_values
+from write_side.domain.text import without_strings
 
 CREATE = "mutation($t: [TranslationInput!], $f: JSON) { __typename }"
 
@@ -38,6 +43,11 @@ def test_what_is_inside_of_a_text_does_not_count(text: bytes) -> None:
     check_values(b'{"a":"' + text + b'"}')
 
 
+def test_more_strings_than_values_and_keys_can_be_are_not_cut_into_pieces() -> None:
+    with pytest.raises(BadRequest, match="values"):
+        check_values(b"[" + b'"",' * 2 * MAX_VALUES + b'""]')
+
+
 @pytest.mark.parametrize("body", [b'"' + b"," * 10**6, b'"\\', b"", b"\xff" * 10**6])
 def test_what_is_no_json_passes_on_to_the_parser(body: bytes) -> None:
     check_values(body)
@@ -57,3 +67,34 @@ def test_list_items_and_input_fields_are_counted_before_they_are_coerced() -> No
 
 def test_what_is_inside_of_a_json_scalar_is_not_coerced() -> None:
     assert variables(b'{"f":{"a":[1,2,3],"b":{}}}', 0)
+
+
+TEXTS = st.text(alphabet='"\\[]{},:a\n\u20ac', max_size=20)
+VALUES = st.recursive(
+    TEXTS | st.integers() | st.none(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
+)
+
+
+@given(VALUES)
+def test_a_document_without_strings_has_its_structure_alone(value: object) -> None:
+    def structure(value: object) -> str:
+        match value:
+            case dict():
+                return "{" + ",".join(":" + structure(one) for one in value.values()) + "}"
+            case list():
+                return "[" + ",".join(map(structure, value)) + "]"
+            case str():
+                return ""
+            case _:
+                return json.dumps(value)
+
+    document = json.dumps(value, separators=(",", ":")).encode()
+    assert without_strings(document).decode() == structure(value)
+
+
+@pytest.mark.parametrize(
+    ("document", "left"), [(b'[1,"[', b"[1,"), (b'[1,"\\"[', b"[1,"), (b'["\\\\"]', b"[]")]
+)
+def test_a_string_that_never_ends_goes_to_the_end(document: bytes, left: bytes) -> None:
+    assert without_strings(document) == left

@@ -56,7 +56,7 @@ DECLARE
     size     int := cardinality(events);
 BEGIN
     -- 1. Command keys. The insert waits for a transaction that holds the same key, for example the one
-    -- whose connection was lost before this append was sent again. A key is valid for 24 hours, after
+    -- whose connection was lost before this append was sent again. A key is valid for a time, after
     -- which its row is replaced; an import's key is valid forever. A row that is not replaced is locked,
     -- so that retention cannot delete it before it is read below.
     WITH inserted AS (
@@ -67,7 +67,7 @@ BEGIN
             SET digest = excluded.digest, originator_id = excluded.originator_id,
                 originator_version = excluded.originator_version, events = excluded.events,
                 at = excluded.at
-            WHERE c.at < excluded.at - interval '24 hours' AND c.key NOT LIKE 'import/%'
+            WHERE c.at < excluded.at - write_side.command_lifetime() AND c.key NOT LIKE 'import/%'
         RETURNING c.key
     )
     SELECT array_agg(key) INTO had FROM inserted;

@@ -1,0 +1,34 @@
+"""Garbage collections do not visit what a process has from its start."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+
+from api.server import COLLECT_AFTER, serve
+from api.settings import ApiSettings
+from tests.integration.live_projector import until
+from tests.processes import free_port
+
+
+async def test_what_a_process_starts_with_is_not_visited_again(database_url: str) -> None:
+    settings = ApiSettings(
+        event_store_url=database_url, read_model_url=database_url, port=free_port()
+    )
+    assert gc.get_freeze_count() == 0
+    before = gc.get_threshold()
+    serving = asyncio.create_task(serve(settings))
+
+    async def is_frozen() -> bool:
+        return gc.get_freeze_count() > 0
+
+    try:
+        await until(is_frozen)
+        left = len(gc.get_objects())
+        assert gc.get_freeze_count() > 50_000 > 10 * left
+        assert gc.get_threshold() == COLLECT_AFTER
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
+        serving.cancel()
+        await asyncio.gather(serving, return_exceptions=True)

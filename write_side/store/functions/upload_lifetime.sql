@@ -1,0 +1,5 @@
+-- How long an uploaded file can be imported.
+
+CREATE OR REPLACE FUNCTION write_side.upload_lifetime() RETURNS interval LANGUAGE sql IMMUTABLE AS $$
+    SELECT interval '24 hours'
+$$;
