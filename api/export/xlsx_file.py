@@ -102,7 +102,7 @@ async def write_xlsx(
 ) -> bool:
     """Write the whole file, in a folder of its own; false if ``is_wanted`` returned false, and the
     file is incomplete. Raises TooLongForSpreadsheet."""
-    file = XlsxFile(path, export.content_type.slug, headings(export.content_type))
+    file = XlsxFile(path, export.content_type.slug, headings(export))
     try:
         async for rows in pages(export):
             if not is_wanted():
