@@ -150,7 +150,8 @@ async def _export(
 
 def _note_languages(language: str | None, used: list[str]) -> None:
     in_use = f"languages in use: {', '.join(used)}" if used else "there are no entries"
-    note(f"no entries in language {language!r} match; {in_use}")
+    which = "" if language is None else f" in language {language!r}"
+    note(f"no entries{which} match; {in_use}")
 
 
 async def _check(found: Databases, scope: Scope) -> None:

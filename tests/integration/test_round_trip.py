@@ -151,6 +151,8 @@ def nasty() -> list[Entry]:
         "json": [Raw(text) for text in (b'""', b'"null"', b"[]", b"1.10", b'"=1"', b'{"b":1}')],
     }
     values = [{SCALAR_FIELDS[kind][0].slug: value} for kind in kinds for value in kinds[kind]]
+    # No cell of a workbook holds it.
+    values += [{"body": plain("long " * 10_000), "html": plain("😀" * 40_000)}]
     values += [{"faq": Raw(b"[]")}, {"faq": plain(values[:40])}]
     return [
         {

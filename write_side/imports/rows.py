@@ -45,8 +45,8 @@ class ParsedRow(Struct, frozen=True):
 
     ``slug`` is "" where the title, slug or language is wrong. ``status`` is None where no column is
     mapped to it; where the cell names no status it is the request's, and ``no_status`` says so.
-    Errors in ``notes`` are of the entry's own columns, warnings of any cell. ``repeats``: the number
-    of the row that has the slug which this one would have without its suffix.
+    Errors in ``notes`` are of the entry's own columns, warnings of any cell. ``repeats``: the
+    number of the row that has the slug which this one would have without its suffix.
     """
 
     number: int
@@ -96,6 +96,8 @@ class _RowParser:
         self._epoch = table.epoch
         self._texts = frozenset(table.texts)
         self._errors = {(error.row, error.column): error.reason for error in table.cell_errors}
+        self._warnings = {(each.row, each.column): each.reason for each in table.cell_warnings}
+        self._columns = columns
         self._attributes: dict[Attribute, Column] = {}
         self._fields: list[tuple[Column, Field]] = []
         for column in columns:
@@ -114,7 +116,12 @@ class _RowParser:
             language=self._text(row, "Language").strip() or self._request.language,
             status=self._status(row) if has_status else None,
             cells=cells,
-            notes=(*self._notes(row), *self._key_notes(row), *_date_notes(cells)),
+            notes=(
+                *self._notes(row),
+                *self._key_notes(row),
+                *_date_notes(cells),
+                *self._file_notes(row),
+            ),
             no_status=self._no_status(row),
             is_slug_derived=not self._text(row, "Slug"),
         )
@@ -166,6 +173,13 @@ class _RowParser:
                 yield note_of(column, cell, "is blank")
             elif name in ("Title", "Slug") and cell and not cell.strip():
                 yield note_of(column, cell, "contains only white space", "warning")
+
+    def _file_notes(self, row: Row) -> Iterator[Note]:
+        """Warnings from reading the file."""
+        for column in self._columns if self._warnings else ():
+            reason = self._warnings.get((row.number, column.index))
+            if reason:
+                yield note_of(column, row.cells[column.index], reason, "warning")
 
     def _no_status(self, row: Row) -> Note | None:
         column, cell = self._attributes.get("Status"), self._text(row, "Status")
