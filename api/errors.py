@@ -8,7 +8,6 @@ ApiError
 ├── Forbidden, OtherEnvironment, ForgedRequest  403
 ├── SlowClient              408
 ├── StillInFlight           409
-├── TooLongForSpreadsheet   422
 ├── RateLimitExceeded ── CostLimitExceeded    429
 └── NotVisibleYet, Busy, KeysUnchecked, NoTemporarySpace  503
 """
@@ -21,7 +20,7 @@ from aiohttp import web
 from api.rest.wire import ErrorBody, encode
 from read_side.refusals import NotFound, ReadModelUnavailable
 from write_side.domain import refusals as r
-from write_side.domain.text import NotJSON, shortened
+from write_side.domain.text import NotJSON
 from write_side.store.conflicts import StoreUnavailable
 
 
@@ -65,19 +64,6 @@ class SlowClient(ApiError):
 class StillInFlight(ApiError):
     def __init__(self) -> None:
         super().__init__("A request with this Idempotency-Key is still in progress")
-
-
-class TooLongForSpreadsheet(ApiError):
-    """A text longer than a spreadsheet's cell can hold: the file would not match the entries.
-
-    ``length`` and ``longest`` are in UTF-16 units, as spreadsheets count.
-    """
-
-    def __init__(self, slug: str, column: str, length: int, longest: int) -> None:
-        super().__init__(
-            f"The entry '{shortened(slug)}' has {length:,} characters in '{column}', and a cell of "
-            f"an .xlsx file holds up to {longest:,}: export as CSV, which has no such limit"
-        )
 
 
 class RateLimitExceeded(ApiError):
@@ -150,7 +136,6 @@ STATUS: dict[type[Exception], int] = {
     r.ContentTypeInUse: 409,
     r.CommandKeyReused: 422,
     r.OtherFile: 422,
-    TooLongForSpreadsheet: 422,
     RateLimitExceeded: 429,
     NotVisibleYet: 503,
     Busy: 503,

@@ -44,7 +44,6 @@ def explanation(error: Exception) -> str | None:
 
 def _expected() -> tuple[type[Exception], ...]:
     """Exceptions whose text is written for people."""
-    from api.errors import TooLongForSpreadsheet
     from deploy.databases import DatabaseUnreachable
     from deploy.embedded.errors import EmbeddedPostgresError
     from deploy.settings import SettingsError
@@ -69,7 +68,6 @@ def _expected() -> tuple[type[Exception], ...]:
         Refused,
         StaleDecision,
         FileRefused,
-        TooLongForSpreadsheet,
         ManifestError,
         StoreError,
         UndecodableEvent,

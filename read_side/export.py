@@ -1,8 +1,11 @@
-"""The entries that an export writes: one language, the original texts, page by page.
+"""The entries that an export writes, with their original texts, page by page.
 
 Unlike the pages of a list, each begins after the last entry of the page before. So nothing is held
 in the database while a file is made, however slowly the client reads it: a rebuild may switch the
 tables between two pages, and entries created meanwhile are newer than the first page.
+
+The languages of the matches are determined once, at the beginning, and nothing of another language
+is exported: where the file has no Language column, all of its entries are of one language.
 """
 
 from __future__ import annotations
@@ -42,6 +45,7 @@ class ExportRow(Struct, frozen=True):
     title: str
     slug: str
     status: str
+    language: str
     created_at: datetime
     updated_at: datetime
     published_at: datetime | None
@@ -51,17 +55,19 @@ class ExportRow(Struct, frozen=True):
 class TargetRow(Struct, frozen=True):
     """An entry that another refers to.
 
-    ``types_with_slug``: of the types asked about, those with an entry of this slug.
+    ``types_with_slug``: of the types asked about, those with an entry of this slug and language.
     """
 
     slug: str
     type_slug: str
+    language: str
     types_with_slug: tuple[str, ...]
 
 
 class Export:
     """One export: the content type as it was at the beginning, and how many entries match.
 
+    ``languages``: of the matches, at the beginning; the one of the filters even without a match.
     ``written``: the number of entries in the pages so far.
     """
 
@@ -70,27 +76,25 @@ class Export:
     ) -> None:
         self._pool = pool
         self._scope = scope
-        self._language = filters.language or BASE_LANGUAGE
+        self._language = filters.language
         statuses: Sequence[str] = (filters.status,) if filters.status else STATUSES
-        self._selected = (
-            scope.workspace,
-            scope.environment,
-            content_type.id,
-            statuses,
-            self._language,
-        )
+        self._selected = (scope.workspace, scope.environment, content_type.id, statuses)
         self._searched = (_pattern(filters.search), filters.locale or BASE_LANGUAGE)
         self.content_type = content_type
+        self.languages: tuple[str, ...] = ()
         self.total = 0
         self.written = 0
 
     async def count(self) -> None:
-        """Set ``total``."""
-        if self._searched[0]:
-            records = await fetch(self._pool, _TOTAL_FOUND, *self._selected, *self._searched)
-        else:
-            records = await fetch(self._pool, _TOTAL, *self._selected)
-        self.total = records[0][0]
+        """Set ``total`` and ``languages``."""
+        records = await fetch(self._pool, _TOTAL, *self._selected, self._language)
+        if self._searched[0] and records:
+            languages = [record["language"] for record in records]
+            where = (*self._selected, languages, *self._searched)
+            records = await fetch(self._pool, _TOTAL_FOUND, *where)
+        self.total = sum(record["total"] for record in records)
+        found = sorted(record["language"] for record in records)
+        self.languages = tuple(found) if self._language is None else (self._language,)
 
     async def pages(self, limit: int = LIMIT) -> AsyncIterator[list[ExportRow]]:
         """The entries, newest first, up to ``limit`` of them; no page is empty."""
@@ -99,7 +103,7 @@ class Export:
         after: tuple[datetime, int] = (_END_OF_TIME, 0)
         while left > 0:
             wanted = min(size, left)
-            where = (*self._selected, *self._searched, *after)
+            where = (*self._selected, self.languages, *self._searched, *after)
             records = await fetch(self._pool, _PAGE, *where, wanted, PAGE_BYTES)
             if not records:
                 return
@@ -111,7 +115,7 @@ class Export:
             size = min(PAGE, 2 * len(records))
 
     async def targets(self, ids: Collection[str], types: Collection[str]) -> dict[str, TargetRow]:
-        """Those of the ids that are entries in the export's language.
+        """Those of the ids that are entries in one of the export's languages.
 
         ``types``: slugs of the types among which entries' slugs are compared; none: all types.
         """
@@ -121,30 +125,30 @@ class Export:
             self._scope.workspace,
             self._scope.environment,
             list(ids),
-            self._language,
+            self.languages,
             list(types),
         )
         records = await fetch(self._pool, _TARGETS, *where)
         return {
             record["id"]: TargetRow(
-                record["slug"], record["type_slug"], tuple(record["types_with_slug"] or ())
+                record["slug"],
+                record["type_slug"],
+                record["language"],
+                tuple(record["types_with_slug"] or ()),
             )
             for record in records
         }
 
 
 async def export(pool: Pool, scope: Scope, filters: Filters) -> Export:
-    """The export of what the filters match, of one content type; without a language, of the base
-    language. Raises TypeNotFound, ReadModelUnavailable."""
+    """The export of what the filters match, of one content type.
+
+    Raises TypeNotFound, ReadModelUnavailable.
+    """
     found = await content_type(pool, scope, filters.type_slug or "")
     started = Export(pool, scope, filters, found)
     await started.count()
     return started
-
-
-async def total(pool: Pool, scope: Scope, filters: Filters) -> int:
-    """How many entries match, beyond an export's limit too. Raises TypeNotFound."""
-    return (await export(pool, scope, filters)).total
 
 
 def _pattern(search: str) -> str:
@@ -159,6 +163,7 @@ def _row(record: Any, renderer: Renderer) -> ExportRow:
         title=record["title"],
         slug=record["slug"],
         status=record["status"],
+        language=record["language"],
         created_at=record["created_at"],
         updated_at=record["updated_at"],
         published_at=record["published_at"],

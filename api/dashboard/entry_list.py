@@ -23,7 +23,6 @@ from read_side.paging import SEARCHED, EntrySummary, Filters, list_summaries
 from write_side.domain import rendering
 from write_side.domain.definition import Stage
 from write_side.domain.events import STATUSES
-from write_side.domain.identity import BASE_LANGUAGE
 from write_side.domain.workspace import EDIT, OPERATE
 
 MAX_SEARCH = 200
@@ -54,11 +53,6 @@ class FilterForm(Struct, frozen=True):
     def type_options(self) -> list[tuple[str, str]]:
         return [(one.slug, one.name) for one in self.types]
 
-    @property
-    def export_language(self) -> str:
-        """A file holds one language."""
-        return self.filters.language or BASE_LANGUAGE
-
 
 async def show_entries(request: DashboardRequest) -> web.StreamResponse:
     form = await _filter_form(request)
@@ -83,7 +77,6 @@ async def show_entries(request: DashboardRequest) -> web.StreamResponse:
         max_search=MAX_SEARCH,
         searched=found.searched if found.searched >= SEARCHED else 0,
         export_limit=export.LIMIT,
-        exportable=await _exportable(request, form, found.total),
         may_edit=request.may(EDIT),
     )
 
@@ -166,11 +159,3 @@ async def _filter_form(request: DashboardRequest) -> FilterForm:
         search=parameters.searchable(query.get("search", "").strip())[:MAX_SEARCH],
     )
     return FilterForm(types, used_languages, used_locales, of_type, filters)
-
-
-async def _exportable(request: DashboardRequest, form: FilterForm, found: int) -> int:
-    """How many of the entries found are in the file's one language. Counted only if the number
-    can exceed the limit of a file."""
-    if form.type is None or found <= export.LIMIT or form.filters.language:
-        return found
-    return await export.total(*request.read_model, form.filters)

@@ -34,7 +34,7 @@ CHUNK = 256 * 1024
 async def export_response(call: Call, filters: Filters, kind: Kind) -> web.StreamResponse:
     """Send the newest entries that the filters match; the caller has checked permissions.
 
-    Raises TypeNotFound, ReadModelUnavailable and TooLongForSpreadsheet before anything is sent.
+    Raises TypeNotFound and ReadModelUnavailable before anything is sent.
     A later fault aborts the connection, so that the client sees that the file is incomplete.
     """
     request, limits = call.request, call.service.limits

@@ -1,5 +1,6 @@
-"""An export as a table of text with the columns of §2.4, and that table as CSV: UTF-8 with BOM,
-RFC 4180, with texts escaped that a spreadsheet would run as formulas."""
+"""An export as a table of text with the columns of §2.4, and Language where the entries are of
+several; and that table as CSV: UTF-8 with BOM, RFC 4180, with texts escaped that a spreadsheet
+would run as formulas."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from write_side.domain.cells import Digits, Names, cell_of, is_listable
 from write_side.domain.definition import Field, value_fields
 from write_side.domain.identity import is_id
 from write_side.domain.values import targets
-from write_side.imports.columns import EXPORTED
+from write_side.imports.columns import EXPORTED, LANGUAGE
 from write_side.imports.escapes import guard
 
 Cells = list[str]
@@ -28,27 +29,31 @@ def fields_of(content_type: ContentTypeRow) -> tuple[Field, ...]:
     return tuple(value_fields(content_type.fields))
 
 
-def headings(content_type: ContentTypeRow) -> list[str]:
-    return [*EXPORTED, *(field.name for field in fields_of(content_type))]
+def headings(export: Export) -> list[str]:
+    names = [field.name for field in fields_of(export.content_type)]
+    return [*EXPORTED, *names, *([LANGUAGE] if _has_languages(export) else [])]
+
+
+def _has_languages(export: Export) -> bool:
+    return len(export.languages) > 1
 
 
 async def pages(export: Export) -> AsyncIterator[list[Cells]]:
     """The rows of one page of the read side after another; cells are made in a thread."""
     fields = fields_of(export.content_type)
     references = [field for field in fields if field.spec.refers_to == "entry"]
-    type_name = export.content_type.name
     async for page in export.pages():
         names = await _names(export, references, page)
-        yield await asyncio.to_thread(_rows, type_name, fields, page, names)
+        yield await asyncio.to_thread(_rows, export, fields, page, names)
 
 
 def _rows(
-    type_name: str,
+    export: Export,
     fields: Sequence[Field],
     page: Iterable[ExportRow],
-    names: Mapping[str, Names],
+    names: Mapping[tuple[str, str], Names],
 ) -> list[Cells]:
-    named = [(field, names.get(field.slug, {})) for field in fields]
+    type_name, has_languages = export.content_type.name, _has_languages(export)
     return [
         [
             entry.id,
@@ -59,7 +64,15 @@ def _rows(
             timestamp(entry.created_at),
             timestamp(entry.updated_at),
             _moment(entry.published_at),
-            *(cell_of(field, entry.values.get(field.slug), called) for field, called in named),
+            *(
+                cell_of(
+                    field,
+                    entry.values.get(field.slug),
+                    names.get((field.slug, entry.language), {}),
+                )
+                for field in fields
+            ),
+            *([entry.language] if has_languages else []),
         ]
         for entry in page
     ]
@@ -71,20 +84,19 @@ def _moment(at: datetime | None) -> str:
 
 async def _names(
     export: Export, references: Sequence[Field], page: Sequence[ExportRow]
-) -> dict[str, Names]:
-    """By field: names of the entries that the page's rows refer to."""
+) -> Mapping[tuple[str, str], Names]:
+    """By field and language: names of the entries that the page's rows refer to. An entry in
+    another language than the row's has none: the slug could be another's in the row's language."""
     ids = {target.id for entry in page for target in targets(references, entry.values)}
     anything = any(not field.to for field in references)
     types = set() if anything else {slug for field in references for slug in field.to}
     found = await export.targets(set(filter(is_id, ids)), types)
-    return {
-        field.slug: {
-            entry_id: target.slug
-            for entry_id, target in found.items()
-            if _is_named_by_slug(field, target)
-        }
-        for field in references
-    }
+    names: dict[tuple[str, str], dict[str, str]] = {}
+    for field in references:
+        for entry_id, target in found.items():
+            if _is_named_by_slug(field, target):
+                names.setdefault((field.slug, target.language), {})[entry_id] = target.slug
+    return names
 
 
 def _is_named_by_slug(field: Field, target: TargetRow) -> bool:
@@ -96,7 +108,7 @@ def _is_named_by_slug(field: Field, target: TargetRow) -> bool:
 
 async def csv_chunks(export: Export) -> AsyncGenerator[bytes, None]:
     """The document, piece by piece; the first ends with its first rows."""
-    chunk = codecs.BOM_UTF8 + encoded([headings(export.content_type)])
+    chunk = codecs.BOM_UTF8 + encoded([headings(export)])
     async for rows in pages(export):
         yield chunk + await asyncio.to_thread(encoded, rows)
         chunk = b""

@@ -1,4 +1,7 @@
-"""An export as .xlsx. Texts are string cells; rows are written one by one, so memory stays flat."""
+"""An export as .xlsx. Texts are string cells; rows are written one by one, so memory stays flat.
+
+Texts that are too long for a cell are continued on a second sheet, which is there only then.
+"""
 
 from __future__ import annotations
 
@@ -11,24 +14,22 @@ from xlsxwriter import Workbook
 from xlsxwriter.exceptions import FileCreateError
 from xlsxwriter.worksheet import Worksheet
 
-from api.errors import TooLongForSpreadsheet
 from api.export.table import headings, pages
 from read_side.export import Export
 from write_side.domain.cells import Digits
 from write_side.imports.columns import EXPORTED
 from write_side.imports.escapes import escaped
+from write_side.imports.xlsx.continuations import HEADINGS, SHEET, occurrences, split
 
 P = ParamSpec("P")
 
-LONGEST = 32_767
-"""UTF-16 units in a cell: spreadsheets cut off the rest."""
 _OPTIONS = {
     "constant_memory": True,
     "strings_to_formulas": False,
     "strings_to_numbers": False,
     "strings_to_urls": False,
 }
-_WIDTHS = {"ID": 38, "Title": 40, "Slug": 30, "Status": 10, "Content type": 16}
+_WIDTHS = {"ID": 38, "Text": 80, "Title": 40, "Slug": 30, "Status": 10, "Content type": 16}
 _WIDTH = 24
 
 
@@ -42,52 +43,78 @@ class _Sheet(Worksheet):  # type: ignore[misc]
         return f"_x003C_{text[1:]}" if text.startswith("<r>") else text
 
 
+class _SheetWriter:
+    """Appends rows of texts to one sheet, below its headings."""
+
+    def __init__(self, book: Workbook, name: str, columns: Sequence[str]) -> None:
+        self._sheet = book.add_worksheet(name, worksheet_class=_Sheet)
+        self._row = 0
+        self._sheet.freeze_panes(1, 0)
+        bold = book.add_format({"bold": True})
+        for index, heading in enumerate(columns):
+            width = _WIDTHS.get(heading, _WIDTH) if index < len(EXPORTED) else _WIDTH
+            self._sheet.set_column(index, index, width)
+            self._sheet.write_string(0, index, heading, bold)
+
+    def add(self, row: Iterable[str]) -> None:
+        """Every cell holds its text."""
+        self._row += 1
+        for index, cell in enumerate(row):
+            if not cell:
+                continue
+            if type(cell) is Digits and is_held(cell):
+                self._sheet.write_number(self._row, index, float(cell))
+            else:
+                self._sheet.write_string(self._row, index, cell)
+
+    def close(self) -> None:
+        # Numbers that a spreadsheet cannot hold are text on purpose: do not mark them as errors.
+        self._sheet.ignore_errors({"number_stored_as_text": "A1:XFD1048576"})
+
+    def discard(self) -> None:
+        self._sheet.row_data_fh.close()
+
+
 class XlsxFile:
-    """Writes one sheet to a path, with its temporary files in the same folder."""
+    """Writes the sheets to a path, with its temporary files in the same folder."""
 
     def __init__(self, path: Path, type_slug: str, columns: Sequence[str]) -> None:
         self._book = Workbook(str(path), {**_OPTIONS, "tmpdir": str(path.parent)})
         self._book.use_zip64()
-        self._sheet = self._book.add_worksheet(_sheet_name(type_slug), worksheet_class=_Sheet)
-        self._columns = columns
-        self._row = 0
-        self._sheet.freeze_panes(1, 0)
-        for index, heading in enumerate(columns):
-            width = _WIDTHS.get(heading, _WIDTH) if index < len(EXPORTED) else _WIDTH
-            self._sheet.set_column(index, index, width)
-        bold = self._book.add_format({"bold": True})
-        for index, heading in enumerate(columns):
-            self._sheet.write_string(0, index, heading, bold)
+        self._sheets = [_SheetWriter(self._book, _sheet_name(type_slug), columns)]
+        self._columns = list(zip(columns, occurrences(columns), strict=True))
 
     def add(self, rows: Iterable[Sequence[str]]) -> None:
-        """Raises TooLongForSpreadsheet."""
+        """The first cell of a row is the entry's id."""
         for row in rows:
-            self._row += 1
-            for index, cell in enumerate(row):
-                if cell:
-                    self._write(index, cell, row)
+            self._sheets[0].add([self._held(row[0], at, cell) for at, cell in enumerate(row)])
+
+    def _held(self, entry_id: str, column: int, text: str) -> str:
+        """What the cell holds of the text; the rest goes to the second sheet."""
+        cell, parts = split(text)
+        for part in parts:
+            number = f"{part.number} of {part.of}"
+            self._continued().add([entry_id, *self._columns[column], number, part.text])
+        return cell
+
+    def _continued(self) -> _SheetWriter:
+        if len(self._sheets) == 1:
+            self._sheets.append(_SheetWriter(self._book, SHEET, HEADINGS))
+        return self._sheets[1]
 
     def close(self) -> None:
         """Write the workbook. Raises OSError."""
-        # Numbers that a spreadsheet cannot hold are text on purpose: do not mark them as errors.
-        self._sheet.ignore_errors({"number_stored_as_text": "A1:XFD1048576"})
+        for sheet in self._sheets:
+            sheet.close()
         try:
             self._book.close()
         except FileCreateError as error:
             raise OSError(*error.args[0].args) from error
 
     def discard(self) -> None:
-        """Close the temporary file of the rows, without writing the workbook."""
-        self._sheet.row_data_fh.close()
-
-    def _write(self, index: int, cell: str, row: Sequence[str]) -> None:
-        if type(cell) is Digits and is_held(cell):
-            self._sheet.write_number(self._row, index, float(cell))
-        elif len(cell) > LONGEST // 2 and (length := _units(cell)) > LONGEST:
-            slug, column = row[EXPORTED.index("Slug")], self._columns[index]
-            raise TooLongForSpreadsheet(slug, column, length, LONGEST)
-        else:
-            self._sheet.write_string(self._row, index, cell)
+        """Close the temporary files of the rows, without writing the workbook."""
+        for sheet in self._sheets:
+            sheet.discard()
 
 
 def is_held(digits: str) -> bool:
@@ -101,8 +128,8 @@ async def write_xlsx(
     export: Export, path: Path, is_wanted: Callable[[], bool] = lambda: True
 ) -> bool:
     """Write the whole file, in a folder of its own; false if ``is_wanted`` returned false, and the
-    file is incomplete. Raises TooLongForSpreadsheet."""
-    file = XlsxFile(path, export.content_type.slug, headings(export.content_type))
+    file is incomplete."""
+    file = XlsxFile(path, export.content_type.slug, headings(export))
     try:
         async for rows in pages(export):
             if not is_wanted():
@@ -123,11 +150,8 @@ async def _in_thread(work: Callable[P, None], *given: P.args, **named: P.kwargs)
         await asyncio.wait([working])
 
 
-def _units(text: str) -> int:
-    return len(text.encode("utf-16-le")) // 2
-
-
 def _sheet_name(type_slug: str) -> str:
-    """The slug, within Excel's rules: at most 31 characters, and not its reserved name."""
+    """The slug, within Excel's rules: at most 31 characters, and neither its reserved name nor that
+    of the other sheet."""
     name = type_slug[:31]
-    return f"{name}_" if name == "history" else name
+    return f"{name}_" if name.casefold() in ("history", SHEET.casefold()) else name

@@ -18,6 +18,8 @@ from deploy.runner import UNATTENDED_TIMEOUT, environment_option, note, run, wor
 from write_side.domain.events import STATUSES
 from write_side.domain.identity import BASE_LANGUAGE
 
+ANY = "any"
+
 if TYPE_CHECKING:
     from read_side.export import Export
     from read_side.paging import Filters
@@ -42,7 +44,11 @@ FORMATS = ("csv", "xlsx")
     help="Only entries of this status.  [default: any]",
 )
 @click.option(
-    "--language", default=BASE_LANGUAGE, show_default=True, metavar="L", help="Their language."
+    "--language",
+    default=BASE_LANGUAGE,
+    show_default=True,
+    metavar="L",
+    help=f"Their language; {ANY!r} for entries of every language, with a Language column.",
 )
 @click.option(
     "--output",
@@ -75,8 +81,8 @@ def export_command(
     from read_side.paging import Filters
     from write_side.domain.identity import Scope
 
-    form = form or _format(output)
-    scope, filters = Scope(workspace, environment), Filters(kind, status, language)
+    form, scope = form or _format(output), Scope(workspace, environment)
+    filters = Filters(kind, status, None if language == ANY else language)
     with _destination(output) as path:
         export = run(lambda found, _: _export(found, scope, filters, path, form), create=False)
     entries = "entry" if export.written == 1 else "entries"
@@ -144,7 +150,8 @@ async def _export(
 
 def _note_languages(language: str | None, used: list[str]) -> None:
     in_use = f"languages in use: {', '.join(used)}" if used else "there are no entries"
-    note(f"no entries in language {language!r} match; {in_use}")
+    which = "" if language is None else f" in language {language!r}"
+    note(f"no entries{which} match; {in_use}")
 
 
 async def _check(found: Databases, scope: Scope) -> None:

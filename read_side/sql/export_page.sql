@@ -1,5 +1,5 @@
--- $1 workspace, $2 environment, $3 type_id, $4 statuses, $5 language, $6 pattern, $7 locale, $8 created_before, $9 position_before, $10 limit, $11 bytes
-SELECT id::text, title, slug, status, created_at, updated_at, published_at, position, stored
+-- $1 workspace, $2 environment, $3 type_id, $4 statuses, $5 languages, $6 pattern, $7 locale, $8 created_before, $9 position_before, $10 limit, $11 bytes
+SELECT id::text, title, slug, status, language, created_at, updated_at, published_at, position, stored
 FROM (
     -- Pages by keyset. The first row of a page is read whatever its size, so that a page is never empty.
     SELECT *, sum(size) OVER newest - size AS bytes_before
@@ -11,17 +11,17 @@ FROM (
             SELECT *, sum(pg_column_size(stored)) OVER newest - pg_column_size(stored) AS packed_before
             FROM (
                 SELECT e.*
-                -- The constants are for the planner: there are three statuses, and a page has up to 500
-                -- rows (export.py).
-                FROM (SELECT * FROM unnest(:statuses::text[]) AS given (status) LIMIT 3) wanted
+                -- For each status and language that there is, an index scan. The constant is for the
+                -- planner: a page has up to 500 rows (export.py).
+                FROM read_model.entry_count wanted
                 CROSS JOIN LATERAL (
                     SELECT * FROM (
-                        SELECT id, title, slug, status, created_at, updated_at, published_at,
+                        SELECT id, title, slug, status, language, created_at, updated_at, published_at,
                                position, stored
                         FROM read_model.entry
                         WHERE workspace = :workspace AND environment = :environment
                           AND content_type_id = :type_id AND status = wanted.status
-                          AND language = :language
+                          AND language = wanted.language
                           AND (created_at, position) < (:created_before, :position_before)
                           AND (:pattern = '' OR
 \ir pages/title_found.sql
@@ -29,6 +29,10 @@ FROM (
                         ORDER BY created_at DESC, position DESC LIMIT :limit
                     ) newest LIMIT 500
                 ) e
+                WHERE wanted.workspace = :workspace AND wanted.environment = :environment
+                  AND wanted.content_type_id = :type_id AND wanted.n > 0
+                  AND wanted.status = ANY (:statuses::text[])
+                  AND wanted.language = ANY (:languages::text[])
                 ORDER BY created_at DESC, position DESC LIMIT :limit
             ) page
             WINDOW newest AS (ORDER BY created_at DESC, position DESC ROWS UNBOUNDED PRECEDING)

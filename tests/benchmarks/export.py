@@ -88,7 +88,7 @@ def stored(author: str, others: list[str]) -> str:
 
 async def compared(pool: Pool, folder: Path) -> list[Row]:
     wanted = await of(pool)
-    ready = [headings(wanted.content_type)]
+    ready = [headings(wanted)]
     ready += [row async for page in pages(wanted) for row in page]
     times: dict[str, list[Took]] = {}
     still: list[float] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -19,9 +18,9 @@ from write_side.imports.columns import columns_of, matched
 from write_side.imports.csv_reader import csv_table
 from write_side.imports.dry_run import EntryQuota, ImportContext, dry_run
 from write_side.imports.preview import PreviewRow
-from write_side.imports.references import References
+from write_side.imports.references import Among, References
 from write_side.imports.repeats import suffixed
-from write_side.imports.request import ImportRequest
+from write_side.imports.request import EntryKey, ImportRequest
 from write_side.imports.row_decision import RowDecision
 from write_side.imports.rows import parsed_rows
 from write_side.imports.table import Epoch, Row, Table
@@ -121,13 +120,13 @@ async def seen(
     request = ImportRequest(SCOPE, "posts", "i-1", targets, **options)
     columns = columns_of(table.headings, targets, fields)
     rows = list(parsed_rows(table, columns, request))
-    by_slug = {each.slug: each for each in existing}
+    keys = {(each.language, each.slug) for each in existing}
     if request.repeats == "suffix":
-        rows = await suffixed(rows, partial(_taken, by_slug))
-    own = {row.slug: request.entry_id(row.slug) for row in rows if row.slug not in by_slug}
+        rows = await suffixed(rows, partial(_taken, {slug for _, slug in keys}))
+    own = {row.key: request.entry_id(row.key) for row in rows if row.key not in keys}
     context = ImportContext(
         content_type,
-        {each.slug: each.id for each in existing},
+        {(each.language, each.slug): each.id for each in existing},
         {each.id: each for each in existing} if request.update else {},
         EntryQuota(0, room),
         _references(existing, own),
@@ -137,11 +136,11 @@ async def seen(
     return Seen([decision.preview for decision in decisions], decisions)
 
 
-async def _taken(by_slug: Mapping[str, Entry], slugs: set[str]) -> set[str]:
-    return slugs & by_slug.keys()
+async def _taken(known: set[str], slugs: set[str]) -> set[str]:
+    return slugs & known
 
 
-def _references(existing: tuple[Entry, ...], own: dict[str, str]) -> References:
+def _references(existing: tuple[Entry, ...], own: dict[EntryKey, str]) -> References:
     """Ada is an author, and another Ada a topic; there is a sea among the topics, and a hero."""
     authors = {"ada": [(ADA, "authors")]}
     everybody = {
@@ -151,8 +150,9 @@ def _references(existing: tuple[Entry, ...], own: dict[str, str]) -> References:
     }
     types = {ADA: "authors", OTHER_ADA: "topics", SEA: "topics"}
     types |= {each.id: "posts" for each in existing}
-    by_types = {("authors",): authors, (): everybody}
-    return References(types, by_types, own, "posts", {HERO: ["hero"], "hero": ["hero"]})
+    by_types: dict[Among, Any] = {("en-US", ("authors",)): authors, ("en-US", ()): everybody}
+    languages = {language for language, _ in own}
+    return References(types, by_types, own, languages, "posts", {HERO: ["hero"], "hero": ["hero"]})
 
 
 def workbook(heading: str, cell: str, epoch: Epoch | None = 1900) -> Table:

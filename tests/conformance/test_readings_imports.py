@@ -135,6 +135,57 @@ async def test_imports_24_an_ambiguous_slug_is_an_error() -> None:
     assert found.said[0][2].startswith("is ambiguous: 2 entries have the slug 'ada'")
 
 
+async def test_imports_25_the_language_column_of_an_export_is_read() -> None:
+    """Slugs are unique per language; a reference means the row's language first."""
+    old = entry("old", body='"x"')
+    file = (
+        "Title,Slug,Body,Related,Language\n"
+        "Old,old,y,,en-US\n"
+        "Vieux,old,x,old,fr-FR\n"
+        "Deux,two,x,old,fr-FR\n"
+        "Two,two,x,two,\n"
+        "Trois,three,x,only,fr-FR\n"
+        "Only,only,x,,en-US\n"
+        "Vier,four,x,,Deutsch\n"
+        "Five,five,x,four,en-US\n"
+    )
+    found = await seen(file, old, update=True)
+    states = ["update", "new", "new", "new", "new", "new", "error", "error"]
+    assert found.states == states
+    assert [row.language for row in found.rows][:4] == ["en-US", "fr-FR", "fr-FR", "en-US"]
+    assert [found.after(row).language for row in range(4)] == ["en-US", "fr-FR", "fr-FR", "en-US"]
+    ids = [row.entry_id for row in found.rows]
+    assert ids[0] == old.id
+    assert len({*ids[:6]}) == 6
+    assert [found.value("related", row) for row in (1, 2, 3, 4)] == [
+        f'["{ids[1]}"]',
+        f'["{ids[1]}"]',
+        f'["{ids[3]}"]',
+        f'["{ids[5]}"]',
+    ]
+    assert found.said == [
+        ("error", "Language", "is not a supported language: use a code like en-US or fr-FR"),
+        ("error", "Related", "names no entry: no entry has the id or slug 'four'"),
+    ]
+
+
+async def test_imports_25_rows_without_a_language_have_that_of_the_import() -> None:
+    for file in ("Title,Body\nA,x\n", "Title,Body,Language\nA,x, \n"):
+        assert (await seen(file, language="fr-FR")).after().language == "fr-FR"
+
+
+async def test_imports_25_only_ready_rows_refer_to_one_another_within_their_language() -> None:
+    """The German row has errors; the English one of the same slug has none."""
+    file = (
+        "Title,Slug,Status,Body,Related,Language\n"
+        "A,a,published,,,de-DE\nA,a,published,x,,en-US\n"
+        "B,b,draft,x,a,de-DE\nC,c,draft,x,a,en-US\n"
+    )
+    found = await seen(file, ready_only=True)
+    assert found.states == ["error", "new", "error", "new"]
+    assert "refers to the row with the slug 'a', which has errors" in found.said[-1][2]
+
+
 async def test_imports_31_repeats_are_counted_apart_and_name_their_row() -> None:
     found = await seen("Title,Body\nRome,x\nOslo,x\nRome,y\n")
     assert [row.repeats for row in found.rows] == [None, None, 2]

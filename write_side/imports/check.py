@@ -19,7 +19,7 @@ from write_side.imports.dry_run import EntryQuota, ImportContext, dry_run
 from write_side.imports.preview import Preview, PreviewRow
 from write_side.imports.references import look_up
 from write_side.imports.repeats import suffixed
-from write_side.imports.request import ImportRequest
+from write_side.imports.request import EntryKey, ImportRequest
 from write_side.imports.rows import ParsedRow, parsed_rows
 from write_side.imports.table import Table, digest_of, encode_table
 from write_side.repository import Repository
@@ -47,7 +47,7 @@ async def check(repository: Repository, table: Table, request: ImportRequest) ->
         raise InvalidEntry("The slugs cannot be derived from a column that the file does not have")
     rows = [row async for row in in_slices(parsed_rows(table, columns, request))]
     if request.repeats == "suffix":
-        rows = await suffixed(rows, partial(_taken_slugs, repository, request))
+        rows = await _suffixed(repository, request, rows)
     actor = Actor("import", request.import_id, table.name)
     context = await _context(repository, rows, request, content_type, actor)
     decisions = await dry_run(rows, context, request)
@@ -65,23 +65,45 @@ async def _context(
     content_type: ContentType,
     actor: Actor,
 ) -> ImportContext:
-    scope, language = request.scope, request.language
-    slugs = {row.slug for row in rows if row.slug}
-    found = await repository.entries_by_slug(scope, [content_type.slug], language, slugs)
-    existing = {slug: entries[0][0] for slug, entries in found.items()}
+    scope = request.scope
+    slugs: dict[str, set[str]] = {}
+    for row in rows:
+        if row.slug:
+            slugs.setdefault(row.language, set()).add(row.slug)
+    existing: dict[EntryKey, str] = {}
+    for language, own in slugs.items():
+        found = await repository.entries_by_slug(scope, [content_type.slug], language, own)
+        existing |= {(language, slug): entries[0][0] for slug, entries in found.items()}
     entries = {}
     if request.update:
         entries = await repository.entries(scope, existing.values())
         # An entry that was deleted just now has freed its slug.
-        existing = {slug: each for slug, each in existing.items() if each in entries}
-    new_entries = {slug: request.entry_id(slug) for slug in slugs if slug not in existing}
+        existing = {key: each for key, each in existing.items() if each in entries}
+    keys = ((language, slug) for language, own in slugs.items() for slug in own)
+    new_entries = {key: request.entry_id(key) for key in keys if key not in existing}
     references = await look_up(repository, request, rows, new_entries)
     quota = await _quota(repository, request)
     return ImportContext(content_type, existing, entries, quota, references, actor)
 
 
-async def _taken_slugs(repository: Repository, request: ImportRequest, slugs: set[str]) -> set[str]:
-    types, language = [request.content_type_slug], request.language
+async def _suffixed(
+    repository: Repository, request: ImportRequest, rows: Sequence[ParsedRow]
+) -> list[ParsedRow]:
+    """Slugs are unique per language."""
+    by_language: dict[str, list[ParsedRow]] = {}
+    for row in rows:
+        by_language.setdefault(row.language, []).append(row)
+    found: dict[int, ParsedRow] = {}
+    for language, own in by_language.items():
+        taken = partial(_taken_slugs, repository, request, language)
+        found |= {row.number: row for row in await suffixed(own, taken)}
+    return [found[row.number] for row in rows]
+
+
+async def _taken_slugs(
+    repository: Repository, request: ImportRequest, language: str, slugs: set[str]
+) -> set[str]:
+    types = [request.content_type_slug]
     return set(await repository.entries_by_slug(request.scope, types, language, slugs))
 
 

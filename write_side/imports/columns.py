@@ -18,11 +18,13 @@ from write_side.domain.refusals import InvalidEntry
 from write_side.imports.request import ImportRequest
 from write_side.repository import Repository
 
-Attribute = Literal["Title", "Slug", "Status"]
-ATTRIBUTES: tuple[Attribute, ...] = ("Title", "Slug", "Status")
+Attribute = Literal["Title", "Slug", "Status", "Language"]
+ATTRIBUTES: tuple[Attribute, ...] = ("Title", "Slug", "Status", "Language")
+LANGUAGE = "Language"
+"""The last heading of an export with entries of several languages."""
 NOT_IMPORTED = ("ID", "Content type", "Created", "Updated", "Published")
 """Columns of an export that an import leaves out (behaviour.md §4.6)."""
-EXPORTED = ("ID", *ATTRIBUTES, *NOT_IMPORTED[1:])
+EXPORTED = ("ID", *ATTRIBUTES[:3], *NOT_IMPORTED[1:])
 """The first headings of every export; those of the fields follow."""
 NOTHING = ""
 """The target of a column that is not imported. The other targets are ATTRIBUTES and the slugs of
@@ -125,7 +127,7 @@ def proposed(
 
     Case, spaces, underscores and hyphens are ignored. Headings are compared with the entry's own
     columns and the fields' names, then with slugs. Of repeated headings the first is the entry's
-    own, as in an export.
+    own, as in an export. Language comes after the fields, as in an export.
     """
     offered = {target.target for target in column_targets(fields)}
     is_export = tuple(headings[: len(EXPORTED)]) == EXPORTED
@@ -149,7 +151,8 @@ def _proposed(
 
 
 class _Slot(Struct, frozen=True):
-    """A target, and the names that match it."""
+    """A target, and the names that match it. The name of Language, which is not folded, matches
+    nothing: a field with the slug ``language`` comes before it."""
 
     name: str
     slug: str
@@ -158,9 +161,10 @@ class _Slot(Struct, frozen=True):
 
 def _slots(fields: Iterable[Field]) -> list[_Slot]:
     return [
-        *(_Slot(folded(name), folded(name), name) for name in ATTRIBUTES),
+        *(_Slot(folded(name), folded(name), name) for name in ATTRIBUTES if name != LANGUAGE),
         *(_Slot(folded(name), folded(name), NOTHING) for name in NOT_IMPORTED),
         *(_Slot(folded(field.name), folded(field.slug), field.slug) for field in fields),
+        _Slot(LANGUAGE, folded(LANGUAGE), LANGUAGE),
     ]
 
 

@@ -23,7 +23,7 @@ from write_side.handlers.checks import missing_required, refusals
 from write_side.handlers.entries import creation_event, update_event
 from write_side.imports.preview import Note, Severity
 from write_side.imports.references import References
-from write_side.imports.request import ImportRequest
+from write_side.imports.request import EntryKey, ImportRequest
 from write_side.imports.row_decision import RowDecision
 from write_side.imports.rows import ParsedRow
 from write_side.slices import in_slices
@@ -39,11 +39,11 @@ class EntryQuota(Struct, frozen=True):
 
 
 class ImportContext(Struct, frozen=True):
-    """The state that the rows are decided on. ``existing``: slug → entry id. ``entries``, by id,
+    """The state that the rows are decided on. ``existing``: key → entry id. ``entries``, by id,
     are loaded where they may be updated."""
 
     content_type: ContentType
-    existing: Mapping[str, str]
+    existing: Mapping[EntryKey, str]
     entries: Mapping[str, Entry]
     quota: EntryQuota
     references: References
@@ -76,8 +76,8 @@ class _Round:
         self._context = context
         self._request = request
         self._excluded = excluded
-        self._made: set[str] = set()
-        self._rows: dict[str, list[ParsedRow]] = {}
+        self._made: set[EntryKey] = set()
+        self._rows: dict[EntryKey, list[ParsedRow]] = {}
         self._entries = dict(context.entries)
         self._left = (
             None if context.quota.bound is None else context.quota.bound - context.quota.used
@@ -88,11 +88,11 @@ class _Round:
 
     def _decision(self, row: ParsedRow) -> RowDecision:
         decision = RowDecision(row, notes=list(row.notes))
-        decision.entry_id = self._known(row.slug)
+        decision.entry_id = self._known(row.key)
         self._compare(decision)
         if decision.entry_id is not None and self._is_skipped(decision):
             decision.state, decision.notes = "skipped", []
-            self._rows.setdefault(row.slug, []).append(row)
+            self._rows.setdefault(row.key, []).append(row)
             return decision
         decision.before = before = self._entries.get(decision.entry_id or "")
         was_published = before is not None and before.status == "published"
@@ -114,14 +114,14 @@ class _Round:
         row = decision.row
         decision.repeats = row.repeats
         decision.differs = row.repeats is not None
-        if above := self._rows.get(row.slug):
+        if above := self._rows.get(row.key):
             decision.repeats = above[0].number
             decision.differs = any(other.content != row.content for other in above)
 
     def _is_skipped(self, decision: RowDecision) -> bool:
         """Whether a row whose slug exists, in the store or in a row above, changes nothing."""
-        request, above = self._request, self._rows.get(decision.row.slug)
-        if decision.row.slug in self._context.existing and not request.update:
+        request, above = self._request, self._rows.get(decision.row.key)
+        if decision.row.key in self._context.existing and not request.update:
             return True
         if not above:
             return False
@@ -135,20 +135,20 @@ class _Round:
         return not request.update
 
     def _slug_notes(self, decision: RowDecision) -> list[Note]:
-        if self._request.repeats != "suffix" or decision.row.slug not in self._rows:
+        if self._request.repeats != "suffix" or decision.row.key not in self._rows:
             return []
         reason = f"{decision.row.slug!r} is the slug of row {decision.repeats}: give another one"
         return [Note(None, "Slug", "error", "", reason)]
 
-    def _known(self, slug: str) -> str | None:
-        """The id of the entry that has the slug after the rows above."""
-        if slug in self._context.existing:
-            return self._context.existing[slug]
-        return self._request.entry_id(slug) if slug in self._made else None
+    def _known(self, key: EntryKey) -> str | None:
+        """The id of the entry that has the slug, in this language, after the rows above."""
+        if key in self._context.existing:
+            return self._context.existing[key]
+        return self._request.entry_id(key) if key in self._made else None
 
     def _register(self, decision: RowDecision) -> None:
-        self._made.add(decision.row.slug)
-        self._rows.setdefault(decision.row.slug, []).append(decision.row)
+        self._made.add(decision.row.key)
+        self._rows.setdefault(decision.row.key, []).append(decision.row)
         if decision.after is not None:
             self._entries[decision.after.id] = decision.after
 
@@ -163,7 +163,7 @@ class _Round:
                     decision.values[slug] = NULL
                 continue
             try:
-                found = self._context.references.value_of(cell, was)
+                found = self._context.references.value_of(cell, was, decision.row.language)
             except BadCell as error:
                 decision.notes.append(cell.note(str(error)))
                 continue
@@ -203,9 +203,9 @@ class _Round:
             title=row.title,
             slug=row.slug,
             status=row.status or self._request.status,
-            language=self._request.language,
+            language=row.language,
             fields=decision.values,
-            entry_id=self._request.entry_id(row.slug),
+            entry_id=self._request.entry_id(row.key),
         )
 
     def _update(self, decision: RowDecision, before: Entry) -> UpdateEntry:
@@ -257,22 +257,22 @@ def _dangling(
     A later row, which was skipped or an update, may get the slug of a row with errors: rows that
     refer to it wait for the next round.
     """
-    providers: dict[str, set[int]] = {}
-    waiting: dict[str, list[RowDecision]] = {}
+    providers: dict[EntryKey, set[int]] = {}
+    waiting: dict[EntryKey, list[RowDecision]] = {}
     for decision in decisions:
         if _may_provide(decision) and decision.row.number not in excluded:
-            providers.setdefault(decision.row.slug, set()).add(decision.row.number)
+            providers.setdefault(decision.row.key, set()).add(decision.row.number)
         if not decision.failed:
-            for slug in decision.references:
-                waiting.setdefault(slug, []).append(decision)
-    lost = [slug for slug in waiting if slug not in providers]
+            for key in decision.references:
+                waiting.setdefault(key, []).append(decision)
+    lost = [key for key in waiting if key not in providers]
     failing: dict[int, list[Note]] = {}
     while lost:
-        slug = lost.pop()
-        for decision in waiting.get(slug, ()):
-            reason = f"refers to the row with the slug {slug!r}, which has errors"
-            number, own = decision.row.number, decision.row.slug
-            failing.setdefault(number, []).append(decision.references[slug].note(reason))
+        key = lost.pop()
+        for decision in waiting.get(key, ()):
+            reason = f"refers to the row with the slug {key[1]!r}, which has errors"
+            number, own = decision.row.number, decision.row.key
+            failing.setdefault(number, []).append(decision.references[key].note(reason))
             left = providers.get(own, set())
             if left == {number}:
                 lost.append(own)

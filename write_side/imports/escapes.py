@@ -1,18 +1,26 @@
 """How text is escaped in the cells of CSV and .xlsx files; both directions are lossless.
 
 In CSV, text that a spreadsheet would run as a formula gets an apostrophe in front; the characters
-are OWASP's («CSV Injection»), full-width ones included. In .xlsx, characters that XML cannot hold
-are written ``_xHHHH_`` (ECMA-376 part 1, 22.9.2.19). XlsxWriter escapes by itself; openpyxl does
-not distinguish an escape from its literal text.
+are OWASP's («CSV Injection»), full-width ones included. A spreadsheet may be set to separate cells
+by something other than a comma. To it our quotes are ordinary characters, and a cell begins after
+each of its separators and line breaks, so formulas get an apostrophe there too.
+
+In .xlsx, characters that XML cannot hold are written ``_xHHHH_`` (ECMA-376 part 1, 22.9.2.19).
+XlsxWriter escapes by itself; openpyxl does not distinguish an escape from its literal text.
 """
 
 from __future__ import annotations
 
 import re
 
-_FORMULA = "[=+\\-@\t\r\n＝＋－＠]"
+_SIGN = "[=+\\-@＝＋－＠]"
+_FORMULA = f"(?:{_SIGN}|[\t\r\n])"
 _RISKY = re.compile(f"'*{_FORMULA}")
 _GUARDED = re.compile(f"'+{_FORMULA}")
+_SEPARATOR = "([;|\t\r\n])"
+"""A comma is not among them: where it separates the cells, our quotes count."""
+_RISKY_INSIDE = re.compile(f"{_SEPARATOR}(?=['\"]*{_SIGN})")
+_GUARDED_INSIDE = re.compile(f"{_SEPARATOR}'(?=['\"]*{_SIGN})")
 _NOT_XML = "\x00-\x08\x0b-\x1f\ufffe\uffff"
 _SPECIAL = re.compile(f"[{_NOT_XML}]|_(?=x[0-9A-Fa-f]{{4}}[_{_NOT_XML}])")
 """What XML cannot hold, CR (which XML would read as LF), and literals that look like an escape."""
@@ -22,13 +30,16 @@ _ESCAPE = re.compile(
 
 
 def guard(text: str) -> str:
-    """The text after an apostrophe where it could run, or looks as if it had been guarded."""
-    return f"'{text}" if _RISKY.match(text) else text
+    """The text with an apostrophe wherever a cell could begin that runs, or that looks as if it had
+    been guarded."""
+    inside = _RISKY_INSIDE.sub(r"\1'", text)
+    return f"'{inside}" if _RISKY.match(text) else inside
 
 
 def unguard(text: str) -> str:
     """``unguard(guard(text)) == text`` for every text."""
-    return text[1:] if _GUARDED.match(text) else text
+    inside = _GUARDED_INSIDE.sub(r"\1", text)
+    return inside[1:] if _GUARDED.match(text) else inside
 
 
 def escaped(text: str) -> str:

@@ -51,6 +51,7 @@ class PreviewRow(ImportRow, frozen=True, kw_only=True):
 
     title: str
     status: str
+    language: str
     changed: tuple[str, ...]
     digest: str
     differs: bool = False

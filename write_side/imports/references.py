@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import TypeAlias
 
 import msgspec
 from msgspec import Raw, Struct
@@ -12,9 +13,9 @@ from write_side.domain.definition import Field
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import InvalidText, UnknownReference
 from write_side.domain.text import NotJSON
-from write_side.domain.values import NULL, Target, is_null, json_of, targets
+from write_side.domain.values import Target, is_null, json_of, targets
 from write_side.handlers.checks import check_file, check_reference
-from write_side.imports.request import ImportRequest
+from write_side.imports.request import EntryKey, ImportRequest
 from write_side.imports.rows import Cell, ParsedRow
 from write_side.repository import Repository
 from write_side.slices import in_slices
@@ -22,32 +23,42 @@ from write_side.slices import in_slices
 _IDS = msgspec.json.Decoder(list[str] | str)
 
 
+Among: TypeAlias = tuple[str | None, tuple[str, ...]]
+"""The language, or None for any, and the types among which a slug is looked for; () for any."""
+Key: TypeAlias = EntryKey | None
+"""Of the row of the file that makes an entry, or None where there is the entry already."""
+Named: TypeAlias = tuple[str, Key]
+"""An id, and where it is the one of a new entry, its key."""
+
+
 class ResolvedCell(Struct, frozen=True):
-    """The value of a cell, and the slugs of the rows of the file that it refers to."""
+    """The value of a cell, and the keys of the rows of the file that it refers to."""
 
     value: Raw
-    rows: tuple[str, ...] = ()
+    rows: tuple[EntryKey, ...] = ()
 
 
 class References(Struct, frozen=True):
     """What the names in a file can refer to.
 
-    ``types``: entry id → slug of its type. ``by_slug``: allowed types of a field → slug → entries.
-    ``new_entries``: slug → entry id of the file's rows that are not entries yet; they are of type
-    ``content_type_slug``. ``files``: id or URL → ids of media files.
+    ``types``: entry id → slug of its type. ``by_slug``: language, or None for any, and allowed
+    types of a field → slug → entries. ``new_entries``: key → entry id of the file's rows that are
+    not entries yet; they are of type ``content_type_slug``, in these ``languages``. ``files``: id
+    or URL → ids of media files.
     """
 
     types: Mapping[str, str]
-    by_slug: Mapping[tuple[str, ...], Mapping[str, list[tuple[str, str]]]]
-    new_entries: Mapping[str, str]
+    by_slug: Mapping[Among, Mapping[str, list[tuple[str, str]]]]
+    new_entries: Mapping[EntryKey, str]
+    languages: Collection[str]
     content_type_slug: str
     files: Mapping[str, list[str]]
 
-    def value_of(self, cell: Cell, held: Raw = NULL) -> ResolvedCell:
+    def value_of(self, cell: Cell, held: Raw, language: str) -> ResolvedCell:
         """The value of a cell that is not blank. Raises BadCell.
 
-        ``held``: the entry's value. A reference that it already holds is accepted even if its
-        target is gone, and so is a value that is no longer valid.
+        ``language``: of the row. ``held``: the entry's value. A reference that it already holds is
+        accepted even if its target is gone, and so is a value that is no longer valid.
         """
         if isinstance(cell.value, BadCell):
             return ResolvedCell(_unchanged(cell, held, str(cell.value)))
@@ -55,18 +66,21 @@ class References(Struct, frozen=True):
             return ResolvedCell(held)
         if isinstance(cell.value, tuple):
             kept = _ids_in(held)
-            found = [self._named(cell.field, name, kept) for name in cell.value]
-            new = (name for name, target in found if target == self.new_entries.get(name))
-            return ResolvedCell(listed(cell.field, [target for _, target in found]), tuple(new))
+            found = [
+                (name, None) if name in kept else self._named(cell.field, name, language)
+                for name in cell.value
+            ]
+            new = tuple(key for _, key in found if key is not None)
+            return ResolvedCell(listed(cell.field, [target for target, _ in found]), new)
         assert cell.value is not None, "blank cells have no value"
         if cell.field.spec.is_nested:
             self._check_inner(cell.field, cell.value, held)
         return ResolvedCell(cell.value)
 
-    def _named(self, field: Field, name: str, kept: frozenset[str]) -> tuple[str, str]:
-        if name in kept:
-            return name, name
-        return name, (self._entry if field.spec.refers_to == "entry" else self._file)(field, name)
+    def _named(self, field: Field, name: str, language: str) -> Named:
+        if field.spec.refers_to == "entry":
+            return self._entry(field, name, language)
+        return self._file(name), None
 
     def _check_inner(self, field: Field, value: Raw, held: Raw) -> None:
         """A repeater refers by id alone."""
@@ -85,22 +99,31 @@ class References(Struct, frozen=True):
         except UnknownReference as refused:
             raise BadCell(f"{before}{refused.why}") from None
 
-    def _entry(self, field: Field, name: str) -> str:
-        """Ids come first, then slugs among the allowed types (behaviour.md)."""
+    def _entry(self, field: Field, name: str, language: str) -> Named:
+        """Ids come first, then slugs among the allowed types: those in the row's language, then
+        those in any (behaviour.md)."""
         if name in self.types:
             self._check(Target(field.slug, field, name))
-            return name
-        found = {entry for entry, _ in self.by_slug[field.to].get(name, [])}
-        if name in self.new_entries and (not field.to or self.content_type_slug in field.to):
-            found.add(self.new_entries[name])
+            return name, None
+        found = self._with_slug(field, name, language) or self._with_slug(field, name, None)
         if not found:
             kind = f"of type {' or '.join(field.to)} " if field.to else ""
             raise BadCell(f"names no entry: no entry {kind}has the id or slug {name!r}")
         if len(found) > 1:
             raise BadCell(f"is ambiguous: {len(found)} entries have the slug {name!r}, give the id")
-        return found.pop()
+        return found.popitem()
 
-    def _file(self, _field: Field, name: str) -> str:
+    def _with_slug(self, field: Field, slug: str, language: str | None) -> dict[str, Key]:
+        """Those in the language, or in any: entry id → key of the row that makes the entry."""
+        there = self.by_slug.get((language, field.to), {}).get(slug, [])
+        found: dict[str, Key] = dict.fromkeys(entry for entry, _ in there)
+        if not field.to or self.content_type_slug in field.to:
+            for each in self.languages if language is None else (language,):
+                if (each, slug) in self.new_entries:
+                    found[self.new_entries[each, slug]] = (each, slug)
+        return found
+
+    def _file(self, name: str) -> str:
         found = self.files.get(name, [])
         if not found:
             raise BadCell(f"names no file: no media file has the id or URL {name!r}")
@@ -113,17 +136,18 @@ async def look_up(
     repository: Repository,
     request: ImportRequest,
     rows: Iterable[ParsedRow],
-    new_entries: Mapping[str, str],
+    new_entries: Mapping[EntryKey, str],
 ) -> References:
-    """Makes one query for all ids, one for all files, and one or two per set of allowed types."""
+    """Makes one query for all ids, one for all files, and for each set of allowed types one per
+    language, and one for any."""
     scope, content_type_slug = request.scope, request.content_type_slug
-    names: dict[tuple[str, ...], set[str]] = {}
+    names: dict[tuple[str, tuple[str, ...]], set[str]] = {}
     ids: set[str] = set()
     has_media = False
     async for row in in_slices(rows):
         for cell in row.cells:
             if isinstance(cell.value, tuple) and cell.field.spec.refers_to == "entry":
-                names.setdefault(cell.field.to, set()).update(cell.value)
+                names.setdefault((row.language, cell.field.to), set()).update(cell.value)
             inner = list(_inner(cell.field, cell.value)) if isinstance(cell.value, Raw) else []
             ids.update(target.id for target in inner)
             has_media = has_media or "media" in (
@@ -131,18 +155,23 @@ async def look_up(
                 *(target.field.spec.refers_to for target in inner),
             )
     types = await repository.types_of_entries(scope, ids.union(*names.values()))
-    by_slug = {}
-    for to, found in names.items():
-        slugs = found - types.keys()
-        by_slug[to] = await repository.entries_by_slug(scope, to, request.language, slugs)
-        # Slugs that the import's language does not have are looked for in all others.
-        slugs -= by_slug[to].keys()
+    by_slug: dict[Among, Mapping[str, list[tuple[str, str]]]] = {}
+    elsewhere: dict[tuple[str, ...], set[str]] = {}
+    for (language, to), given in names.items():
+        slugs = given - types.keys()
+        found = await repository.entries_by_slug(scope, to, language, slugs)
+        by_slug[language, to] = found
+        # Slugs that the row's language does not have are looked for in all others.
+        slugs -= found.keys()
         if not to or content_type_slug in to:
-            slugs -= new_entries.keys()
+            slugs = {slug for slug in slugs if (language, slug) not in new_entries}
+        elsewhere.setdefault(to, set()).update(slugs)
+    for to, slugs in elsewhere.items():
         if slugs:
-            by_slug[to] |= await repository.entries_by_slug(scope, to, None, slugs)
+            by_slug[None, to] = await repository.entries_by_slug(scope, to, None, slugs)
+    languages = {language for language, _ in new_entries}
     files = await _files(scope, repository) if has_media else {}
-    return References(types, by_slug, new_entries, content_type_slug, files)
+    return References(types, by_slug, new_entries, languages, content_type_slug, files)
 
 
 def _unchanged(cell: Cell, held: Raw, reason: str) -> Raw:

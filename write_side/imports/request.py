@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -12,10 +12,13 @@ from write_side.domain.identity import BASE_LANGUAGE, Scope, derived_id
 Repeats = Literal["skip", "update", "suffix"]
 """What becomes of a row with the slug of an earlier row: it is skipped, updates the entry of that
 row, or gets a slug with a suffix."""
+EntryKey: TypeAlias = tuple[str, str]
+"""Language and slug, which no two entries of a content type share."""
 
 
 class ImportRequest(Struct, frozen=True):
-    """``targets``: what each column is mapped to. An import id takes effect once.
+    """``targets``: what each column is mapped to. An import id takes effect once. ``language``: of
+    the rows that name none.
 
     ``update``: rows whose slug exists change that entry. ``ready_only``: where rows have errors,
     the others are imported.
@@ -39,6 +42,6 @@ class ImportRequest(Struct, frozen=True):
     decimal_comma: bool = False
     day_first: bool = False
 
-    def entry_id(self, slug: str) -> str:
+    def entry_id(self, key: EntryKey) -> str:
         """The same id for the same row of the same import."""
-        return derived_id(self.import_id, slug)
+        return derived_id(self.import_id, *key)

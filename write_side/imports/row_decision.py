@@ -11,6 +11,7 @@ from write_side.commands import CreateEntry, UpdateEntry
 from write_side.domain.entry import Entry
 from write_side.domain.values import NULL
 from write_side.imports.preview import Note, PreviewRow, State
+from write_side.imports.request import EntryKey
 from write_side.imports.rows import Cell, ParsedRow
 
 
@@ -18,7 +19,7 @@ class RowDecision(Struct):
     """What becomes of a row. ``values``: those that it changes, or that the new entry has.
 
     ``repeats``: the number of the first row with its slug; ``differs``: from a row with that slug.
-    ``references``: slug of another row of the file → the cell that names it. ``command`` and
+    ``references``: key of another row of the file → the cell that names it. ``command`` and
     ``after`` are set for all rows but skipped ones, even where the row has errors.
     """
 
@@ -32,7 +33,7 @@ class RowDecision(Struct):
     command: CreateEntry | UpdateEntry | None = None
     values: dict[str, Raw] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
-    references: dict[str, Cell] = field(default_factory=dict)
+    references: dict[EntryKey, Cell] = field(default_factory=dict)
 
     @property
     def failed(self) -> bool:
@@ -71,6 +72,7 @@ class RowDecision(Struct):
             title=self.row.title,
             slug=self.row.slug,
             status=self.after.status if self.after else "",
+            language=self.row.language,
             entry_id=self.entry_id if is_made or self.state == "skipped" else None,
             changed=self.changed,
             notes=tuple(self.notes),

@@ -12,11 +12,12 @@ from write_side.domain.cells import BadCell, check_storable, is_blank, names_in,
 from write_side.domain.definition import Field
 from write_side.domain.events import STATUSES, Status
 from write_side.domain.identity import slug_from
+from write_side.domain.locales import supported_locales
 from write_side.domain.text import unstorable
 from write_side.imports.columns import Attribute, Column
 from write_side.imports.notations import in_notation
 from write_side.imports.preview import Note, Severity, one_line
-from write_side.imports.request import ImportRequest
+from write_side.imports.request import EntryKey, ImportRequest
 from write_side.imports.table import Row, Table
 from write_side.imports.xlsx.serials import iso_date_time, reads_like_a_serial
 
@@ -42,15 +43,16 @@ class Cell(Struct, frozen=True):
 class ParsedRow(Struct, frozen=True):
     """A row of the file.
 
-    ``slug`` is "" where the title or slug is wrong. ``status`` is None where no column is mapped to
-    it; where the cell names no status it is the request's, and ``no_status`` says so. Errors in
-    ``notes`` are of the entry's own columns, warnings of any cell. ``repeats``: the number of the
-    row that has the slug which this one would have without its suffix.
+    ``slug`` is "" where the title, slug or language is wrong. ``status`` is None where no column is
+    mapped to it; where the cell names no status it is the request's, and ``no_status`` says so.
+    Errors in ``notes`` are of the entry's own columns, warnings of any cell. ``repeats``: the
+    number of the row that has the slug which this one would have without its suffix.
     """
 
     number: int
     title: str
     slug: str
+    language: str
     status: Status | None
     cells: tuple[Cell, ...]
     notes: tuple[Note, ...]
@@ -62,6 +64,10 @@ class ParsedRow(Struct, frozen=True):
     def content(self) -> tuple[str, ...]:
         """What two rows have in common if one says nothing new."""
         return (self.title, self.slug, self.status or "", *(cell.text for cell in self.cells))
+
+    @property
+    def key(self) -> EntryKey:
+        return self.language, self.slug
 
     def status_notes(self, *, was_published: bool) -> list[Note]:
         """A blank cell has the status of the request; that is noted only where it unpublishes an
@@ -90,6 +96,8 @@ class _RowParser:
         self._epoch = table.epoch
         self._texts = frozenset(table.texts)
         self._errors = {(error.row, error.column): error.reason for error in table.cell_errors}
+        self._warnings = {(each.row, each.column): each.reason for each in table.cell_warnings}
+        self._columns = columns
         self._attributes: dict[Attribute, Column] = {}
         self._fields: list[tuple[Column, Field]] = []
         for column in columns:
@@ -105,9 +113,15 @@ class _RowParser:
             number=row.number,
             title=self._text(row, "Title"),
             slug=self._slug(row),
+            language=self._text(row, "Language").strip() or self._request.language,
             status=self._status(row) if has_status else None,
             cells=cells,
-            notes=(*self._notes(row), *self._key_notes(row), *_date_notes(cells)),
+            notes=(
+                *self._notes(row),
+                *self._key_notes(row),
+                *_date_notes(cells),
+                *self._file_notes(row),
+            ),
             no_status=self._no_status(row),
             is_slug_derived=not self._text(row, "Slug"),
         )
@@ -127,7 +141,8 @@ class _RowParser:
         if given or self._error(row, "Slug"):
             source = self._attributes["Slug"].index
         slug = given or slug_from(row.cells[source])
-        return "" if unstorable(slug) or (row.number, source) in self._errors else slug
+        is_wrong = unstorable(slug) or (row.number, source) in self._errors
+        return "" if is_wrong or self._language_error(row) else slug
 
     def _status(self, row: Row) -> Status:
         return status_of(self._text(row, "Status"), self._request.status)
@@ -138,16 +153,33 @@ class _RowParser:
             heading = self._headings[key].strip()
             yield Note(key, heading, "error", "", "is blank, and slugs are derived from it")
 
+    def _language_error(self, row: Row) -> str | None:
+        language = self._text(row, "Language").strip()
+        if (error := self._error(row, "Language")) or not language:
+            return error
+        if language in supported_locales():
+            return None
+        return "is not a supported language: use a code like en-US or fr-FR"
+
     def _notes(self, row: Row) -> Iterator[Note]:
         for name, column in self._attributes.items():
             cell = row.cells[column.index]
             reason = self._error(row, name) or unstorable(cell)
+            if name == "Language":
+                reason = self._language_error(row)
             if reason:
                 yield note_of(column, cell, reason)
             elif name == "Title" and not cell.strip():
                 yield note_of(column, cell, "is blank")
-            elif name != "Status" and cell and not cell.strip():
+            elif name in ("Title", "Slug") and cell and not cell.strip():
                 yield note_of(column, cell, "contains only white space", "warning")
+
+    def _file_notes(self, row: Row) -> Iterator[Note]:
+        """Warnings from reading the file."""
+        for column in self._columns if self._warnings else ():
+            reason = self._warnings.get((row.number, column.index))
+            if reason:
+                yield note_of(column, row.cells[column.index], reason, "warning")
 
     def _no_status(self, row: Row) -> Note | None:
         column, cell = self._attributes.get("Status"), self._text(row, "Status")

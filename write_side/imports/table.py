@@ -86,7 +86,8 @@ class Table(Struct, frozen=True):
 
     ``sheets``, ``sheet`` and ``epoch`` are set for a workbook, ``encoding``, its source and
     ``delimiter`` for a CSV file. ``texts``: row and column of a workbook's cells that are texts and
-    read like numbers; they are not days since the epoch.
+    read like numbers; they are not days since the epoch. ``cell_warnings``: of cells that have a
+    value.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Table(Struct, frozen=True):
     epoch: Epoch | None = None
     texts: tuple[tuple[int, int], ...] = ()
     cell_errors: tuple[CellError, ...] = ()
+    cell_warnings: tuple[CellError, ...] = ()
 
 
 def headings_and_rows(

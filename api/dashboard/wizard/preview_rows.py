@@ -10,7 +10,7 @@ from msgspec import Raw, Struct
 from api.dashboard.values import with_names
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
-from write_side.imports.columns import ATTRIBUTES, NOTHING
+from write_side.imports.columns import ATTRIBUTES, LANGUAGE, NOTHING
 from write_side.imports.preview import Note, PreviewRow, one_line
 from write_side.imports.uploads import StoredPreview, Upload
 
@@ -26,7 +26,10 @@ class Cell(Struct, frozen=True):
 
 
 class Line(Struct, frozen=True):
-    """The first cells are Title, Slug and Status. ``reasons`` concern the row as a whole."""
+    """The first cells are Title, Slug and Status, then Language if a column is mapped to it.
+
+    ``reasons`` concern the row as a whole.
+    """
 
     row: PreviewRow
     cells: list[Cell]
@@ -62,7 +65,10 @@ class LineReader:
             if target != NOTHING:
                 (self._own if target in ATTRIBUTES else self._fields)[target] = column
         field_names = {field.slug: field.name for field in content_type.value_fields}
-        self.headings = [field_names.get(slug, slug) for slug in self._fields]
+        self._names_of_fields = [field_names.get(slug, slug) for slug in self._fields]
+        shown = [name for name in ATTRIBUTES if name != LANGUAGE or name in self._own]
+        self._attributes = shown
+        self.headings = [*shown[3:], *self._names_of_fields]
 
     def line(self, index: int) -> Line:
         row, cells = self._preview.rows[index], self._table.rows[index].cells
@@ -73,10 +79,12 @@ class LineReader:
         reasons = _reasons([note for note in row.notes if note.column not in mapped])
         if row.repeats is not None:
             reasons += (f"repeats the slug of row {row.repeats:,}",)
-        own = [self._own_cell(row, cells, target, before) for target in ATTRIBUTES]
+        own = [self._own_cell(row, cells, target, before) for target in self._attributes]
         fields = [
             _cell(row, column, slug, name, one_line(cells[column]), self._field(before, slug))
-            for (slug, column), name in zip(self._fields.items(), self.headings, strict=True)
+            for (slug, column), name in zip(
+                self._fields.items(), self._names_of_fields, strict=True
+            )
         ]
         return Line(row, [*own, *fields], reasons)
 

@@ -78,7 +78,7 @@ async def test_filters_select_entries(server: Server, acme: Given) -> None:
         assert "Writing" in page, "its stage"
         assert "choose a content type" in page
         page = (await visitor.get("/dashboard/entries?type=posts&status=draft&search=two")).text
-        exported = "/dashboard/entries/export.csv?type=posts&status=draft&language=en-US&search=two"
+        exported = "/dashboard/entries/export.csv?type=posts&status=draft&search=two"
         assert exported in unescape(page)
         file = await visitor.get(exported)
         assert (file.status, file.text.count("\r\n")) == (200, 2)
@@ -115,19 +115,40 @@ async def test_limits_are_stated_when_they_are_reached(
     async with signed_in(server) as visitor:
         page = (await visitor.get("/dashboard/entries?type=posts")).text
         assert "A file holds the newest 2 entries" in page
-        assert "3 in en-US match" in page
+        assert "3 match" in page
         await acme.delete(three)
         await acme.entry("vier", language="de-DE")
         await server.caught_up()
-        page = (await visitor.get("/dashboard/entries?type=posts")).text
-        assert "3 entries" in page
-        assert "A file holds" not in page, "two of them are in its language"
+        page = (await visitor.get("/dashboard/entries?type=posts&language=en-US")).text
+        assert "2 entries" in page
+        assert "A file holds" not in page
         assert "were searched" not in page
         assert (await found(visitor, "search=one"))[1] == [], "it is the oldest"
         assert (
             "The newest 2 entries were searched"
             in (await visitor.get("/dashboard/entries?search=one")).text
         )
+
+
+async def test_an_export_holds_the_entries_that_the_page_counts(
+    server: Server, acme: Given
+) -> None:
+    await acme.content_type()
+    await acme.entry("one", status="published")
+    await acme.entry("vier", language="de-DE")
+    await server.caught_up()
+    async with signed_in(server) as visitor:
+        for query, entries, last in (
+            ("", 2, "Language"),
+            ("&status=draft", 1, "Body"),
+            ("&language=de-DE", 1, "Body"),
+            ("&search=one", 1, "Body"),
+        ):
+            assert (await found(visitor, f"type=posts{query}"))[0].startswith(f"{entries} entr")
+            file = await visitor.get(f"/dashboard/entries/export.csv?type=posts{query}")
+            headings, *rows = file.text.splitlines()
+            assert (headings.split(",")[-1], len(rows)) == (last, entries)
+            assert file.headers["X-Content-Total"] == str(entries)
 
 
 async def test_entries_of_other_workspaces_and_environments_are_not_found(

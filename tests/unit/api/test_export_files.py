@@ -13,14 +13,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from api.errors import TooLongForSpreadsheet
 from api.export.table import encoded
-from api.export.xlsx_file import LONGEST, XlsxFile, is_held
+from api.export.xlsx_file import XlsxFile, is_held
 from tests.unit.domain.test_text import SCALARS
 from write_side.domain.cells import Digits
 from write_side.imports.columns import EXPORTED
 from write_side.imports.table import LIMITS, Choice, Table
 from write_side.imports.worker import Task, table_in
+from write_side.imports.xlsx.continuations import LONGEST, MARKER
+from write_side.imports.xlsx.continuations import SHEET as CONTINUED
 
 COLUMNS = [*EXPORTED, "Body", "Views"]
 NASTY = [
@@ -179,7 +180,13 @@ def test_others_open_it_too(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("slug", "name"), [("a" * 40, "a" * 31), ("history", "history_"), ("x", "x")]
+    ("slug", "name"),
+    [
+        ("a" * 40, "a" * 31),
+        ("history", "history_"),
+        ("continued texts", "continued texts_"),
+        ("x", "x"),
+    ],
 )
 def test_a_sheet_has_a_name_that_excel_takes(folder: Path, slug: str, name: str) -> None:
     file = XlsxFile(folder / "n.xlsx", slug, COLUMNS)
@@ -192,10 +199,44 @@ def test_the_longest_texts_that_a_cell_holds_come_back(folder: Path, text: str) 
     assert cells(read(of_xlsx(folder, [row(text)]), "e.xlsx")) == [row(text)]
 
 
-@pytest.mark.parametrize("text", ["x" * (LONGEST + 1), "😀" * (LONGEST // 2 + 1)])
-def test_a_text_that_no_cell_holds_is_refused_with_its_place(folder: Path, text: str) -> None:
-    file = XlsxFile(folder / "l.xlsx", "posts", COLUMNS)
-    with pytest.raises(TooLongForSpreadsheet, match=r"'slug' has 32,768 characters in 'Body'.*CSV"):
-        file.add([row("short"), row(text)])
-    file.discard()
-    assert cells(read(of_csv([row(text)]), "e.csv")) == [row(text)]
+LONG = [
+    "x" * (LONGEST + 1),
+    "😀" * LONGEST,
+    "x" + "😀" * LONGEST,
+    "x" * (2 * LONGEST - len(MARKER)) + MARKER,
+    "_x0041_\r\n" * LONGEST,
+    MARKER,
+    f" =1\n{MARKER}",
+    " " * (LONGEST + 1),
+]
+
+
+@pytest.mark.parametrize("text", LONG)
+def test_a_text_that_no_cell_holds_is_continued_on_a_second_sheet(folder: Path, text: str) -> None:
+    """Also where columns have the same heading, and the row is not the first."""
+    columns = [*COLUMNS[:-1], "Body"]
+    rows = [[*row(text, title="A")[:-1], ""], [*row("x", title="B")[:-1], text]]
+    rows[1][0] = "other id"
+    document = of_xlsx(folder, rows, columns)
+    table = read(document, "e.xlsx")
+    assert cells(table) == rows
+    assert (table.sheets, table.cell_errors, table.cell_warnings) == (("posts",), (), ())
+    book = openpyxl.load_workbook(io.BytesIO(document))
+    assert book.sheetnames == ["posts", CONTINUED]
+    written = [one for sheet in book for each in sheet.iter_rows(values_only=True) for one in each]
+    longest = max(len(str(one).encode("utf-16-le", "surrogatepass")) // 2 for one in written)
+    assert longest <= LONGEST or "_x" in text, "openpyxl counts escapes as they are written"
+    assert cells(read(of_csv(rows, columns), "e.csv")) == rows
+
+
+@settings(max_examples=15)
+@given(
+    start=st.integers(LONGEST - len(MARKER) - 3, LONGEST + 3),
+    middle=texts,
+    end=st.sampled_from(["", MARKER, MARKER[1:], f"{MARKER} ", "😀"]),
+)
+def test_texts_of_about_the_longest_come_back(
+    folder: Path, start: int, middle: str, end: str
+) -> None:
+    rows = [row("y" * start + middle + end)]
+    assert cells(read(of_xlsx(folder, rows), "e.xlsx")) == rows

@@ -65,7 +65,6 @@ ELSEWHERE = {
     "ForgedRequest",
     "InvalidDefinition",
     "OtherFile",
-    "TooLongForSpreadsheet",
     "UnknownImport",
     "UnknownUpload",
     "VersionConflict",

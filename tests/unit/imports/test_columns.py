@@ -40,6 +40,17 @@ def test_a_file_that_was_exported_maps_itself() -> None:
     assert set(found.sources) == {"heading"}
 
 
+def test_language_comes_after_the_fields() -> None:
+    """So it is mapped where an export has it, and a field of that name or slug keeps its column."""
+    assert targets("Title", "language") == ["Title", "Language"]
+    for field in (Field("tongue", "Language", "text"), Field("language", "Tongue", "text")):
+        exported = (*EXPORT, field.name, "Language")
+        assert proposed(exported[:-1], [field]).targets[8:] == (field.slug,)
+        assert proposed(exported, [field]).targets[8:] == (field.slug, "Language")
+        assert proposed(("LANGUAGE",), [field]).targets == (field.slug,)
+    assert targets("") == [""]
+
+
 def test_what_was_saved_for_another_file_is_not_for_one_that_was_exported() -> None:
     saved = (MappedColumn("Status", "second"), MappedColumn("Title", "title"))
     headings = (*EXPORT, *(field.name for field in FIELDS))
@@ -105,6 +116,7 @@ def test_what_may_be_mapped_says_what_must_be() -> None:
         ("Title", "Title", True),
         ("Slug", "Slug", False),
         ("Status", "Status", False),
+        ("Language", "Language", False),
         ("body", "Text", True),
         ("views", "Views", False),
         ("goes_live", "Goes live", False),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from xml.sax.handler import ContentHandler
 from xml.sax.xmlreader import AttributesImpl
 
+from msgspec.structs import replace
 from openpyxl.utils.cell import coordinate_to_tuple
 
 from write_side.imports.escapes import unescaped
@@ -99,6 +100,11 @@ class SheetHandler(_TextHandler):
         self._value: str | None = None
         self._formula: str | None = None
         self._inline: list[str] | None = None
+
+    @property
+    def limits_left(self) -> Limits:
+        """For another sheet of the same file."""
+        return replace(self._limits, cells=self._cells_left, text_bytes=self._room)
 
     def start(self, tag: str, attributes: AttributesImpl) -> None:
         if tag == "sheetData":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import BinaryIO, NoReturn
 from xml.etree.ElementTree import Element
@@ -23,6 +23,7 @@ from write_side.imports.table import (
     headings_and_rows,
 )
 from write_side.imports.xlsx.archive import DAMAGED, Archive
+from write_side.imports.xlsx.continuations import SHEET, is_continuation, joined
 from write_side.imports.xlsx.number_formats import number_kinds
 from write_side.imports.xlsx.serials import reads_like_a_serial
 from write_side.imports.xlsx.sheet import Rows, SheetHandler, StringsHandler
@@ -66,20 +67,36 @@ def workbook_table(file: BinaryIO, name: str, choice: Choice, limits: Limits) ->
         kinds = number_kinds(archive, workbook.styles) if workbook.styles else []
         cells = SheetHandler(kinds, workbook.epoch, limits)
         archive.parse(sheet.part, cells)
-        strings = _strings(cells.rows, archive, workbook.strings, limits)
+        more = _continuation(archive, workbook, sheet, cells)
+        strings = _strings([cells.rows, more], archive, workbook.strings, limits)
     headings, rows = headings_and_rows(
         _records(cells.rows, strings), limits, limits.workbook_cell_characters
     )
-    return Table(
+    continued = list(_records(more, strings))
+    is_ours = is_continuation(continued)
+    table = Table(
         name,
         headings,
         rows,
-        sheets=tuple(sheet.name for sheet in workbook.sheets),
+        sheets=tuple(one.name for one in workbook.sheets if not (is_ours and one.name == SHEET)),
         sheet=sheet.name,
         epoch=workbook.epoch,
         texts=(*cells.texts, *_texts(cells.rows, strings)),
         cell_errors=tuple(cells.cell_errors),
     )
+    return joined(table, continued if is_ours else [], limits)
+
+
+def _continuation(archive: Archive, workbook: Workbook, sheet: Sheet, read: SheetHandler) -> Rows:
+    """The rows of the sheet with continued texts, within the limits that the other sheet left."""
+    cells = SheetHandler([], workbook.epoch, read.limits_left)
+    for one in workbook.sheets:
+        if one.name == SHEET and one.part != sheet.part:
+            try:
+                archive.parse(one.part, cells)
+            except FileRefused as refused:
+                raise FileRefused(f"{refused} (on the sheet {SHEET!r})") from None
+    return cells.rows
 
 
 @contextmanager
@@ -168,9 +185,12 @@ def _chosen(sheets: Sequence[Sheet], choice: Choice) -> Sheet:
     raise FileRefused(f"has no sheet {choice.sheet!r}; there are: {names}")
 
 
-def _strings(rows: Rows, archive: Archive, part: str | None, limits: Limits) -> dict[int, str]:
-    """The shared strings of one sheet, by index. Raises KeyError where one does not exist."""
-    indexes = {cell for row in rows.values() for cell in row.values() if isinstance(cell, int)}
+def _strings(
+    sheets: Iterable[Rows], archive: Archive, part: str | None, limits: Limits
+) -> dict[int, str]:
+    """The shared strings of these sheets, by index. Raises KeyError where one does not exist."""
+    cells = (cell for rows in sheets for row in rows.values() for cell in row.values())
+    indexes = {cell for cell in cells if isinstance(cell, int)}
     if not indexes:
         return {}
     strings = StringsHandler(indexes, limits)
