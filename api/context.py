@@ -9,6 +9,7 @@ from api.auth.access import Access
 from api.auth.keys import Caller
 from api.http.large_bodies import LargeBodies
 from api.http.loop_turns import LoopTurns
+from api.import_worker import ImportWorker
 from api.rate_limits.bucket import LimitStatus
 from api.rate_limits.limits import Limits
 from api.rest.idempotency import InFlight
@@ -32,6 +33,7 @@ class Service(Struct):
     limits: Limits
     positions: Positions
     large_bodies: LargeBodies
+    imports: ImportWorker
     in_flight: InFlight = field(default_factory=InFlight)
     loop_turns: LoopTurns = field(default_factory=LoopTurns)
 

@@ -7,8 +7,10 @@ ApiError
 ├── Unauthorized            401
 ├── Forbidden, OtherEnvironment, ForgedRequest  403
 ├── SlowClient              408
-├── StillInFlight           409
-├── RateLimitExceeded ── CostLimitExceeded    429
+├── StillInFlight, NothingToRevert  409
+├── FileTooLarge            413
+├── UnsupportedMedia        415
+├── RateLimitExceeded ── CostLimitExceeded, TooManyImports  429
 └── NotVisibleYet, Busy, KeysUnchecked, NoTemporarySpace  503
 """
 
@@ -22,6 +24,9 @@ from read_side.refusals import NotFound, ReadModelUnavailable
 from write_side.domain import refusals as r
 from write_side.domain.text import NotJSON
 from write_side.store.conflicts import StoreUnavailable
+
+RETRY_IMPORT = 5
+"""Seconds."""
 
 
 class ApiError(Exception):
@@ -66,6 +71,21 @@ class StillInFlight(ApiError):
         super().__init__("A request with this Idempotency-Key is still in progress")
 
 
+class NothingToRevert(ApiError):
+    """The import has changed nothing, or not yet."""
+
+
+class FileTooLarge(ApiError):
+    """``limit`` is in bytes."""
+
+    def __init__(self, name: str, limit: int) -> None:
+        super().__init__(f"{name or 'The file'} is too large: the limit is {limit // 1024**2} MB")
+
+
+class UnsupportedMedia(ApiError):
+    """A body that is not a form, or a file that is not a table."""
+
+
 class RateLimitExceeded(ApiError):
     """``wait``: whole seconds until the window ends, at least 1."""
 
@@ -82,6 +102,16 @@ class CostLimitExceeded(RateLimitExceeded):
             wait,
             f"Cost limit exceeded: the requests of this workspace have cost their {limit:,} units "
             "of this minute; ask for less at once",
+        )
+
+
+class TooManyImports(RateLimitExceeded):
+    """Of this workspace; each takes a few seconds."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            RETRY_IMPORT,
+            f"{limit} imports of this workspace are in progress, please retry when one is done",
         )
 
 
@@ -131,6 +161,9 @@ STATUS: dict[type[Exception], int] = {
     r.EnvironmentNotSetUp: 404,
     SlowClient: 408,
     StillInFlight: 409,
+    NothingToRevert: 409,
+    FileTooLarge: 413,
+    UnsupportedMedia: 415,
     r.Taken: 409,
     r.VersionConflict: 409,
     r.ContentTypeInUse: 409,

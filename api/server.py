@@ -22,12 +22,14 @@ from api.http.listening import listen
 from api.http.open_connections import raise_open_files
 from api.http.representation import add_representation
 from api.http.request_log import answer_errors
+from api.http.upload_slots import add_upload_slots
+from api.import_worker import ImportWorker
 from api.openapi import document
 from api.operations import health, metrics
 from api.operations.health import STATUS, StatusCache
 from api.rate_limits.leases import Leases
 from api.rate_limits.limits import Limits
-from api.rest import content, media
+from api.rest import content, imports, media
 from api.rest.positions import Positions
 from api.settings import ApiSettings
 from read_side.checkpoint import CheckpointWatch
@@ -61,16 +63,19 @@ async def open_service(settings: ApiSettings) -> AsyncIterator[Service]:
             Leases(Counter(settings.event_store_url)) as leases,
         ):
             limits = Limits(leases, settings)
-            yield Service(
-                settings,
-                repository,
-                read_model,
-                access,
-                checkpoint,
-                limits,
-                positions,
-                LargeBodies(settings.response_file_bytes),
-            )
+            worker = ImportWorker(repository, limits.charge_workspace)
+            async with worker.running():
+                yield Service(
+                    settings,
+                    repository,
+                    read_model,
+                    access,
+                    checkpoint,
+                    limits,
+                    positions,
+                    LargeBodies(settings.response_file_bytes),
+                    worker,
+                )
 
 
 def application(service: Service) -> web.Application:
@@ -81,8 +86,9 @@ def application(service: Service) -> web.Application:
     app[SERVICE] = service
     app[STATUS] = StatusCache(service)
     app.on_response_prepare.append(add_default_headers)
-    for part in (content, media, health, metrics, document, graphql):
+    for part in (content, imports, media, health, metrics, document, graphql):
         app.add_routes(part.routes())
+    add_upload_slots(app)
     add_dashboard(app, service.repository.recorder)
     add_preflights(app)
     return app

@@ -13,8 +13,8 @@ from api.dashboard.list_updates import first_updates, later_updates
 from api.dashboard.page_handlers import html, show
 from api.dashboard.table_pages import ROWS, Paging, one_of, page_number
 from api.dashboard.templates import render
-from api.dashboard.wizard.wizard_steps import EXPORTING
 from api.export.response import Kind, export_response
+from api.http.upload_slots import EXPORTING
 from api.rest import parameters
 from read_side import export
 from read_side.content_types import ContentTypeRow, content_types

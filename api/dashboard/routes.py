@@ -20,7 +20,7 @@ from api.dashboard.page_handlers import (
 )
 from api.dashboard.security import ROOT, SESSIONS
 from api.dashboard.templates import static_file
-from api.dashboard.wizard import columns_step, preview_step, result_step, upload_step, wizard_steps
+from api.dashboard.wizard import columns_step, preview_step, result_step, upload_step
 from api.dashboard.wizard.wizard_steps import redirect_to, upload_form, upload_page
 from api.operations.health import STATUS
 from write_side.domain.workspace import EDIT, OPERATE, VIEW
@@ -33,9 +33,6 @@ _IMPORT = f"{ROOT}/imports/{{id:[^/]+}}"
 def add_dashboard(app: web.Application, recorder: Recorder) -> None:
     """Sessions are read from the event store through the recorder."""
     app[SESSIONS] = Sessions(recorder)
-    app[wizard_steps.RECEIVING] = wizard_steps.UploadSlots(8)
-    app[wizard_steps.WORKING] = wizard_steps.UploadSlots(4)
-    app[wizard_steps.EXPORTING] = wizard_steps.UploadSlots(8)
     app[HISTORY] = LagHistory()
     app.cleanup_ctx.append(sampling)
     app.add_routes(_routes())

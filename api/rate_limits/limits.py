@@ -58,8 +58,12 @@ class Limits:
 
     def charge_cost(self, caller: Caller, units: int) -> None:
         """Takes what a request has cost."""
+        self.charge_workspace(caller.workspace, units)
+
+    def charge_workspace(self, workspace: str, units: int) -> None:
+        """Takes what is done for the workspace after the response."""
         if self._cost_limit and units > 0:
-            self._leases.charge(self._cost_bucket(caller), self._cost_limit, units)
+            self._leases.charge(f"cost:{workspace}", self._cost_limit, units)
 
     def charge_bytes(self, caller: Caller, number: int) -> None:
         self.charge_cost(caller, -(-number // BYTES))

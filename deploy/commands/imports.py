@@ -308,48 +308,22 @@ def _targets(
 ) -> tuple[str, ...]:
     """The target of each column: from --map, else by its heading. Raises Failed where there is no
     such column or target, or where a heading has no target."""
-    from write_side.imports.columns import NOTHING, MappingRefused, column_targets, matched
+    from write_side.imports.column_names import named_targets
+    from write_side.imports.columns import MappingRefused
 
-    offered = [target.target for target in column_targets(fields)]
-    names = [*offered, *(target.name for target in column_targets(fields))]
-    given: dict[int, str] = {}
+    given = []
     for each in maps:
         column, equals, target = each.rpartition("=")
         if not equals:
             raise click.UsageError(f"--map takes COLUMN=TARGET, not {each!r}")
-        found = _find(target, names) if target.strip() else []
-        if target.strip() and not found:
-            raise Failed(f"unknown target {target!r}; there are: {', '.join(offered)}")
-        given[_column(column, headings)] = names[found[0] % len(offered)] if found else NOTHING
+        given.append((column, target))
     try:
-        return matched(headings, fields, given)
+        return named_targets(given, headings, fields)
     except MappingRefused as refused:
         raise Failed(
             f"{refused} (map a column with --map 'COLUMN=TARGET', or leave it out with "
             "--map 'COLUMN=')"
         ) from None
-
-
-def _column(name: str, headings: Sequence[str]) -> int:
-    found = _find(name, headings)
-    if len(found) > 1:
-        numbers = ", ".join(str(n + 1) for n in found)
-        raise Failed(f"several columns are named {name!r}: give its number, one of {numbers}")
-    if found:
-        return found[0]
-    if name.isdecimal() and 0 < int(name) <= len(headings):
-        return int(name) - 1
-    raise Failed(f"the file has no column {name!r}; it has: {', '.join(headings)}")
-
-
-def _find(name: str, names: Sequence[str]) -> list[int]:
-    """The indexes of what is named so exactly, else as headings are compared."""
-    from write_side.imports.columns import folded
-
-    for same in (str.strip, folded):
-        if found := [n for n, other in enumerate(names) if same(other) == same(name)]:
-            return found
-    return []
 
 
 def _check_revert_options(context: click.Context) -> None:

@@ -1,9 +1,10 @@
-"""Deletes what has expired: command keys, uploads, and staged events.
+"""Deletes what has expired: command keys, uploads, results of imports, and staged events.
 
 Every append leaves a row, so that sending it again is harmless. The row counts for 24 hours
 (write_side.command_lifetime, which the append checks); when it is twice as old, any process may
-delete it. Imports keep theirs. Uploads expire after write_side.upload_lifetime, staged events after
-an hour: their process died during the append.
+delete it. Imports keep theirs. Uploads expire after write_side.upload_lifetime, imports over HTTP that
+have ended a week after they were accepted, staged events after an hour: their process died during
+the append.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ WITH deleted AS (
 )
 SELECT count(*) FROM deleted"""
 _DELETE_UPLOADS = "DELETE FROM write_side.upload WHERE at < now() - write_side.upload_lifetime()"
+_DELETE_JOBS = """
+DELETE FROM write_side.import_job WHERE at < now() - interval '7 days' AND document IS NULL"""
 _DELETE_STAGED = "DELETE FROM write_side.staged_event WHERE at < now() - interval '1 hour'"
 _log = structlog.get_logger("write_side.retention")
 
@@ -48,8 +51,9 @@ async def delete_commands(recorder: Recorder, batch: int = BATCH) -> int:
 
 
 async def delete_leftovers(recorder: Recorder) -> None:
-    """Delete the expired uploads and staged events."""
+    """Delete the expired uploads, results of imports and staged events."""
     await recorder.fetch(_DELETE_UPLOADS)
+    await recorder.fetch(_DELETE_JOBS)
     await recorder.fetch(_DELETE_STAGED)
 
 

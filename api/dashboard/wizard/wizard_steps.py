@@ -1,19 +1,16 @@
-"""What the steps of the wizard share: the upload they work on, limits on files in memory, links."""
+"""What the steps of the wizard share: the upload they work on, and links."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
-from weakref import WeakValueDictionary
 
 from aiohttp import web
 
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import Form, Handler, action, page, redirect, show
-from api.errors import Busy
+from api.http.upload_slots import WORKING
 from api.rate_limits.limits import IMPORTED_ROW
 from write_side.domain.identity import is_id
 from write_side.domain.refusals import UnknownImport, UnknownUpload
@@ -23,40 +20,9 @@ from write_side.imports.report import Report, import_report
 from write_side.imports.uploads import Upload, find_upload
 
 STEPS = ("Upload", "Columns", "Preview", "Result")
-PATIENCE = 5.0
-SLOTS_PER_WORKSPACE = 2
-"""So that one workspace cannot occupy all slots."""
 
 UploadPage = Callable[[DashboardRequest, Upload], Awaitable[web.StreamResponse]]
 UploadForm = Callable[[DashboardRequest, Upload, Form], Awaitable[web.StreamResponse]]
-
-
-class UploadSlots:
-    """Limits how many files this process holds in memory at a time."""
-
-    def __init__(self, total: int) -> None:
-        self._total = asyncio.Semaphore(total)
-        # A workspace's semaphore exists as long as it is held or waited for.
-        self._by_workspace: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
-
-    @asynccontextmanager
-    async def slot(self, workspace: str) -> AsyncIterator[None]:
-        """Raises Busy if none becomes free in time."""
-        own = self._by_workspace.setdefault(workspace, asyncio.Semaphore(SLOTS_PER_WORKSPACE))
-        async with AsyncExitStack() as stack:
-            try:
-                async with asyncio.timeout(PATIENCE):
-                    await stack.enter_async_context(own)
-                    await stack.enter_async_context(self._total)
-            except TimeoutError:
-                raise Busy from None
-            yield
-
-
-# Separate slots: a slow upload must not keep others from working on files that have arrived.
-RECEIVING = web.AppKey("receiving_slots", UploadSlots)
-WORKING = web.AppKey("working_slots", UploadSlots)
-EXPORTING = web.AppKey("exporting_slots", UploadSlots)
 
 
 def upload_page(handler: UploadPage) -> Handler:

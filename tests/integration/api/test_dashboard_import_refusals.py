@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from api.dashboard.wizard import upload_step
+from api.rest import multipart_form
 from tests.integration.api.dashboard import HERE, Browser, signed_in
 from tests.integration.api.server import Server, serving
 from tests.integration.api.wizard import Wizard, csv, multipart
@@ -71,7 +71,7 @@ async def test_an_upload_needs_the_token_of_its_session(server: Server, browser:
 async def test_an_upload_is_stopped_at_the_size_limit(
     server: Server, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upload_step, "LIMITS", Limits(upload_bytes=1024 * 1024))
+    monkeypatch.setattr(multipart_form, "LIMITS", Limits(upload_bytes=1024 * 1024))
     taken = 0
 
     async def endless() -> AsyncIterator[bytes]:

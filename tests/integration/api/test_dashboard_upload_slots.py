@@ -10,8 +10,9 @@ import pytest
 
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.wizard import preview_step, upload_step, wizard_steps
-from api.dashboard.wizard.upload_step import FileForm, read_file_form
-from api.dashboard.wizard.wizard_steps import SLOTS_PER_WORKSPACE, UploadSlots
+from api.dashboard.wizard.upload_step import UploadForm, read_file_form
+from api.http import upload_slots
+from api.http.upload_slots import SLOTS_PER_WORKSPACE, UploadSlots
 from tests.integration.api.dashboard import HERE, Browser, signed_in
 from tests.integration.api.server import Server
 from tests.integration.api.wizard import Wizard, csv
@@ -45,12 +46,12 @@ async def _slowly(token: str, goes_on: asyncio.Event) -> AsyncIterator[bytes]:
 async def test_no_more_files_are_received_than_there_are_slots(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wizard_steps, "PATIENCE", 0.1)
+    monkeypatch.setattr(upload_slots, "PATIENCE", 0.1)
     token, goes_on = await browser.token(), asyncio.Event()
     headers = {**HERE, "Content-Type": "multipart/form-data; boundary=b"}
     inside = 0
 
-    async def counted(request: DashboardRequest) -> FileForm:
+    async def counted(request: DashboardRequest) -> UploadForm:
         nonlocal inside
         inside += 1
         return await read_file_form(request)
@@ -84,7 +85,7 @@ async def test_no_more_files_are_worked_on_than_there_are_slots(
         return await find_upload(*args)
 
     monkeypatch.setattr(wizard_steps, "find_upload", slow)
-    monkeypatch.setattr(wizard_steps, "PATIENCE", 0.1)
+    monkeypatch.setattr(upload_slots, "PATIENCE", 0.1)
     pages = [asyncio.create_task(wizard.page(import_id, step)) for step in ("columns", "preview")]
     await until_true(lambda: inside == SLOTS_PER_WORKSPACE)
     for refused in (

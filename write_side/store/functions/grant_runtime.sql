@@ -10,7 +10,7 @@ BEGIN
     EXECUTE format(
         'GRANT INSERT, UPDATE, DELETE ON write_side.staged_event, write_side.rate_limit, '
         'write_side.dashboard_session, write_side.upload, write_side.entry_snapshot, '
-        'write_side.key_use TO %I', role);
+        'write_side.key_use, write_side.import_job TO %I', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION write_side.append TO %I', role);
 END
 $$;

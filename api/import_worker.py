@@ -1,0 +1,169 @@
+"""Carries out the imports that were accepted over HTTP: two at a time in each API process.
+
+An import that nobody finishes, because its process was killed, is claimed again when its lease has
+ended (``write_side.imports.jobs``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import msgspec
+import structlog
+from msgspec import Struct
+from msgspec.structs import replace
+
+from api.import_result import ImportResult, result_of_preview, result_of_report
+from api.rate_limits.limits import IMPORTED_ROW, SECOND
+from write_side.domain.identity import new_id
+from write_side.domain.refusals import Refused, UnknownImport
+from write_side.imports import jobs
+from write_side.imports.check import check
+from write_side.imports.column_names import named_targets
+from write_side.imports.file_reader import read_file
+from write_side.imports.importer import PreviewOutdated, RowsRefused, run_import
+from write_side.imports.jobs import ClaimedJob, JobState
+from write_side.imports.report import import_report
+from write_side.imports.table import FileRefused
+from write_side.repository import Repository
+
+AT_ONCE = 2
+ATTEMPTS = 5
+"""An import that ends its process is not tried for ever."""
+POLL = 5.0
+"""Seconds between looks for imports that another process has left."""
+AGAIN = 5.0
+"""Seconds after which an import that failed is tried again."""
+GIVEN_UP = (
+    f"The import was interrupted {ATTEMPTS} times and is given up; nothing was imported: "
+    "send the file again, or a smaller one"
+)
+_log = structlog.get_logger("api.imports")
+
+
+class JobEnd(Struct, frozen=True):
+    """``message``: why the file as a whole was refused."""
+
+    state: JobState
+    result: ImportResult | None = None
+    message: str | None = None
+
+
+class ImportWorker:
+    """``charge``: takes units of cost from a workspace (``api.rate_limits``)."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        charge: Callable[[str, int], None] = lambda _workspace, _units: None,
+    ) -> None:
+        self._repository = repository
+        self._charge = charge
+        self._id = new_id()
+        self._wake = asyncio.Event()
+
+    def wake(self) -> None:
+        """There is an import to carry out."""
+        self._wake.set()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        tasks = [asyncio.create_task(self._repeat(), name="imports") for _ in range(AT_ONCE)]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _repeat(self) -> None:
+        while True:
+            self._wake.clear()
+            try:
+                worked = await self.work()
+            except Exception as error:
+                _log.warning("imports cannot be looked for", fault=repr(error))
+                worked = False
+            if worked:
+                self.wake()
+                continue
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(POLL):
+                    await self._wake.wait()
+
+    async def work(self) -> bool:
+        """Claim one import and carry it out; False where there is none."""
+        job = await jobs.claim_job(self._repository, self._id)
+        if job is None:
+            return False
+        work = asyncio.create_task(self._carry_out(job))
+        try:
+            while not (await asyncio.wait({work}, timeout=jobs.LEASE / 3))[0]:
+                if not await jobs.renew_lease(self._repository, job.id, self._id, jobs.LEASE):
+                    break  # another process has it
+        finally:
+            if not work.done():
+                work.cancel()
+                await asyncio.gather(work, return_exceptions=True)
+                await self._give_back(job, 0)
+        return True
+
+    async def _carry_out(self, job: ClaimedJob) -> None:
+        try:
+            end = await self._end_of(job)
+            result = None if end.result is None else msgspec.json.encode(end.result)
+            await jobs.end_job(self._repository, job.id, self._id, end.state, end.message, result)
+        except Exception as error:
+            _log.warning("an import failed", id=job.id, attempt=job.attempts, fault=repr(error))
+            await self._give_back(job, AGAIN)
+
+    async def _give_back(self, job: ClaimedJob, seconds: float) -> None:
+        """Another process, or this one later, may carry it out. Without the event store, the lease
+        ends by itself."""
+        with contextlib.suppress(Exception):
+            await jobs.renew_lease(self._repository, job.id, self._id, seconds)
+
+    async def _end_of(self, job: ClaimedJob) -> JobEnd:
+        with contextlib.suppress(UnknownImport):
+            # The process that had the job was killed after the append.
+            report = await import_report(self._repository, job.options.request.scope, job.id)
+            return JobEnd("imported", result_of_report(report))
+        if job.attempts > ATTEMPTS:
+            return JobEnd("refused", message=GIVEN_UP)
+        try:
+            return await self._import(job)
+        except RowsRefused as refused:
+            result = result_of_preview(job.id, refused.preview)
+            return JobEnd("refused", result, str(refused))
+        except (FileRefused, Refused) as refused:
+            return JobEnd("refused", message=str(refused))
+
+    async def _import(self, job: ClaimedJob) -> JobEnd:
+        repository, options, request = self._repository, job.options, job.options.request
+        workspace = request.scope.workspace
+        table = await read_file(
+            job.document,
+            job.file_name,
+            options.choice,
+            charge=lambda seconds: self._charge(workspace, int(seconds * SECOND)),
+        )
+        rows = len(table.rows)
+        self._charge(workspace, rows * IMPORTED_ROW)
+        await jobs.advance_job(repository, job.id, self._id, "checking", rows)
+        content_type = await repository.fresh_content_type(request.scope, request.content_type_slug)
+        targets = named_targets(options.maps, table.headings, content_type.value_fields)
+        request = replace(request, targets=targets)
+        preview = (await check(repository, table, request)).preview
+        if preview.counts.error and not request.ready_only:
+            raise RowsRefused(preview)
+        if options.is_dry_run:
+            return JobEnd("checked", result_of_preview(job.id, preview))
+        await jobs.advance_job(repository, job.id, self._id, "importing", rows)
+        report = await run_import(
+            repository, table, request, options.by, request_id=options.request_id
+        )
+        assert not isinstance(report, PreviewOutdated), "there was no preview to differ from"
+        return JobEnd("imported", result_of_report(report))

@@ -1,0 +1,95 @@
+"""The fields of the form with which a file is imported over HTTP."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+from msgspec.structs import FieldInfo, fields
+
+from api.context import Call
+from api.errors import BadRequest
+from api.rest.multipart_form import FileForm
+from write_side.domain.locales import check_locale
+from write_side.imports.jobs import JobOptions
+from write_side.imports.request import ImportRequest
+from write_side.imports.table import DELIMITERS, ENCODINGS, Choice
+
+MISSING = "Missing required parts: file and contentType"
+_MAP = re.compile(r"map\[(.+)\]", re.DOTALL)
+_FIXED = ("scope", "content_type_slug", "import_id", "targets")
+_BOOLEANS = {"true": True, "false": False}
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.title, others))
+
+
+OPTIONS: Mapping[str, FieldInfo] = {
+    _camel(field.name): field for field in fields(ImportRequest) if field.name not in _FIXED
+}
+"""Every option of an import, by the name of its part."""
+READING = ("sheet", "encoding", "delimiter")
+
+
+def import_options(call: Call, form: FileForm, import_id: str) -> JobOptions:
+    """Raises BadRequest, which names the part. An empty part is an absent one."""
+    given = {name: text for name, text in form.fields.items() if text}
+    content_type, dry_run = given.pop("contentType", ""), given.pop("dryRun", "false")
+    if not content_type.strip() or not form.name:
+        raise BadRequest(MISSING)
+    maps = tuple(_maps(form.fields))
+    unknown = [
+        name for name in given if name not in (*OPTIONS, *READING) and not _MAP.fullmatch(name)
+    ]
+    if unknown:
+        known = ", ".join(("contentType", *OPTIONS, "dryRun", *READING, "map[COLUMN]"))
+        raise BadRequest(f"Unknown part {unknown[0]!r}; there are: file, {known}")
+    options: dict[str, Any] = {
+        option.name: _value(name, given[name]) for name, option in OPTIONS.items() if name in given
+    }
+    request = ImportRequest(call.scope, content_type, import_id, **options)
+    check_locale(request.language, "language")
+    return JobOptions(
+        request=request,
+        choice=_choice(given),
+        maps=maps,
+        is_dry_run=_boolean("dryRun", dry_run),
+        by=call.actor,
+        request_id=call.request_id,
+    )
+
+
+def _maps(parts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Pairs of a column and its target; an empty target leaves the column out."""
+    for name, target in parts.items():
+        if match := _MAP.fullmatch(name):
+            yield match[1], target
+
+
+def _value(name: str, text: str) -> object:
+    kind = OPTIONS[name].type
+    if kind is bool:
+        return _boolean(name, text)
+    try:
+        return msgspec.convert(text, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise BadRequest(f"{name} cannot be {text!r}: {error}") from None
+
+
+def _boolean(name: str, text: str) -> bool:
+    if text not in _BOOLEANS:
+        raise BadRequest(f"{name} takes true or false, not {text!r}")
+    return _BOOLEANS[text]
+
+
+def _choice(given: Mapping[str, str]) -> Choice:
+    encoding, delimiter = given.get("encoding"), given.get("delimiter")
+    if encoding is not None and encoding not in ENCODINGS:
+        raise BadRequest(f"encoding takes one of {', '.join(ENCODINGS)}, not {encoding!r}")
+    if delimiter is not None and delimiter not in DELIMITERS:
+        raise BadRequest(f"delimiter takes one of {', '.join(DELIMITERS)}, not {delimiter!r}")
+    return Choice(given.get("sheet"), encoding, DELIMITERS.get(delimiter or ""))

@@ -1,0 +1,199 @@
+"""Imports over HTTP: a file is accepted at once and imported by ``api.import_worker``."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import msgspec
+from aiohttp import web
+from msgspec import Struct
+from msgspec.structs import replace
+
+from api.context import Call
+from api.errors import Busy, NothingToRevert, TooManyImports, UnsupportedMedia
+from api.http.upload_slots import RECEIVING
+from api.import_result import ImportResult, result_of_report
+from api.rest.idempotency import HEADER, command_key, digest
+from api.rest.import_form import import_options
+from api.rest.multipart_form import FileForm, FormReader
+from api.rest.positions import HEADER as POSITION
+from api.rest.request_checks import check_edit, with_checks
+from write_side.domain.identity import new_id
+from write_side.domain.refusals import UnknownImport
+from write_side.domain.text import check_text
+from write_side.imports import jobs
+from write_side.imports.jobs import NewJob
+from write_side.imports.report import Report, import_report, revert_import
+from write_side.imports.table import FileRefused
+from write_side.imports.worker import HEAD_BYTES, file_type
+
+MOST_PARTS = 600
+"""Parts of the form: a column may be mapped by each."""
+NOT_A_FORM = "Send multipart/form-data with the parts file and contentType"
+NOT_DONE = "This import is not done yet: revert it when its state is imported"
+NOTHING = "This import has changed nothing: there is nothing to revert"
+_ID = "{id:[^/]+}"
+
+
+class AcceptedImport(Struct, frozen=True):
+    id: str
+    state: str = "checking"
+
+
+class AcceptedImportBody(Struct, frozen=True):
+    success: bool
+    data: AcceptedImport
+
+
+class ImportProgress(Struct, frozen=True):
+    """``rows``: of the file, null before it is read. ``done``: all of them at the end, since an
+    import is one transaction."""
+
+    rows: int | None
+    done: int
+
+
+class ImportStatus(Struct, frozen=True):
+    """``message``: why the file was refused. ``report``: null while the import is in progress, and
+    where the file as a whole was refused."""
+
+    id: str
+    state: str
+    progress: ImportProgress
+    message: str | None = None
+    report: ImportResult | None = None
+
+
+class ImportStatusBody(Struct, frozen=True):
+    success: bool
+    data: ImportStatus
+
+
+def routes() -> list[web.RouteDef]:
+    return [
+        web.post("/v1/imports", with_checks(check_edit, accept)),
+        web.get(f"/v1/imports/{_ID}", with_checks(check_edit, show)),
+        web.post(f"/v1/imports/{_ID}/revert", with_checks(check_edit, revert)),
+    ]
+
+
+async def accept(call: Call) -> web.Response:
+    """Responds when the file is stored; an import that was accepted is carried out even if this
+    process ends. Nothing of the body is read before a slot is free."""
+    given = call.request.headers.get(HEADER)
+    key = None if given is None else command_key(given, call.known_caller.key_id, call.scope)
+    if call.request.content_type != "multipart/form-data":
+        raise UnsupportedMedia(NOT_A_FORM)
+    async with call.request.app[RECEIVING].slot(call.scope.workspace):
+        form = await FormReader(call, MOST_PARTS).read()
+        if key is None:
+            return await _accepted(call, form, None)
+        with call.service.in_flight.reserve(key):
+            return await _accepted(call, form, key)
+
+
+async def _accepted(call: Call, form: FileForm, key: str | None) -> web.Response:
+    repository = call.service.repository
+    sent = digest(msgspec.msgpack.encode((sorted(form.fields.items()), form.name, form.document)))
+    earlier = key and await jobs.earlier_job(repository, f"import/{key}", sent)
+    if earlier:
+        return _accepted_response(call, earlier)
+    options = import_options(call, form, new_id())
+    try:
+        file_type(form.document[:HEAD_BYTES], form.name)
+    except FileRefused as refused:
+        raise UnsupportedMedia(f"{form.name} {refused}") from None
+    check_text(form.name, "The name of the file")
+    await repository.content_type(options.request.scope, options.request.content_type_slug)
+    job = NewJob(key and f"import/{key}", sent, form.name, form.document, options)
+    try:
+        job_id = await jobs.accept_job(repository, job)
+    except jobs.TooManyJobs as refused:
+        if refused.of_workspace:
+            raise TooManyImports(jobs.MOST_OF_WORKSPACE) from None
+        raise Busy from None
+    call.service.imports.wake()
+    return _accepted_response(call, job_id)
+
+
+def _accepted_response(call: Call, job_id: str) -> web.Response:
+    """The same for every repetition."""
+    response = _json(AcceptedImportBody(True, AcceptedImport(job_id)), 202)
+    response.headers["Location"] = f"/v1/imports/{quote(job_id, safe='')}{_environment(call)}"
+    return response
+
+
+def _environment(call: Call) -> str:
+    """The key and the environment decide what is found: without this, Location would need the
+    header that the request had."""
+    environment = call.request.query.get("environment")
+    return f"?environment={quote(environment, safe='')}" if environment else ""
+
+
+async def show(call: Call) -> web.Response:
+    """Also imports of the dashboard and of the command line."""
+    return await _shown(call, call.request.match_info["id"])
+
+
+async def revert(call: Call) -> web.Response:
+    """Responds when the revert is stored. The second time nothing is done."""
+    import_id = call.request.match_info["id"]
+    repository = call.service.repository
+    if await _report(call, import_id) is None:
+        job = await jobs.job_status(repository, call.scope, import_id)
+        raise NothingToRevert(NOT_DONE if job.state in ("checking", "importing") else NOTHING)
+    await revert_import(repository, call.scope, import_id, call.actor, call.request_id)
+    return await _shown(call, import_id, 202)
+
+
+async def _shown(call: Call, import_id: str, status: int = 200) -> web.Response:
+    """What the log has comes first: a job may have been killed after its append."""
+    report = await _report(call, import_id)
+    try:
+        job = await jobs.job_status(call.service.repository, call.scope, import_id)
+    except UnknownImport:
+        if report is None:
+            raise
+        job = None
+    result = None if job is None or job.result is None else _RESULT.decode(job.result)
+    if report is None:
+        assert job is not None
+        rows, message, state = job.rows, job.message, str(job.state)
+    else:
+        logged = result_of_report(report)
+        # The job has the notes of each cell, which the log has as one text.
+        result = logged if result is None else replace(result, reverted=logged.reverted)
+        rows, message = len(report.rows), None
+        state = "imported" if report.reverted is None else "reverted"
+    progress = ImportProgress(rows, 0 if result is None else rows or 0)
+    shown = ImportStatus(import_id, state, progress, message, result)
+    response = _json(ImportStatusBody(True, shown), status)
+    if report is not None:
+        position = report.reverted.position if report.reverted else report.position
+        await _wait_until_readable(call, response, position)
+    return response
+
+
+async def _wait_until_readable(call: Call, response: web.Response, position: int) -> None:
+    """As after a create: what is reported as imported can be read, or the response says not yet."""
+    service = call.service
+    visible = await service.checkpoint.wait(position, service.settings.read_your_writes)
+    response.headers[POSITION] = service.positions.token(call.scope.workspace, position)
+    response.headers["X-Content-Visible"] = "true" if visible else "false"
+
+
+async def _report(call: Call, import_id: str) -> Report | None:
+    """Of an import that the log has. Of another workspace, it is not there."""
+    try:
+        return await import_report(call.service.repository, call.scope, import_id)
+    except UnknownImport:
+        return None
+
+
+_RESULT = msgspec.json.Decoder(ImportResult)
+
+
+def _json(body: Struct, status: int = 200) -> web.Response:
+    return web.Response(
+        status=status, body=msgspec.json.encode(body), content_type="application/json"
+    )

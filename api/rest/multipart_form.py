@@ -1,0 +1,140 @@
+"""A multipart form with one file, read as a stream within limits of time and size."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+from aiohttp import BodyPartReader, MultipartReader, web
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.streams import StreamReader
+from msgspec import Struct
+
+from api.context import Call
+from api.errors import BadRequest, FileTooLarge, SlowClient
+from api.rest.request_body import SLOWEST
+from write_side.imports.table import LIMITS
+
+FILE = "file"
+MAX_NAME = 1_000
+LINES_PER_FIELD = 20
+"""Boundaries and headers, which are read line by line."""
+UNREADABLE = "This form cannot be read"
+_MAX_FIELD = 4 * 1024
+_CHUNK = 64 * 1024
+_MALFORMED = (
+    web.RequestPayloadError,
+    HttpProcessingError,
+    ValueError,
+    AssertionError,
+    RuntimeError,
+)
+"""All that aiohttp raises for malformed parts."""
+
+
+class FileForm(Struct):
+    """``name`` is that of the file, "" where none was sent."""
+
+    fields: dict[str, str]
+    name: str = ""
+    document: bytes = b""
+
+    def text(self, name: str) -> str:
+        return self.fields.get(name, "")
+
+
+class _BoundedLines:
+    """The body, of which so many lines may be read one by one: boundaries and headers. aiohttp
+    reads all that comes before the first boundary in this way, without a pause."""
+
+    def __init__(self, content: StreamReader, most: int) -> None:
+        self._content = content
+        self._left = most
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._content, name)
+
+    async def readline(self, **options: Any) -> bytes:
+        self._left -= 1
+        if self._left < 0:
+            raise BadRequest(UNREADABLE)
+        return await self._content.readline(**options)
+
+
+class FormReader:
+    """Reads the parts of one form: up to ``most`` of them, in any order."""
+
+    def __init__(self, call: Call, most: int) -> None:
+        self._call = call
+        self._most = most
+        self._patience = call.service.settings.client_timeout or None
+        self._began = asyncio.get_running_loop().time()
+        self._received = 0
+        self.form = FileForm({})
+
+    async def read(self) -> FileForm:
+        """Raises BadRequest, SlowClient, FileTooLarge. ``form`` has what was read by then."""
+        if self._call.request.content_type != "multipart/form-data":
+            raise BadRequest(UNREADABLE)
+        try:
+            await self._parts()
+        except TimeoutError:
+            raise SlowClient from None
+        except ConnectionError:
+            closed = "The connection was closed before the file was complete"
+            raise BadRequest(closed) from None
+        except _MALFORMED:
+            raise BadRequest(UNREADABLE) from None
+        return self.form
+
+    def check_part(self, name: str) -> None:
+        """Before a part is read."""
+
+    def check_field(self, name: str, text: str) -> None:
+        """After a field has been read."""
+
+    async def _parts(self) -> None:
+        async with asyncio.timeout(self._patience) as self._deadline:
+            request = self._call.request
+            bounded = _BoundedLines(request.content, self._most * LINES_PER_FIELD)
+            reader = MultipartReader(request.headers, cast("StreamReader", bounded))
+            for _ in range(self._most):
+                part = await reader.next()
+                if part is None:
+                    return
+                if not isinstance(part, BodyPartReader):
+                    raise BadRequest(UNREADABLE)
+                self.check_part(part.name or "")
+                await (self._file if part.name == FILE else self._field)(part)
+        raise BadRequest(UNREADABLE)
+
+    async def _field(self, part: BodyPartReader) -> None:
+        """Of several fields with the same name the first counts."""
+        content = await self._content(part, _MAX_FIELD)
+        if content is None:
+            raise BadRequest(UNREADABLE)
+        name, text = part.name or "", content.decode()
+        self.form.fields.setdefault(name, text)
+        self.check_field(name, text)
+
+    async def _file(self, part: BodyPartReader) -> None:
+        if self.form.name:
+            raise BadRequest(UNREADABLE)
+        self.form.name = (part.filename or "")[-MAX_NAME:]
+        document = await self._content(part, LIMITS.upload_bytes)
+        if document is None:
+            raise FileTooLarge(self.form.name, LIMITS.upload_bytes)
+        self.form.document = document
+
+    async def _content(self, part: BodyPartReader, limit: int) -> bytes | None:
+        """None as soon as the part exceeds the limit."""
+        chunks: list[bytes] = []
+        while chunk := await part.read_chunk(_CHUNK):
+            chunks.append(chunk)
+            limit -= len(chunk)
+            self._received += len(chunk)
+            if limit < 0:
+                return None
+            if self._patience:
+                self._deadline.reschedule(self._began + self._patience + self._received / SLOWEST)
+        return b"".join(chunks)

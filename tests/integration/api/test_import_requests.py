@@ -1,0 +1,246 @@
+"""Imports over HTTP: accepted at once, carried out later, reported as the command reports."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from api.rest import multipart_form
+from tests.integration.api.import_requests import GOOD, PATH, accepted, done, ended, form, send
+from tests.integration.api.server import Answer, Client, Server
+from tests.integration.api.test_refusals import refused
+from tests.integration.live_projector import connected
+from tests.integration.projector.sample_log import BODY, Given
+from write_side.domain.definition import Field
+from write_side.imports import jobs
+from write_side.imports.table import Limits
+
+BAD = b"Title,Body,Views\nOne,x,many\nTwo,y,2\n"
+ONCE = {"Idempotency-Key": "once"}
+
+
+@pytest.fixture(autouse=True)
+async def posts(server: Server, acme: Given) -> Given:
+    await acme.content_type(BODY, Field("views", "Views", "number"))
+    return acme
+
+
+async def titles(client: Client, status: str = "draft") -> list[str]:
+    answer = await client.get(f"/v1/content/posts?status={status}&limit=100")
+    return sorted(entry["title"] for entry in answer.data)
+
+
+async def waiting(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody carries imports out."""
+
+    async def none(*_: Any) -> None:
+        return None
+
+    monkeypatch.setattr(jobs, "claim_job", none)
+
+
+async def test_a_file_is_accepted_imported_read_and_reverted(client: Client) -> None:
+    answer = await send(client, headers={"X-Request-Id": "job-7"})
+    import_id = answer.body["data"]["id"]
+    assert (answer.status, answer.headers["Location"]) == (202, f"{PATH}/{import_id}")
+    assert answer.body == {"success": True, "data": {"id": import_id, "state": "checking"}}
+    assert "Access-Control-Allow-Origin" not in answer.headers
+    assert "X-RateLimit-Remaining" in answer.headers
+    one = await ended(client, answer.headers["Location"])
+    assert (one["state"], one["progress"]) == ("imported", {"rows": 2, "done": 2})
+    report = one["report"]
+    assert (report["importId"], report["imported"], report["counts"]["new"]) == (import_id, True, 2)
+    assert [row["slug"] for row in report["rows"]] == ["one", "two"]
+    assert report["by"] == "secret-of-acme"
+    assert await titles(client) == ["One", "Two"]
+    reverted = await client.ask("POST", f"{PATH}/{import_id}/revert")
+    assert (reverted.status, reverted.body["data"]["state"]) == (202, "reverted")
+    assert len(reverted.body["data"]["report"]["reverted"]["deleted"]) == 2
+    again = await client.ask("POST", f"{PATH}/{import_id}/revert")
+    assert (again.status, again.text) == (202, reverted.text)
+    assert (await client.get(f"{PATH}/{import_id}")).body == again.body
+    assert await titles(client) == []
+
+
+async def test_the_position_of_an_import_can_be_waited_for(client: Client) -> None:
+    path = await accepted(client)
+    await ended(client, path)
+    position = (await client.get(path)).headers["X-Content-Position"]
+    answer = await client.get(
+        "/v1/content/posts?status=draft", headers={"X-Content-Position": position}
+    )
+    assert len(answer.data) == 2
+
+
+async def test_problem_cells_are_reported_and_nothing_is_imported(client: Client) -> None:
+    one = await done(client, BAD)
+    assert (one["state"], one["report"]["imported"]) == ("refused", False)
+    assert one["message"] == "Nothing was imported: 1 of 2 rows have errors"
+    assert one["report"]["rows"][0]["cells"] == [
+        {
+            "column": "Views",
+            "severity": "error",
+            "cell": "many",
+            "reason": "takes a number, such as 1234.5 or 1,234.5",
+        }
+    ]
+    refused(await client.ask("POST", f"{PATH}/{one['id']}/revert"), 409)
+    assert await titles(client) == []
+
+
+async def test_options_are_those_of_the_command(client: Client) -> None:
+    ready = await done(client, BAD, readyOnly="true")
+    assert (ready["state"], ready["report"]["counts"]["new"]) == ("imported", 1)
+    dry = await done(client, GOOD, dryRun="true", update="true", language="fr-FR")
+    assert (dry["state"], dry["report"]["counts"]["new"]) == ("checked", 2)
+    mapped = await done(
+        client, b"Name;Text\nThree;z\n", map_Name="Title", map_2="", delimiter="semicolon"
+    )
+    assert [row["slug"] for row in mapped["report"]["rows"]] == ["three"]
+    assert await titles(client) == ["Three", "Two"]
+
+
+async def test_an_import_that_changes_nothing_cannot_be_reverted(client: Client) -> None:
+    await done(client)
+    again = await done(client)
+    assert (again["state"], again["report"]["imported"]) == ("imported", False)
+    refused(await client.ask("POST", f"{PATH}/{again['id']}/revert"), 409)
+
+
+async def test_a_file_that_cannot_be_read_is_refused_with_the_reason(client: Client) -> None:
+    one = await done(client, b"\n\n")
+    assert (one["state"], one["report"]) == ("refused", None)
+    assert one["message"] == "posts.csv has no headings: its first row names the columns"
+    unmapped = await done(client, b"Title,Colour\nA,red\n")
+    assert (unmapped["state"], "'Colour'" in unmapped["message"]) == ("refused", True)
+
+
+class TestIdempotency:
+    async def test_the_same_file_has_the_same_answer_byte_for_byte(self, client: Client) -> None:
+        first = await send(client, headers=ONCE)
+        await ended(client, first.headers["Location"])
+        again = await send(client, headers=ONCE)
+        assert (again.status, again.text) == (202, first.text)
+        assert again.headers["Location"] == first.headers["Location"]
+        assert await titles(client) == ["One", "Two"]
+
+    async def test_two_at_once_are_one_import(self, client: Client) -> None:
+        answers = await asyncio.gather(*(send(client, headers=ONCE) for _ in range(2)))
+        found = {answer.text for answer in answers if answer.status == 202}
+        assert len(found) == 1
+        assert {answer.status for answer in answers} <= {202, 409}
+
+    @pytest.mark.parametrize(
+        "other", [{"document": b"Title,Body\nZ,x\n"}, {"name": "b.csv"}, {"update": "true"}]
+    )
+    async def test_another_file_or_option_is_refused(
+        self, client: Client, other: dict[str, Any]
+    ) -> None:
+        await send(client, headers=ONCE)
+        refused(await send(client, headers=ONCE, **other), 422)
+
+    async def test_after_a_day_the_key_is_free(self, server: Server, client: Client) -> None:
+        first = await send(client, headers=ONCE)
+        await ended(client, first.headers["Location"])
+        async with connected(server.url) as connection:
+            await connection.execute(
+                "UPDATE write_side.import_job SET at = at - interval '25 hours'"
+            )
+        assert (await send(client, headers=ONCE)).text != first.text
+
+
+class TestRefusals:
+    async def test_what_is_no_import(self, server: Server, client: Client) -> None:
+        for status, answer in (
+            (415, await client.post({"contentType": "posts"}, PATH)),
+            (415, await send(client, name="posts.txt")),
+            (415, await send(client, b"%PDF-1.7", name="posts.pdf")),
+            (400, await send(client, None)),
+            (400, await send(client, contentType=" ")),
+            (400, await send(client, update="yes")),
+            (400, await send(client, dryrun="true")),
+            (400, await send(client, language="xx")),
+            (400, await send(client, encoding="ebcdic")),
+            (400, await send(client, headers={"Idempotency-Key": "é"})),
+            (404, await send(client, contentType="none")),
+            (404, await client.get(f"{PATH}/none")),
+            (404, await client.ask("POST", f"{PATH}/none/revert")),
+            (405, await client.get(PATH)),
+            (405, await client.ask("OPTIONS", PATH)),
+        ):
+            refused(answer, status)
+            assert "Access-Control-Allow-Origin" not in answer.headers
+        assert "dryrun" in (await send(client, dryrun="true")).body["error"]
+        assert await _kept(server) == 0
+
+    async def test_a_file_over_the_limit_is_not_read(
+        self, server: Server, client: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(multipart_form, "LIMITS", Limits(upload_bytes=1024**2))
+        refused(await send(client, b"x" * (1024**2 + 1)), 413)
+        assert await _kept(server) == 0
+
+    async def test_the_checks_have_their_order(self, server: Server) -> None:
+        await server.key("reader", "acme", ("content.view",))
+        for secret, path, status in (
+            (None, "?environment=prod", 401),
+            ("reader", "?environment=prod", 403),
+            ("secret-of-acme", "?environment=prod", 400),
+            ("secret-of-acme", "?environment=staging", 404),
+        ):
+            asked = server.client(secret)
+            refused(await asked.ask("POST", PATH + path, data=b"x"), status)
+            refused(await asked.get(f"{PATH}/x{path}"), status)
+            refused(await asked.ask("POST", f"{PATH}/x/revert{path}"), status)
+
+    async def test_too_many_that_wait(
+        self, server: Server, client: Client, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await waiting(server, monkeypatch)
+        await server.workspace("rival")
+        for _ in range(jobs.MOST_OF_WORKSPACE):
+            await accepted(client)
+        full = await send(client)
+        refused(full, 429)
+        assert full.headers["Retry-After"] == "5"
+        monkeypatch.setattr(jobs, "MOST_IN_ALL", jobs.MOST_OF_WORKSPACE)
+        monkeypatch.setattr(jobs, "MOST_OF_WORKSPACE", 100)
+        everywhere = await send(client)
+        refused(everywhere, 503)
+        assert everywhere.headers["Retry-After"] == "1"
+
+    async def test_of_another_workspace_there_is_nothing(
+        self, server: Server, client: Client
+    ) -> None:
+        await server.workspace("rival", staging=True)
+        rival = server.client("secret-of-rival")
+        imported = await accepted(client)
+        refused_one = await accepted(client, BAD)
+        for path in (imported, refused_one):
+            await ended(client, path)
+            refused(await rival.get(path), 404)
+            refused(await rival.ask("POST", f"{path}/revert"), 404)
+        assert await titles(client) == ["One", "Two"]
+
+
+async def _kept(server: Server) -> int:
+    async with connected(server.url) as connection:
+        return int(await connection.fetchval("SELECT count(*) FROM write_side.import_job"))
+
+
+def test_the_form_is_what_curl_sends() -> None:
+    """``-F file=@posts.csv -F contentType=posts``: the file may come first."""
+    assert form(GOOD)._fields[0][0]["name"] == "file"
+
+
+async def test_progress_is_shown_while_it_waits(
+    server: Server, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await waiting(server, monkeypatch)
+    path = await accepted(client)
+    answer: Answer = await client.get(path)
+    assert answer.data["progress"] == {"rows": None, "done": 0}
+    assert (answer.data["state"], answer.data["report"]) == ("checking", None)
+    refused(await client.ask("POST", f"{path}/revert"), 409)

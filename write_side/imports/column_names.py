@@ -1,0 +1,50 @@
+"""Columns that a script maps by name: to a target by its slug or name, or to nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from write_side.domain.definition import Field
+from write_side.imports.columns import NOTHING, MappingRefused, column_targets, folded, matched
+
+
+def named_targets(
+    maps: Iterable[tuple[str, str]], headings: Sequence[str], fields: Sequence[Field]
+) -> tuple[str, ...]:
+    """The target of each column: from ``maps``, pairs of a column's heading or number and a target
+    or "", else by its heading.
+
+    Raises MappingRefused where there is no such column or target, or a heading has no target.
+    """
+    offered = [target.target for target in column_targets(fields)]
+    names = [*offered, *(target.name for target in column_targets(fields))]
+    given: dict[int, str] = {}
+    for column, target in maps:
+        found = _find(target, names) if target.strip() else []
+        if target.strip() and not found:
+            known = ", ".join(offered)
+            raise MappingRefused([f"unknown target {target!r}; there are: {known}"])
+        given[_column(column, headings)] = names[found[0] % len(offered)] if found else NOTHING
+    return matched(headings, fields, given)
+
+
+def _column(name: str, headings: Sequence[str]) -> int:
+    found = _find(name, headings)
+    if len(found) > 1:
+        numbers = ", ".join(str(n + 1) for n in found)
+        raise MappingRefused(
+            [f"several columns are named {name!r}: give its number, one of {numbers}"]
+        )
+    if found:
+        return found[0]
+    if name.isdecimal() and 0 < int(name) <= len(headings):
+        return int(name) - 1
+    raise MappingRefused([f"the file has no column {name!r}; it has: {', '.join(headings)}"])
+
+
+def _find(name: str, names: Sequence[str]) -> list[int]:
+    """The indexes of what is named so exactly, else as headings are compared."""
+    for same in (str.strip, folded):
+        if found := [n for n, other in enumerate(names) if same(other) == same(name)]:
+            return found
+    return []

@@ -1,0 +1,181 @@
+"""Imports that were accepted over HTTP and are carried out later, by any API process.
+
+A process claims a job for LEASE seconds and renews the lease while it works. When it dies, another
+process claims the job once the lease has ended. Whatever two processes do at once, an import id
+takes effect once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from write_side.domain.identity import Actor, Scope, is_id
+from write_side.domain.refusals import CommandKeyReused, UnknownImport
+from write_side.imports.request import ImportRequest
+from write_side.imports.table import Choice
+from write_side.repository import Repository
+
+JobState = Literal["checking", "importing", "refused", "checked", "imported"]
+LEASE = 30.0
+MOST_OF_WORKSPACE = 5
+"""Jobs of a workspace that wait or run: up to 80 MB of files."""
+MOST_IN_ALL = 64
+
+_ACCEPT = """
+SELECT outcome, job_id::text
+FROM write_side.accept_import_job($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"""
+_EARLIER = """
+SELECT id::text, digest FROM write_side.import_job
+WHERE command_key = $1 AND at > now() - write_side.command_lifetime()"""
+_CLAIM = """
+SELECT id::text, file_name, document, options, attempts
+FROM write_side.claim_import_job($1, $2)"""
+_RENEW = """
+UPDATE write_side.import_job
+SET lease_until = clock_timestamp() + make_interval(secs => $3)
+WHERE id = $1 AND worker = $2 AND document IS NOT NULL RETURNING 1"""
+_ADVANCE = """
+UPDATE write_side.import_job SET state = $3, row_count = $4
+WHERE id = $1 AND worker = $2 AND document IS NOT NULL RETURNING 1"""
+_END = """
+UPDATE write_side.import_job SET state = $3, message = $4, result = $5, document = NULL
+WHERE id = $1 AND worker = $2 AND document IS NOT NULL RETURNING 1"""
+_FIND = """
+SELECT state, row_count, message, result FROM write_side.import_job
+WHERE id = $1 AND (workspace, environment) = ($2, $3)"""
+
+
+class TooManyJobs(Exception):
+    """``of_workspace``: whether this workspace's own imports are too many."""
+
+    def __init__(self, *, of_workspace: bool) -> None:
+        self.of_workspace = of_workspace
+        super().__init__("Too many imports are waiting")
+
+
+class JobOptions(Struct, frozen=True):
+    """What was asked for. ``request`` is without targets: ``maps`` pairs columns, by heading or
+    number, with targets, and the other columns are matched by their headings."""
+
+    request: ImportRequest
+    choice: Choice
+    maps: tuple[tuple[str, str], ...]
+    is_dry_run: bool
+    by: Actor
+    request_id: str
+
+
+class NewJob(Struct, frozen=True):
+    """``digest``: of the file and all options; ``command_key``: None for a job sent once."""
+
+    command_key: str | None
+    digest: bytes
+    file_name: str
+    document: bytes
+    options: JobOptions
+
+
+class ClaimedJob(Struct, frozen=True):
+    """``attempts``: how often the job has been claimed, this time included."""
+
+    id: str
+    file_name: str
+    document: bytes
+    options: JobOptions
+    attempts: int
+
+
+class JobStatus(Struct, frozen=True):
+    """``rows``: of the file, None before it is read. ``result``: JSON, None before the end."""
+
+    state: JobState
+    rows: int | None
+    message: str | None
+    result: bytes | None
+
+
+async def earlier_job(repository: Repository, command_key: str, digest: bytes) -> str | None:
+    """The id of the job that was accepted under this key. Raises CommandKeyReused."""
+    rows = await repository.recorder.fetch(_EARLIER, command_key)
+    if not rows:
+        return None
+    if rows[0]["digest"] != digest:
+        raise CommandKeyReused
+    return str(rows[0]["id"])
+
+
+async def accept_job(repository: Repository, job: NewJob) -> str:
+    """The id of the job, which is also its import id. Raises TooManyJobs, CommandKeyReused."""
+    scope = job.options.request.scope
+    [row] = await repository.recorder.fetch(
+        _ACCEPT,
+        job.options.request.import_id,
+        scope.workspace,
+        scope.environment,
+        job.command_key,
+        job.digest,
+        job.file_name,
+        job.document,
+        msgspec.json.encode(job.options).decode(),
+        MOST_OF_WORKSPACE,
+        MOST_IN_ALL,
+    )
+    if row["outcome"] == "reused":
+        raise CommandKeyReused
+    if row["job_id"] is None:
+        raise TooManyJobs(of_workspace=row["outcome"] != "full")
+    return str(row["job_id"])
+
+
+async def claim_job(repository: Repository, worker: str, lease: float = LEASE) -> ClaimedJob | None:
+    """The oldest job that no process works on, and whose workspace has no other one running."""
+    rows = await repository.recorder.fetch(_CLAIM, worker, lease)
+    if not rows:
+        return None
+    row = rows[0]
+    options = msgspec.json.decode(row["options"], type=JobOptions)
+    return ClaimedJob(row["id"], row["file_name"], row["document"], options, row["attempts"])
+
+
+async def renew_lease(repository: Repository, job_id: str, worker: str, lease: float) -> bool:
+    """False where another worker has the job. A lease of 0 gives the job to any other one."""
+    return bool(await repository.recorder.fetch(_RENEW, job_id, worker, lease))
+
+
+async def advance_job(
+    repository: Repository, job_id: str, worker: str, state: JobState, rows: int
+) -> None:
+    await repository.recorder.fetch(_ADVANCE, job_id, worker, state, rows)
+
+
+async def end_job(
+    repository: Repository,
+    job_id: str,
+    worker: str,
+    state: JobState,
+    message: str | None,
+    result: bytes | None,
+) -> None:
+    """The end of a job; the file is no longer kept."""
+    compressed = None if result is None else await asyncio.to_thread(zlib.compress, result, 1)
+    await repository.recorder.fetch(_END, job_id, worker, state, message, compressed)
+
+
+async def job_status(repository: Repository, scope: Scope, job_id: str) -> JobStatus:
+    """Raises UnknownImport, also for a job of another workspace or environment."""
+    rows = []
+    if is_id(job_id):
+        place = (scope.workspace, scope.environment)
+        rows = await repository.recorder.fetch(_FIND, job_id, *place)
+    if not rows:
+        raise UnknownImport(job_id)
+    row = rows[0]
+    result = row["result"]
+    if result is not None:
+        result = await asyncio.to_thread(zlib.decompress, result)
+    return JobStatus(row["state"], row["row_count"], row["message"], result)
