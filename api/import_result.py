@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from write_side.imports.preview import Counts, Preview, State, one_line, repeated
 from write_side.imports.report import Report, RevertReport
+from write_side.imports.split import SplitReport
 from write_side.imports.table import EncodingSource, Table, non_ascii_cells
 
 
@@ -72,7 +73,8 @@ class FileResult(Struct, frozen=True, rename="camel"):
 
 class ImportResult(Struct, frozen=True, rename="camel", kw_only=True):
     """``rows`` were imported, would be, or have errors. ``at`` and ``by`` are None where the file
-    was only checked. ``repeated`` counts rows with the slug of an earlier row; the log does not."""
+    was only checked. ``repeated`` counts rows with the slug of an earlier row; the log does not.
+    ``parts``: the import ids of a file that was split."""
 
     import_id: str
     imported: bool = False
@@ -85,6 +87,7 @@ class ImportResult(Struct, frozen=True, rename="camel", kw_only=True):
     reverted: RevertResult | None = None
     repeated: int = 0
     file: FileResult | None = None
+    parts: list[str] = []
 
 
 def result_of_preview(import_id: str, preview: Preview) -> ImportResult:
@@ -110,6 +113,19 @@ def with_file(result: ImportResult, table: Table) -> ImportResult:
         [one_line(cell) for cell in non_ascii_cells(table)],
     )
     return replace(result, file=file)
+
+
+def result_of_split(import_id: str, report: SplitReport, by: str) -> ImportResult:
+    """Of the whole file."""
+    return replace(
+        result_of_preview(import_id, report.preview),
+        imported=report.position > 0,
+        replayed=report.replayed,
+        position=report.position,
+        at=report.at,
+        by=by,
+        parts=list(report.import_ids),
+    )
 
 
 def result_of_revert(report: RevertReport) -> RevertResult:

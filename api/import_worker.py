@@ -16,18 +16,18 @@ import structlog
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api.import_result import ImportResult, result_of_preview, result_of_report
+from api.import_result import ImportResult, result_of_preview, result_of_report, with_file
 from api.rate_limits.limits import IMPORTED_ROW, SECOND
 from write_side.domain.identity import new_id
 from write_side.domain.refusals import Refused, UnknownImport
 from write_side.imports import jobs
 from write_side.imports.check import check
-from write_side.imports.column_names import named_targets
+from write_side.imports.column_names import mapped
 from write_side.imports.file_reader import read_file
-from write_side.imports.importer import PreviewOutdated, RowsRefused, run_import
+from write_side.imports.importer import PreviewOutdated, RepeatsUndecided, RowsRefused, run_import
 from write_side.imports.jobs import ClaimedJob, JobState
 from write_side.imports.report import import_report
-from write_side.imports.table import FileRefused
+from write_side.imports.table import FileRefused, Table
 from write_side.repository import Repository
 
 AT_ONCE = 2
@@ -134,31 +134,39 @@ class ImportWorker:
         if job.attempts > ATTEMPTS:
             return JobEnd("refused", message=GIVEN_UP)
         try:
-            return await self._import(job)
-        except RowsRefused as refused:
-            result = result_of_preview(job.id, refused.preview)
-            return JobEnd("refused", result, str(refused))
+            return await self._read_and_import(job)
         except (FileRefused, Refused) as refused:
             return JobEnd("refused", message=str(refused))
 
-    async def _import(self, job: ClaimedJob) -> JobEnd:
-        repository, options, request = self._repository, job.options, job.options.request
-        workspace = request.scope.workspace
+    async def _read_and_import(self, job: ClaimedJob) -> JobEnd:
+        workspace = job.options.request.scope.workspace
         table = await read_file(
             job.document,
             job.file_name,
-            options.choice,
+            job.options.choice,
             charge=lambda seconds: self._charge(workspace, int(seconds * SECOND)),
         )
+        self._charge(workspace, len(table.rows) * IMPORTED_ROW)
+        try:
+            end = await self._import(job, table)
+        except (RowsRefused, RepeatsUndecided) as refused:
+            end = JobEnd("refused", result_of_preview(job.id, refused.preview), str(refused))
+        assert end.result is not None
+        return replace(end, result=with_file(end.result, table))
+
+    async def _import(self, job: ClaimedJob, table: Table) -> JobEnd:
+        repository, options, request = self._repository, job.options, job.options.request
         rows = len(table.rows)
-        self._charge(workspace, rows * IMPORTED_ROW)
         await jobs.advance_job(repository, job.id, self._id, "checking", rows)
         content_type = await repository.fresh_content_type(request.scope, request.content_type_slug)
-        targets = named_targets(options.maps, table.headings, content_type.value_fields)
-        request = replace(request, targets=targets)
+        request = mapped(
+            request, options.maps, options.key, table.headings, content_type.value_fields
+        )
         preview = (await check(repository, table, request)).preview
         if preview.counts.error and not request.ready_only:
             raise RowsRefused(preview)
+        if preview.is_undecided(request):
+            raise RepeatsUndecided(preview)
         if options.is_dry_run:
             return JobEnd("checked", result_of_preview(job.id, preview))
         await jobs.advance_job(repository, job.id, self._id, "importing", rows)

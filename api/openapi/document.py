@@ -77,7 +77,8 @@ def _completed(written: Operation) -> Operation:
         refusals = source()["components"]["responses"][name]["refusals"]
         responses[str(status_of_refusals(refusals))] = _reference("responses", name)
     if body := written.get("requestBody"):
-        written["requestBody"] = {"required": True, "content": json_content(**body)}
+        content = body.get("content") or json_content(**body)
+        written["requestBody"] = {"required": True, "content": content}
     return {
         **written,
         "parameters": [_reference("parameters", name) for name in parameters],

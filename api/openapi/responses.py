@@ -20,6 +20,8 @@ from api.http.representation import READ, VARY
 from api.rest import parameters
 from api.rest.content import FIELDS, MISSING
 from api.rest.idempotency import command_key
+from api.rest.import_form import MISSING as MISSING_PARTS
+from api.rest.imports import NOT_A_FORM, NOT_DONE, NOTHING
 from api.rest.positions import HEADER as POSITION
 from api.rest.request_body import DAMAGED, NOT_OURS
 from read_side.refusals import EntryNotFound, MediaFileNotFound, ReadModelUnavailable, TypeNotFound
@@ -29,6 +31,8 @@ from write_side.domain.field_types import FIELD_TYPES
 from write_side.domain.identity import ENVIRONMENTS, PRODUCTION, STAGING, Scope
 from write_side.domain.text import NotJSON, check_text
 from write_side.domain.workspace import EDIT, OPERATE, VIEW
+from write_side.imports.jobs import MOST_OF_WORKSPACE
+from write_side.imports.table import LIMITS
 
 
 def _raised(refuses: Callable[[], object]) -> Exception:
@@ -72,6 +76,13 @@ REFUSALS: dict[str, Exception] = {
     "contentType": TypeNotFound(),
     "entry": EntryNotFound(),
     "mediaFile": MediaFileNotFound(),
+    "import": r.UnknownImport("019a3f2e-5a0b-7c3e-8f4d-1b2a3c4d5e6f"),
+    "importNotDone": errors.NothingToRevert(NOT_DONE),
+    "importOfNothing": errors.NothingToRevert(NOTHING),
+    "missingParts": errors.BadRequest(MISSING_PARTS),
+    "notAForm": errors.UnsupportedMedia(NOT_A_FORM),
+    "fileTooLarge": errors.FileTooLarge("posts.csv", LIMITS.upload_bytes),
+    "tooManyImports": errors.TooManyImports(MOST_OF_WORKSPACE),
     "nothing": web.HTTPNotFound(),
     "method": web.HTTPMethodNotAllowed("DELETE", ("GET", "HEAD", "POST")),
     "slowBody": errors.SlowClient(),

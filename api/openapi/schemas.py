@@ -11,6 +11,7 @@ from api.graphql.handler import GraphQLAnswer
 from api.graphql.request import GraphQLRequest
 from api.operations.health import Readiness
 from api.rest import wire
+from api.rest.imports import AcceptedImportBody, ImportStatusBody
 
 _BODIES: tuple[type[Struct], ...] = (
     wire.TypeListBody,
@@ -22,6 +23,8 @@ _BODIES: tuple[type[Struct], ...] = (
     wire.ContentTypeBody,
     wire.MediaListBody,
     wire.MediaBody,
+    AcceptedImportBody,
+    ImportStatusBody,
     Readiness,
     GraphQLRequest,
     GraphQLAnswer,

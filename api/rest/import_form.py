@@ -13,13 +13,14 @@ from api.context import Call
 from api.errors import BadRequest
 from api.rest.multipart_form import FileForm
 from write_side.domain.locales import check_locale
+from write_side.imports.encodings import ENCODINGS
 from write_side.imports.jobs import JobOptions
 from write_side.imports.request import ImportRequest
-from write_side.imports.table import DELIMITERS, ENCODINGS, Choice
+from write_side.imports.table import DELIMITERS, Choice
 
 MISSING = "Missing required parts: file and contentType"
 _MAP = re.compile(r"map\[(.+)\]", re.DOTALL)
-_FIXED = ("scope", "content_type_slug", "import_id", "targets")
+_FIXED = ("scope", "content_type_slug", "import_id", "targets", "key")
 _BOOLEANS = {"true": True, "false": False}
 
 
@@ -41,12 +42,12 @@ def import_options(call: Call, form: FileForm, import_id: str) -> JobOptions:
     content_type, dry_run = given.pop("contentType", ""), given.pop("dryRun", "false")
     if not content_type.strip() or not form.name:
         raise BadRequest(MISSING)
-    maps = tuple(_maps(form.fields))
+    maps, key = tuple(_maps(form.fields)), given.pop("key", None)
     unknown = [
         name for name in given if name not in (*OPTIONS, *READING) and not _MAP.fullmatch(name)
     ]
     if unknown:
-        known = ", ".join(("contentType", *OPTIONS, "dryRun", *READING, "map[COLUMN]"))
+        known = ", ".join(("contentType", *OPTIONS, "key", "dryRun", *READING, "map[COLUMN]"))
         raise BadRequest(f"Unknown part {unknown[0]!r}; there are: file, {known}")
     options: dict[str, Any] = {
         option.name: _value(name, given[name]) for name, option in OPTIONS.items() if name in given
@@ -57,6 +58,7 @@ def import_options(call: Call, form: FileForm, import_id: str) -> JobOptions:
         request=request,
         choice=_choice(given),
         maps=maps,
+        key=key,
         is_dry_run=_boolean("dryRun", dry_run),
         by=call.actor,
         request_id=call.request_id,

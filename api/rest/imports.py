@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Literal
 from urllib.parse import quote
 
 import msgspec
@@ -10,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from api.context import Call
-from api.errors import Busy, NothingToRevert, TooManyImports, UnsupportedMedia
+from api.errors import BadRequest, Busy, NothingToRevert, TooManyImports, UnsupportedMedia
 from api.http.upload_slots import RECEIVING
 from api.import_result import ImportResult, result_of_report
 from api.rest.idempotency import HEADER, command_key, digest
@@ -35,9 +36,13 @@ NOTHING = "This import has changed nothing: there is nothing to revert"
 _ID = "{id:[^/]+}"
 
 
+ImportState = Literal["checking", "refused", "checked", "importing", "imported", "reverted"]
+"""``checked`` is the end of a dry run."""
+
+
 class AcceptedImport(Struct, frozen=True):
     id: str
-    state: str = "checking"
+    state: Literal["checking"] = "checking"
 
 
 class AcceptedImportBody(Struct, frozen=True):
@@ -58,7 +63,7 @@ class ImportStatus(Struct, frozen=True):
     where the file as a whole was refused."""
 
     id: str
-    state: str
+    state: ImportState
     progress: ImportProgress
     message: str | None = None
     report: ImportResult | None = None
@@ -86,6 +91,8 @@ async def accept(call: Call) -> web.Response:
         raise UnsupportedMedia(NOT_A_FORM)
     async with call.request.app[RECEIVING].slot(call.scope.workspace):
         form = await FormReader(call, MOST_PARTS).read()
+        if form.is_cut:
+            raise BadRequest(f"The form has more than {MOST_PARTS} parts")
         if key is None:
             return await _accepted(call, form, None)
         with call.service.in_flight.reserve(key):
@@ -158,7 +165,8 @@ async def _shown(call: Call, import_id: str, status: int = 200) -> web.Response:
     result = None if job is None or job.result is None else _RESULT.decode(job.result)
     if report is None:
         assert job is not None
-        rows, message, state = job.rows, job.message, str(job.state)
+        state: ImportState = job.state
+        rows, message = job.rows, job.message
     else:
         logged = result_of_report(report)
         # The job has the notes of each cell, which the log has as one text.

@@ -33,11 +33,12 @@ _MALFORMED = (
 
 
 class FileForm(Struct):
-    """``name`` is that of the file, "" where none was sent."""
+    """``name`` is that of the file, "" where none was sent. ``is_cut``: there are more parts."""
 
     fields: dict[str, str]
     name: str = ""
     document: bytes = b""
+    is_cut: bool = False
 
     def text(self, name: str) -> str:
         return self.fields.get(name, "")
@@ -106,7 +107,7 @@ class FormReader:
                     raise BadRequest(UNREADABLE)
                 self.check_part(part.name or "")
                 await (self._file if part.name == FILE else self._field)(part)
-        raise BadRequest(UNREADABLE)
+        self.form.is_cut = True
 
     async def _field(self, part: BodyPartReader) -> None:
         """Of several fields with the same name the first counts."""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 from click.core import ParameterSource
-from msgspec.structs import replace
 
 from deploy.databases import Databases, open_repository
 from deploy.failures import Failed
@@ -37,6 +36,7 @@ REVERT_OPTIONS = {"revert", "as_json", "workspace", "environment"}
     epilog="\b\nExample:\n"
     "  contentlog import posts.xlsx --workspace acme --type posts\n"
     "  contentlog import prices.csv --workspace acme --type posts --map 'Price=eur' --update\n"
+    "  contentlog import airports.csv --workspace acme --type airports --split\n"
     "  contentlog import --revert 0199aa00-0000-7000-8000-000000000001",
 )
 @click.argument("file", type=click.Path(path_type=Path), required=False)
@@ -85,6 +85,12 @@ REVERT_OPTIONS = {"revert", "as_json", "workspace", "environment"}
 @click.option("--decimal-comma", is_flag=True, help="Read 1.234,5 in number fields, not 1,234.5.")
 @click.option("--day-first", is_flag=True, help="Read 31.01.2026 and 31/01/2026 in date fields.")
 @click.option("--ready-only", is_flag=True, help="If some rows have errors, import the others.")
+@click.option(
+    "--split",
+    is_flag=True,
+    help="Import a file of up to 100,000 rows as several imports of 2,000, one after another. Run "
+    "again with the same --import-id, it goes on where it was interrupted.",
+)
 @click.option("--dry-run", is_flag=True, help="Check everything, and import nothing.")
 @click.option("--import-id", metavar="ID", help="An import with the same id has no effect again.")
 @click.option("--sheet", metavar="NAME", help="The sheet of a workbook.  [default: the first]")
@@ -136,7 +142,8 @@ def import_command(
     )
     choice = Choice(given["sheet"], given["encoding"], DELIMITERS.get(given["delimiter"]))
     maps, key, dry_run = given["maps"], given["key"], given["dry_run"]
-    run(lambda found, _: _import(found, file, choice, maps, key, request, dry_run, as_json))
+    split = given["split"]
+    run(lambda found, _: _import(found, file, choice, maps, key, request, dry_run, as_json, split))
 
 
 async def _import(
@@ -148,25 +155,26 @@ async def _import(
     request: ImportRequest,
     dry_run: bool,
     as_json: bool,
+    split: bool,
 ) -> None:
     """Raises Failed where nothing is imported because of errors or repeats."""
     from api.import_result import with_file
     from write_side.domain.workspace import check_environment
     from write_side.handlers.imports import check_import_id
-    from write_side.imports.file_reader import read_file
+    from write_side.imports.split_parts import split_place
 
     check_import_id(request.import_id)
-    with spinner(f"reading {file.name}"):
-        table = await read_file(file, file.name, choice)
+    table = await _read(file, choice, split=split)
     async with open_repository(found) as repository:
         workspace = await repository.workspace(request.scope.workspace)
         check_environment(workspace.plan, workspace.environments, request.scope)
         content_type = await repository.content_type(request.scope, request.content_type_slug)
-        targets = _targets(maps, table.headings, content_type.value_fields)
-        key_column = None if key is None else _column(key, table.headings)
-        request = replace(request, targets=targets, key=key_column)
+        if not split and await split_place(repository, request.import_id):
+            raise Failed(f"import {request.import_id!r} was split: add --split")
+        request = _mapped(request, maps, key, table.headings, content_type.value_fields)
         with spinner(f"{'checking' if dry_run else 'importing'} {len(table.rows):,} rows"):
-            result, preview = await (_dry_run if dry_run else _run)(repository, table, request)
+            carry_out = _run_split if split else _run
+            result, preview = await (_dry_run if dry_run else carry_out)(repository, table, request)
     result = with_file(result, table)
     _print(result, _refusal(request, preview), dry_run=dry_run, as_json=as_json)
     if not dry_run:
@@ -215,6 +223,21 @@ def _rows(count: int) -> str:
     return f"{count:,} {'row has' if count == 1 else 'rows have'}"
 
 
+async def _read(file: Path, choice: Choice, *, split: bool) -> Table:
+    """Raises Failed where a file has to be split."""
+    from write_side.imports.file_reader import read_file
+    from write_side.imports.table import LIMITS, SPLIT_LIMITS, TooManyRows
+
+    limits = SPLIT_LIMITS if split else LIMITS
+    try:
+        with spinner(f"reading {file.name}"):
+            return await read_file(file, file.name, choice, limits)
+    except TooManyRows as refused:
+        if refused.rows > SPLIT_LIMITS.rows:
+            raise Failed(f"{refused}, or {SPLIT_LIMITS.rows:,} with --split") from None
+        raise Failed(f"{refused}: add --split to import it in parts") from None
+
+
 async def _dry_run(
     repository: Repository, table: Table, request: ImportRequest
 ) -> tuple[ImportResult, Preview | None]:
@@ -228,6 +251,33 @@ async def _dry_run(
         return result_of_report(earlier), None
     preview = (await check(repository, table, request)).preview
     return result_of_preview(request.import_id, preview), preview
+
+
+async def _run_split(
+    repository: Repository, table: Table, request: ImportRequest
+) -> tuple[ImportResult, Preview | None]:
+    """With the preview where the import is refused."""
+    from api.import_result import result_of_preview, result_of_split
+    from write_side.domain.changes import actor_name
+    from write_side.imports.importer import RepeatsUndecided, RowsRefused
+    from write_side.imports.split import run_split
+
+    def tell(done: int, parts: int) -> None:
+        click.echo(f"part {done} of {parts} is imported", err=True)
+
+    by = operator()
+    click.echo(f"import id {request.import_id!r}", err=True)
+    try:
+        report = await run_split(repository, table, request, by, tell)
+    except (RowsRefused, RepeatsUndecided) as refused:
+        return result_of_preview(request.import_id, refused.preview), refused.preview
+    for row in report.changed_since:
+        click.echo(
+            f"row {row.number}: {row.slug} was changed in the meantime; its references to later "
+            "rows were not set",
+            err=True,
+        )
+    return result_of_split(request.import_id, report, actor_name(by)), None
 
 
 async def _run(
@@ -303,12 +353,16 @@ def _outcome(result: ImportResult, *, dry_run: bool) -> str:
     return f"{summary}; import id {result.import_id!r}"
 
 
-def _targets(
-    maps: Sequence[str], headings: Sequence[str], fields: Sequence[Field]
-) -> tuple[str, ...]:
-    """The target of each column: from --map, else by its heading. Raises Failed where there is no
-    such column or target, or where a heading has no target."""
-    from write_side.imports.column_names import named_targets
+def _mapped(
+    request: ImportRequest,
+    maps: Sequence[str],
+    key: str | None,
+    headings: Sequence[str],
+    fields: Sequence[Field],
+) -> ImportRequest:
+    """With the target of each column: from --map, else by its heading. Raises Failed where there is
+    no such column or target, or where a heading has no target."""
+    from write_side.imports.column_names import mapped
     from write_side.imports.columns import MappingRefused
 
     given = []
@@ -318,7 +372,7 @@ def _targets(
             raise click.UsageError(f"--map takes COLUMN=TARGET, not {each!r}")
         given.append((column, target))
     try:
-        return named_targets(given, headings, fields)
+        return mapped(request, given, key, headings, fields)
     except MappingRefused as refused:
         raise Failed(
             f"{refused} (map a column with --map 'COLUMN=TARGET', or leave it out with "
@@ -351,16 +405,23 @@ async def _revert(
     from write_side.domain.refusals import UnknownImport
     from write_side.handlers.imports import check_import_id
     from write_side.imports.report import revert_import
+    from write_side.imports.split_parts import revert_split, split_place
 
     check_import_id(import_id)
     async with open_repository(found) as repository:
         if workspace is not None:
             await repository.workspace(workspace)
-        recorded = await repository.find_import(import_id)
-        if recorded is None or recorded[0].environment is None:
+        recorded, place = await repository.find_import(import_id), None
+        if recorded is not None and recorded[0].environment is not None:
+            place = Scope(recorded[0].workspace, recorded[0].environment)
+        place = place or await split_place(repository, import_id)
+        if place is None:
             raise UnknownImport(import_id)
-        scope = Scope(workspace or recorded[0].workspace, environment or recorded[0].environment)
-        reverted = await revert_import(repository, scope, import_id, operator())
+        scope = Scope(workspace or place.workspace, environment or place.environment)
+        if recorded is not None:
+            reverted = await revert_import(repository, scope, import_id, operator())
+        else:
+            reverted = await revert_split(repository, scope, import_id, operator())
     if as_json:
         click.echo(msgspec.json.encode(result_of_revert(reverted)))
     else:

@@ -1,5 +1,5 @@
-"""``kill -9`` of the API in the middle of an import from the wizard: sent again, it has happened
-once."""
+"""``kill -9`` of the API in the middle of an import: from the wizard, sent again, it has happened
+once; over HTTP another process carries it out."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ import pytest
 
 from tests.e2e.proxied_service import PATIENCE, SECRET, Service, serving
 from tests.integration.api.dashboard import Browser
+from tests.integration.api.import_requests import PATH, ended, form
+from tests.integration.api.server import Client
 from tests.integration.api.wizard import Wizard, csv
 from tests.integration.live_projector import connected, until
 
@@ -26,6 +28,7 @@ _HOLD_MODEL = "SELECT FROM read_model.checkpoint FOR UPDATE"
 _WAITING = """
 SELECT count(*) FROM pg_stat_activity
 WHERE datname = current_database() AND wait_event_type = 'Lock' AND query NOT LIKE '%checkpoint%'"""
+_LEASE_ENDS = "UPDATE write_side.import_job SET lease_until = now()"
 _IMPORTED = "SELECT count(*) FROM write_side.event WHERE topic = 'entry.created.v1'"
 
 
@@ -85,6 +88,27 @@ async def test_an_import_whose_process_is_killed_happens_once(
         await service.until_level()
         async with service.session.get("/v1/content/posts?status=draft") as listed:
             assert (await listed.json())["pagination"]["total"] == ROWS
+
+
+async def test_an_accepted_import_survives_its_process(service: Service, database_url: str) -> None:
+    key = {"Authorization": f"Bearer {SECRET}"}
+    async with aiohttp.ClientSession(service.processes.url, headers=key) as session:
+
+        async def waits() -> bool:
+            return await _counted(database_url, _WAITING) > 0
+
+        async with _held(database_url, _HOLD_LOG):
+            async with session.post(PATH, data=form(FILE)) as answer:
+                assert answer.status == 202, await answer.text()
+                path = answer.headers["Location"]
+            await until(waits, PATIENCE)
+            service.processes.kill("api")
+        await _started(service)
+        async with connected(database_url) as connection:
+            await connection.execute(_LEASE_ENDS)
+        one = await ended(Client(session, SECRET), path)
+        assert (one["state"], one["progress"]["done"]) == ("imported", ROWS)
+        assert await _counted(database_url, _IMPORTED) == ROWS
 
 
 async def _killed(service: Service, running: Any, come: Any) -> None:

@@ -38,8 +38,12 @@ class DryRun(Struct, frozen=True):
     content_type: ContentType
 
 
-async def check(repository: Repository, table: Table, request: ImportRequest) -> DryRun:
-    """Raises MappingRefused, UnknownContentType, InvalidEntry."""
+async def check(
+    repository: Repository, table: Table, request: ImportRequest, *, resumes: bool = False
+) -> DryRun:
+    """``resumes``: entries that this import has made are decided on as if they were not there.
+
+    Raises MappingRefused, UnknownContentType, InvalidEntry."""
     check_locale(request.language, "language")
     content_type = await repository.fresh_content_type(request.scope, request.content_type_slug)
     columns = columns_of(table.headings, request.targets, content_type.value_fields)
@@ -47,9 +51,9 @@ async def check(repository: Repository, table: Table, request: ImportRequest) ->
         raise InvalidEntry("The slugs cannot be derived from a column that the file does not have")
     rows = [row async for row in in_slices(parsed_rows(table, columns, request))]
     if request.repeats == "suffix":
-        rows = await _suffixed(repository, request, rows)
+        rows = await _suffixed(repository, request, rows, resumes)
     actor = Actor("import", request.import_id, table.name)
-    context = await _context(repository, rows, request, content_type, actor)
+    context = await _context(repository, rows, request, content_type, actor, resumes)
     decisions = await dry_run(rows, context, request)
     shown = tuple([decision.preview async for decision in in_slices(decisions)])
     digest = await asyncio.to_thread(_digest, table, request, shown)
@@ -64,6 +68,7 @@ async def _context(
     request: ImportRequest,
     content_type: ContentType,
     actor: Actor,
+    resumes: bool,
 ) -> ImportContext:
     scope = request.scope
     slugs: dict[str, set[str]] = {}
@@ -74,6 +79,10 @@ async def _context(
     for language, own in slugs.items():
         found = await repository.entries_by_slug(scope, [content_type.slug], language, own)
         existing |= {(language, slug): entries[0][0] for slug, entries in found.items()}
+    made: set[EntryKey] = set()
+    if resumes:
+        made = {key for key, entry_id in existing.items() if entry_id == request.entry_id(key)}
+        existing = {key: each for key, each in existing.items() if key not in made}
     entries = {}
     if request.update:
         entries = await repository.entries(scope, existing.values())
@@ -82,12 +91,12 @@ async def _context(
     keys = ((language, slug) for language, own in slugs.items() for slug in own)
     new_entries = {key: request.entry_id(key) for key in keys if key not in existing}
     references = await look_up(repository, request, rows, new_entries)
-    quota = await _quota(repository, request)
+    quota = await _quota(repository, request, len(made))
     return ImportContext(content_type, existing, entries, quota, references, actor)
 
 
 async def _suffixed(
-    repository: Repository, request: ImportRequest, rows: Sequence[ParsedRow]
+    repository: Repository, request: ImportRequest, rows: Sequence[ParsedRow], resumes: bool
 ) -> list[ParsedRow]:
     """Slugs are unique per language."""
     by_language: dict[str, list[ParsedRow]] = {}
@@ -95,23 +104,33 @@ async def _suffixed(
         by_language.setdefault(row.language, []).append(row)
     found: dict[int, ParsedRow] = {}
     for language, own in by_language.items():
-        taken = partial(_taken_slugs, repository, request, language)
+        taken = partial(_taken_slugs, repository, request, language, resumes)
         found |= {row.number: row for row in await suffixed(own, taken)}
     return [found[row.number] for row in rows]
 
 
 async def _taken_slugs(
-    repository: Repository, request: ImportRequest, language: str, slugs: set[str]
+    repository: Repository,
+    request: ImportRequest,
+    language: str,
+    resumes: bool,
+    slugs: set[str],
 ) -> set[str]:
     types = [request.content_type_slug]
-    return set(await repository.entries_by_slug(request.scope, types, language, slugs))
+    found = await repository.entries_by_slug(request.scope, types, language, slugs)
+    return {
+        slug
+        for slug, entries in found.items()
+        if not (resumes and entries[0][0] == request.entry_id((language, slug)))
+    }
 
 
-async def _quota(repository: Repository, request: ImportRequest) -> EntryQuota:
-    """Without a row of usage the plan allows nothing (``write_side.append``)."""
+async def _quota(repository: Repository, request: ImportRequest, own: int) -> EntryQuota:
+    """Without the import's own entries. Without a row of usage the plan allows nothing
+    (``write_side.append``)."""
     scope = request.scope
     rows = await repository.recorder.fetch(_QUOTA, scope.workspace, scope.environment, ENTRIES)
-    return EntryQuota(rows[0]["used"], rows[0]["bound"]) if rows else EntryQuota(0, 0)
+    return EntryQuota(rows[0]["used"] - own, rows[0]["bound"]) if rows else EntryQuota(0, 0)
 
 
 def _digest(table: Table, request: ImportRequest, rows: Sequence[PreviewRow]) -> str:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from msgspec.structs import replace
+
 from write_side.domain.definition import Field
 from write_side.imports.columns import NOTHING, MappingRefused, column_targets, folded, matched
+from write_side.imports.request import ImportRequest
 
 
-def named_targets(
-    maps: Iterable[tuple[str, str]], headings: Sequence[str], fields: Sequence[Field]
-) -> tuple[str, ...]:
-    """The target of each column: from ``maps``, pairs of a column's heading or number and a target
-    or "", else by its heading.
+def mapped(
+    request: ImportRequest,
+    maps: Iterable[tuple[str, str]],
+    key: str | None,
+    headings: Sequence[str],
+    fields: Sequence[Field],
+) -> ImportRequest:
+    """The request with the target of each column: from ``maps``, pairs of a column's heading or
+    number and a target or "", else by its heading; and with the column of the ``key``.
 
     Raises MappingRefused where there is no such column or target, or a heading has no target.
     """
@@ -25,7 +32,8 @@ def named_targets(
             known = ", ".join(offered)
             raise MappingRefused([f"unknown target {target!r}; there are: {known}"])
         given[_column(column, headings)] = names[found[0] % len(offered)] if found else NOTHING
-    return matched(headings, fields, given)
+    key_column = None if key is None else _column(key, headings)
+    return replace(request, targets=matched(headings, fields, given), key=key_column)
 
 
 def _column(name: str, headings: Sequence[str]) -> int:

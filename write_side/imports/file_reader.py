@@ -25,6 +25,7 @@ from write_side.imports.table import (
     FileRefused,
     Limits,
     Table,
+    TooManyRows,
     decode_table,
 )
 from write_side.imports.worker import TOO_MUCH, Answer, Task
@@ -77,6 +78,8 @@ async def read_file(
                 charge(time.monotonic() - began)
     if answer.table is not None:
         return await asyncio.to_thread(decode_table, answer.table)
+    if answer.rows is not None:
+        raise TooManyRows(answer.rows, limits.rows, name)
     if answer.failure is not None:
         _log.error("a file could not be read", name=name, failure=answer.failure)
     raise FileRefused(f"{name} {answer.refusal or _UNREADABLE}")

@@ -42,7 +42,7 @@ from write_side.repository import Repository
 
 ATTEMPTS = 10
 ATTEMPTS_WITHOUT_PRIORITY = 2
-_OVERTAKEN = (
+OVERTAKEN = (
     InvalidField,
     MissingFields,
     PlanLimitReached,
@@ -143,7 +143,7 @@ async def _attempt(
     try:
         command = _command(table, request, by, request_id, dry_run, fingerprint)
         executed = await execute(command, repository)
-    except _OVERTAKEN:
+    except OVERTAKEN:
         return None
     if executed.replayed:
         return await earlier_report(repository, request, fingerprint)

@@ -59,12 +59,14 @@ class TooManyJobs(Exception):
 
 
 class JobOptions(Struct, frozen=True):
-    """What was asked for. ``request`` is without targets: ``maps`` pairs columns, by heading or
-    number, with targets, and the other columns are matched by their headings."""
+    """What was asked for. ``request`` is without targets and key: ``maps`` pairs columns, by
+    heading or number, with targets, and the other columns are matched by their headings; ``key`` is
+    the column that slugs are derived from."""
 
     request: ImportRequest
     choice: Choice
     maps: tuple[tuple[str, str], ...]
+    key: str | None
     is_dry_run: bool
     by: Actor
     request_id: str

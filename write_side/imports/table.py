@@ -25,6 +25,14 @@ class FileRefused(Exception):
     """The file as a whole cannot be imported; the text is one line that says why."""
 
 
+class TooManyRows(FileRefused):
+    """``rows`` are those that are not blank."""
+
+    def __init__(self, rows: int, limit: int, name: str = "") -> None:
+        self.rows, self.limit = rows, limit
+        super().__init__(f"{name} has {rows:,} rows; an import takes {limit:,}".strip())
+
+
 class Choice(Struct, frozen=True):
     """How to read a file. None is detected automatically."""
 
@@ -62,6 +70,18 @@ class Limits(Struct, frozen=True):
 
 
 LIMITS = Limits()
+SPLIT_LIMITS = replace(
+    LIMITS,
+    upload_bytes=64 * 1024**2,
+    unpacked_bytes=512 * 1024**2,
+    rows=100_000,
+    row_number=200_000,
+    text_bytes=64 * 1024**2,
+    memory_bytes=2 * 1024**3,
+    cpu_seconds=60,
+    seconds=120.0,
+)
+"""Of a file that the command line imports in parts."""
 TOO_MUCH_TEXT = "has too much text: split it into several files"
 
 
@@ -122,7 +142,8 @@ def headings_and_rows(
         if _width(cells) == 0:
             continue
         if len(rows) == limits.rows:
-            raise FileRefused(f"has more than {limits.rows:,} rows: split it into several files")
+            more = sum(1 for _, others in records if _width(others))
+            raise TooManyRows(len(rows) + 1 + more, limits.rows)
         if _width(cells) > len(headings):
             raise FileRefused(
                 f"has more cells in row {number} than there are headings:"

@@ -19,7 +19,15 @@ import msgspec
 from msgspec import Struct
 
 from write_side.imports.csv_reader import read_csv
-from write_side.imports.table import Choice, EncodedTable, FileRefused, Limits, Table, encode_table
+from write_side.imports.table import (
+    Choice,
+    EncodedTable,
+    FileRefused,
+    Limits,
+    Table,
+    TooManyRows,
+    encode_table,
+)
 
 FileType = Literal["csv", "xlsx"]
 HEAD_BYTES = 4096
@@ -56,9 +64,11 @@ class Task(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """One of the three. ``failure`` is an unexpected error, for the log."""
+    """One of the four. ``rows``: of a file with too many. ``failure`` is an unexpected error, for
+    the log."""
 
     table: EncodedTable | None = None
+    rows: int | None = None
     refusal: str | None = None
     failure: str | None = None
 
@@ -75,6 +85,8 @@ def main() -> None:
 def answer_to(task: Task, file: BinaryIO) -> Answer:
     try:
         return Answer(table=encode_table(table_in(file, task)))
+    except TooManyRows as refused:
+        return Answer(rows=refused.rows)
     except FileRefused as refused:
         return Answer(refusal=str(refused))
     except MemoryError:

@@ -101,7 +101,7 @@ async def read_file_form(request: DashboardRequest) -> UploadForm:
     form = reader.form
     if not form.name:
         problem = _NO_FILE
-    return UploadForm(form.fields, form.name, form.document, problem, status)
+    return UploadForm(form.fields, form.name, form.document, problem=problem, status=status)
 
 
 class _CheckedReader(FormReader):

@@ -350,6 +350,33 @@ def test_workbooks_and_dialects_are_read(typed: Typed) -> None:
     assert "book.xlsx" in refused(typed("import", "book.xlsx", *PLACE, "--sheet", "None"))
 
 
+def test_a_file_of_too_many_rows_is_split(typed: Typed) -> None:
+    rows = "".join(f"Row {n},x,{n},{'row-2001' if n == 1 else ''}\n" for n in range(1, 2002))
+    Path("big.csv").write_text("Title,Body,Views,Related\n" + rows)
+    big = ("import", "big.csv", *PLACE, "--import-id", "s-1")
+    assert refused(typed(*big)) == (
+        "big.csv has 2,001 rows; an import takes 2,000: add --split to import it in parts"
+    )
+    told = typed(*big, "--split", "--json")
+    body = report(told)
+    assert (body["imported"], body["replayed"], body["counts"]["new"]) == (True, False, 2001)
+    assert (len(body["parts"]), len(body["rows"])) == (3, 2001)
+    assert told.stderr.splitlines() == [
+        "import id 's-1'",
+        "part 1 of 2 is imported",
+        "part 2 of 2 is imported",
+    ]
+    again = done(typed(*big, "--split"))
+    assert again == ["import 's-1' has already run: no changes"]
+    assert "s-1" in refused(typed("import", "good.csv", *PLACE, "--import-id", "s-1"))
+    other = ("--workspace", "acme", "--environment", "staging")
+    assert refused(typed("import", "--revert", "s-1", *other)) == "There is no import 's-1'"
+    assert done(typed("import", "--revert", "s-1"))[0] == (
+        "import 's-1' was reverted: 2001 deleted, 0 restored"
+    )
+    assert "was reverted" in refused(typed(*big, "--split"))
+
+
 def test_wrong_usage_is_status_2(typed: Typed) -> None:
     for arguments in (
         ("import",),

@@ -32,8 +32,6 @@ Rows = dict[int, dict[int, Cell]]
 
 _ROWS, _COLUMNS = 1_048_576, 16_384
 """Of any worksheet."""
-_BLANK_ROWS = 5
-"""Up to this many times the row limit is read, since rows may be blank once strings are known."""
 _TEXTS = frozenset("vft")
 """Elements that hold text: value, formula, and a run of a string."""
 _NO_VALUE = "has a formula without a saved value: open and save the file in a spreadsheet program"
@@ -154,8 +152,6 @@ class SheetHandler(_TextHandler):
                 f" {limits.columns} columns are imported"
             )
         self.rows[self._number] = self._row
-        if len(self.rows) > _BLANK_ROWS * limits.rows:
-            raise FileRefused(f"has more than {limits.rows:,} rows: split it into several files")
 
     def _start_cell(self, attributes: AttributesImpl) -> None:
         self._cells_left -= 1

@@ -1,0 +1,238 @@
+"""A file imported as several imports: references across parts, crashes, and the revert of all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from msgspec import Raw, json
+
+from tests.integration.write_side import import_fixtures
+from tests.integration.write_side.import_fixtures import (
+    OPERATOR,
+    SCOPE,
+    entries,
+    imported,
+    request_for,
+    table_of,
+    values,
+)
+from write_side.commands import CreateContentType, UpdateEntry
+from write_side.dispatch import execute
+from write_side.domain.definition import Field
+from write_side.domain.events import EntryCreated, EntryUpdated, ImportRecorded
+from write_side.domain.refusals import ImportIdTaken, OtherFile, UnknownImport
+from write_side.imports import split
+from write_side.imports.check import check
+from write_side.imports.importer import RowsRefused
+from write_side.imports.split import ImportStopped, SplitReport, run_split
+from write_side.imports.split_parts import revert_split
+from write_side.repository import Repository
+
+HEAD = "Title,Body,Related\n"
+CYCLE = HEAD + 'A,x,"b, e"\nB,x,c\nC,x,a\nD,x,\nE,x,a\n'
+"""In parts of two rows, A, B and C refer to later parts, C and E to earlier ones."""
+
+
+class Killed(Exception):
+    """The process dies."""
+
+
+@pytest.fixture
+async def magazine(repository: Repository) -> Repository:
+    return await import_fixtures.magazine(repository)
+
+
+async def split_of(
+    repository: Repository,
+    text: str = CYCLE,
+    import_id: str = "s-1",
+    progress: Callable[[int, int], None] = lambda *_: None,
+    **options: Any,
+) -> SplitReport:
+    table = table_of(text)
+    request = await request_for(repository, table, import_id, **options)
+    return await run_split(repository, table, request, OPERATOR, progress, part_rows=2)
+
+
+def dying(after: int) -> Callable[[int, int], None]:
+    def progress(done: int, _parts: int) -> None:
+        if done == after:
+            raise Killed
+
+    return progress
+
+
+async def related(repository: Repository) -> dict[str, list[str]]:
+    """Slug → the slugs that its entry refers to; every target is a living entry."""
+    found = await entries(repository, *"abcde")
+    slugs = {f'"{entry.id}"': slug for slug, entry in found.items()}
+    return {
+        slug: [
+            slugs[each]
+            for each in values(entry).get("related", "[]").strip("[]").split(",")
+            if each
+        ]
+        for slug, entry in found.items()
+    }
+
+
+async def imports_of(repository: Repository) -> list[list[EntryCreated | EntryUpdated]]:
+    """The events of the entries of each import, in the order of the log."""
+    found: list[list[EntryCreated | EntryUpdated]] = [[]]
+    for row in await repository.recorder.log(0, 1000):
+        event: Any = repository.mapper.decode(row["topic"], row["state"], row["at"])
+        if isinstance(event, ImportRecorded):
+            found.append([])
+        elif isinstance(event, EntryCreated | EntryUpdated):
+            found[-1].append(event)
+    return found
+
+
+WHOLE = {"a": ["b", "e"], "b": ["c"], "c": ["a"], "d": [], "e": ["a"]}
+
+
+async def test_references_hold_between_parts_in_both_directions(magazine: Repository) -> None:
+    told: list[tuple[int, int]] = []
+    report = await split_of(magazine, progress=lambda *now: told.append(now))
+    assert told == [(1, 3), (2, 3), (3, 3)]
+    assert (report.preview.counts.new, report.replayed, len(report.import_ids)) == (5, False, 4)
+    assert await related(magazine) == WHOLE
+
+
+async def test_at_every_point_of_the_log_references_are_to_living_entries(
+    magazine: Repository,
+) -> None:
+    for after in (1, 2, 3):
+        with pytest.raises(Killed):
+            await split_of(magazine, progress=dying(after))
+        assert all(
+            target in WHOLE for found in (await related(magazine)).values() for target in found
+        )
+    await split_of(magazine)
+    made: set[str] = set()
+    for appended in await imports_of(magazine):
+        made |= {event.entry_id for event in appended if isinstance(event, EntryCreated)}
+        for event in appended:
+            referred = json.decode(event.fields.get("related", b"null"), type=list[str] | None)
+            assert set(referred or ()) <= made
+
+
+@pytest.mark.parametrize("after", [1, 2, 3])
+async def test_a_crash_after_any_part_is_resumed_and_nothing_is_imported_twice(
+    magazine: Repository, after: int
+) -> None:
+    with pytest.raises(Killed):
+        await split_of(magazine, progress=dying(after))
+    report = await split_of(magazine)
+    assert (report.preview.counts.new, report.replayed) == (5, False)
+    assert await related(magazine) == WHOLE
+    before = await magazine.recorder.head()
+    again = await split_of(magazine)
+    assert (again.replayed, again.position) == (True, report.position)
+    assert await magazine.recorder.head() == before
+    created = [entry.version for entry in (await entries(magazine, *"abcde")).values()]
+    assert created == [2, 2, 1, 1, 1], "references to later parts are one more event"
+
+
+async def test_all_parts_are_reverted_together_also_of_an_unfinished_import(
+    magazine: Repository,
+) -> None:
+    await split_of(magazine)
+    reverted = await revert_split(magazine, SCOPE, "s-1", OPERATOR)
+    assert sorted(each.slug for each in reverted.deleted) == list("abcde")
+    assert (reverted.restored, reverted.changed_since, reverted.replayed) == ((), (), False)
+    assert await entries(magazine, *"abcde") == {}
+    assert (await revert_split(magazine, SCOPE, "s-1", OPERATOR)).replayed
+    with pytest.raises(ImportStopped, match="was reverted"):
+        await split_of(magazine)
+    with pytest.raises(Killed):
+        await split_of(magazine, import_id="s-2", progress=dying(2))
+    reverted = await revert_split(magazine, SCOPE, "s-2", OPERATOR)
+    assert sorted(each.slug for each in reverted.deleted) == list("abcd")
+    with pytest.raises(UnknownImport):
+        await revert_split(magazine, SCOPE, "s-9", OPERATOR)
+
+
+async def test_nothing_is_imported_where_a_row_of_any_part_has_errors(
+    magazine: Repository,
+) -> None:
+    before = await magazine.recorder.head()
+    with pytest.raises(RowsRefused):
+        await split_of(magazine, CYCLE + "F,x,gone\n")
+    assert await magazine.recorder.head() == before
+    report = await split_of(magazine, CYCLE + "F,x,gone\n", ready_only=True)
+    assert (report.preview.counts.new, report.preview.counts.error) == (5, 1)
+
+
+async def test_rows_of_later_parts_update_what_earlier_parts_made(magazine: Repository) -> None:
+    text = HEAD + "A,x,d\nB,x,\nC,x,\nA,y,c\nD,x,\nA,z,\n"
+    with pytest.raises(Killed):
+        await split_of(magazine, text, update=True, progress=dying(2))
+    await split_of(magazine, text, update=True)
+    one = (await entries(magazine, "a"))["a"]
+    assert (values(one)["body"], values(one)["related"]) == ('"z"', "null")
+
+
+async def test_an_entry_that_needs_a_later_one_is_published_with_it(magazine: Repository) -> None:
+    fields = (
+        Field("body", "Body", "text"),
+        Field("lead", "Lead story", "reference", required=True, to=("columns",)),
+    )
+    await execute(
+        CreateContentType(actor=OPERATOR, scope=SCOPE, slug="columns", name="C", fields=fields),
+        magazine,
+    )
+    text = "Title,Status,Body,Lead story\nA,published,x,c\nB,draft,x,\nC,draft,x,\n"
+    report = await split_of(magazine, text, kind="columns")
+    assert report.preview.counts.new == 3
+    found = await entries(magazine, "a", "c", kind="columns")
+    assert (found["a"].status, values(found["a"])["lead"]) == ("published", f'"{found["c"].id}"')
+
+
+async def test_an_entry_that_was_changed_in_the_meantime_is_left_as_it_is(
+    magazine: Repository,
+) -> None:
+    with pytest.raises(Killed):
+        await split_of(magazine, progress=dying(3))
+    found = await entries(magazine, "b", "d")
+    mine = {"related": Raw(json.encode([found["d"].id]))}
+    entry_id = found["b"].id
+    await execute(
+        UpdateEntry(actor=OPERATOR, scope=SCOPE, entry_id=entry_id, fields=mine), magazine
+    )
+    report = await split_of(magazine)
+    assert [row.slug for row in report.changed_since] == ["b"]
+    assert await related(magazine) == {**WHOLE, "b": ["d"]}
+
+
+async def test_another_file_or_a_plain_import_under_the_id_is_refused(
+    magazine: Repository,
+) -> None:
+    await split_of(magazine)
+    with pytest.raises(OtherFile):
+        await split_of(magazine, HEAD + "Z,x,\n")
+    await imported(magazine, HEAD + "Q,x,\n", "i-7")
+    with pytest.raises(ImportIdTaken):
+        await split_of(magazine, import_id="i-7")
+
+
+async def test_an_import_that_others_overtake_is_checked_again(
+    magazine: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checks = 0
+
+    async def overtaken(repository: Repository, *given: Any) -> Any:
+        nonlocal checks
+        checks += 1
+        found = await check(repository, *given)
+        if checks == 1:
+            await imported(repository, HEAD + "E,mine,\n", "other")
+        return found
+
+    monkeypatch.setattr(split, "check", overtaken)
+    report = await split_of(magazine)
+    assert (checks, report.preview.counts.skipped) == (2, 1)
+    assert (await related(magazine))["a"] == ["b", "e"]
+    assert values((await entries(magazine, "e"))["e"])["body"] == '"mine"'

@@ -1,0 +1,247 @@
+"""Imports a file as several imports, one after another: resumable, and reverted together.
+
+All parts derive their import ids from the one that is given. Started again under the same id, the
+import goes on with the parts that are missing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
+
+from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec.structs import replace
+
+from write_side.commands import CreateEntry, ImportEntries, UpdateEntry
+from write_side.dispatch import execute
+from write_side.domain.content_type import ContentType
+from write_side.domain.entry import Entry
+from write_side.domain.events import Status
+from write_side.domain.identity import Actor, Scope
+from write_side.domain.refusals import (
+    ImportIdTaken,
+    OtherFile,
+    Refused,
+    StaleDecision,
+)
+from write_side.domain.values import NULL, is_empty
+from write_side.imports.check import DryRun, check
+from write_side.imports.importer import ATTEMPTS, OVERTAKEN, RepeatsUndecided, RowsRefused
+from write_side.imports.preview import Preview, PreviewRow
+from write_side.imports.report import recorded_row
+from write_side.imports.request import ImportRequest
+from write_side.imports.split_parts import Recorded, recorded_parts
+from write_side.imports.split_plan import (
+    MOST_PARTS,
+    PART_ROWS,
+    Link,
+    Part,
+    links_id,
+    part_id,
+    plan,
+)
+from write_side.imports.table import Table, fingerprint_of
+from write_side.repository import Repository
+
+
+class ImportStopped(Refused):
+    """Parts of the file cannot be imported, and others were."""
+
+
+class SplitReport(Struct, frozen=True):
+    """``import_ids``: of the parts that the log has, in its order. ``changed_since``: rows whose
+    references were not set, since somebody else has changed the entry in the meantime."""
+
+    preview: Preview
+    import_ids: tuple[str, ...]
+    at: datetime
+    position: int
+    replayed: bool
+    changed_since: tuple[PreviewRow, ...]
+
+
+async def run_split(
+    repository: Repository,
+    table: Table,
+    request: ImportRequest,
+    by: Actor,
+    progress: Callable[[int, int], None] = lambda _done, _parts: None,
+    part_rows: int = PART_ROWS,
+) -> SplitReport:
+    """Import the rows that are ready, part by part. ``progress`` is told how many parts are done.
+
+    Raises RowsRefused and RepeatsUndecided before anything is imported, ImportStopped,
+    StaleDecision where its entries change all the time, and what ``check`` raises.
+    """
+    run = _Run(repository, table, request, by, progress, part_rows)
+    for _ in range(ATTEMPTS):
+        if report := await run.attempt():
+            return report
+    raise StaleDecision("Entries of this file or their content type keep changing: try again")
+
+
+class _Run:
+    def __init__(
+        self,
+        repository: Repository,
+        table: Table,
+        request: ImportRequest,
+        by: Actor,
+        progress: Callable[[int, int], None],
+        part_rows: int,
+    ) -> None:
+        self._repository, self._table, self._request, self._by = repository, table, request, by
+        self._progress, self._part_rows = progress, part_rows
+        self._has_appended = False
+        self._fingerprint = ""
+
+    async def attempt(self) -> SplitReport | None:
+        """None where the log changed between the check and an append."""
+        self._fingerprint = await asyncio.to_thread(fingerprint_of, self._table)
+        if await self._repository.find_import(self._request.import_id) is not None:
+            raise ImportIdTaken(self._request.import_id)  # of a file that was not split
+        recorded = await recorded_parts(self._repository, self._request.import_id)
+        await self._check_recorded(recorded)
+        dry_run = await check(self._repository, self._table, self._request)
+        if dry_run.preview.is_undecided(self._request):
+            raise RepeatsUndecided(dry_run.preview)
+        errors = dry_run.preview.counts.error
+        if errors and not self._request.ready_only:
+            if not recorded:
+                raise RowsRefused(dry_run.preview)
+            raise ImportStopped(
+                f"{errors} rows have errors, and other parts of the file are imported already: "
+                "correct what they refer to, or revert the import"
+            )
+        numbers = range(1, 1 + MOST_PARTS)
+        done = {n for n in numbers if part_id(self._request.import_id, n) in recorded}
+        parts = plan(dry_run, done, self._part_rows)
+        try:
+            changed = await self._append(parts, dry_run.content_type, recorded)
+        except OVERTAKEN:
+            return None
+        return await self._report(dry_run, changed)
+
+    async def _check_recorded(self, recorded: Recorded) -> None:
+        """Raises ImportStopped where the parts are of another file, or were reverted."""
+        request = self._request
+        for import_id, (import_event, _) in recorded.items():
+            place = Scope(import_event.workspace, import_event.environment or "")
+            if place != request.scope:
+                raise ImportIdTaken(request.import_id)
+            if import_event.fingerprint != self._fingerprint:
+                raise OtherFile(request.import_id, import_event.file_name)
+            if await self._repository.find_revert(import_id) is not None:
+                raise ImportStopped(
+                    f"import {request.import_id!r} was reverted; to import the file again, use "
+                    "another import id"
+                )
+
+    async def _append(
+        self, parts: Sequence[Part], content_type: ContentType, recorded: Recorded
+    ) -> list[PreviewRow]:
+        """The rows whose references were not set."""
+        for part in parts:
+            own_id = part_id(self._request.import_id, part.number)
+            if part.commands and own_id not in recorded:
+                name = f"{self._table.name} ({part.number} of {len(parts)})"
+                await self._import(own_id, name, part.commands, part.rows)
+            self._progress(part.number, len(parts))
+        changed: list[PreviewRow] = []
+        for part in parts:
+            own_id = links_id(self._request.import_id, part.number)
+            if part.links and own_id not in recorded:
+                commands, left = await self._linked(part.links, content_type)
+                changed += left
+                if commands:
+                    name = f"{self._table.name} (references of {part.number} of {len(parts)})"
+                    linked = {command.entry_id for command in commands}
+                    rows = [link.row for link in part.links if link.entry_id in linked]
+                    await self._import(own_id, name, commands, rows)
+        return changed
+
+    async def _linked(
+        self, links: Sequence[Link], content_type: ContentType
+    ) -> tuple[list[UpdateEntry], list[PreviewRow]]:
+        """The commands, and the rows of entries that somebody else has changed."""
+        ids = [link.entry_id for link in links]
+        entries = await self._repository.entries(self._request.scope, ids)
+        commands, left = [], []
+        for link in links:
+            entry = entries.get(link.entry_id)
+            if entry is None:
+                left.append(link.row)
+                continue
+            fields, status = _missing(entry, link)
+            if entry.version != link.version and not _is_free(entry, fields, content_type):
+                left += [link.row] if fields else []
+            elif fields or status is not UNSET:
+                commands.append(
+                    UpdateEntry(
+                        actor=self._by,
+                        scope=self._request.scope,
+                        entry_id=entry.id,
+                        fields=fields,
+                        status=status,
+                        expected_version=entry.version,
+                    )
+                )
+        return commands, left
+
+    async def _import(
+        self,
+        import_id: str,
+        file_name: str,
+        commands: Sequence[CreateEntry | UpdateEntry],
+        rows: Sequence[PreviewRow],
+    ) -> None:
+        actor = Actor("import", import_id, file_name)
+        counts = Preview("", tuple(rows)).counts
+        command = ImportEntries(
+            actor=actor,
+            scope=self._request.scope,
+            content_type_slug=self._request.content_type_slug,
+            import_id=import_id,
+            file_name=file_name,
+            entries=[replace(each, actor=actor) for each in commands],
+            language=self._request.language,
+            by=self._by,
+            rows=tuple(map(recorded_row, rows)),
+            unchanged=counts.unchanged,
+            skipped=counts.skipped,
+            failed=counts.error,
+            fingerprint=self._fingerprint,
+        )
+        await execute(command, self._repository)
+        self._has_appended = True
+
+    async def _report(self, dry_run: DryRun, changed: Sequence[PreviewRow]) -> SplitReport:
+        recorded = await recorded_parts(self._repository, self._request.import_id)
+        found = sorted(recorded.items(), key=lambda one: one[1][1].position)
+        return SplitReport(
+            preview=dry_run.preview,
+            import_ids=tuple(import_id for import_id, _ in found),
+            at=await self._repository.recorder.time(),
+            position=max((appended.last for _, (_, appended) in found), default=0),
+            replayed=bool(found) and not self._has_appended,
+            changed_since=tuple(changed),
+        )
+
+
+def _missing(entry: Entry, link: Link) -> tuple[dict[str, Raw], Status | UnsetType]:
+    """What the link sets and the entry does not have."""
+    fields = {
+        slug: value
+        for slug, value in link.fields.items()
+        if bytes(entry.fields.get(slug, NULL)) != bytes(value)
+    }
+    return fields, UNSET if link.status == entry.status else link.status
+
+
+def _is_free(entry: Entry, slugs: Collection[str], content_type: ContentType) -> bool:
+    """Whether nobody else has given the fields a value."""
+    fields = [field for field in content_type.value_fields if field.slug in slugs]
+    return bool(fields) and all(
+        is_empty(field, entry.fields.get(field.slug, NULL)) for field in fields
+    )

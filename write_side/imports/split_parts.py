@@ -1,0 +1,65 @@
+"""What the log has of a split import, and the revert of all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from write_side.domain.events import ImportRecorded
+from write_side.domain.identity import Actor, Scope, import_stream
+from write_side.domain.refusals import UnknownImport
+from write_side.imports.report import RevertReport, RevertReportEntry, revert_import
+from write_side.imports.split_plan import import_ids
+from write_side.repository import Repository
+from write_side.store.append import Appended
+
+Recorded = dict[str, tuple[ImportRecorded, Appended]]
+"""By import id: the record of a part, and the place of its events in the log."""
+
+
+async def recorded_parts(repository: Repository, import_id: str) -> Recorded:
+    """What the log has of a split import, the last first."""
+    ids = list(import_ids(import_id))
+    there = await repository.recorder.select_streams(map(import_stream, ids))
+    found = {
+        each: await repository.find_import(each) for each in ids if import_stream(each) in there
+    }
+    return {each: event for each, event in found.items() if event is not None}
+
+
+async def split_place(repository: Repository, import_id: str) -> Scope | None:
+    """Where a split import was imported; None if there is none with this id."""
+    for import_event, _ in (await recorded_parts(repository, import_id)).values():
+        return Scope(import_event.workspace, import_event.environment or "")
+    return None
+
+
+async def revert_split(
+    repository: Repository, scope: Scope, import_id: str, by: Actor
+) -> RevertReport:
+    """Revert all that was imported, the last part first, so that no living entry refers to one that
+    is gone. Interrupted, it goes on when it is started again. Raises UnknownImport."""
+    if await split_place(repository, import_id) != scope:
+        raise UnknownImport(import_id)
+    reports = [
+        await revert_import(repository, scope, each, by)
+        for each in await recorded_parts(repository, import_id)
+    ]
+
+    def entries(found: Iterable[Sequence[RevertReportEntry]]) -> tuple[RevertReportEntry, ...]:
+        by_id = {entry.entry_id: entry for part in found for entry in part}
+        return tuple(by_id.values())
+
+    deleted = entries(report.deleted for report in reports)
+    gone = {entry.entry_id for entry in deleted}
+    restored = entries(report.restored for report in reports)
+    return RevertReport(
+        import_id=import_id,
+        at=reports[-1].at,
+        by=reports[-1].by,
+        deleted=deleted,
+        restored=tuple(entry for entry in restored if entry.entry_id not in gone),
+        changed_since=entries(report.changed_since for report in reports),
+        gone=entries(report.gone for report in reports),
+        position=max(report.position for report in reports),
+        replayed=all(report.replayed for report in reports),
+    )

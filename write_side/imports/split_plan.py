@@ -1,0 +1,170 @@
+"""How a file of more rows than an import takes is split into several imports.
+
+The whole file is checked at once, so that its rows may refer to one another and repeat slugs across
+parts. At every point of the log references are to living entries: a field that refers to an entry
+of a later part is left as it is, and set by a last step once all parts are there. Where such a
+field is required, that step also publishes the entry.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+from itertools import chain
+
+from msgspec import UNSET, Raw, Struct, UnsetType, field
+from msgspec.structs import replace
+
+from write_side.commands import CreateEntry, UpdateEntry
+from write_side.domain.events import Status
+from write_side.domain.identity import derived_id
+from write_side.domain.values import targets
+from write_side.imports.check import DryRun
+from write_side.imports.preview import PreviewRow
+from write_side.imports.table import LIMITS, SPLIT_LIMITS
+
+PART_ROWS = LIMITS.rows
+MOST_PARTS = SPLIT_LIMITS.rows // PART_ROWS
+Row = tuple[PreviewRow, CreateEntry | UpdateEntry | None]
+
+
+def part_id(import_id: str, number: int) -> str:
+    """The import id of a part; parts count from 1."""
+    return derived_id(import_id, "part", str(number))
+
+
+def links_id(import_id: str, number: int) -> str:
+    """The import id of the step that sets what the rows of a part refer to in later parts."""
+    return derived_id(import_id, "references", str(number))
+
+
+class Link(Struct):
+    """What is set of an entry once all parts are there. ``version``: the one that it has then,
+    unless somebody else has changed it."""
+
+    row: PreviewRow
+    entry_id: str
+    fields: dict[str, Raw] = field(default_factory=dict)
+    status: Status | UnsetType = UNSET
+    version: int = 0
+
+
+class Part(Struct):
+    number: int
+    rows: list[PreviewRow] = field(default_factory=list)
+    commands: list[CreateEntry | UpdateEntry] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+
+
+def plan(dry_run: DryRun, done: Collection[int] = (), size: int = PART_ROWS) -> list[Part]:
+    """The parts of a file. ``done``: numbers of those that are imported already, and whose rows
+    are the same as then."""
+    return _Planner(dry_run, done, size).parts()
+
+
+class _Planner:
+    def __init__(self, dry_run: DryRun, done: Collection[int], size: int) -> None:
+        self._dry_run = dry_run
+        self._done = done
+        self._size = size
+        self._fields = {each.slug: each for each in dry_run.content_type.value_fields}
+        self._made_in = {
+            command.entry_id: 1 + index // size
+            for index, (_, command) in enumerate(self._rows())
+            if isinstance(command, CreateEntry)
+        }
+        self._links: dict[str, Link] = {}
+        self._missed: Counter[str] = Counter()
+        """Entry id → events that the check expects and that do not come."""
+
+    def _rows(self) -> Iterator[Row]:
+        """The rows that are ready have commands, in the same order."""
+        commands = iter(self._dry_run.commands)
+        for row in self._dry_run.preview.rows:
+            yield row, next(commands) if row.state in ("new", "update") else None
+
+    def parts(self) -> list[Part]:
+        parts: list[Part] = []
+        for index, (row, command) in enumerate(self._rows()):
+            if index % self._size == 0:
+                parts.append(Part(1 + len(parts)))
+            part = parts[-1]
+            part.rows.append(row)
+            if isinstance(command, CreateEntry):
+                part.commands.append(self._create(command, row, part))
+            elif command is not None:
+                part.commands.extend(self._update(command, row, part))
+        for part in parts:
+            part.links = [link for link in part.links if link.fields or link.status is not UNSET]
+            if part.number in self._done:
+                part.commands = []
+        return parts
+
+    def _create(self, command: CreateEntry, row: PreviewRow, part: Part) -> CreateEntry:
+        entry_id = command.entry_id or ""
+        later = self._take(entry_id, command.fields, row, part)
+        link = self._links.get(entry_id)
+        status = command.status
+        if link is not None:
+            link.version = 1
+            if status == "published" and self._needs(link):
+                link.status, status = status, "draft"
+        now = {slug: value for slug, value in command.fields.items() if slug not in later}
+        return replace(command, fields=now, status=status)
+
+    def _update(self, command: UpdateEntry, row: PreviewRow, part: Part) -> list[UpdateEntry]:
+        """Nothing, where all that the row changes is set later."""
+        entry_id, later = command.entry_id, self._take(command.entry_id, command.fields, row, part)
+        link, status = self._links.get(entry_id), command.status
+        expected = (command.expected_version or 0) - self._missed[entry_id]
+        if link is not None and status is not UNSET:
+            waits = status == "published" and self._needs(link)
+            link.status, status = (status, UNSET) if waits else (UNSET, status)
+        changed = set(row.changed) - later - ({"Status"} if status is UNSET else set())
+        is_done = part.number in self._done and entry_id not in self._made_in
+        if not changed or is_done:
+            self._missed[entry_id] += 1
+        elif link is not None:
+            link.version = expected + 1
+        if link is not None and not link.version:
+            link.version = expected
+        now = {slug: value for slug, value in command.fields.items() if slug not in later}
+        found = replace(command, fields=now, status=status, expected_version=expected)
+        return [found] if changed else []
+
+    def _take(self, entry_id: str, values: dict[str, Raw], row: PreviewRow, part: Part) -> set[str]:
+        """The fields that are set later, kept in the entry's link; other values replace theirs.
+
+        Of a part that is imported already the link has all references: it is not known which of
+        them referred to later parts then.
+        """
+        found = [
+            target
+            for target in targets(self._fields.values(), values)
+            if target.is_entry and target.path in self._fields
+        ]
+        later = {each.path for each in found if self._made_in.get(each.id, 0) > part.number}
+        linked = {each.path for each in found} if part.number in self._done else later
+        link = self._links.get(entry_id)
+        if linked and link is None:
+            link = self._links[entry_id] = Link(row, entry_id)
+            part.links.append(link)
+        if link is not None:
+            for slug, value in values.items():
+                link.fields.pop(slug, None)
+                if slug in linked:
+                    link.fields[slug] = value
+        return later
+
+    def _needs(self, link: Link) -> bool:
+        """Whether the entry cannot be published without what is set later."""
+        return any(self._fields[slug].required for slug in link.fields)
+
+
+def import_ids(import_id: str) -> Iterator[str]:
+    """All that a split import may consist of, the last first."""
+    numbers = range(MOST_PARTS, 0, -1)
+    return chain(
+        (links_id(import_id, number) for number in numbers),
+        (part_id(import_id, number) for number in numbers),
+    )
