@@ -43,7 +43,8 @@ async def check(
 ) -> DryRun:
     """``resumes``: entries that this import has made are decided on as if they were not there.
 
-    Raises MappingRefused, UnknownContentType, InvalidEntry."""
+    Raises MappingRefused, UnknownContentType, InvalidEntry.
+    """
     check_locale(request.language, "language")
     content_type = await repository.fresh_content_type(request.scope, request.content_type_slug)
     columns = columns_of(table.headings, request.targets, content_type.value_fields)

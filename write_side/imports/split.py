@@ -103,7 +103,7 @@ class _Run:
             raise ImportIdTaken(self._request.import_id)  # of a file that was not split
         recorded = await recorded_parts(self._repository, self._request.import_id)
         await self._check_recorded(recorded)
-        dry_run = await check(self._repository, self._table, self._request)
+        dry_run = await check(self._repository, self._table, self._request, resumes=True)
         if dry_run.preview.is_undecided(self._request):
             raise RepeatsUndecided(dry_run.preview)
         errors = dry_run.preview.counts.error

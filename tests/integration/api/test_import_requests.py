@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from api.rest import multipart_form
+from tests.contract import Contract
 from tests.integration.api.import_requests import GOOD, PATH, accepted, done, ended, form, send
 from tests.integration.api.server import Answer, Client, Server
 from tests.integration.api.test_refusals import refused
@@ -30,6 +31,11 @@ async def posts(server: Server, acme: Given) -> Given:
 async def titles(client: Client, status: str = "draft") -> list[str]:
     answer = await client.get(f"/v1/content/posts?status={status}&limit=100")
     return sorted(entry["title"] for entry in answer.data)
+
+
+def check_contract(answer: Answer, method: str, path: str) -> None:
+    """Against the OpenAPI document."""
+    Contract().check(method, path, answer.status, answer.headers, answer.text)
 
 
 async def waiting(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,6 +64,9 @@ async def test_a_file_is_accepted_imported_read_and_reverted(client: Client) -> 
     reverted = await client.ask("POST", f"{PATH}/{import_id}/revert")
     assert (reverted.status, reverted.body["data"]["state"]) == (202, "reverted")
     assert len(reverted.body["data"]["report"]["reverted"]["deleted"]) == 2
+    check_contract(answer, "POST", PATH)
+    check_contract(reverted, "POST", f"{PATH}/{import_id}/revert")
+    check_contract(await client.get(f"{PATH}/{import_id}"), "GET", f"{PATH}/{import_id}")
     again = await client.ask("POST", f"{PATH}/{import_id}/revert")
     assert (again.status, again.text) == (202, reverted.text)
     assert (await client.get(f"{PATH}/{import_id}")).body == again.body
@@ -99,7 +108,13 @@ async def test_options_are_those_of_the_command(client: Client) -> None:
         client, b"Name;Text\nThree;z\n", map_Name="Title", map_2="", delimiter="semicolon"
     )
     assert [row["slug"] for row in mapped["report"]["rows"]] == ["three"]
-    assert await titles(client) == ["Three", "Two"]
+    keyed = await done(client, b"Title,Body\nX,four\n", key="Body", decimalComma="true")
+    assert [row["slug"] for row in keyed["report"]["rows"]] == ["four"]
+    repeats = await done(client, b"Title,Body\nY,1\nY,2\n")
+    assert (repeats["state"], repeats["report"]["repeated"]) == ("refused", 1)
+    suffixed = await done(client, b"Title,Body\nY,1\nY,2\n", repeats="suffix")
+    assert [row["slug"] for row in suffixed["report"]["rows"]] == ["y", "y-2"]
+    assert await titles(client) == ["Three", "Two", "X", "Y", "Y"]
 
 
 async def test_an_import_that_changes_nothing_cannot_be_reverted(client: Client) -> None:
@@ -160,6 +175,7 @@ class TestRefusals:
             (400, await send(client, None)),
             (400, await send(client, contentType=" ")),
             (400, await send(client, update="yes")),
+            (400, await send(client, repeats="rename")),
             (400, await send(client, dryrun="true")),
             (400, await send(client, language="xx")),
             (400, await send(client, encoding="ebcdic")),
@@ -172,6 +188,9 @@ class TestRefusals:
         ):
             refused(answer, status)
             assert "Access-Control-Allow-Origin" not in answer.headers
+        check_contract(await send(client, None), "POST", PATH)
+        check_contract(await send(client, name="posts.txt"), "POST", PATH)
+        check_contract(await client.get(f"{PATH}/none"), "GET", f"{PATH}/none")
         assert "dryrun" in (await send(client, dryrun="true")).body["error"]
         assert await _kept(server) == 0
 

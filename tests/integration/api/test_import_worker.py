@@ -133,7 +133,7 @@ async def test_a_worker_that_is_stopped_gives_its_import_to_another(
     job_id = await accepted(magazine)
     reading = asyncio.Event()
 
-    async def slow(*_: Any) -> None:
+    async def slow(*_: Any, **_options: Any) -> None:
         reading.set()
         await asyncio.Event().wait()
 

@@ -25,7 +25,7 @@ from write_side.domain.events import EntryCreated, EntryUpdated, ImportRecorded
 from write_side.domain.refusals import ImportIdTaken, OtherFile, UnknownImport
 from write_side.imports import split
 from write_side.imports.check import check
-from write_side.imports.importer import RowsRefused
+from write_side.imports.importer import RepeatsUndecided, RowsRefused
 from write_side.imports.split import ImportStopped, SplitReport, run_split
 from write_side.imports.split_parts import revert_split
 from write_side.repository import Repository
@@ -169,10 +169,23 @@ async def test_nothing_is_imported_where_a_row_of_any_part_has_errors(
 async def test_rows_of_later_parts_update_what_earlier_parts_made(magazine: Repository) -> None:
     text = HEAD + "A,x,d\nB,x,\nC,x,\nA,y,c\nD,x,\nA,z,\n"
     with pytest.raises(Killed):
-        await split_of(magazine, text, update=True, progress=dying(2))
-    await split_of(magazine, text, update=True)
+        await split_of(magazine, text, repeats="update", progress=dying(2))
+    await split_of(magazine, text, repeats="update")
     one = (await entries(magazine, "a"))["a"]
     assert (values(one)["body"], values(one)["related"]) == ('"z"', "null")
+
+
+async def test_suffixes_of_repeats_are_the_same_when_it_is_resumed(magazine: Repository) -> None:
+    text = HEAD + "A,x,a-3\nA,y,\nA,z,\nB,x,a-2\n"
+    with pytest.raises(RepeatsUndecided):
+        await split_of(magazine, text)
+    with pytest.raises(Killed):
+        await split_of(magazine, text, repeats="suffix", progress=dying(1))
+    await split_of(magazine, text, repeats="suffix")
+    found = await entries(magazine, "a", "a-2", "a-3", "a-4", "b")
+    assert list(found) == ["a", "a-2", "a-3", "b"]
+    assert values(found["a"])["related"] == f'["{found["a-3"].id}"]'
+    assert [values(found[slug])["body"] for slug in ("a", "a-2", "a-3")] == ['"x"', '"y"', '"z"']
 
 
 async def test_an_entry_that_needs_a_later_one_is_published_with_it(magazine: Repository) -> None:
@@ -223,10 +236,10 @@ async def test_an_import_that_others_overtake_is_checked_again(
 ) -> None:
     checks = 0
 
-    async def overtaken(repository: Repository, *given: Any) -> Any:
+    async def overtaken(repository: Repository, *given: Any, **options: Any) -> Any:
         nonlocal checks
         checks += 1
-        found = await check(repository, *given)
+        found = await check(repository, *given, **options)
         if checks == 1:
             await imported(repository, HEAD + "E,mine,\n", "other")
         return found
