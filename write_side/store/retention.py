@@ -2,9 +2,9 @@
 
 Every append leaves a row, so that sending it again is harmless. The row counts for 24 hours
 (write_side.command_lifetime, which the append checks); when it is twice as old, any process may
-delete it. Imports keep theirs. Uploads expire after write_side.upload_lifetime, imports over HTTP that
-have ended a week after they were accepted, staged events after an hour: their process died during
-the append.
+delete it. Imports keep theirs. Uploads expire after write_side.upload_lifetime, imports over HTTP
+that have ended a week after they were accepted, staged events after an hour: their process died
+during the append.
 """
 
 from __future__ import annotations
