@@ -133,6 +133,16 @@ CONTRADICTIONS = (
     ),
     Contradiction(
         "ST202",
+        "the schema cannot say which file names an import takes",
+        _is_refused(415, "unsupported file type"),
+    ),
+    Contradiction(
+        "ST202",
+        "a part without a file name is no file",
+        _is_refused(400, "Missing required parts"),
+    ),
+    Contradiction(
+        "ST202",
         "the same idempotency key with another body is 422",
         _is_refused(422, "idempotency key"),
     ),

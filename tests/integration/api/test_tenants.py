@@ -43,6 +43,7 @@ BY_TYPE = (
     "/v1/content-types/{}",
 )
 AT_A_TIME = 20
+BACKGROUND = ("lag history", "imports")
 numbers = itertools.count(1)
 
 
@@ -223,7 +224,9 @@ def noted() -> Iterator[list[tuple[str, Any]]]:
         function = getattr(kind, name)
 
         async def noting(self: Any, *given: Any) -> Any:
-            if given[0] is not _MARK:  # That is the watch's, at any time.
+            task = asyncio.current_task()
+            in_background = task is not None and task.get_name() in BACKGROUND
+            if given[0] is not _MARK and not in_background:
                 work.append((kind.__name__, given[0] if isinstance(given[0], str) else ""))
             return await function(self, *given)
 

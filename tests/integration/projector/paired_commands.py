@@ -6,7 +6,7 @@ import copy
 import itertools
 import json
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -37,6 +37,12 @@ class Twice:
         self.told = {0: Naive()}
         self._repository = repository
         self._numbers = itertools.count(1)
+        self._last = BEGINNING
+
+    @property
+    def _now(self) -> datetime:
+        """No event is earlier than the one before it, even if the clock was set back."""
+        return max(self._last, Clock.time)
 
     async def begin(self, beginnings: list[d.Beginning]) -> None:
         Clock.time = BEGINNING
@@ -66,7 +72,7 @@ class Twice:
     async def _create(self, place: Place, type_slug: str, new: dict[str, Any]) -> None:
         drawn = self._new(place, new)
         await self.both(
-            partial(self.naive.create_entry, Clock.time, place, type_slug, drawn),
+            partial(self.naive.create_entry, self._now, place, type_slug, drawn),
             created(place, type_slug, drawn),
         )
 
@@ -78,7 +84,7 @@ class Twice:
     async def import_entries(self, place: Place, number: int, rows: list[dict[str, Any]]) -> None:
         type_slug, drawn = self._type(place, number), [self._new(place, row) for row in rows]
         await self.both(
-            partial(self.naive.import_entries, Clock.time, place, type_slug, drawn),
+            partial(self.naive.import_entries, self._now, place, type_slug, drawn),
             c.ImportEntries(
                 actor=ACTOR,
                 scope=Scope(*place),
@@ -105,7 +111,7 @@ class Twice:
 
     async def _update(self, place: Place, one: str, drawn: dict[str, Any]) -> None:
         await self.both(
-            partial(self.naive.update_entry, Clock.time, place, one, drawn),
+            partial(self.naive.update_entry, self._now, place, one, drawn),
             updated(place, one, drawn),
         )
 
@@ -128,20 +134,20 @@ class Twice:
 
     async def _delete(self, place: Place, one: str) -> None:
         await self.both(
-            partial(self.naive.delete_entry, Clock.time, place, one),
+            partial(self.naive.delete_entry, self._now, place, one),
             c.DeleteEntry(actor=ACTOR, scope=Scope(*place), entry_id=one),
         )
 
     async def create_type(self, place: Place, slug: str, definition: dict[str, Any]) -> None:
         await self.both(
-            partial(self.naive.create_type, Clock.time, place, slug, **definition),
+            partial(self.naive.create_type, self._now, place, slug, **definition),
             c.CreateContentType(actor=ACTOR, scope=Scope(*place), slug=slug, **defined(definition)),
         )
 
     async def revise_type(self, place: Place, number: int, definition: dict[str, Any]) -> None:
         slug = self._type(place, number)
         await self.both(
-            partial(self.naive.revise_type, Clock.time, place, slug, **definition),
+            partial(self.naive.revise_type, self._now, place, slug, **definition),
             c.ReviseContentType(actor=ACTOR, scope=Scope(*place), slug=slug, **defined(definition)),
         )
 
@@ -150,7 +156,7 @@ class Twice:
         for one in [entry["id"] for entry in self.naive.of(place, slug)] if emptied else []:
             await self._delete(place, one)
         await self.both(
-            partial(self.naive.remove_type, Clock.time, place, slug),
+            partial(self.naive.remove_type, self._now, place, slug),
             c.RemoveContentType(actor=ACTOR, scope=Scope(*place), slug=slug),
         )
 
@@ -196,6 +202,7 @@ class Twice:
         if isinstance(executed, CommandResult):
             assert status == 200, command
             if executed.events:
+                self._last = self._now
                 self.told[executed.position] = copy.deepcopy(self.naive)
         else:
             assert status_of(executed) == status, (executed, command)

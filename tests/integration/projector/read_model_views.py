@@ -26,6 +26,7 @@ from tests.integration.projector.command_strategies import (
 )
 from tests.integration.projector.reference_model import Naive, Place
 from tests.integration.projector.reference_values import No
+from tests.store_clock import BEGINNING
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import Refused
 from write_side.repository import Repository
@@ -125,7 +126,10 @@ async def look_back(pool: Pool, repository: Repository, naive: Naive, moments: i
     slug there ever was. The read model must have all of the log: what it says of who had a slug is
     held against what the log says of it."""
     times = naive.past.times()
-    service = cast("Service", SimpleNamespace(read_model=pool, repository=repository))
+    access = SimpleNamespace(store_time=lambda: max(times, default=BEGINNING))
+    service = cast(
+        "Service", SimpleNamespace(read_model=pool, repository=repository, access=access)
+    )
     for at in times[:: max(1, len(times) // moments)]:
         for (place, type_slug, slug, language), locale in zip(
             sorted(naive.past.slugs()), cycle(LOCALES), strict=False
