@@ -53,6 +53,13 @@ class Call(Struct):
         return self.caller
 
     @property
+    def client(self) -> str:
+        """Who waits for turns: a workspace, or an address where no key is known yet."""
+        if self.caller is not None:
+            return self.caller.workspace
+        return self.service.limits.bucket_of(self.request)
+
+    @property
     def published_only(self) -> bool:
         """Whether the key reads published entries only."""
         return VIEW not in self.known_caller.permissions

@@ -23,6 +23,7 @@ from api.rest.wire import ErrorBody, encode
 from read_side.refusals import NotFound, ReadModelUnavailable
 from write_side.domain import refusals as r
 from write_side.domain.text import NotJSON
+from write_side.fair_queue import NoTurn
 from write_side.store.conflicts import StoreUnavailable
 
 RETRY_IMPORT = 5
@@ -177,6 +178,7 @@ STATUS: dict[type[Exception], int] = {
     ReadModelUnavailable: 503,
     r.StaleDecision: 503,
     StoreUnavailable: 503,
+    NoTurn: 503,
     # A full disk, too little memory, too many connections (SQLSTATE class 53).
     asyncpg.InsufficientResourcesError: 503,
 }

@@ -27,6 +27,7 @@ from api.errors import (
 from api.http.request_log import log_fault
 from api.rest.request_body import receive_body
 from write_side.domain.refusals import StaleDecision
+from write_side.fair_queue import NoTurn
 
 Form = MultiDictProxy[str]
 Page = Callable[[DashboardRequest], Awaitable[web.StreamResponse]]
@@ -132,7 +133,7 @@ async def error_page(request: DashboardRequest, error: Exception) -> web.StreamR
     status = status_of(error)
     if status >= 500:
         log_fault(request.request, error)
-    is_public = status < 500 or isinstance(error, (Busy, KeysUnchecked, StaleDecision))
+    is_public = status < 500 or isinstance(error, (Busy, KeysUnchecked, NoTurn, StaleDecision))
     context = {
         "status": status,
         "message": str(error) if is_public and not isinstance(error, web.HTTPException) else "",

@@ -218,7 +218,7 @@ class GraphQLContext:
 
     async def _before_reading(self, size: int, has_large: bool) -> None:
         """Charges values before they are read; large ones wait for a turn. Raises BadRequest,
-        Busy."""
+        NoTurn."""
         self.budget.charge_bytes(size)
         if not has_large:
             return

@@ -17,6 +17,7 @@ from api.errors import BadRequest, RateLimitExceeded, Unauthorized, message_of, 
 from api.graphql.context import GraphQLContext, IdempotencyKeys
 from api.graphql.request import read_body
 from api.graphql.schema import schema
+from api.http.loop_turns import JSON
 from api.http.request_log import log_fault
 from api.http.static_files import StaticFiles, limited_by_address
 from api.rest.positions import HEADER as POSITION
@@ -83,7 +84,7 @@ async def post(request: web.Request) -> web.Response:
 async def _execute(call: Call) -> web.Response:
     await authenticate(call)
     sent = await receive_body(call)
-    async with call.service.loop_turns.turn(len(sent)):
+    async with call.service.loop_turns.turn(call.client, JSON, len(sent)):
         body = read_body(sent)
     context = GraphQLContext(call, body, IdempotencyKeys(call, sent))
     async with context.resources:

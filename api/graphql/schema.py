@@ -20,7 +20,7 @@ from api.graphql.mutation import Mutation
 from api.graphql.query import Query
 from api.graphql.request import check_literal_variables, read_variables
 from api.graphql.scalars import SCALARS
-from api.http.loop_turns import FEW
+from api.http.loop_turns import DOCUMENT, FEW
 
 
 class Preparation(SchemaExtension):
@@ -28,7 +28,7 @@ class Preparation(SchemaExtension):
     estimated cost, before any resolver runs. Both take a turn of the event loop."""
 
     async def on_parse(self) -> AsyncIterator[None]:
-        async with self._turn():
+        async with self._turn(len(self.execution_context.context.body.query)):
             yield
             document = self.execution_context.graphql_document
             if document is not None:
@@ -36,7 +36,7 @@ class Preparation(SchemaExtension):
                 self._operation()
 
     async def on_validate(self) -> AsyncIterator[None]:
-        async with self._turn():
+        async with self._turn(self.execution_context.context.body.size):
             yield
             if not self.execution_context.pre_execution_errors:
                 self._prepare()
@@ -45,15 +45,15 @@ class Preparation(SchemaExtension):
         """A large document asks for much: it delays others of its workspace alone. Raises
         CostLimitExceeded."""
         context = self.execution_context.context
-        workspace = context.call.known_caller.workspace
         await context.reserve_cost()
-        async with context.service.loop_turns.alone(workspace, len(context.body.query)):
+        turns, size = context.service.loop_turns, len(context.body.query)
+        async with turns.alone(context.call.client, size):
             yield
 
     @asynccontextmanager
-    async def _turn(self) -> AsyncIterator[None]:
+    async def _turn(self, size: int) -> AsyncIterator[None]:
         context = self.execution_context.context
-        async with context.service.loop_turns.turn(context.body.size):
+        async with context.service.loop_turns.turn(context.call.client, DOCUMENT, size):
             began = time.thread_time()
             try:
                 yield

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, OrderedDict, deque
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections import Counter
 
 from api.errors import Busy
 
 PATIENCE = 20.0
-"""Seconds to wait for a turn, or for bytes to come back."""
+"""Seconds to wait for bytes to come back."""
 
 
 class ByteBudget:
@@ -47,63 +45,3 @@ class ByteBudget:
             del self._taken[workspace]
         async with self._returned:
             self._returned.notify_all()
-
-
-class Turns:
-    """Work on large responses: so much at once, of each workspace one, workspaces in rotation."""
-
-    def __init__(self, at_once: int) -> None:
-        self._free = at_once
-        self._busy: set[str] = set()
-        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
-
-    @asynccontextmanager
-    async def turn(self, workspace: str) -> AsyncIterator[None]:
-        """Raises Busy if it does not come in time."""
-        waiting = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(workspace, deque()).append(waiting)
-        self._start_next()
-        try:
-            async with asyncio.timeout(PATIENCE):
-                await waiting
-        except BaseException as error:
-            self._leave(workspace, waiting)
-            if isinstance(error, TimeoutError):
-                raise Busy("Too many large responses are being made at the moment") from None
-            raise
-        try:
-            yield
-        finally:
-            self._end(workspace)
-
-    def _start_next(self) -> None:
-        while self._free:
-            workspace = next((one for one in self._waiting if one not in self._busy), None)
-            if workspace is None:
-                return
-            queue = self._waiting.pop(workspace)
-            waiting = queue.popleft()
-            if queue:
-                self._waiting[workspace] = queue
-            if not waiting.done():
-                self._free -= 1
-                self._busy.add(workspace)
-                waiting.set_result(None)
-
-    def _leave(self, workspace: str, waiting: asyncio.Future[None]) -> None:
-        if waiting.done() and not waiting.cancelled():
-            self._end(workspace)
-            return
-        waiting.cancel()
-        queue = self._waiting.get(workspace)
-        if queue and waiting in queue:
-            queue.remove(waiting)
-            if not queue:
-                del self._waiting[workspace]
-
-    def _end(self, workspace: str) -> None:
-        self._free += 1
-        self._busy.discard(workspace)
-        if workspace in self._waiting:
-            self._waiting.move_to_end(workspace)
-        self._start_next()

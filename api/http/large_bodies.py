@@ -18,7 +18,8 @@ from aiohttp import web
 from aiohttp.payload import BytesIOPayload, IOBasePayload, Payload
 
 from api.errors import Busy, NoTemporarySpace
-from api.http.byte_budget import ByteBudget, Turns
+from api.http.byte_budget import ByteBudget
+from write_side.fair_queue import FairQueue
 
 LARGE = 64 * 1024
 MEMORY = 32 * 1024 * 1024
@@ -38,7 +39,7 @@ class LargeBodies:
     def __init__(self, file_bytes: int) -> None:
         self.memory = ByteBudget(MEMORY)
         self.files = ByteBudget(file_bytes)
-        self.turns = Turns(AT_ONCE)
+        self.turns = FairQueue(AT_ONCE)
 
     async def held(
         self, request: web.BaseRequest, body: bytes, content_type: str, *, must_be_sent: bool

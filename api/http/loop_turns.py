@@ -1,35 +1,61 @@
 """Work that takes tens of milliseconds, one piece at a time and half of the time.
 
-Many such requests at once delay each other, and any other request by one piece.
+Many such requests at once delay each other, and any other request by one piece. Workspaces take
+turns, so that one with many requests delays the others by one piece each.
 """
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from weakref import WeakValueDictionary
 
-SMALL = 1024
-"""Bytes of input that take no turn: whatever they hold takes a few milliseconds."""
+from msgspec import Struct
+
+from write_side.fair_queue import FairQueue
+
 FEW = 4096
 """Bytes of a document that asks for little."""
 SHORT = 0.005
 """Seconds of work that need no pause after them."""
+WAITING = 32
+"""Turns that one workspace may wait for: each holds a body."""
+
+
+class Work(Struct, frozen=True):
+    """Bytes of input. Up to ``small`` takes a few milliseconds and no turn. Up to ``middle`` takes
+    turns that never wait for those of larger inputs."""
+
+    small: int
+    middle: int
+
+
+DOCUMENT = Work(small=1024, middle=FEW)
+"""GraphQL is parsed and validated in Python: 10 ms a kilobyte at worst."""
+JSON = Work(small=64 * 1024, middle=64 * 1024)
+"""Decoded in C: 3 ms at worst."""
+PACKED = Work(small=2048, middle=2048)
+"""Decompressed to a thousand times as much: 4 ms."""
 
 
 class LoopTurns:
     def __init__(self) -> None:
-        self._turn = asyncio.Lock()
-        self._workspaces: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._middle = FairQueue(1, WAITING)
+        self._large = FairQueue(1, WAITING)
+        self._alone = FairQueue(sys.maxsize, WAITING)
 
     @asynccontextmanager
-    async def turn(self, size: int) -> AsyncIterator[None]:
-        """Waits until the work on an input of so many bytes may begin. It must not wait itself."""
-        if size <= SMALL:
+    async def turn(self, client: str, work: Work, size: int) -> AsyncIterator[None]:
+        """Waits until the work on an input of so many bytes may begin. It must not wait itself.
+
+        Raises NoTurn.
+        """
+        if size <= work.small:
             yield
             return
-        await self._turn.acquire()
+        queue = self._middle if size <= work.middle else self._large
+        await queue.begin(client)
         loop = asyncio.get_running_loop()
         began = loop.time()
         try:
@@ -40,17 +66,16 @@ class LoopTurns:
         finally:
             worked = loop.time() - began
             if worked < SHORT:
-                self._turn.release()
+                queue.end(client)
             else:
                 # A read takes several turns of the loop: the next piece must not delay each.
-                loop.call_later(worked, self._turn.release)
+                loop.call_later(worked, queue.end, client)
 
     @asynccontextmanager
     async def alone(self, workspace: str, size: int) -> AsyncIterator[None]:
-        """One of a workspace at a time; for work that may wait."""
+        """One of a workspace at a time; for work that may wait. Raises NoTurn."""
         if size <= FEW:
             yield
             return
-        lock = self._workspaces.setdefault(workspace, asyncio.Lock())
-        async with lock:
+        async with self._alone.turn(workspace):
             yield

@@ -36,7 +36,7 @@ class Limits:
         self._trusted = client_address.networks(settings.trusted_proxies)
 
     async def count_address(self, request: web.Request) -> LimitStatus:
-        return await self._count("address", self._bucket_of(request), self._address_limit)
+        return await self._count("address", self.bucket_of(request), self._address_limit)
 
     async def count_key(self, caller: Caller) -> LimitStatus:
         """Against the plan's limit, or the setting if the plan has none."""
@@ -44,7 +44,7 @@ class Limits:
 
     async def count_sign_in(self, request: web.Request) -> LimitStatus:
         """No setting switches it off: it slows down guessing of keys."""
-        return await self._count("sign-in", "sign-in:" + self._bucket_of(request), SIGN_INS)
+        return await self._count("sign-in", "sign-in:" + self.bucket_of(request), SIGN_INS)
 
     async def reserve_cost(self, caller: Caller, units: int) -> None:
         """Takes what a request is going to cost. Raises CostLimitExceeded."""
@@ -77,7 +77,7 @@ class Limits:
 
     def peek_address(self, request: web.Request) -> LimitStatus:
         """The address's bucket, without counting the request."""
-        return self._peek(self._bucket_of(request), self._address_limit)
+        return self._peek(self.bucket_of(request), self._address_limit)
 
     async def _count(self, kind: str, bucket: str, limit: int, amount: int = 1) -> LimitStatus:
         if limit == 0:
@@ -94,7 +94,8 @@ class Limits:
         limit = caller.plan.requests_per_minute
         return self._key_limit if limit is None else limit
 
-    def _bucket_of(self, request: web.Request) -> str:
+    def bucket_of(self, request: web.Request) -> str:
+        """That of the client's address."""
         forwarded = request.headers.getall("X-Forwarded-For", ()) if self._trusted else ()
         return "ip:" + client_address.client(request.remote, forwarded, self._trusted)
 

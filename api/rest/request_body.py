@@ -14,6 +14,7 @@ from aiohttp import web
 
 from api.context import Call
 from api.errors import BadRequest, SlowClient
+from api.http.loop_turns import PACKED
 
 SLOWEST = 8 * 1024  # bytes a second that a body must arrive with, after ``client_timeout``
 DAMAGED = "Request body cannot be read: its encoding is damaged"
@@ -66,7 +67,7 @@ async def _read(call: Call, limit: int, decompressor: Decompressor | None) -> by
             arrived += len(chunk)
             if decompressor:
                 # A kilobyte may become a megabyte.
-                async with call.service.loop_turns.turn(limit):
+                async with call.service.loop_turns.turn(call.client, PACKED, len(chunk)):
                     body += decompressor.decompress(chunk, limit + 1 - len(body))
             else:
                 body += chunk

@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 
-from api.http.loop_turns import FEW, SHORT, SMALL, LoopTurns
+import pytest
+
+from api.errors import error_response
+from api.http.loop_turns import DOCUMENT, FEW, JSON, SHORT, WAITING, LoopTurns, Work
+from write_side.fair_queue import NoTurn
 
 LARGE = FEW + 1
 
@@ -14,7 +18,7 @@ async def test_pieces_wait_for_one_another() -> None:
     turns, order = LoopTurns(), []
 
     async def piece(name: str) -> None:
-        async with turns.turn(LARGE):
+        async with turns.turn(name, DOCUMENT, LARGE):
             order.append(f"{name} begins")
             await asyncio.sleep(0)
             order.append(f"{name} ends")
@@ -27,7 +31,7 @@ async def test_others_come_between_two_pieces() -> None:
     turns, order = LoopTurns(), []
 
     async def piece() -> None:
-        async with turns.turn(LARGE):
+        async with turns.turn("acme", DOCUMENT, LARGE):
             order.append("piece")
             time.sleep(SHORT)  # noqa: ASYNC251 - the work
 
@@ -41,30 +45,55 @@ async def test_others_come_between_two_pieces() -> None:
     assert "other" in order[first:second]
 
 
-async def test_small_work_does_not_wait() -> None:
+async def test_a_workspace_waits_for_one_piece_of_another_that_wants_many() -> None:
+    turns, order = LoopTurns(), []
+
+    async def piece(workspace: str) -> None:
+        async with turns.turn(workspace, DOCUMENT, LARGE):
+            order.append(workspace)
+
+    wanted = ["attacker"] * 50 + ["victim"]
+    outcomes = await asyncio.gather(*map(piece, wanted), return_exceptions=True)
+    assert order.index("victim") == 1
+    refused = [one for one in outcomes if isinstance(one, NoTurn)]
+    assert len(refused) == 50 - 1 - WAITING
+    answer = error_response(refused[0])
+    assert (answer.status, answer.headers["Retry-After"]) == (503, "1")
+
+
+@pytest.mark.parametrize(("work", "size"), [(DOCUMENT, 1024), (DOCUMENT, FEW), (JSON, 64 * 1024)])
+async def test_small_work_does_not_wait_for_large_work(work: Work, size: int) -> None:
     turns = LoopTurns()
-    async with turns.turn(LARGE), turns.turn(SMALL):
+    async with (
+        asyncio.timeout(60),
+        turns.turn("acme", DOCUMENT, LARGE),
+        turns.turn("acme", work, size),
+    ):
         pass
-    async with turns.alone("acme", LARGE), turns.alone("acme", FEW):
+
+
+async def test_small_documents_are_executed_beside_a_large_one() -> None:
+    turns = LoopTurns()
+    async with asyncio.timeout(60), turns.alone("acme", LARGE), turns.alone("acme", FEW):
         pass
 
 
 async def test_a_piece_that_fails_or_is_cancelled_lets_the_next_begin() -> None:
     turns = LoopTurns()
     try:
-        async with turns.turn(LARGE):
+        async with turns.turn("acme", DOCUMENT, LARGE):
             raise ValueError
     except ValueError:
         pass
-    async with turns.turn(LARGE):
-        waiting = asyncio.create_task(turns.turn(LARGE).__aenter__())
+    async with turns.turn("acme", DOCUMENT, LARGE):
+        waiting = asyncio.create_task(turns.turn("acme", DOCUMENT, LARGE).__aenter__())
         await asyncio.sleep(0)
         waiting.cancel()
-    async with asyncio.timeout(60), turns.turn(LARGE):
+    async with asyncio.timeout(60), turns.turn("acme", DOCUMENT, LARGE):
         pass
 
 
-async def test_one_workspace_does_not_wait_for_another() -> None:
+async def test_large_documents_of_two_workspaces_are_executed_at_once() -> None:
     turns = LoopTurns()
     async with asyncio.timeout(60), turns.alone("acme", LARGE), turns.alone("other", LARGE):
         pass

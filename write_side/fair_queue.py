@@ -1,0 +1,89 @@
+"""Turns at work that only so much of may be under way, shared fairly by those who want them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+PATIENCE = 20.0
+"""Seconds to wait for a turn."""
+WAITING = 100
+"""Turns that one client may wait for at a time."""
+
+
+class NoTurn(Exception):
+    """The client waits for as many turns as it may, or this one did not come in time."""
+
+    def __init__(self) -> None:
+        super().__init__("Too many requests are waiting for the same work, please retry")
+
+
+class FairQueue:
+    """So many turns at once, of each client one, clients in rotation: who wants a turn waits for at
+    most one of each other client, however many these wait for. A client is a workspace, or an
+    address."""
+
+    def __init__(self, at_once: int, waiting: int = WAITING) -> None:
+        self._free = at_once
+        self._most = waiting
+        self._busy: set[str] = set()
+        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+
+    @asynccontextmanager
+    async def turn(self, client: str) -> AsyncIterator[None]:
+        """Raises NoTurn."""
+        await self.begin(client)
+        try:
+            yield
+        finally:
+            self.end(client)
+
+    async def begin(self, client: str) -> None:
+        """Waits for a turn, which lasts until ``end``. Raises NoTurn."""
+        if len(self._waiting.get(client, ())) >= self._most:
+            raise NoTurn
+        waiting = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(client, deque()).append(waiting)
+        self._start_next()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await waiting
+        except BaseException as error:
+            self._leave(client, waiting)
+            if isinstance(error, TimeoutError):
+                raise NoTurn from None
+            raise
+
+    def end(self, client: str) -> None:
+        self._free += 1
+        self._busy.discard(client)
+        if client in self._waiting:
+            self._waiting.move_to_end(client)
+        self._start_next()
+
+    def _start_next(self) -> None:
+        while self._free:
+            client = next((one for one in self._waiting if one not in self._busy), None)
+            if client is None:
+                return
+            queue = self._waiting.pop(client)
+            waiting = queue.popleft()
+            if queue:
+                self._waiting[client] = queue
+            if not waiting.done():
+                self._free -= 1
+                self._busy.add(client)
+                waiting.set_result(None)
+
+    def _leave(self, client: str, waiting: asyncio.Future[None]) -> None:
+        if waiting.done() and not waiting.cancelled():
+            self.end(client)
+            return
+        waiting.cancel()
+        queue = self._waiting.get(client)
+        if queue and waiting in queue:
+            queue.remove(waiting)
+            if not queue:
+                del self._waiting[client]
