@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from contextlib import aclosing
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -18,6 +19,7 @@ from write_side.domain.events import EntryEvent
 from write_side.domain.identity import Scope, content_type_stream, entry_stream, is_id
 from write_side.domain.refusals import UnknownContentType, UnknownEntry
 from write_side.repository import Repository
+from write_side.slices import in_slices
 from write_side.store.streams import LAST, StreamSlice, slice_pages
 
 MAX_LIMIT = 100
@@ -64,12 +66,13 @@ async def histories(
 
     Large changes may be fewer than requested: there are more as long as the last is not version 1.
     All of an entry's events up to the newest requested are read, because any of them may have set
-    the value that a change replaced. Raises StoreUnavailable, and what the budget raises.
+    the value that a change replaced. Raises StoreUnavailable, NoTurn, and what the budget raises.
     """
     found = [_LatestChanges(one.limit, BYTES // len(requests)) for one in requests]
     slices = [one.stream_slice() for one in requests]
-    async for index, event, size in _events(repository, slices, budget):
-        found[index].take(event, size)
+    async with repository.recorder.long_reads.turn(scope.workspace):
+        async for index, event, size in _events(repository, slices, budget):
+            found[index].take(event, size)
     return [latest.changes(scope) for latest in found]
 
 
@@ -107,11 +110,11 @@ async def entry_at(
     at: datetime,
     budget: ReadBudget = UNBOUNDED,
 ) -> Entry:
-    """The entry of the scope at that time; raises UnknownEntry, StoreUnavailable, and what the
-    budget raises."""
+    """The entry of the scope at that time; raises UnknownEntry, StoreUnavailable, NoTurn, and
+    what the budget raises."""
     if not is_id(entry_id):
         raise UnknownEntry
-    entry = await _folded(repository, entry_stream(entry_id), entries.evolve, at, budget)
+    entry = await _folded(repository, scope, entry_stream(entry_id), entries.evolve, at, budget)
     if entry is None or entry.deleted or entry.scope != scope:
         raise UnknownEntry
     return entry
@@ -121,14 +124,15 @@ async def entry_versions(
     repository: Repository, scope: Scope, entry_id: str, versions: Collection[int]
 ) -> dict[int, Entry]:
     """The entry of the scope at these versions. Raises UnknownEntry if it has not all of them, and
-    StoreUnavailable."""
+    StoreUnavailable, NoTurn."""
     request = HistoryRequest(entry_id, before=max(versions) + 1)
     entry: Entry | None = None
     found: dict[int, Entry] = {}
-    async for _, event, _ in _events(repository, [request.stream_slice()], UNBOUNDED):
-        entry = entries.evolve(entry, event)
-        if entry.version in versions:
-            found[entry.version] = entry
+    async with repository.recorder.long_reads.turn(scope.workspace):
+        async for _, event, _ in _events(repository, [request.stream_slice()], UNBOUNDED):
+            entry = entries.evolve(entry, event)
+            if entry.version in versions:
+                found[entry.version] = entry
     if entry is None or entry.scope != scope or len(found) < len(set(versions)):
         raise UnknownEntry
     return found
@@ -142,9 +146,9 @@ async def content_type_at(
     budget: ReadBudget = UNBOUNDED,
 ) -> ContentType:
     """The content type of the scope at that time; raises UnknownContentType, StoreUnavailable,
-    and what the budget raises."""
+    NoTurn, and what the budget raises."""
     stream = content_type_stream(content_type_id)
-    found = await _folded(repository, stream, content_types.evolve, at, budget)
+    found = await _folded(repository, scope, stream, content_types.evolve, at, budget)
     if found is None or found.removed or found.scope != scope:
         raise UnknownContentType
     return found
@@ -152,6 +156,7 @@ async def content_type_at(
 
 async def _folded(
     repository: Repository,
+    scope: Scope,
     stream: str,
     evolve: Callable[[T | None, Any], T],
     at: datetime,
@@ -160,20 +165,25 @@ async def _folded(
     """A stream up to a time; within one, time never goes back."""
     budget.begin_stream()
     state: T | None = None
-    async for _, event, _ in _events(repository, [StreamSlice(stream)], budget):
-        if event.at > at:
-            break
-        state = evolve(state, event)
+    async with (
+        repository.recorder.long_reads.turn(scope.workspace),
+        aclosing(_events(repository, [StreamSlice(stream)], budget)) as events,
+    ):
+        async for _, event, _ in events:
+            if event.at > at:
+                break
+            state = evolve(state, event)
     return state
 
 
 async def _events(
     repository: Repository, slices: Sequence[StreamSlice], budget: ReadBudget
-) -> AsyncIterator[tuple[int, Any, int]]:
-    """Each event, with the index of its slice and its size."""
-    current, recorder = None, repository.recorder
-    async for page in slice_pages(recorder, slices, recorder.long_reads):
-        for index, row in page:
+) -> AsyncGenerator[tuple[int, Any, int], None]:
+    """Each event, with the index of its slice and its size. The caller has a turn at long reads
+    until it needs no more: a page takes up to 16 MB."""
+    current = None
+    async for page in slice_pages(repository.recorder, slices):
+        async for index, row in in_slices(page):
             if index != current:
                 budget.begin_stream()
                 current = index

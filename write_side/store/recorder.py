@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import asyncpg
 from msgspec import Struct
 
+from write_side.fair_queue import FairQueue
 from write_side.postgres.connection import connect, is_transient
 from write_side.postgres.schema_size import SCHEMA_SIZE
 from write_side.store.append import Append, Appended
@@ -58,7 +59,8 @@ _LARGEST = 2**63 - 1
 PATIENCE = 10.0
 """Seconds for a read. Far more than any takes: it is for a server that stops responding."""
 LONG_READS = 2
-"""Connections of the pool that may read long streams at once, so that updates need not wait."""
+"""Long streams that are read at once, each of another workspace: so that updates need not wait for
+a connection, and few pages are in memory."""
 CONNECTING = 5.0
 """Seconds to wait for a connection of the pool: for a free one, and for making it."""
 
@@ -94,7 +96,7 @@ class Recorder:
         self._appender = Appender(connect, patience=patience)
         # A small append never waits here for a large one.
         self._large_appender = Appender(connect, patience=patience)
-        self.long_reads = asyncio.Semaphore(LONG_READS)
+        self.long_reads = FairQueue(LONG_READS)
 
     @property
     def pool(self) -> Pool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
 
 import asyncpg
 from msgspec import Struct
@@ -58,20 +57,18 @@ class StreamSlice(Struct, frozen=True):
 async def slice_pages(
     recorder: Recorder,
     slices: Sequence[StreamSlice],
-    turn: AbstractAsyncContextManager[object] = nullcontext(),  # noqa: B008
     shape: str | None = None,
 ) -> AsyncIterator[list[tuple[int, asyncpg.Record]]]:
     """Events (originator_version, topic, state, at), each with the index of its slice: slice by
-    slice in the given order, each by version. One statement reads a page. ``turn``: entered for
-    each. ``shape``: instead of the events that a snapshot of this shape holds, the snapshot.
+    slice in the given order, each by version. One statement reads a page. ``shape``: instead of
+    the events that a snapshot of this shape holds, the snapshot.
 
     Raises StoreUnavailable.
     """
     first = 0
     left = list(slices)
     while left:
-        async with turn:
-            rows = await recorder.fetch(_PAGE, *_columns(left), ROWS, BYTES, shape)
+        rows = await recorder.fetch(_PAGE, *_columns(left), ROWS, BYTES, shape)
         yield [(first + row["o"] - 1, row) for row in rows]
         if len(rows) < ROWS and (not rows or rows[-1]["bytes"] < BYTES):
             return
