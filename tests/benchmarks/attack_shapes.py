@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from api.dashboard.security import new_csrf_token
 from tests.workbooks import HEADINGS, workbook
@@ -34,7 +35,8 @@ FIELDS = (
 
 class Shape(Struct, frozen=True):
     """``headers`` end with CRLF each. ``pause``: seconds between pieces of a slow body;
-    ``silent``: connections that are opened first, and say nothing."""
+    ``silent``: connections that are opened first, and say nothing; ``at_once``: copies that are
+    sent at the same time."""
 
     name: str
     path: str
@@ -42,6 +44,7 @@ class Shape(Struct, frozen=True):
     headers: str = ""
     pause: float = 0.0
     silent: int = 0
+    at_once: int = 4
 
     def request(self) -> bytes:
         method = "GET" if self.body is None else "POST"
@@ -83,6 +86,7 @@ def requests(cookie: str) -> Iterator[Shape]:
     yield from _forms(cookie)
     yield from _heads(cookie)
     yield from _workbooks(cookie)
+    yield from _many()
     yield Shape("4 × 275 silent connections", "/healthz", silent=275)
 
 
@@ -251,6 +255,14 @@ def _heads(cookie: str) -> Iterator[Shape]:
         yield Shape(f"header: {name}", list_, None, f"{_bearer(VIEW)}{name}: {value}\r\n")
     search = quote("%_" * 100)
     yield Shape("a search for wildcards", f"/dashboard/entries?search={search}", None, cookie)
+
+
+def _many() -> Iterator[Shape]:
+    """The longest of those that take turns."""
+    chosen = ("GraphQL document: 160 fragments of pages", "REST: 2 MB of text, allowed")
+    for shape in (*_graphql_documents(), *_json_bodies()):
+        if shape.name in chosen:
+            yield replace(shape, name=f"50 at once: {shape.name}", at_once=50)
 
 
 def _workbooks(cookie: str) -> Iterator[Shape]:

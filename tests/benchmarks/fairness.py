@@ -18,7 +18,7 @@ from api.http.open_connections import raise_open_files
 from tests.benchmarks import attack_shapes
 from tests.benchmarks.attack_shapes import EDIT, VIEW, Shape
 from tests.benchmarks.http import LIMITS, settle
-from tests.benchmarks.probe import PATHS
+from tests.benchmarks.probe import KINDS
 from tests.benchmarks.workload import OPERATOR, SECRET, append_entries, created, prepare
 from tests.processes import Processes, running
 from write_side.commands import Command, CreateContentType, CreateWorkspace, IssueKey
@@ -29,10 +29,8 @@ from write_side.store.append import Append
 from write_side.store.mapper import EventMapper, StreamEvent
 from write_side.store.recorder import open_recorder
 
-AT_ONCE = 4
-"""Copies of each attack that are sent at the same time."""
 BOUND = 0.25
-"""Seconds that a read of another workspace may wait."""
+"""Seconds that a request of another workspace may wait."""
 PATIENCE = 15.0
 OPEN_FILES = 1024
 """Of the service's processes, as many systems have it."""
@@ -138,7 +136,7 @@ async def _sign_in(port: int) -> str:
 async def _attack(port: int, shape: Shape, reads: list[tuple[str, float, float]]) -> Outcome:
     await asyncio.sleep(0.2)
     began = time.monotonic()
-    answers = await asyncio.gather(*(_status(port, shape) for _ in range(AT_ONCE)))
+    answers = await asyncio.gather(*(_status(port, shape) for _ in range(shape.at_once)))
     ended = time.monotonic()
     # A read that began before the end may have waited for what the attack left behind.
     await asyncio.sleep(0.2)
@@ -146,7 +144,7 @@ async def _attack(port: int, shape: Shape, reads: list[tuple[str, float, float]]
         await asyncio.sleep(0.05)
     waits = {
         kind: max(wait for name, at, wait in reads if name == kind and at + wait >= began)
-        for kind in PATHS
+        for kind in KINDS
     }
     outcome = Outcome(shape, ", ".join(sorted(set(answers))), ended - began, waits)
     print(_row(outcome), file=sys.stderr, flush=True)
@@ -155,7 +153,7 @@ async def _attack(port: int, shape: Shape, reads: list[tuple[str, float, float]]
 
 def _last_begun(reads: list[tuple[str, float, float]]) -> float:
     """By when all kinds have begun another read."""
-    return min(max(began for kind, began, _ in reads if kind == one) for one in PATHS)
+    return min(max(began for kind, began, _ in reads if kind == one) for one in KINDS)
 
 
 async def _status(port: int, shape: Shape) -> str:
@@ -231,14 +229,14 @@ def _report(outcomes: Iterable[Outcome], lines: list[str]) -> str:
     slow = sorted(outcomes, key=lambda one: -max(one.waits.values()))
     over = sum(max(one.waits.values()) > BOUND for one in slow)
     lines = [
-        f"### Fairness: {len(slow)} attacks, {AT_ONCE} at once, while another workspace reads",
+        f"### Fairness: {len(slow)} attacks, while another workspace reads and writes",
         "",
         f"The longest wait was over {BOUND * 1000:.0f} ms in {over} of them. "
         f"The rate counter was taken for unreachable {uncounted} times. Beside those of requests, "
         f"the service logged {others} lines.",
         "",
-        "| attack | answer | seconds | list of 10 | single entry | /healthz |",
-        "|---|---|--:|--:|--:|--:|",
+        "| attack | answer | seconds | list of 10 | single entry | /healthz | POST | GraphQL |",
+        "|---|---|--:|--:|--:|--:|--:|--:|",
         *map(_row, slow),
     ]
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""Reads of another workspace, one after another, in a process of their own: when each began and
+"""Requests of another workspace, one after another, in a process of their own: when each began and
 how long it waited, as lines ``KIND STARTED WAITED STATUS`` by the machine's monotonic clock."""
 
 from __future__ import annotations
@@ -7,31 +7,49 @@ import asyncio
 import sys
 import time
 
-PATHS = {
-    "list": "/v1/content/posts",
-    "single": "/v1/content/posts/entry-7",
-    "healthz": "/healthz",
+import msgspec
+
+_FIELDS = "id title slug status fields contentType { name slug fields { name slug type } } "
+_QUERY = "query { " + "".join(
+    f'a{n}: contentEntry(type: "posts", slug: "entry-{n}") {{ {_FIELDS} }} ' for n in range(15)
+)
+KINDS: dict[str, tuple[str, bytes | None]] = {
+    "list": ("/v1/content/posts", None),
+    "single": ("/v1/content/posts/entry-7", None),
+    "healthz": ("/healthz", None),
+    "POST": (
+        "/v1/content",
+        msgspec.json.encode(
+            {"contentTypeSlug": "posts", "title": "x", "fields": {"body": "word " * 400}}
+        ),
+    ),
+    "GraphQL": ("/graphql", msgspec.json.encode({"query": _QUERY + "}"})),
 }
+"""Path, and the body of about 2 kB."""
 PAUSE = 0.003
+AFTER_POST = 0.05
 
 
 async def poll(kind: str, port: int, secret: str) -> None:
+    path, body = KINDS[kind]
     key = f"Authorization: Bearer {secret}\r\nX-Forwarded-For: 10.9.9.9\r\n"
-    request = f"GET {PATHS[kind]} HTTP/1.1\r\nHost: bench\r\n{key}\r\n".encode()
+    method = "GET" if body is None else "POST"
+    head = f"{method} {path} HTTP/1.1\r\nHost: bench\r\n{key}Content-Length: {len(body or b'')}"
+    request = f"{head}\r\n\r\n".encode() + (body or b"")
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     while True:
         began = time.monotonic()
         writer.write(request)
-        head = (await reader.readuntil(b"\r\n\r\n")).lower()
-        at = head.index(b"content-length: ") + 16
-        await reader.readexactly(int(head[at : at + 12].split(b"\r\n")[0]))
-        status = int(head.split()[1])
+        answer = (await reader.readuntil(b"\r\n\r\n")).lower()
+        at = answer.index(b"content-length: ") + 16
+        content = await reader.readexactly(int(answer[at : at + 12].split(b"\r\n")[0]))
+        status = 400 if b'"errors":' in content else int(answer.split()[1])
         print(kind, began, time.monotonic() - began, status, flush=True)
-        await asyncio.sleep(PAUSE)
+        await asyncio.sleep(PAUSE if body is None else AFTER_POST)
 
 
 async def main(port: int, secret: str) -> None:
-    await asyncio.gather(*(poll(kind, port, secret) for kind in PATHS))
+    await asyncio.gather(*(poll(kind, port, secret) for kind in KINDS))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from tests.integration.api.graphql import counting, data, refused
 from tests.integration.api.server import Client, Server
 from tests.integration.projector.sample_log import BODY, Given, raws
 from write_side.domain.definition import Field, Option
+from write_side.domain.identity import PRODUCTION, Scope
 from write_side.entry_history import HistoryRequest, histories
 from write_side.repository import Repository
 
@@ -123,11 +124,17 @@ async def test_looking_back_leaves_connections_to_others(
         return rows
 
     monkeypatch.setattr(repository.recorder, "fetch", counted)
-    found: Sequence[Any] = await asyncio.gather(
-        *(histories(repository, acme.scope, [HistoryRequest(entry)]) for entry in entries)
-    )
-    assert [len(changes) for [changes] in found] == [1] * 8
-    assert most == 2
+    for scopes, at_once in (([acme.scope], 1), ([acme.scope, Scope("rival", PRODUCTION)], 2)):
+        most = 0
+        found: Sequence[Any] = await asyncio.gather(
+            *(
+                histories(repository, scope, [HistoryRequest(entry)])
+                for scope in scopes
+                for entry in entries
+            )
+        )
+        assert [len(changes) for [changes] in found[:8]] == [1] * 8
+        assert most == at_once, "a workspace leaves the other turn to others"
 
 
 async def test_values_that_are_read_or_shown_are_bounded(
