@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from itertools import count
 
 import msgspec
 
@@ -20,32 +21,32 @@ KINDS: dict[str, tuple[str, bytes | None]] = {
     "POST": (
         "/v1/content",
         msgspec.json.encode(
-            {"contentTypeSlug": "posts", "title": "x", "fields": {"body": "word " * 400}}
+            {"contentTypeSlug": "posts", "title": "x NUMBER", "fields": {"body": "word " * 400}}
         ),
     ),
     "GraphQL": ("/graphql", msgspec.json.encode({"query": _QUERY + "}"})),
 }
-"""Path, and the body of about 2 kB."""
+"""Path, and the body of about 2 kB; each POST has another title."""
 PAUSE = 0.003
 AFTER_POST = 0.05
 
 
 async def poll(kind: str, port: int, secret: str) -> None:
-    path, body = KINDS[kind]
+    path, template = KINDS[kind]
     key = f"Authorization: Bearer {secret}\r\nX-Forwarded-For: 10.9.9.9\r\n"
-    method = "GET" if body is None else "POST"
-    head = f"{method} {path} HTTP/1.1\r\nHost: bench\r\n{key}Content-Length: {len(body or b'')}"
-    request = f"{head}\r\n\r\n".encode() + (body or b"")
+    method = "GET" if template is None else "POST"
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    while True:
+    for number in count():
+        body = (template or b"").replace(b"NUMBER", b"%d" % number)
+        head = f"{method} {path} HTTP/1.1\r\nHost: bench\r\n{key}Content-Length: {len(body)}"
         began = time.monotonic()
-        writer.write(request)
+        writer.write(f"{head}\r\n\r\n".encode() + body)
         answer = (await reader.readuntil(b"\r\n\r\n")).lower()
         at = answer.index(b"content-length: ") + 16
         content = await reader.readexactly(int(answer[at : at + 12].split(b"\r\n")[0]))
         status = 400 if b'"errors":' in content else int(answer.split()[1])
         print(kind, began, time.monotonic() - began, status, flush=True)
-        await asyncio.sleep(PAUSE if body is None else AFTER_POST)
+        await asyncio.sleep(PAUSE if template is None else AFTER_POST)
 
 
 async def main(port: int, secret: str) -> None:
