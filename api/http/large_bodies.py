@@ -84,7 +84,7 @@ class BodyFile:
         try:
             self._file = cast("BinaryIO", tempfile.TemporaryFile())  # noqa: SIM115 - see close
         except OSError as error:
-            raise NoTemporarySpace(error) from error
+            raise NoTemporarySpace(error) from None
         self._hash = hashlib.sha256()
         self._gzip: zlib._Compress | None = None
 
@@ -98,7 +98,7 @@ class BodyFile:
         try:
             self._file.write(self._gzip.compress(piece) if self._gzip else piece)
         except OSError as error:
-            raise NoTemporarySpace(error) from error
+            raise NoTemporarySpace(error) from None
 
     def end(self, piece: bytes) -> None:
         """With the last piece. Raises NoTemporarySpace."""
@@ -108,7 +108,7 @@ class BodyFile:
                 self._file.write(self._gzip.flush())
             self._file.flush()
         except OSError as error:
-            raise NoTemporarySpace(error) from error
+            raise NoTemporarySpace(error) from None
 
     @property
     def digest(self) -> str:

@@ -55,6 +55,7 @@ METHOD_NAMES = {
 SAME_WORDS = {
     "InsufficientResourcesError",
     "NoTemporarySpace",
+    "NoTurn",
     "NotVisibleYet",
     "StaleDecision",
     "StoreUnavailable",
