@@ -134,12 +134,17 @@ CONTRADICTIONS = (
     Contradiction(
         "ST202",
         "the schema cannot say which file names an import takes",
-        _is_refused(415, "unsupported file type"),
+        _is_refused(415, ""),
     ),
     Contradiction(
         "ST202",
         "a part without a file name is no file",
         _is_refused(400, "Missing required parts"),
+    ),
+    Contradiction(
+        "ST202",
+        "a form that is not multipart, or has too many parts, is 400",
+        _is_refused(400, "This form cannot be read"),
     ),
     Contradiction(
         "ST202",

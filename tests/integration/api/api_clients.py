@@ -15,7 +15,6 @@ from tests.integration.projector import command_strategies as d
 from tests.integration.projector.paired_commands import Twice
 from tests.integration.projector.reference_model import Place
 from tests.integration.projector.reference_values import No
-from tests.store_clock import Clock
 from write_side.repository import Repository
 
 MUTATION = """mutation (%s) {
@@ -101,7 +100,7 @@ class Doors(Twice):
             outcome, entry = await self._mutated(place, CREATE, input=body)
         drawn["id"] = entry["id"] if entry else drawn["id"]
         self._foreseen(
-            place, outcome, partial(self.naive.create_entry, Clock.time, place, type_slug, drawn)
+            place, outcome, partial(self.naive.create_entry, self._now, place, type_slug, drawn)
         )
 
     async def _update(self, place: Place, one: str, drawn: dict[str, Any]) -> None:
@@ -110,7 +109,7 @@ class Doors(Twice):
         outcome, entry = await self._mutated(place, UPDATE, id=one, input=given)
         asked = {**drawn, "expected": expected}
         self._foreseen(
-            place, outcome, partial(self.naive.update_entry, Clock.time, place, one, asked)
+            place, outcome, partial(self.naive.update_entry, self._now, place, one, asked)
         )
         if entry:
             assert entry["version"] == self.naive.entry(place, one)["version"], given
@@ -131,14 +130,17 @@ class Doors(Twice):
 
     async def _delete(self, place: Place, one: str) -> None:
         outcome, _ = await self._mutated(place, DELETE, id=one)
-        self._foreseen(place, outcome, partial(self.naive.delete_entry, Clock.time, place, one))
+        self._foreseen(place, outcome, partial(self.naive.delete_entry, self._now, place, one))
 
     def _foreseen(self, place: Place, outcome: Outcome, foreseen: Callable[[], None]) -> None:
         due = 200
         try:
             if self.is_closed(place):
                 raise No(402)
+            before = self._versions(place)
             foreseen()
+            if self._versions(place) != before:
+                self._last = self._now
         except No as no:
             due = no.status
         self.found.add(f"{outcome.door} {due}")
@@ -149,6 +151,9 @@ class Doors(Twice):
             said = outcome.message
             told = {one for one, words in WORDS.items() if any(word in said for word in words)}
             assert told == ({due} & WORDS.keys()), (outcome, due)
+
+    def _versions(self, place: Place) -> dict[str, int]:
+        return {entry["id"]: int(entry["version"]) for entry in self.naive.of(place)}
 
     async def _posted(self, place: Place, body: dict[str, Any]) -> tuple[Outcome, Any]:
         """A create without what REST cannot say."""

@@ -25,7 +25,7 @@ def newest_first(entries: list[Entry]) -> list[Entry]:
 
 
 def slug_of(title: str) -> str:
-    return "".join(one if one.isalpha() or one.isdecimal() else "-" for one in title.lower())
+    return "".join(one if one.isalnum() else "-" for one in title.lower())
 
 
 def published(before: Entry, status: str, at: datetime) -> datetime | None:
