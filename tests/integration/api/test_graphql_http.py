@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from api.http.loop_turns import DOCUMENT, FEW, WAITING
 from tests.integration.api.graphql import asked, create, data
 from tests.integration.api.server import Answer, Client, Server, serving
 from tests.integration.live_projector import projecting, until
@@ -297,3 +298,25 @@ async def test_the_page_is_for_browsers_and_queries_go_by_post(server: Server) -
     assert (await anonymous.ask("PUT", "/graphql")).status == 405
     script = await anonymous.get("/graphql/start.js")
     assert script.headers["X-Content-Type-Options"] == "nosniff"
+
+
+async def test_a_workspace_that_waits_for_too_many_turns_is_refused(
+    server: Server, posts: Given
+) -> None:
+    turns, large = server.service.loop_turns, " " * 70_000
+    async with turns.turn("acme", DOCUMENT, FEW + 1):
+        waiting = [
+            asyncio.create_task(turns.turn("acme", DOCUMENT, FEW + 1).__aenter__())
+            for _ in range(WAITING)
+        ]
+        await asyncio.sleep(0)
+        client = server.client()
+        over_rest = await client.post({"contentTypeSlug": "posts", "title": "x", "y": large})
+        assert (over_rest.status, over_rest.headers["Retry-After"]) == (503, "1")
+        for query in (ASK + large, ASK + large[:5_000]):
+            assert error_of(await asked(client, query)) == (503, over_rest.body["error"])
+        assert await data(client, ASK)
+        for one in waiting:
+            one.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+    assert await data(server.client(), ASK + large)
