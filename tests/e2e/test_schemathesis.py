@@ -93,6 +93,15 @@ async def _magazine(repository: Repository) -> None:
     )
 
 
+OF_FILES_AND_IDS = {
+    ("GET", "/v1/imports/{id}"),
+    ("GET", "/v1/media/{id}"),
+    ("POST", "/v1/imports"),
+    ("POST", "/v1/imports/{id}/revert"),
+}
+"""They need a table, or the id of what there is, which is not made at random."""
+
+
 async def test_no_answer_is_other_than_the_document_says(api: Processes) -> None:
     if REQUESTS == 0:
         await asked(api, *BOUNDED)
@@ -104,7 +113,7 @@ async def test_no_answer_is_other_than_the_document_says(api: Processes) -> None
     report(found, seed)
     assert not [kind for kind in found if kind.status >= 500]
     succeeded = {(kind.method, kind.route) for kind in found if kind.status in (200, 204)}
-    assert succeeded >= operations(api)
+    assert succeeded >= operations(api) - OF_FILES_AND_IDS
 
 
 def report(found: Counter[Kind], seeds: int) -> None:
