@@ -105,8 +105,9 @@ class Settings(
     client_timeout_ms: Annotated[
         Milliseconds,
         Meta(
-            description="How long a client may take to send the head of a request, to send its "
-            "body (plus one second per 8 KiB), and to read the response; 0 is no limit"
+            description="How long a client may take to send its first byte, to send the head of a "
+            "request, to send its body (plus one second per 8 KiB), and to read the response; 0 is "
+            "no limit"
         ),
     ] = 30_000
     read_your_writes_ms: Annotated[

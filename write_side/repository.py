@@ -253,7 +253,7 @@ class Repository:
         if recorded is None:
             return None
         size = 1 + recorded.created + recorded.updated
-        return recorded, Appended(position, size, replayed=True)
+        return recorded, Appended(position, size, recorded.at, replayed=True)
 
     async def find_revert(self, import_id: str) -> tuple[ImportReverted, Appended] | None:
         """The record of a revert, and the place of its events in the log."""
@@ -261,7 +261,7 @@ class Repository:
         if reverted is None:
             return None
         size = 1 + reverted.deleted + reverted.restored
-        return reverted, Appended(position, size, replayed=True)
+        return reverted, Appended(position, size, reverted.at, replayed=True)
 
     async def _import_event(self, import_id: str, version: int) -> tuple[Any, int]:
         """An event of an import's stream and its position: 1 records the import, 2 its revert."""

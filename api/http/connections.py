@@ -23,6 +23,7 @@ from aiohttp.streams import StreamReader
 
 from api.context import LIMIT_STATUS, SERVICE
 from api.errors import BadRequest, error_response
+from api.http.client_address import client
 from api.http.large_bodies import response_sent
 from api.http.open_connections import OpenConnections, most_connections
 from api.http.request_log import ROUTE, log_fault, log_request, request_id, route_of
@@ -60,6 +61,7 @@ class Connection(web.RequestHandler):
         self._body: StreamReader | None = None
         self._busy = self._stopping = False
         self._finished: asyncio.Future[None] | None = None
+        self._silent_since: float | None = None  # opened, and nothing has come
         self._head_since: float | None = None
         self._late: asyncio.TimerHandle | None = None
         self._stuck: asyncio.TimerHandle | None = None
@@ -72,9 +74,14 @@ class Connection(web.RequestHandler):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self._others.opened(self)
+        peer = transport.get_extra_info("peername")
+        self._others.opened(self, client(peer[0] if peer else None, (), ()))
+        if self._patience:
+            self._silent_since = asyncio.get_running_loop().time()
+            self._late = _later(self._patience, self._check_head)
 
     def data_received(self, data: bytes) -> None:
+        self._silent_since = None
         idle = not self._busy and (self._body is None or self._body.is_eof())
         super().data_received(data)
         if idle and self._patience and self._head_since is None:
@@ -190,12 +197,13 @@ class Connection(web.RequestHandler):
             self._finished.set_result(None)
 
     def _check_head(self) -> None:
-        """Closes a connection whose request's head takes longer than ``patience``. One timer serves
-        many requests."""
+        """Closes a connection that sends nothing, or whose request's head takes longer than
+        ``patience``. One timer serves many requests."""
         self._late = None
-        if self._head_since is None:
+        since = self._silent_since if self._head_since is None else self._head_since
+        if since is None:
             return
-        left = self._head_since + self._patience - asyncio.get_running_loop().time()
+        left = since + self._patience - asyncio.get_running_loop().time()
         if left > 0:
             self._late = _later(left, self._check_head)
         else:

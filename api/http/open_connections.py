@@ -1,12 +1,15 @@
-"""How many connections a process keeps, by the number of files that it may open."""
+"""How many connections a process keeps, and which it closes to make room."""
 
 from __future__ import annotations
 
 import resource
+from collections import OrderedDict
 from typing import Protocol
 
 SHARE = 0.75
 """Of the open files; the rest is for databases, files and worker processes."""
+MOST = 10_000
+"""However many files may be open: so many idle connections take 60 MB of memory."""
 
 
 class Closable(Protocol):
@@ -22,35 +25,67 @@ def raise_open_files() -> None:
 
 def most_connections() -> int:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return 1_000_000 if soft == resource.RLIM_INFINITY else max(int(soft * SHARE), 1)
+    return MOST if soft == resource.RLIM_INFINITY else min(max(int(soft * SHARE), 1), MOST)
 
 
 class OpenConnections:
-    """Closes the longest idle connection where there are more than ``most``. A new one is refused
-    only where all others are busy."""
+    """Closes an idle connection where there are more than ``most``: the longest idle one of the
+    address that has most idle ones, so that one address cannot push out all others. A new one is
+    refused only where all others are busy.
+
+    Each step takes constant time, however many connections there are.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._open: set[Closable] = set()
-        self._idle: dict[Closable, None] = {}
+        self._addresses: dict[Closable, str] = {}
+        # The idle connections of each address, the longest idle first. (The first of a dict is not
+        # found in constant time after others before it were deleted.)
+        self._idle: dict[str, OrderedDict[Closable, None]] = {}
+        # The addresses with one idle connection, with two, and so on. The last is not empty.
+        self._by_number: list[OrderedDict[str, None]] = []
 
-    def opened(self, connection: Closable) -> None:
-        self._open.add(connection)
+    def opened(self, connection: Closable, address: str) -> None:
+        self._addresses[connection] = address
         self.idle(connection)
-        if len(self._open) > self._most:
-            oldest = next(iter(self._idle))
+        if len(self._addresses) > self._most:
+            oldest = self._first_to_close()
             self.closed(oldest)
             oldest.force_close()
 
     def busy(self, connection: Closable) -> None:
-        self._idle.pop(connection, None)
+        address = self._addresses.get(connection, "")
+        idle = self._idle.get(address)
+        if idle and connection in idle:
+            del idle[connection]
+            self._moved(address, len(idle) + 1, len(idle))
+            if not idle:
+                del self._idle[address]
 
     def idle(self, connection: Closable) -> None:
         """Silent from now on."""
-        self._idle.pop(connection, None)
-        if connection in self._open:
-            self._idle[connection] = None
+        self.busy(connection)
+        if connection in self._addresses:
+            address = self._addresses[connection]
+            idle = self._idle.setdefault(address, OrderedDict())
+            idle[connection] = None
+            self._moved(address, len(idle) - 1, len(idle))
 
     def closed(self, connection: Closable) -> None:
-        self._open.discard(connection)
-        self._idle.pop(connection, None)
+        self.busy(connection)
+        self._addresses.pop(connection, None)
+
+    def _first_to_close(self) -> Closable:
+        address = next(iter(self._by_number[-1]))
+        return next(iter(self._idle[address]))
+
+    def _moved(self, address: str, before: int, after: int) -> None:
+        """The numbers of the address's idle connections differ by one."""
+        if before:
+            del self._by_number[before - 1][address]
+        if after > len(self._by_number):
+            self._by_number.append(OrderedDict())
+        if after:
+            self._by_number[after - 1][address] = None
+        while self._by_number and not self._by_number[-1]:
+            self._by_number.pop()

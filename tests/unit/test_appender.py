@@ -149,7 +149,7 @@ def test_commands_follow_the_first_position_in_order() -> None:
         Appended(13, 1, AT),
         Appended(14, 3, AT),
     ]
-    assert Appended(14, 3).last == 16
+    assert Appended(14, 3, AT).last == 16
 
 
 def test_commands_that_were_not_appended_take_no_position() -> None:
@@ -157,14 +157,14 @@ def test_commands_that_were_not_appended_take_no_position() -> None:
     rows = [
         (1, "stale", ""),
         (3, "slug_taken", "1"),
-        (4, "replayed", "5:9:c0ffee"),
+        (4, "replayed", "5:9:86400001:c0ffee"),
         (6, "plan_limit", "entries:3"),
         (7, "id_taken", "1"),
         (None, "first", "100:86400001"),
     ]
     stale, first, slug, replayed, second, limit, same_id = outcomes(appends, rows)
     assert (first, second) == (Appended(100, 2, AT), Appended(102, 2, AT))
-    assert replayed == Appended(5, 9, replayed=True, digest=bytes.fromhex("c0ffee"))
+    assert replayed == Appended(5, 9, AT, replayed=True, digest=bytes.fromhex("c0ffee"))
     assert isinstance(stale, StaleAppend)
     assert isinstance(slug, SlugConflict)
     assert isinstance(same_id, IdConflict)
@@ -173,8 +173,10 @@ def test_commands_that_were_not_appended_take_no_position() -> None:
 
 
 def test_call_in_which_nothing_is_appended_has_no_first_position() -> None:
-    found = outcomes([_append("a"), _append("b")], [(2, "stale", ""), (1, "replayed", "7:1:")])
-    assert found[0] == Appended(7, 1, replayed=True)
+    found = outcomes(
+        [_append("a"), _append("b")], [(2, "stale", ""), (1, "replayed", "7:1:86400001:")]
+    )
+    assert found[0] == Appended(7, 1, AT, replayed=True)
     assert isinstance(found[1], StaleAppend)
 
 

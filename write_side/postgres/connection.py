@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
 import asyncpg
@@ -18,6 +19,7 @@ costs more than ``jit_above_cost``, and compiling it takes a hundred times as lo
 
 _LOCK = 0x636C_6F67_0006
 _WAIT = "SELECT pg_advisory_xact_lock($1)"
+_CATALOG_ONLY = "SET LOCAL search_path = pg_catalog, pg_temp"
 _DEFAULT = """
 SELECT format('ALTER ROLE CURRENT_USER IN DATABASE %I SET %I = %L', current_database(), $1::text,
               $2::text)"""
@@ -57,9 +59,22 @@ async def connect(
             del settings[refused]
 
 
+@asynccontextmanager
+async def catalog_transaction(connection: Connection, **options: Any) -> AsyncIterator[None]:
+    """A transaction that finds names without a schema in PostgreSQL's catalog only.
+
+    By default a role finds functions also in the schema with its own name, which any role that may
+    create schemas can make: that role's functions would run with this role's privileges. Set in
+    each transaction, because PgBouncer may give each another session.
+    """
+    async with connection.transaction(**options):
+        await connection.execute(_CATALOG_ONLY)
+        yield
+
+
 async def set_defaults(connection: Connection) -> None:
     """Make SETTINGS the defaults of this connection's role in this database."""
-    async with connection.transaction():
+    async with catalog_transaction(connection):
         # Two changes of one role at once fail.
         await connection.execute(_WAIT, _LOCK)
         for name, value in SETTINGS.items():

@@ -10,7 +10,6 @@ import msgspec
 from eventsourcing.persistence import StoredEvent
 from msgspec import Struct
 
-from write_side.domain.events import UNRECORDED
 from write_side.domain.identity import Scope, new_id, slug_hash
 from write_side.store.conflicts import Conflict, conflict
 
@@ -97,12 +96,12 @@ class Appended(Struct, frozen=True):
     """Where the events of a command stand in the log: ``position`` is that of the first, ``at``
     the time of all.
 
-    ``replayed``: the command was appended before, with this ``digest``; the log has the time.
+    ``replayed``: the command was appended before, with this ``digest``.
     """
 
     position: int
     events: int
-    at: datetime = UNRECORDED
+    at: datetime
     replayed: bool = False
     digest: bytes = b""
 
@@ -179,11 +178,11 @@ def outcomes(appends: Sequence[Append], rows: Iterable[Any]) -> list[Outcome]:
     """The outcome of each command, from the rows (n, outcome, detail) of ``write_side.append``."""
     exceptions: dict[int, Outcome] = {}
     position: int | None = None
-    at = UNRECORDED
+    at = _EPOCH
     for n, outcome, detail in rows:
         if outcome == "first":
-            position, milliseconds = map(int, detail.split(":"))
-            at = _EPOCH + timedelta(milliseconds=milliseconds)
+            first, milliseconds = detail.split(":")
+            position, at = int(first), _time(milliseconds)
         elif outcome == "replayed":
             exceptions[n] = _replayed(detail)
         else:
@@ -200,5 +199,15 @@ def outcomes(appends: Sequence[Append], rows: Iterable[Any]) -> list[Outcome]:
 
 
 def _replayed(detail: str) -> Appended:
-    position, events, digest = detail.split(":")
-    return Appended(int(position), int(events), replayed=True, digest=bytes.fromhex(digest))
+    position, events, milliseconds, digest = detail.split(":")
+    return Appended(
+        int(position),
+        int(events),
+        _time(milliseconds),
+        replayed=True,
+        digest=bytes.fromhex(digest),
+    )
+
+
+def _time(milliseconds: str) -> datetime:
+    return _EPOCH + timedelta(milliseconds=int(milliseconds))

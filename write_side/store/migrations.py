@@ -16,7 +16,7 @@ from importlib.resources.abc import Traversable
 import asyncpg
 from msgspec import Struct
 
-from write_side.postgres.connection import Connection
+from write_side.postgres.connection import Connection, catalog_transaction
 
 FIRST_VERSION = 1
 _LOCK = 0x636C_6F67_0001
@@ -59,7 +59,7 @@ async def migrate(connection: Connection) -> list[str]:
     unreleased version or of a newer one, or where its version was made of other files.
     """
     # A process that waited for the lock must then see what another one did.
-    async with connection.transaction(isolation="read_committed"):
+    async with catalog_transaction(connection, isolation="read_committed"):
         await connection.execute(_WAIT, _LOCK)
         await check_released(connection)
         if not await connection.fetchval(_IS_INSTALLED):
@@ -73,9 +73,9 @@ async def grant_runtime(owner: Connection, role: str, password: str | None) -> l
     Returns what was done, a line for each step. Raises MigrationError where the owner may not
     create the role.
     """
-    if await owner.fetchval(_CURRENT_ROLE) == role:
-        return []
-    async with owner.transaction():
+    async with catalog_transaction(owner):
+        if await owner.fetchval(_CURRENT_ROLE) == role:
+            return []
         await owner.execute(_WAIT, _LOCK)
         created = not await owner.fetchval(_ROLE_EXISTS, role)
         if created:

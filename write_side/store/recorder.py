@@ -45,7 +45,7 @@ SELECT notification_id, originator_id, originator_version, topic, state, at
 FROM write_side.event
 WHERE notification_id > $1 ORDER BY notification_id LIMIT $2"""
 _COMMAND = """
-SELECT notification_id, events, digest
+SELECT notification_id, events, event.at, digest
 FROM write_side.command JOIN write_side.event USING (originator_id, originator_version)
 WHERE key = $1 AND (command.at > now() - write_side.command_lifetime() OR key LIKE 'import/%')"""
 _LAG = """
@@ -113,7 +113,11 @@ class Recorder:
         """
         for row in await self.fetch(_COMMAND, command_key):
             return Appended(
-                row["notification_id"], row["events"], replayed=True, digest=row["digest"]
+                row["notification_id"],
+                row["events"],
+                row["at"],
+                replayed=True,
+                digest=row["digest"],
             )
         return None
 

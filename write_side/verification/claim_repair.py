@@ -14,7 +14,7 @@ from write_side.domain.identity import (
     key_stream,
     workspace_stream,
 )
-from write_side.postgres.connection import Connection
+from write_side.postgres.connection import Connection, catalog_transaction
 from write_side.store.mapper import EventMapper
 from write_side.verification.claim_check import Difference
 from write_side.verification.claims import Claims
@@ -80,7 +80,7 @@ async def repair(store: Connection, wrong: Sequence[Difference]) -> int:
         try:
             # Appends lock the head last, so none commits from here on. One that already has claims
             # and waits for the head makes a deadlock: either it is retried, or this is.
-            async with store.transaction():
+            async with catalog_transaction(store):
                 await store.execute(_HOLD_APPENDS)
                 await _Repair(store).all(wrong)
                 return len(wrong)

@@ -174,6 +174,10 @@ class TestSlowClients:
                     break
             assert await is_closed(streams)
 
+    async def test_a_connection_that_sends_nothing_is_given_up(self, impatient: Server) -> None:
+        async with connected(impatient) as streams:
+            assert await is_closed(streams)
+
     async def test_a_second_head_is_given_up_too(self, impatient: Server) -> None:
         async with connected(impatient) as streams:
             request = b"GET /v1/content HTTP/1.1\r\nHost: x\r\n" + KEY + b"\r\n"
@@ -184,6 +188,7 @@ class TestSlowClients:
     async def test_a_pause_between_requests_is_not_slowness(self, impatient: Server) -> None:
         request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
         async with connected(impatient) as streams:
+            assert (await answered(streams, request))[0] == 200
             await asyncio.sleep(0.5)
             streams[1].write(request[:10])
             await asyncio.sleep(0)

@@ -43,5 +43,9 @@ async def test_an_import_and_its_revert_were_not_done_before(
     assert (len(reverted.deleted), reverted.replayed) == (2, False)
     assert reverted.position == report.position + 3 == await magazine.recorder.head()
     assert losing.lost == 2
-    assert (await imported(magazine, FILE)).replayed
-    assert (await revert_import(magazine, SCOPE, "i-1", OPERATOR)).replayed
+    log = await magazine.recorder.log(report.position - 1, 10)
+    assert (report.at, reverted.at) == (log[0]["at"], log[-1]["at"])
+    again = await imported(magazine, FILE)
+    assert (again.replayed, again.at) == (True, report.at)
+    reverted_again = await revert_import(magazine, SCOPE, "i-1", OPERATOR)
+    assert (reverted_again.replayed, reverted_again.at) == (True, reverted.at)

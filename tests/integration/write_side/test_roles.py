@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 import asyncpg
 import pytest
 
@@ -12,6 +14,7 @@ from tests.integration.live_projector import connected
 from tests.integration.write_side.handler_fixtures import magazine
 from write_side.repository import Repository
 from write_side.store.migrations import MigrationError, grant_runtime, migrate
+from write_side.verification.claim_repair import repair
 
 CHANGES = [
     "UPDATE write_side.event SET state = '{}'",
@@ -33,6 +36,25 @@ FORBIDDEN = [
     "DROP TABLE write_side.event",
     "CREATE TABLE write_side.mine (id int)",
 ]
+
+HOSTILE_FORMAT = """
+CREATE FUNCTION "{owner}".format(text, name) RETURNS text LANGUAGE plpgsql AS $$
+BEGIN
+    GRANT UPDATE ON write_side.event TO {runtime};
+    ALTER TABLE write_side.event DISABLE TRIGGER event_is_final;
+    RETURN 'SELECT 1';
+END
+$$"""
+TELL_SEARCH_PATH = """
+CREATE FUNCTION write_side.tell() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION '%', current_setting('search_path');
+END
+$$;
+CREATE TRIGGER tell BEFORE UPDATE ON write_side.access EXECUTE FUNCTION write_side.tell()"""
+SEARCH_PATHS = """
+SELECT proname, array_to_string(proconfig, ';') AS path FROM pg_proc
+WHERE pronamespace = 'write_side'::regnamespace"""
 
 
 @pytest.mark.parametrize("statement", FORBIDDEN)
@@ -74,6 +96,36 @@ async def test_the_append_does_not_look_for_names_in_schemas_of_others(
     await connection.close()
     await magazine(repository)
     assert await repository.recorder.head() == 3
+
+
+async def test_migrate_does_not_call_functions_of_the_runtime_role(database_url: str) -> None:
+    """A schema with the owner's name is searched first by default, and a function whose parameters
+    match exactly is preferred to a variadic one of PostgreSQL."""
+    found = Databases(database_url, database_url, owner_of(database_url))
+    connection = await asyncpg.connect(database_url)
+    try:
+        owner = urlsplit(owner_of(database_url)).username
+        await connection.execute(f'CREATE SCHEMA "{owner}"')
+        await connection.execute(HOSTILE_FORMAT.format(owner=owner, runtime=RUNTIME))
+        await migrate_databases(found)
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await connection.execute(CHANGES[0])
+    finally:
+        await connection.close()
+
+
+async def test_repair_looks_for_names_in_the_catalog_only(database_url: str) -> None:
+    async with connected(database_url) as owner:
+        await owner.execute(TELL_SEARCH_PATH)
+        with pytest.raises(asyncpg.RaiseError, match=r"^pg_catalog, pg_temp$"):
+            await repair(owner, [])
+
+
+async def test_every_function_of_the_event_store_has_a_fixed_search_path(database_url: str) -> None:
+    async with connected(database_url) as owner:
+        found = await owner.fetch(SEARCH_PATHS)
+    assert len(found) >= 7
+    assert {row["path"] for row in found} == {"search_path=pg_catalog, pg_temp"}
 
 
 async def test_migrate_makes_the_role_and_grants_it(empty_database_url: str) -> None:

@@ -1,8 +1,13 @@
-"""Idle connections make room for new ones, the longest idle first."""
+"""Idle connections make room for new ones: of the address with most of them, the longest idle."""
 
 from __future__ import annotations
 
-from api.http.open_connections import OpenConnections
+import random
+import resource
+
+import pytest
+
+from api.http.open_connections import MOST, OpenConnections, most_connections
 
 
 class Fake:
@@ -13,26 +18,101 @@ class Fake:
         self.is_closed = True
 
 
+def opened(connections: OpenConnections, *addresses: str) -> list[Fake]:
+    made = [Fake() for _ in addresses]
+    for one, address in zip(made, addresses, strict=True):
+        connections.opened(one, address)
+    return made
+
+
 def test_the_longest_idle_is_closed_and_the_busy_are_spared() -> None:
-    connections, made = OpenConnections(3), [Fake() for _ in range(5)]
-    for one in made[:3]:
-        connections.opened(one)
+    connections = OpenConnections(3)
+    made = opened(connections, "a", "a", "a")
     connections.busy(made[0])
     connections.busy(made[1])
     connections.idle(made[1])
-    connections.opened(made[3])
-    connections.opened(made[4])
+    made += opened(connections, "a", "a")
     assert [one.is_closed for one in made] == [False, True, True, False, False]
 
 
-def test_a_new_one_is_refused_where_all_others_are_busy() -> None:
-    connections, made = OpenConnections(2), [Fake() for _ in range(4)]
-    for one in made[:2]:
-        connections.opened(one)
+def test_of_many_addresses_the_longest_idle_is_closed() -> None:
+    connections = OpenConnections(3)
+    made = opened(connections, "a", "b", "c")
+    connections.busy(made[0])
+    connections.idle(made[0])
+    made += opened(connections, "d", "e")
+    assert [one.is_closed for one in made] == [False, True, True, False, False]
+
+
+def test_an_address_with_many_pushes_out_its_own_only() -> None:
+    connections = OpenConnections(5)
+    others = opened(connections, "a", "b")
+    flood = opened(connections, *100 * ["c"])
+    assert not any(one.is_closed for one in others)
+    assert [one.is_closed for one in flood] == 97 * [True] + 3 * [False]
+    opened(connections, "d")
+    assert flood[97].is_closed
+    assert not any(one.is_closed for one in others)
+
+
+def test_busy_connections_do_not_count_against_their_address() -> None:
+    connections = OpenConnections(5)
+    working = opened(connections, "a", "a", "a")
+    for one in working[:2]:
         connections.busy(one)
-    connections.opened(made[2])
-    assert [one.is_closed for one in made] == [False, False, True, False]
+    idle = opened(connections, "b", "b")
+    opened(connections, "c")
+    assert [one.is_closed for one in working + idle] == [False, False, False, True, False]
+
+
+def test_a_new_one_is_refused_where_all_others_are_busy() -> None:
+    connections = OpenConnections(2)
+    made = opened(connections, "a", "b")
+    for one in made:
+        connections.busy(one)
+    made += opened(connections, "c")
+    assert [one.is_closed for one in made] == [False, False, True]
     connections.closed(made[0])
     connections.idle(made[0])
-    connections.opened(made[3])
-    assert not made[3].is_closed
+    [late] = opened(connections, "d")
+    assert not late.is_closed
+
+
+def test_the_books_agree_with_a_simple_model() -> None:
+    """The closed connection is one of an address with most idle ones, the longest idle of these."""
+    chance, connections, live = random.Random(11), OpenConnections(20), dict[Fake, str]()
+    idle: list[Fake] = []
+    for _ in range(5_000):
+        match chance.choice(["opened", "opened", "busy", "idle", "closed"]):
+            case "opened":
+                address = chance.choice("aaabbcde")
+                [new] = opened(connections, address)
+                live[new] = address
+                idle.append(new)
+            case act if live:
+                one = chance.choice(list(live))
+                getattr(connections, act)(one)
+                if one in idle:
+                    idle.remove(one)
+                if act == "idle":
+                    idle.append(one)
+                if act == "closed":
+                    del live[one]
+        for gone in [one for one in live if one.is_closed]:
+            of_each = {a: [one for one in idle if live[one] == a] for a in "abcde"}
+            assert len(of_each[live[gone]]) == max(map(len, of_each.values()))
+            assert gone is of_each[live[gone]][0]
+            idle.remove(gone)
+            del live[gone]
+        assert len(live) <= 20
+
+
+@pytest.mark.parametrize(
+    ("files", "most"),
+    [(64, 48), (1, 1), (20_000, MOST), (1_048_576, MOST), (resource.RLIM_INFINITY, MOST)],
+)
+def test_the_number_has_a_bound_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, files: int, most: int
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (files, files))
+    assert most_connections() == most

@@ -5,7 +5,8 @@ CREATE OR REPLACE FUNCTION write_side.accept_import_job(
     new_id uuid, new_workspace text, new_environment text, new_key text, new_digest bytea,
     new_file_name text, new_document bytea, new_options text,
     most_of_workspace bigint, most_in_all bigint
-) RETURNS TABLE (outcome text, job_id uuid) LANGUAGE plpgsql AS $$
+) RETURNS TABLE (outcome text, job_id uuid)
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     earlier   record;
     waiting   bigint;

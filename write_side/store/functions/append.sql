@@ -17,7 +17,7 @@
 -- and a row for each command that was not appended. The events of all other commands have consecutive
 -- positions from the first. Outcomes and their details:
 --
---   replayed    the command was appended before: position, number of events and digest
+--   replayed    the command was appended before: position, number of events, their time and digest
 --   stale       a stream or a content type has changed, or an import has priority over the command
 --   id_taken    an entry has or had this id: the number of the command's claim, counted from 1
 --   slug_taken  an entry has this slug: the number of the command's claim, counted from 1
@@ -75,7 +75,8 @@ BEGIN
     IF cardinality(had) IS DISTINCT FROM cardinality(commands) THEN
         FOR n, outcome, detail IN
             SELECT c.n, 'replayed',
-                   concat_ws(':', e.notification_id, k.events, encode(k.digest, 'hex'))
+                   concat_ws(':', e.notification_id, k.events,
+                             (extract(epoch FROM e.at) * 1000)::bigint, encode(k.digest, 'hex'))
             FROM unnest(commands) WITH ORDINALITY AS c(key, digest, stream, version, events, n)
             LEFT JOIN write_side.command k USING (key)
             LEFT JOIN write_side.event e USING (originator_id, originator_version)

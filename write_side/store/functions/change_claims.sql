@@ -12,7 +12,7 @@
 -- content_type_in_use, slug_taken, key_taken, stale.
 
 CREATE OR REPLACE FUNCTION write_side.change_claims(changes jsonb) RETURNS void
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     change      jsonb;
     held        write_side.entry_claim;

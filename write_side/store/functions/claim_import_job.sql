@@ -3,7 +3,8 @@
 
 CREATE OR REPLACE FUNCTION write_side.claim_import_job(
     new_worker uuid, lease_seconds double precision
-) RETURNS SETOF write_side.import_job LANGUAGE plpgsql AS $$
+) RETURNS SETOF write_side.import_job
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock(hashtextextended('write_side.import_job', 0));
     RETURN QUERY

@@ -1,5 +1,6 @@
 -- How long a command's key is valid. An import's is valid forever.
 
-CREATE OR REPLACE FUNCTION write_side.command_lifetime() RETURNS interval LANGUAGE sql IMMUTABLE AS $$
+CREATE OR REPLACE FUNCTION write_side.command_lifetime() RETURNS interval
+LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT interval '24 hours'
 $$;

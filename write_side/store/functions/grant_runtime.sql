@@ -1,7 +1,8 @@
 -- Lets a role run contentlog: append through write_side.append, read everything, and write what is not
 -- derived from the log. It may not change events or claims.
 
-CREATE OR REPLACE FUNCTION write_side.grant_runtime(role name) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION write_side.grant_runtime(role name) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     EXECUTE format('GRANT USAGE ON SCHEMA write_side TO %I', role);
     EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA write_side TO %I', role);

@@ -11,7 +11,7 @@ CREATE OR REPLACE FUNCTION write_side.lease(
     buckets text[], limits bigint[], asked bigint[],
     windows bigint[], spares bigint[], unused bigint[]
 ) RETURNS TABLE (started bigint, granted bigint, free bigint, spare bigint, at double precision)
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 #variable_conflict use_column
 DECLARE
     present bigint := floor(extract(epoch FROM clock_timestamp()) / seconds)::bigint * seconds;
