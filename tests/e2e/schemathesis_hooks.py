@@ -85,7 +85,7 @@ def _counts_as_absent(case: Case, _response: Response) -> bool:
 
 
 def _is_form_of_import(case: Case, response: Response) -> bool:
-    return case.path == "/v1/imports" and response.status_code == 400
+    return bool(case.path == "/v1/imports" and response.status_code == 400)
 
 
 CONTRADICTIONS = (
