@@ -210,7 +210,7 @@ def portions(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[list[Any]]]:
     size = 0
     for row in rows:
         gathered.append(row)
-        size += len(row[-1])
+        size += len(row[-1] or "")
         if size >= PORTION:
             yield columns(gathered)
             gathered, size = [], 0
@@ -261,19 +261,16 @@ def locale_rows(
     entries: Iterable[Entry], types: Mapping[str, ContentType], renderers: Renderers
 ) -> Iterator[tuple[Any, ...]]:
     """The rows of ``entry_locale``, in the order of ``put_locales``: one for each locale that an
-    entry is translated into."""
+    entry is translated into. Where it has a title alone, the fields are those of the entry."""
     for entry in entries:
+        renderer = renderers.of(types[entry.content_type_id])
         for locale, translation in entry.translations.items():
-            renderer = renderers.of(types[entry.content_type_id])
-            merged = renderer.translated(entry.fields, translation.fields)
-            yield (
-                entry.workspace,
-                entry.environment,
-                locale,
-                entry.id,
-                translation.title or entry.title,
-                renderer.render(merged).decode(),
-            )
+            fields = None
+            if translation.fields:
+                merged = renderer.translated(entry.fields, translation.fields)
+                fields = renderer.render(merged).decode()
+            title = translation.title or entry.title
+            yield (entry.workspace, entry.environment, locale, entry.id, title, fields)
 
 
 PAST_SLUG_COLUMNS = tuple(

@@ -4,7 +4,7 @@ UPDATE entry_locale l SET partition_key = $1::text || '/' || $2::text
 FROM (
     SELECT workspace, id, sum(size) OVER (ROWS UNBOUNDED PRECEDING) - size AS bytes_before
     FROM (
-        SELECT r.workspace, r.id, pg_column_size(r.fields) AS size
+        SELECT r.workspace, r.id, coalesce(pg_column_size(r.fields), 0) AS size
         FROM locale_count c
         CROSS JOIN LATERAL (
             SELECT workspace, id, fields FROM entry_locale

@@ -15,3 +15,4 @@ INSERT INTO entry_locale (workspace, partition_key, locale, id, title, fields)
 SELECT workspace, key, locale, id, title, fields FROM given
 ON CONFLICT (workspace, partition_key, locale, id) DO UPDATE SET
     title = excluded.title, fields = excluded.fields
+WHERE (entry_locale.title, entry_locale.fields) IS DISTINCT FROM (excluded.title, excluded.fields)
