@@ -142,17 +142,28 @@ MAX_BYTES_IN_ALL_LOCALES = 64 * 1024 * 1024
 far above any page, and far below an entry that would hold up the projector or a list."""
 
 
+MAX_RENDERED = 1024 * 1024
+"""Bytes of an entry with all translations up to which each of these is stored ready to serve.
+Beyond it, a change of one word would have the projector write all of them anew."""
 ROW_BYTES = 1024
 """What the row of a translation costs besides its texts, in bytes that are written."""
 
 
-def projected_bytes(entry: Entry) -> int:
-    """About how many bytes of rows the projector writes after a change of the entry: its own, and
-    those of each translation, which has all of the entry's values where it translates any."""
-    size = _size(entry.title, entry.slug, entry.fields)
+def rendered_bytes(entry: Entry) -> int:
+    """About the bytes of all translations ready to serve. One has all of the entry's values, unless
+    it has a title alone."""
     merged = sum(bool(translation.fields) for translation in entry.translations.values())
-    rows = ROW_BYTES * len(entry.translations)
-    return size * (1 + merged) + 2 * _translated_size(entry) + rows
+    return _size(entry.title, entry.slug, entry.fields) * merged + _translated_size(entry)
+
+
+def projected_bytes(entry: Entry) -> int:
+    """About how many bytes of rows the projector writes after a change of the entry: its own with
+    the translations, and a row for each of them, ready to serve or with its texts alone."""
+    translated = _translated_size(entry)
+    rendered = rendered_bytes(entry)
+    rows = translated if rendered > MAX_RENDERED else rendered
+    own = _size(entry.title, entry.slug, entry.fields) + translated
+    return own + rows + ROW_BYTES * len(entry.translations)
 
 
 def check_size(entry: Entry) -> None:
