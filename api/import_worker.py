@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from api.import_result import ImportResult, result_of_preview, result_of_report, with_file
-from api.rate_limits.limits import IMPORTED_ROW, SECOND
+from api.rate_limits.limits import IMPORTED_ROW, PROJECTED_BYTES, SECOND
 from write_side.domain.identity import new_id
 from write_side.domain.refusals import Refused, UnknownImport
 from write_side.imports import jobs
@@ -170,8 +170,13 @@ class ImportWorker:
         if options.is_dry_run:
             return JobEnd("checked", result_of_preview(job.id, preview))
         await jobs.advance_job(repository, job.id, self._id, "importing", rows)
+
+        async def charge(size: int) -> None:
+            # The request was answered long ago: nothing can be refused any more.
+            self._charge(request.scope.workspace, -(-size // PROJECTED_BYTES))
+
         report = await run_import(
-            repository, table, request, options.by, request_id=options.request_id
+            repository, table, request, options.by, request_id=options.request_id, reserve=charge
         )
         assert not isinstance(report, PreviewOutdated), "there was no preview to differ from"
         return JobEnd("imported", result_of_report(report))

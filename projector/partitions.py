@@ -25,7 +25,7 @@ GROWN = 10_000
 MOST = 8
 """Own partitions of an environment. A statement locks all partitions and, when it is planned, their
 indexes; on default settings PostgreSQL has 64 locks for each connection."""
-LOCALE_COLUMNS = ("workspace", "partition_key", "locale", "id", "title", "fields")
+LOCALE_COLUMNS = ("workspace", "partition_key", "locale", "id", "title", "texts", "fields")
 CHUNK = 1_000
 CHUNK_BYTES = 16 * 1024 * 1024
 CHECK_EVERY = 10.0

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from write_side.domain.content_type import ContentType
-from write_side.domain.entry import Entry
+from write_side.domain.entry import MAX_RENDERED, Entry, rendered_bytes
 from write_side.domain.events import Plan
 from write_side.domain.identity import slug_hash
 from write_side.domain.rendering import Renderer
@@ -204,13 +204,13 @@ PORTION = 16 * 1024 * 1024
 def portions(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[list[Any]]]:
     """The parameters of as many set-wise statements as the rows need, of about PORTION each.
 
-    A row's size is taken to be that of its last column, the rendered fields.
+    A row's size is taken to be that of its last two columns, its texts and rendered fields.
     """
     gathered: list[tuple[Any, ...]] = []
     size = 0
     for row in rows:
         gathered.append(row)
-        size += len(row[-1])
+        size += sum(len(text) for text in row[-2:] if text)
         if size >= PORTION:
             yield columns(gathered)
             gathered, size = [], 0
@@ -261,19 +261,20 @@ def locale_rows(
     entries: Iterable[Entry], types: Mapping[str, ContentType], renderers: Renderers
 ) -> Iterator[tuple[Any, ...]]:
     """The rows of ``entry_locale``, in the order of ``put_locales``: one for each locale that an
-    entry is translated into."""
+    entry is translated into. Where it has a title alone, the fields are those of the entry; where
+    all of them would be large, they are rendered from their texts on reading."""
     for entry in entries:
+        renderer = renderers.of(types[entry.content_type_id])
+        is_large = rendered_bytes(entry) > MAX_RENDERED
         for locale, translation in entry.translations.items():
-            renderer = renderers.of(types[entry.content_type_id])
-            merged = renderer.translated(entry.fields, translation.fields)
-            yield (
-                entry.workspace,
-                entry.environment,
-                locale,
-                entry.id,
-                translation.title or entry.title,
-                renderer.render(merged).decode(),
-            )
+            texts = fields = None
+            if translation.fields and is_large:
+                texts = _json.encode(translation.fields).decode()
+            elif translation.fields:
+                merged = renderer.translated(entry.fields, translation.fields)
+                fields = renderer.render(merged).decode()
+            title = translation.title or entry.title
+            yield (entry.workspace, entry.environment, locale, entry.id, title, texts, fields)
 
 
 PAST_SLUG_COLUMNS = tuple(

@@ -24,11 +24,16 @@ from projector.rows import (
 )
 from projector.stored_rows import fit_in_memory, load_rows
 from write_side.domain.content_type import ContentType
+from write_side.domain.entry import projected_bytes
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 
 COPY_FROM = 32
 """The number of new entries from which COPY is worth its two extra round trips."""
+
+WRITTEN_BYTES = 16 * 1024 * 1024
+"""Bound of what a transaction writes of entries, unless one alone is larger. Until it commits, all
+other writes wait to be seen."""
 
 
 class Writer:
@@ -47,7 +52,8 @@ class Writer:
         """Write rows and checkpoint, or neither; returns the new checkpoint.
 
         Projects only the beginning of the batch where the rows that the whole batch builds on are
-        too large for memory. Raises CheckpointConflict, Inconsistent.
+        too large for memory, or those that it makes too large for one transaction. Raises
+        CheckpointConflict, Inconsistent.
         """
         if batch[0].position != checkpoint.position + 1:
             raise Inconsistent(
@@ -56,6 +62,9 @@ class Writer:
         try:
             batch = await fit_in_memory(self.connection, batch)
             before, after = await self._project(batch)
+            short = shortened(batch, after)
+            if len(short) < len(batch):
+                batch, after = short, project(short, before)
             moved = Checkpoint.after(batch[-1])
             async with self.connection.transaction():
                 await self._write_rows(before, after)
@@ -178,3 +187,20 @@ class Writer:
     async def _execute(self, name: str, columns: list[list[Any]]) -> None:
         if columns:
             await self.connection.execute(statement("projector", name), *columns)
+
+
+def shortened(batch: list[RecordedEvent], after: Rows) -> list[RecordedEvent]:
+    """The longest beginning of the batch that writes at most WRITTEN_BYTES of entries; at least one
+    event. ``after``: the rows that the whole batch makes."""
+    total = 0
+    counted: set[str] = set()
+    for number, recorded in enumerate(batch):
+        entry_id = getattr(recorded.event, "entry_id", "")
+        state = after.entries.get(entry_id)
+        if state is None or entry_id in counted:
+            continue
+        counted.add(entry_id)
+        total += projected_bytes(state.entry)
+        if total > WRITTEN_BYTES and number:
+            return batch[:number]
+    return batch

@@ -174,9 +174,11 @@ def _values(record: Any, locale: str) -> tuple[Any, ...]:
 
 
 class _Stale(Struct):
-    """What an entry is rendered from that was projected under an older version of its type."""
+    """What an entry is rendered from that is not stored ready to serve. ``texts``: in the locale,
+    where they are stored apart from the other translations."""
 
     values: dict[str, Raw]
+    texts: dict[str, Raw] | None
     translations: dict[str, Translation] | None
     stage_id: str | None
     type_fields: tuple[Field, ...]
@@ -191,7 +193,8 @@ def _rendered(record: Any, locale: str) -> tuple[Raw | None, Raw]:
     stale = _STALE.decode(record["stale"])
     renderer = Renderer(stale.type_fields, stale.type_stages)
     translation = (stale.translations or {}).get(locale)
+    texts = translation.fields if stale.texts is None and translation else stale.texts
     values = stale.values
-    if translation is not None:
-        values = renderer.translated(values, translation.fields)
+    if texts:
+        values = renderer.translated(values, texts)
     return renderer.stage(record["status"], stale.stage_id), Raw(renderer.render(values))

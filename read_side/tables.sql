@@ -104,7 +104,8 @@ CREATE TABLE entry_production PARTITION OF entry FOR VALUES IN ('production');
 CREATE TABLE entry_staging PARTITION OF entry FOR VALUES IN ('staging');
 
 -- The translations of entries, with the original texts filled in where a translation is missing, ready
--- to serve. A locale with many translations has a partition of its own ('production/fr-FR'). The other
+-- to serve. `fields` is null where a translation has a title alone: they are those of the entry;
+-- and where an entry with all translations is large: they are rendered from `texts` on reading. A locale with many translations has a partition of its own ('production/fr-FR'). The other
 -- locales of an environment share one ('production/other'). A row is in exactly one of the two; readers
 -- look in both, because a locale that gets its own partition is moved there while they read.
 CREATE TABLE entry_locale (
@@ -113,7 +114,8 @@ CREATE TABLE entry_locale (
     locale        text NOT NULL,
     id            uuid NOT NULL,
     title         text NOT NULL,
-    fields        text NOT NULL
+    texts         text,
+    fields        text
 ) PARTITION BY LIST (partition_key);
 CREATE TABLE entry_locale_production_other PARTITION OF entry_locale FOR VALUES IN ('production/other');
 CREATE TABLE entry_locale_staging_other PARTITION OF entry_locale FOR VALUES IN ('staging/other');

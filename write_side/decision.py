@@ -26,6 +26,7 @@ class Decision(Struct, frozen=True, kw_only=True):
     ``content_type`` is the one that the events were decided under, if there is one.
     ``refusal`` says what a conflict found by the append means for this command.
     ``recorded``: where the log already has the events of this command.
+    ``projected``: bytes of rows that the projector writes for the events.
     ``is_large``: the append goes over a connection of its own (ADR 16).
     """
 
@@ -37,6 +38,7 @@ class Decision(Struct, frozen=True, kw_only=True):
     refusal: Callable[[Conflict], Refused] = _unexpected
     content_type: ContentType | None = None
     recorded: Appended | None = None
+    projected: int = 0
     is_large: bool = False
 
 

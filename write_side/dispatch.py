@@ -33,6 +33,9 @@ from write_side.store.conflicts import Conflict, StaleAppend
 from write_side.store.mapper import StreamEvent
 
 Handler = Callable[[Any, Repository], Awaitable[Decision]]
+Reserve = Callable[[int], Awaitable[None]]
+"""Takes what it costs to project so many bytes of rows, or raises, and then nothing is appended. It
+is called again with each attempt."""
 
 HANDLERS: dict[type[Command], Handler] = {
     c.CreateWorkspace: workspaces.create_workspace,
@@ -72,14 +75,17 @@ class CommandResult(Struct, frozen=True):
     replayed: bool = False
 
 
-async def execute(command: Command, repository: Repository) -> CommandResult:
+async def execute(
+    command: Command, repository: Repository, reserve: Reserve | None = None
+) -> CommandResult:
     """Carry the command out. Raises Refused with the reason, StaleDecision if other commands change
-    the same stream for ``RETRY_SECONDS``, StoreUnavailable if the event store does not answer."""
+    the same stream for ``RETRY_SECONDS``, StoreUnavailable if the event store does not answer, and
+    what ``reserve`` raises."""
     async with _entry_lock(command, repository):
         deadline = time.monotonic() + RETRY_SECONDS
         for attempt in itertools.count():
             try:
-                return await _attempt(command, repository)
+                return await _attempt(command, repository, reserve)
             except StaleAppend:
                 _forget_content_type(command, repository)
                 if time.monotonic() > deadline:
@@ -96,7 +102,9 @@ def _entry_lock(command: Command, repository: Repository) -> AbstractAsyncContex
     return nullcontext()
 
 
-async def _attempt(command: Command, repository: Repository) -> CommandResult:
+async def _attempt(
+    command: Command, repository: Repository, reserve: Reserve | None
+) -> CommandResult:
     """Raises StaleAppend if the log has moved on since the decision."""
     try:
         decision = await _decide(command, repository)
@@ -110,6 +118,8 @@ async def _attempt(command: Command, repository: Repository) -> CommandResult:
     if not decision.events:
         earlier = await _earlier_result(command, repository)
         return earlier or CommandResult(content_type=decision.content_type)
+    if reserve is not None and decision.projected:
+        await reserve(decision.projected)
     try:
         appended = await repository.recorder.append(await _append(command, decision, repository))
     except StaleAppend:

@@ -43,6 +43,7 @@ async def restore_version(request: DashboardRequest, form: Form) -> web.StreamRe
             expected_version=number(form.get("expected", "")),
         ),
         request.repository,
+        request.service.limits.projection(request.known_caller),
     )
     await wait_until_readable(request, done.position)
     return redirect(request.link("entries", entry_id))

@@ -128,7 +128,8 @@ async def _write(context: GraphQLContext, command: Callable[..., Command]) -> Wr
         **context.keys.arguments(place, scope),
     }
     made = command(**given)
-    executed = await execute(made, context.repository)
+    reserve = context.service.limits.projection(context.call.known_caller)
+    executed = await execute(made, context.repository, reserve)
     # A command without events was decided on the present state of the log.
     context.record_write(executed.position or await context.repository.recorder.head())
     return Write(scope, getattr(made, "entry_id", None), executed)

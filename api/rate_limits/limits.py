@@ -22,6 +22,11 @@ SECOND = 100_000
 BYTES = 250
 """Bytes of a response that cost a unit."""
 IMPORTED_ROW = 100
+PROJECTED_BYTES = 64
+"""Bytes of rows that a write makes the projector write which cost a unit: about four times the
+processor time, because all workspaces share one projector."""
+AT_ONCE = 1024
+"""Units up to which a write does not wait for the counter."""
 REFUSED = Metric("contentlog_rate_limit_refused", "Requests refused with 429", ["bucket"])
 
 
@@ -71,6 +76,10 @@ class Limits:
     def charge_seconds(self, caller: Caller, seconds: float) -> None:
         self.charge_cost(caller, int(seconds * SECOND))
 
+    def projection(self, caller: Caller) -> ProjectionCost:
+        """For one write."""
+        return ProjectionCost(self, caller)
+
     def peek_key(self, caller: Caller) -> LimitStatus:
         """The key's bucket, without counting the request."""
         return self._peek(f"key:{caller.key_id}", self._limit_of(caller))
@@ -104,6 +113,25 @@ class Limits:
 
     def _unlimited(self) -> LimitStatus:
         return LimitStatus(True, UNLIMITED, UNLIMITED, self._leases.reset())
+
+
+class ProjectionCost:
+    """Takes what it costs to project a write before it is appended; called again with each attempt,
+    it takes what it has not taken before."""
+
+    def __init__(self, limits: Limits, caller: Caller) -> None:
+        self._limits = limits
+        self._caller = caller
+        self._taken = 0
+
+    async def __call__(self, size: int) -> None:
+        """``size``: bytes of rows. Raises CostLimitExceeded."""
+        units = -(-size // PROJECTED_BYTES) - self._taken
+        if units > AT_ONCE:
+            await self._limits.reserve_cost(self._caller, units)
+        else:
+            self._limits.charge_cost(self._caller, units)
+        self._taken += max(units, 0)
 
 
 def _check_cost(status: LimitStatus) -> None:

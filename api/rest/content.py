@@ -126,7 +126,8 @@ async def create(call: Call) -> web.Response:
 
 async def _created(call: Call, command: CreateEntry) -> web.Response:
     """Responds once the entry can be read, or after ``read_your_writes`` seconds."""
-    executed = await execute(command, call.service.repository)
+    reserve = call.service.limits.projection(call.known_caller)
+    executed = await execute(command, call.service.repository, reserve)
     visible = await call.service.checkpoint.wait(
         executed.position, call.service.settings.read_your_writes
     )

@@ -149,7 +149,8 @@ async def revert(call: Call) -> web.Response:
     if await _report(call, import_id) is None:
         job = await jobs.job_status(repository, call.scope, import_id)
         raise NothingToRevert(NOT_DONE if job.state in ("checking", "importing") else NOTHING)
-    await revert_import(repository, call.scope, import_id, call.actor, call.request_id)
+    reserve = call.service.limits.projection(call.known_caller)
+    await revert_import(repository, call.scope, import_id, call.actor, call.request_id, reserve)
     return await _shown(call, import_id, 202)
 
 

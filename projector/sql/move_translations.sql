@@ -4,10 +4,10 @@ UPDATE entry_locale l SET partition_key = $1::text || '/' || $2::text
 FROM (
     SELECT workspace, id, sum(size) OVER (ROWS UNBOUNDED PRECEDING) - size AS bytes_before
     FROM (
-        SELECT r.workspace, r.id, pg_column_size(r.fields) AS size
+        SELECT r.workspace, r.id, coalesce(pg_column_size(r.texts), 0) + coalesce(pg_column_size(r.fields), 0) AS size
         FROM locale_count c
         CROSS JOIN LATERAL (
-            SELECT workspace, id, fields FROM entry_locale
+            SELECT workspace, id, texts, fields FROM entry_locale
             WHERE workspace = c.workspace AND partition_key = $1::text || '/other' AND locale = $2
             LIMIT $3
         ) r

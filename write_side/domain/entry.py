@@ -142,20 +142,47 @@ MAX_BYTES_IN_ALL_LOCALES = 64 * 1024 * 1024
 far above any page, and far below an entry that would hold up the projector or a list."""
 
 
+MAX_RENDERED = 1024 * 1024
+"""Bytes of an entry with all translations up to which each of these is stored ready to serve.
+Beyond it, a change of one word would have the projector write all of them anew."""
+ROW_BYTES = 1024
+"""What the row of a translation costs besides its texts, in bytes that are written."""
+
+
+def rendered_bytes(entry: Entry) -> int:
+    """About the bytes of all translations ready to serve. One has all of the entry's values, unless
+    it has a title alone."""
+    merged = sum(bool(translation.fields) for translation in entry.translations.values())
+    return _size(entry.title, entry.slug, entry.fields) * merged + _translated_size(entry)
+
+
+def projected_bytes(entry: Entry) -> int:
+    """About how many bytes of rows the projector writes after a change of the entry: its own with
+    the translations, and a row for each of them, ready to serve or with its texts alone."""
+    translated = _translated_size(entry)
+    rendered = rendered_bytes(entry)
+    rows = translated if rendered > MAX_RENDERED else rendered
+    own = _size(entry.title, entry.slug, entry.fields) + translated
+    return own + rows + ROW_BYTES * len(entry.translations)
+
+
 def check_size(entry: Entry) -> None:
     """Raises InvalidEntry, with the bound."""
     size = _size(entry.title, entry.slug, entry.fields)
-    translated = sum(_size(t.title or "", "", t.fields) for t in entry.translations.values())
     if size > MAX_BYTES:
         raise InvalidEntry(
             f"The entry takes {size:,} bytes; an entry may take up to {MAX_BYTES:,}: "
             "move large content to a file or to entries of its own"
         )
-    if size * len(entry.translations) + translated > MAX_BYTES_IN_ALL_LOCALES:
+    if size * len(entry.translations) + _translated_size(entry) > MAX_BYTES_IN_ALL_LOCALES:
         raise InvalidEntry(
             f"The entry is too large for {len(entry.translations)} translations: all of them "
             f"together may take up to {MAX_BYTES_IN_ALL_LOCALES:,} bytes"
         )
+
+
+def _translated_size(entry: Entry) -> int:
+    return sum(_size(t.title or "", "", t.fields) for t in entry.translations.values())
 
 
 def _size(title: str, slug: str, fields: Mapping[str, Raw]) -> int:

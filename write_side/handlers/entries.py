@@ -15,7 +15,7 @@ from write_side.commands import (
 )
 from write_side.decision import Decision, scoped_header, type_check
 from write_side.domain.content_type import ContentType
-from write_side.domain.entry import Entry, changes, evolve, translates
+from write_side.domain.entry import Entry, changes, evolve, projected_bytes, translates
 from write_side.domain.events import EntryCreated, EntryDeleted, EntryUpdated
 from write_side.domain.identity import Scope, entry_stream, is_id, new_id, slug_from, slug_hash
 from write_side.domain.locales import check_locale
@@ -61,6 +61,7 @@ async def create_entry(command: CreateEntry, repository: Repository) -> Decision
         uses=[Use(command.scope, ENTRIES, 1)],
         refusal=partial(creation_refusal, claims),
         content_type=content_type,
+        projected=projected_bytes(evolve(None, created)),
     )
 
 
@@ -129,6 +130,7 @@ async def update_entry(command: UpdateEntry, repository: Repository) -> Decision
         changes={"entries": renames} if renames else None,
         refusal=partial(_rename_refusal, updated),
         content_type=content_type,
+        projected=projected_bytes(evolve(entry, updated)),
     )
 
 

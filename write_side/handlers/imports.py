@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from write_side.commands import CreateEntry, ImportEntries, SaveImportMapping, UpdateEntry
 from write_side.decision import Decision, ScopedHeader, scoped_header, type_check
 from write_side.domain.content_type import ContentType
-from write_side.domain.entry import Entry, changes, evolve
+from write_side.domain.entry import Entry, changes, evolve, projected_bytes
 from write_side.domain.events import EntryCreated, EntryUpdated, ImportMappingSaved, ImportRecorded
 from write_side.domain.identity import Scope, entry_stream, import_mapping_stream, import_stream
 from write_side.domain.refusals import ImportIdTaken, InvalidEntry, OtherFile, UnknownEntry
@@ -38,11 +38,13 @@ class _Decisions(Struct):
     events: list[StreamEvent] = field(default_factory=list)
     created: list[EntryCreated] = field(default_factory=list)
     targets: list[Target] = field(default_factory=list)
+    projected: int = 0
 
     def take(self, event: EntryCreated | EntryUpdated) -> None:
         before = self.entries.get(event.entry_id) if isinstance(event, EntryUpdated) else None
         after = evolve(before, event)
         self.entries[after.id] = after
+        self.projected += projected_bytes(after)
         self.events.append(StreamEvent(entry_stream(after.id), after.version, event))
 
 
@@ -71,6 +73,7 @@ async def import_entries(command: ImportEntries, repository: Repository) -> Deci
         uses=[Use(command.scope, ENTRIES, len(decisions.created))],
         refusal=partial(creation_refusal, claims),
         content_type=content_type,
+        projected=decisions.projected,
         is_large=True,
     )
 

@@ -9,7 +9,14 @@ from msgspec import UNSET, Struct, field
 
 from write_side.commands import RevertImport
 from write_side.decision import Decision, scoped_header, type_check
-from write_side.domain.entry import Entry, changes, contents, restored_fields
+from write_side.domain.entry import (
+    Entry,
+    changes,
+    contents,
+    evolve,
+    projected_bytes,
+    restored_fields,
+)
 from write_side.domain.events import (
     EntryDeleted,
     EntryEvent,
@@ -31,6 +38,7 @@ class _Decisions(Struct):
     entries: list[RevertedEntry] = field(default_factory=list)
     deletes: list[StreamEvent] = field(default_factory=list)
     restores: list[StreamEvent] = field(default_factory=list)
+    projected: int = 0
 
 
 class _EntryHistory(Struct):
@@ -71,6 +79,7 @@ async def revert_import(command: RevertImport, repository: Repository) -> Decisi
         type_checks=[type_check(content_type)] if decisions.restores else [],
         uses=[Use(command.scope, ENTRIES, -len(ids))] if ids else [],
         changes={"entries": [{"op": "release", "id": each} for each in ids]} if ids else None,
+        projected=decisions.projected,
         is_large=True,
     )
 
@@ -132,6 +141,7 @@ def _decide(command: RevertImport, history: _EntryHistory, decisions: _Decisions
         if changes(entry, restored):
             decisions.entries.append(RevertedEntry(entry.id, entry.slug, "restored"))
             decisions.restores.append(StreamEvent(stream, version, restored))
+            decisions.projected += projected_bytes(evolve(entry, restored))
 
 
 def _restored(command: RevertImport, before: Entry, entry: Entry) -> EntryUpdated:

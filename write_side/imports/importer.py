@@ -18,7 +18,7 @@ from asyncpg.transaction import Transaction
 from msgspec import Struct
 
 from write_side.commands import ImportEntries
-from write_side.dispatch import execute
+from write_side.dispatch import Reserve, execute
 from write_side.domain.changes import actor_name
 from write_side.domain.identity import Actor
 from write_side.domain.refusals import (
@@ -93,6 +93,7 @@ async def run_import(
     by: Actor,
     expected: Preview | None = None,
     request_id: str | None = None,
+    reserve: Reserve | None = None,
 ) -> Report | PreviewOutdated:
     """Import the rows that are ready, all of them or none.
 
@@ -100,7 +101,7 @@ async def run_import(
     carried out before has no effect, and its report is returned.
 
     Raises RowsRefused, RepeatsUndecided, ImportIdTaken, OtherFile, StaleDecision where its entries
-    change all the time, and what ``check`` raises.
+    change all the time, and what ``check`` and ``reserve`` raise.
     """
     async with AsyncExitStack() as stack:
         for attempt in range(ATTEMPTS):
@@ -109,7 +110,7 @@ async def run_import(
                     request.scope, request.content_type_slug
                 )
                 await stack.enter_async_context(priority(repository, content_type.id))
-            done = await _attempt(repository, table, request, by, expected, request_id)
+            done = await _attempt(repository, table, request, by, expected, request_id, reserve)
             if done is not None:
                 return done
     raise StaleDecision("Entries of this file or their content type keep changing: try again")
@@ -122,6 +123,7 @@ async def _attempt(
     by: Actor,
     expected: Preview | None,
     request_id: str | None,
+    reserve: Reserve | None,
 ) -> Report | PreviewOutdated | None:
     """None where the log changed between the check and the append."""
     fingerprint = await asyncio.to_thread(fingerprint_of, table)
@@ -142,7 +144,7 @@ async def _attempt(
         return _report(table, request, by, dry_run, await repository.recorder.time())
     try:
         command = _command(table, request, by, request_id, dry_run, fingerprint)
-        executed = await execute(command, repository)
+        executed = await execute(command, repository, reserve)
     except OVERTAKEN:
         return None
     if executed.replayed:

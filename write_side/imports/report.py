@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from write_side.commands import RevertImport
-from write_side.dispatch import execute
+from write_side.dispatch import Reserve, execute
 from write_side.domain.changes import actor_name
 from write_side.domain.content_type import ContentType
 from write_side.domain.events import ImportedRow, ImportRecorded, ImportReverted
@@ -105,15 +105,16 @@ async def revert_import(
     import_id: str,
     by: Actor,
     request_id: str | None = None,
+    reserve: Reserve | None = None,
 ) -> RevertReport:
     """Delete the entries that the import created and restore those it updated, unless they have
     changed since.
 
     The second time nothing is done. References to a deleted entry keep its id, as after any
-    other delete. Raises UnknownImport.
+    other delete. Raises UnknownImport, and what ``reserve`` raises.
     """
     command = RevertImport(actor=by, request_id=request_id, scope=scope, import_id=import_id)
-    executed = await execute(command, repository)
+    executed = await execute(command, repository, reserve)
     reverted = executed.events[0].event
     assert isinstance(reverted, ImportReverted)
     return _revert_report(reverted, executed.position, replayed=executed.replayed)

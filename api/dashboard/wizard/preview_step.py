@@ -98,7 +98,13 @@ async def run(request: DashboardRequest, upload: Upload, form: Form) -> web.Stre
     await check_cost(request, len(upload.table.rows))
     try:
         done = await run_import(
-            repository, upload.table, kept.request, request.actor, kept.preview, request.request_id
+            repository,
+            upload.table,
+            kept.request,
+            request.actor,
+            kept.preview,
+            request.request_id,
+            request.service.limits.projection(request.known_caller),
         )
     except MappingRefused:
         # The content type's fields have changed; the page of the columns shows which.

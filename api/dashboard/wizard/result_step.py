@@ -88,6 +88,7 @@ async def revert(request: DashboardRequest, _form: Form) -> web.StreamResponse:
         wizard_steps.import_id(request),
         request.actor,
         request.request_id,
+        request.service.limits.projection(request.known_caller),
     )
     await wizard_steps.wait_until_readable(request, reverted.position)
     return redirect(result_link(request))

@@ -8,13 +8,16 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from api.rate_limits.limits import IMPORTED_ROW, SECOND
+from api.errors import CostLimitExceeded
+from api.rate_limits.limits import IMPORTED_ROW, PROJECTED_BYTES, SECOND, ProjectionCost
 from tests.integration.api.dashboard import signed_in
-from tests.integration.api.graphql import asked
-from tests.integration.api.server import Answer, Server, serving
+from tests.integration.api.graphql import asked, data
+from tests.integration.api.server import Answer, Client, Server, serving
 from tests.integration.api.test_limits import PATH, patient, room
 from tests.integration.api.wizard import Wizard, csv
-from tests.integration.projector.sample_log import BODY, raws
+from tests.integration.projector.sample_log import BODY, LEAD, raws
+from write_side.domain.events import Translation
+from write_side.domain.locales import supported_locales
 from write_side.imports.file_reader import Charge, read_file
 from write_side.imports.table import Table
 from write_side.repository import Repository
@@ -40,12 +43,12 @@ async def start(database_url: str, repository: Repository) -> AsyncIterator[Star
         yield started
 
 
-def check_refused(answer: Answer) -> None:
+def check_refused(answer: Answer, limit: int = LIMIT) -> None:
     wait = answer.headers["Retry-After"]
     assert answer.status == 429, answer.text
     assert answer.body == {
         "error": "Cost limit exceeded: the requests of this workspace have cost their "
-        f"{LIMIT} units of this minute; ask for less at once, please retry in {wait} seconds"
+        f"{limit:,} units of this minute; ask for less at once, please retry in {wait} seconds"
     }
     assert answer.headers["X-RateLimit-Limit"] == "1000000", "it counts requests"
     assert int(answer.headers["X-RateLimit-Remaining"]) > 0
@@ -129,3 +132,89 @@ async def test_rows_and_worker_seconds_of_an_import_are_charged(
         assert refused.status == 429
         assert "Cost limit exceeded" in refused.text
         assert int(refused.headers["Retry-After"]) >= 1
+
+
+LARGE = "x" * 100_000
+OF_LARGE = 3 * len(LARGE) // (2 * PROJECTED_BYTES)
+"""A limit that projecting an entry of 100,000 bytes fits in once, not twice."""
+UPDATE = """
+mutation ($id: ID!, $input: UpdateContentEntryInput!) {
+  updateContentEntry(id: $id, input: $input) { success message }
+}"""
+
+
+async def created(client: Client, slug: str, body: str) -> Answer:
+    given = {"contentTypeSlug": "posts", "title": slug, "slug": slug, "fields": {"body": body}}
+    return await client.post(given)
+
+
+async def test_what_a_create_makes_the_projector_write_is_charged_before_it_is_appended(
+    start: Start,
+) -> None:
+    server = await start(OF_LARGE, projector=True)
+    for workspace in ("acme", "rival"):
+        await (await server.workspace(workspace)).content_type(BODY)
+    await server.caught_up()
+    client = server.client()
+    for n in range(20):
+        assert (await created(client, f"small-{n}", "x")).status == 200
+    assert (await created(client, "large", LARGE)).status == 200
+    head = await server.repository.recorder.head()
+    check_refused(await created(client, "larger", LARGE), OF_LARGE)
+    assert await server.repository.recorder.head() == head
+    assert (await created(server.client("secret-of-rival"), "large", LARGE)).status == 200
+
+
+async def test_an_update_costs_what_it_makes_the_projector_write_of_all_locales(
+    start: Start,
+) -> None:
+    server = await start(15_000)
+    acme = await server.workspace()
+    await acme.content_type(BODY, LEAD)
+    one = await acme.entry("one", fields=raws(body=LARGE[:5_000]))
+    await acme.update(
+        one,
+        translations={
+            locale: Translation(None, raws(lead="L"))
+            for locale in sorted(supported_locales() - {"en-US"})[:120]
+        },
+    )
+    word = {"fields": {"lead": "word"}}
+    done = await data(server.client(), UPDATE, id=one, input=word)
+    assert done["updateContentEntry"]["success"]
+    refused = await data(server.client(), UPDATE, id=one, input={"fields": {"lead": "other"}})
+    assert not refused["updateContentEntry"]["success"]
+    assert "Cost limit exceeded" in refused["updateContentEntry"]["message"]
+
+
+async def test_imports_reverts_and_restores_cost_what_they_make_the_projector_write(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = await start(10**6, projector=True)
+    acme = await server.workspace()
+    await acme.content_type()
+    one = await acme.entry("one", fields=raws(body=LARGE))
+    await acme.update(one, fields=raws(body="short"))
+    await server.caught_up()
+
+    async def refuse(_self: ProjectionCost, size: int) -> None:
+        assert size > 0
+        raise CostLimitExceeded(7, LIMIT)
+
+    async with signed_in(server) as browser:
+        wizard = Wizard(browser)
+        file = csv("Title,Slug", "Row,one")
+        done = await wizard.imported(file, "Title", "Slug", update="yes")
+        other = await wizard.previewed(
+            csv("Title,Slug", "Again,one"), "Title", "Slug", update="yes"
+        )
+        digest = await wizard.digest(other)
+        restored = {"version": "1", "expected": "3"}
+        monkeypatch.setattr(ProjectionCost, "__call__", refuse)
+        for answer in (
+            await wizard.run(other, digest),
+            await wizard.sent(done, "revert"),
+            await browser.post(f"/dashboard/entries/{one}/restore", restored),
+        ):
+            assert answer.status == 429, answer.text
+            assert "Cost limit exceeded" in answer.text

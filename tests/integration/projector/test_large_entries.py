@@ -8,6 +8,7 @@ import pytest
 
 from projector import log, rerendering, stored_rows, writer
 from projector import rows as model_rows
+from projector.checkpoint import begin_epoch
 from projector.process import connect_model
 from tests.integration.live_projector import (
     caught_up,
@@ -18,7 +19,7 @@ from tests.integration.live_projector import (
     rendered,
 )
 from tests.integration.projector.random_log import Story
-from tests.integration.projector.sample_log import BODY, LEAD, Given, fields_of, raws
+from tests.integration.projector.sample_log import BODY, LEAD, Given, fields_of, raws, rows
 from write_side.domain.locales import supported_locales
 from write_side.domain.refusals import InvalidEntry
 from write_side.repository import Repository
@@ -87,6 +88,26 @@ async def test_known_entries_cut_a_batch_where_they_grow_too_large(
             assert len(await stored_rows.fit_in_memory(model, batch[:16])) == 16
         finally:
             await model.close()
+
+
+async def test_large_entries_are_not_all_written_in_one_transaction(
+    given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "WRITTEN_BYTES", 5_500)
+    await given.magazine()
+    ids = [await given.entry(f"e{n}", fields=raws(body="x" * 1000)) for n in range(7)]
+    await given.update(ids[0], title="again")
+    async with connected(database_url) as store:
+        model = await connect_model(database_url)
+        try:
+            batch = await log.Log(store).read(0)
+            epoch, checkpoint = await begin_epoch(model)
+            moved = await writer.Writer(model, epoch).write(batch, checkpoint)
+        finally:
+            await model.close()
+    assert moved.position == batch[-1].position - 3, "five entries of 1,000 bytes are left in"
+    await project_all(database_url, database_url)
+    assert await rows(database_url, "SELECT count(*) FROM entry") == [(7,)]
 
 
 async def test_an_entry_has_a_size_it_cannot_pass(given: Given) -> None:

@@ -15,6 +15,7 @@ import pytest
 from projector import partitions
 from projector.partitions import MOST
 from projector.rebuild.operations import verify
+from read_side.entries import INLINE
 from tests.databases import set_up
 from tests.default_server import default_server
 from tests.integration.live_projector import connected, project_all
@@ -39,10 +40,20 @@ CONNECTIONS = 90
 DEFAULT_LOCKS = 64
 """max_locks_per_transaction: PostgreSQL has room for so many locks of each connection."""
 READS: dict[str, list[Any]] = {
-    "list_of_type_in_locale": ["acme", "production", 10, 0, "posts", "published", "en-US", "aa-AA"],
-    "list_newest": ["acme", "production", 10, 0, "zz-ZZ"],
+    "list_of_type_in_locale": [
+        "acme",
+        "production",
+        10,
+        0,
+        "posts",
+        "published",
+        "en-US",
+        "aa-AA",
+        INLINE,
+    ],
+    "list_newest": ["acme", "production", 10, 0, "zz-ZZ", INLINE],
     "summaries_found": ["acme", "production", 10, 0, None, None, None, "zz-ZZ", "a", 100],
-    "entry_of_slug_in_locale": ["acme", "production", "posts", "en-US", b"", "aa-AA"],
+    "entry_of_slug_in_locale": ["acme", "production", "posts", "en-US", b"", "aa-AA", INLINE],
     "locales": ["acme", "production"],
 }
 _LOCKS = "SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'relation'"

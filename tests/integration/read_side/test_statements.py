@@ -46,7 +46,7 @@ FILL = [
     "SELECT add_locale_partition('production', 'fr-FR', 'settled', 1)",
     """
     INSERT INTO entry_locale
-    SELECT workspace, environment || '/' || key, locale, id, 'Titre', '{}'
+    SELECT workspace, environment || '/' || key, locale, id, 'Titre', NULL, '{}'
     FROM entry,
         (VALUES ('fr-FR', 'fr-FR'), ('other', 'de-DE'), ('other', 'it-IT')) AS l (key, locale)
     WHERE environment = 'production' AND position % 4 = 0""",
