@@ -18,7 +18,14 @@ from msgspec import Raw, Struct
 from write_side.commands import UpdateEntry
 from write_side.dispatch import execute
 from write_side.domain.events import EntryDeleted, EntryUpdated, Translation, WorkspaceCreated
-from write_side.domain.identity import PRODUCTION, Actor, Scope, derived_id, entry_stream
+from write_side.domain.identity import (
+    BASE_LANGUAGE,
+    PRODUCTION,
+    Actor,
+    Scope,
+    derived_id,
+    entry_stream,
+)
 from write_side.domain.workspace import secret_hash
 from write_side.imports.columns import matched
 from write_side.imports.csv_reader import csv_table
@@ -44,7 +51,7 @@ IMPORTS = {
 }
 REVERTED = "019a0000-0000-7000-8000-000000000004"
 """An import of ``spring.csv`` that came too early."""
-EDITED = derived_id(IMPORTS["articles"], "in-praise-of-the-second-best-anchorage")
+EDITED = derived_id(IMPORTS["articles"], BASE_LANGUAGE, "in-praise-of-the-second-best-anchorage")
 EDITS: tuple[dict[str, Any], ...] = (
     {
         "title": "The second-best anchorage",
@@ -73,7 +80,7 @@ class EntryTranslation(Struct, frozen=True):
 
     @property
     def entry_id(self) -> str:
-        return derived_id(IMPORTS[self.content_type], self.slug)
+        return derived_id(IMPORTS[self.content_type], BASE_LANGUAGE, self.slug)
 
 
 async def is_due(repository: Repository) -> bool:

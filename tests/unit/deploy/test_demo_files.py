@@ -6,7 +6,7 @@ from pathlib import Path
 
 from deploy.demo.magazine import FILES, IMPORTS, KEY, MANIFEST, TYPES, translations
 from write_side.domain.definition import Field
-from write_side.domain.identity import Scope, derived_id
+from write_side.domain.identity import BASE_LANGUAGE, Scope, derived_id
 from write_side.imports.columns import Column, columns_of, matched
 from write_side.imports.csv_reader import csv_table
 from write_side.imports.request import ImportRequest
@@ -48,6 +48,6 @@ def test_translations_are_of_entries_that_there_are() -> None:
 def test_the_readmes_example_is_of_the_demo() -> None:
     readme = Path(__file__).parents[3].joinpath("README.md").read_text("utf-8")
     slug = "the-tide-clock-on-fore-street"
-    assert f'"id": "{derived_id(IMPORTS["articles"], slug)}"' in readme
+    assert f'"id": "{derived_id(IMPORTS["articles"], BASE_LANGUAGE, slug)}"' in readme
     assert f'"slug": "{slug}"' in readme
     assert f"Bearer {KEY.secret}" in readme
