@@ -29,6 +29,7 @@ from tests.integration.api.tenants import (
 )
 from write_side.store.access import _MARK
 from write_side.store.appender import Appender
+from write_side.store.log_reader import HEAD
 from write_side.store.recorder import Recorder
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -226,7 +227,7 @@ def noted() -> Iterator[list[tuple[str, Any]]]:
         async def noting(self: Any, *given: Any) -> Any:
             task = asyncio.current_task()
             in_background = task is not None and task.get_name() in BACKGROUND
-            if given[0] is not _MARK and not in_background:
+            if given[0] not in (_MARK, HEAD) and not in_background:
                 work.append((kind.__name__, given[0] if isinstance(given[0], str) else ""))
             return await function(self, *given)
 
