@@ -6,17 +6,18 @@ Each API process takes its own samples and keeps them in memory: after a start t
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Sequence
 from itertools import pairwise
 
+import structlog
 from aiohttp import web
 from msgspec import Struct
 
 from api.operations.health import STATUS, ServiceStatus
 
+_log = structlog.get_logger("api.lag_history")
 WINDOW = 15 * 60.0
 INTERVAL = 5.0
 """Seconds between two samples."""
@@ -76,14 +77,16 @@ async def sampling(app: web.Application) -> AsyncIterator[None]:
     task = asyncio.create_task(_sample(app), name="lag history")
     yield
     task.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await task
+    await asyncio.gather(task, return_exceptions=True)
 
 
 async def _sample(app: web.Application) -> None:
     while True:
         await asyncio.sleep(INTERVAL)
-        app[HISTORY].take(await app[STATUS].current(), time.monotonic())
+        try:
+            app[HISTORY].take(await app[STATUS].current(), time.monotonic())
+        except Exception as error:
+            _log.warning("lag cannot be sampled", fault=repr(error))
 
 
 def _rate(before: Sample, after: Sample) -> float | None:
