@@ -73,6 +73,10 @@ class Lag(Struct, frozen=True):
     seconds: float
 
 
+CLOSING = 1.0
+"""Seconds for the connections of the pool to end in good order."""
+
+
 @asynccontextmanager
 async def open_recorder(
     url: str, *, connections: int = 10, patience: float = 10.0
@@ -86,6 +90,11 @@ async def open_recorder(
             yield recorder
         finally:
             await recorder.close()
+            try:
+                async with asyncio.timeout(CLOSING):
+                    await pool.close()
+            except TimeoutError:
+                pool.terminate()  # the database has fallen silent
 
 
 class Recorder:
