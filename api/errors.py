@@ -28,6 +28,11 @@ from write_side.store.conflicts import StoreUnavailable
 
 RETRY_IMPORT = 5
 """Seconds."""
+MAX_TARGET = 8_190
+"""Bytes of a request target. It differs from MAX_HEADER, so that an error of aiohttp tells which of
+the two was exceeded."""
+MAX_HEADER = 8_192
+"""Bytes of one header."""
 
 
 class ApiError(Exception):
@@ -187,8 +192,8 @@ _ROUTER = {
     404: "Not found",
     405: "Method not allowed",
     413: "Request body is too large",
-    414: "Request target is too long: it may have 8,190 bytes",
-    431: "Request headers are too large: there may be 128, each with up to 8,192 bytes",
+    414: f"Request target is too long: it may have {MAX_TARGET:,} bytes",
+    431: f"Request headers are too large: there may be 128, each with up to {MAX_HEADER:,} bytes",
     501: "Unknown method: use GET, HEAD, POST or OPTIONS",
 }
 RETRY_AFTER = "1"

@@ -1,7 +1,7 @@
 """Carries out the imports that were accepted over HTTP: two at a time in each API process.
 
-An import that nobody finishes, because its process was killed, is claimed again when its lease has
-ended (``write_side.imports.jobs``).
+If a process is killed during an import, another process claims the import when the lease ends
+(``write_side.imports.jobs``).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ and before it is refused: a key that was just issued is valid. So a missing, emp
 expired or revoked key costs the same look. Requests share looks, at most fifty a second.
 
 Expiry is judged by the clock of the event store: each look reads it, and this process's monotonic
-clock counts on from there. So all processes agree, whatever the clocks of their machines show.
+clock counts on from there. So all processes agree, even if the clocks of their machines differ.
 """
 
 from __future__ import annotations

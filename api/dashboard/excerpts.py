@@ -1,6 +1,6 @@
 """The part of a value that a page shows: values may be as large as an entry, pages may not.
 
-Cut before anything is looked up or rendered, so a page costs the same whatever its entry holds.
+Values are cut before anything is looked up or rendered, so large entries do not make a page slow.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def _proof(session: str, nonce: str) -> str:
 
 
 def cookie_token(request: web.Request) -> str:
-    """Empty if there is no cookie."""
+    """The session's token; empty without a cookie."""
     return request.cookies.get(COOKIE, "")
 
 

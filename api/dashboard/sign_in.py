@@ -19,7 +19,7 @@ from api.dashboard.templates import render
 from api.rest.request_checks import check_address_limit, check_sign_in_limit
 
 MAX_FORM = 16 * 1024
-"""Bytes of a key and an address, from whoever asks."""
+"""Bytes of the form, which holds a key and an address. Clients send it before they sign in."""
 NO_KEY = "Enter an API key."
 UNKNOWN = "This key does not exist, has expired or was revoked. Check that you copied all of it."
 ENDED = "Your session has ended, or its key has expired or was revoked. Please sign in again."

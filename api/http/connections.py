@@ -22,7 +22,7 @@ from aiohttp.http_parser import RawRequestMessage
 from aiohttp.streams import StreamReader
 
 from api.context import LIMIT_STATUS, SERVICE
-from api.errors import BadRequest, error_response
+from api.errors import MAX_HEADER, MAX_TARGET, BadRequest, error_response
 from api.http.client_address import client
 from api.http.large_bodies import response_sent
 from api.http.open_connections import OpenConnections, most_connections
@@ -36,9 +36,6 @@ LINGERING = 2.0
 SLOWEST = 1024
 # A request that did not finish within the shutdown timeout has no more time than this.
 OVERTIME = 0.1
-# Bytes. They differ so that an error tells which of them was exceeded.
-MAX_TARGET = 8_190
-MAX_HEADER = 8_192
 NO_HTTP = "Bad request: this is not HTTP"
 _METHOD = re.compile(r"b'[A-Za-z][\w-]* (?:/|\*|https?:)", re.ASCII)
 _log = structlog.get_logger("api.connections")

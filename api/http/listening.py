@@ -16,9 +16,9 @@ _log = structlog.get_logger("api.connections")
 async def listen(runner: web.BaseRunner, host: str, port: int, *, reuse_port: bool = False) -> None:
     """Accepts connections. Without free descriptors it logs a line, and tries again in a second.
 
-    asyncio accepts as many connections in a turn as its backlog says. For each that fails it logs
-    an error and begins anew a second later, so a backlog of 128 multiplies both with each second.
-    It is told 1, and the system what is meant.
+    asyncio accepts up to ``backlog`` connections in a turn. For each failure it logs an error and
+    schedules another turn a second later, so with a backlog of 128 both multiply every second.
+    asyncio gets a backlog of 1; the socket itself has the real one.
     """
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(_log_fault)

@@ -39,8 +39,8 @@ def schemas() -> dict[str, Any]:
 
 
 def _adapted(part: Any) -> Any:
-    """As generators of clients expect it: a reference has no type of its own, an object without
-    declared properties is open, and null is no default."""
+    """As client generators expect it: a reference has no type of its own, an object without
+    declared properties is open, and a default of null is left out."""
     if isinstance(part, list):
         return [_adapted(one) for one in part]
     if not isinstance(part, dict):

@@ -137,8 +137,8 @@ async def healthz(_request: web.Request) -> web.Response:
 async def readyz(request: web.Request) -> web.Response:
     """200 if both databases answer and the read model is close enough to the log, else 503.
 
-    A key is looked for in memory only, and another one than an operator's is no reason to refuse:
-    the answer must not depend on a database.
+    The key is looked up in memory only, and a key without ``service.view`` is not refused: the
+    response must not depend on a database.
     """
     readiness = await _current(request)
     caller = request.app[SERVICE].access.cached_caller(secret_of(request.headers))

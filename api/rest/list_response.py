@@ -18,7 +18,7 @@ from read_side.listing import LargePage, Page
 MAX_COMPRESSED = 16 * 1024 * 1024
 """Bytes; a larger list would take a processor for seconds."""
 PER_ENTRY = 1024
-"""Bytes of an entry beside its texts."""
+"""Bytes of an entry in JSON, without its texts."""
 E = TypeVar("E", bound=wire.Entry)
 
 

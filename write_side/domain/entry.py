@@ -144,7 +144,7 @@ far above any page, and far below an entry that would hold up the projector or a
 
 MAX_RENDERED = 1024 * 1024
 """Bytes of an entry with all translations up to which each of these is stored ready to serve.
-Beyond it, a change of one word would have the projector write all of them anew."""
+Beyond it, a change of one word would make the projector rewrite all of them."""
 ROW_BYTES = 1024
 """What the row of a translation costs besides its texts, in bytes that are written."""
 

@@ -72,7 +72,7 @@ class RowsRefused(Refused):
 
 
 class RepeatsUndecided(Refused):
-    """Rows that differ have one slug, and nobody has said what becomes of them."""
+    """Rows with the same slug differ, and no choice was made for them."""
 
     def __init__(self, preview: Preview) -> None:
         self.preview = preview

@@ -1,8 +1,8 @@
 """Imports that were accepted over HTTP and are carried out later, by any API process.
 
 A process claims a job for LEASE seconds and renews the lease while it works. When it dies, another
-process claims the job once the lease has ended. Whatever two processes do at once, an import id
-takes effect once.
+process claims the job once the lease has ended. An import id takes effect once, even
+if two processes work on it.
 """
 
 from __future__ import annotations

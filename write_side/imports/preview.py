@@ -83,11 +83,11 @@ class Preview(Struct, frozen=True):
 
     @property
     def repeated(self) -> int:
-        """Rows with the slug of an earlier row, whatever becomes of them."""
+        """Rows with the slug of an earlier row, in any state."""
         return repeated(self.rows)
 
     def is_undecided(self, request: ImportRequest) -> bool:
-        """Whether rows with one slug differ, and nobody has said what becomes of them."""
+        """Whether rows with the same slug differ, and no choice was made for them."""
         return request.repeats is None and any(row.differs for row in self.rows)
 
 

@@ -240,7 +240,7 @@ def _missing(entry: Entry, link: Link) -> tuple[dict[str, Raw], Status | UnsetTy
 
 
 def _is_free(entry: Entry, slugs: Collection[str], content_type: ContentType) -> bool:
-    """Whether nobody else has given the fields a value."""
+    """Whether the fields are still without a value."""
     fields = [field for field in content_type.value_fields if field.slug in slugs]
     return bool(fields) and all(
         is_empty(field, entry.fields.get(field.slug, NULL)) for field in fields

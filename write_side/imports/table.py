@@ -250,8 +250,8 @@ def decode_table(encoded: EncodedTable) -> Table:
 
 
 def fingerprint_of(table: Table) -> str:
-    """The same for every file with these headings and cells, whatever its name. Best called in a
-    thread."""
+    """Equal for files with the same headings and cells; their names do not matter. Best called in
+    a thread."""
     encoded = encode_table(table)
     head = msgspec.msgpack.encode((table.headings, table.epoch, table.cell_errors))
     return digest_of(head, encoded)

@@ -116,7 +116,7 @@ class _Values:
         return values
 
     def _key(self, key: Node, path: Path) -> str | None:
-        """As it is written, whatever YAML takes it for; None if it is not a scalar."""
+        """The key as written, even if YAML reads it as another type; None if not a scalar."""
         if not isinstance(key, ScalarNode):
             return None
         name: str = msgspec.json.decode(key.value) if key.tag == _JSON else key.value

@@ -24,7 +24,7 @@ _NO_FILE = "Choose a file"
 
 
 class UploadForm(FileForm):
-    """``problem``: why there is no usable file; ``status`` is the response's status then."""
+    """``problem``: why the file cannot be used; ``status``: of the response in that case."""
 
     problem: str = ""
     status: int = 422

@@ -1,5 +1,5 @@
--- Gives the oldest import that nobody works on to a worker, until its lease ends. Of a workspace one
--- import runs at a time, in the order in which they were accepted.
+-- Leases the oldest unclaimed import to a worker. A workspace has one import running at a time, in
+-- the order in which they were accepted.
 
 CREATE OR REPLACE FUNCTION write_side.claim_import_job(
     new_worker uuid, lease_seconds double precision
