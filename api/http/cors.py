@@ -16,7 +16,7 @@ ALLOWED_HEADERS = "Authorization, X-API-Key, X-Environment, Content-Type"
 MORE_ALLOWED_HEADERS = f"{ALLOWED_HEADERS}, Last-Event-ID, If-None-Match"
 EXPOSED_HEADERS = (
     "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, ETag, "
-    "X-Request-Id, X-Content-Position, X-Content-Visible"
+    "X-Request-Id, X-Content-Position, X-Content-Visible, X-Content-Ignored"
 )
 MAX_AGE = "7200"  # seconds; browsers remember a preflight no longer
 
