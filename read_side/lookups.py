@@ -70,16 +70,17 @@ async def import_runs(pool: Pool, scope: Scope, *, limit: int, offset: int) -> l
     return [ImportRun(**record) for record in records]
 
 
-async def languages(pool: Pool, scope: Scope) -> list[str]:
-    """The languages that entries are written in."""
-    records = await fetch(pool, _LANGUAGES, scope.workspace, scope.environment)
-    return [record["language"] for record in records]
+async def languages(pool: Pool, scope: Scope, status: str | None = None) -> dict[str, int]:
+    """The languages that entries are written in, with the number of entries; of one status, or of
+    all."""
+    records = await fetch(pool, _LANGUAGES, scope.workspace, scope.environment, status)
+    return {record["code"]: record["total"] for record in records}
 
 
-async def locales(pool: Pool, scope: Scope) -> list[str]:
-    """The locales that entries are translated into."""
-    records = await fetch(pool, _LOCALES, scope.workspace, scope.environment)
-    return [record["locale"] for record in records]
+async def locales(pool: Pool, scope: Scope, status: str | None = None) -> dict[str, int]:
+    """The locales that entries are translated into, with the number of translations."""
+    records = await fetch(pool, _LOCALES, scope.workspace, scope.environment, status)
+    return {record["code"]: record["total"] for record in records}
 
 
 async def workspace_name(pool: Pool, slug: str) -> str | None:

@@ -9,7 +9,7 @@ from aiohttp import web
 
 # By path, not by route: a page must be able to read a 404, a 405 or a 500, too.
 _SPECIFIED = r"/v1/content/[^/]+(?:/[^/]+)?|/v1/content-types(?:/[^/]+)?|/graphql"
-_ADDED = re.compile(r"/v1/media(?:/[^/]+)?")
+_ADDED = re.compile(r"/v1/media(?:/[^/]+)?|/v1/locales")
 _PATHS = re.compile(f"{_SPECIFIED}|{_ADDED.pattern}")
 # §5 names these four and no others for the paths that it specifies.
 ALLOWED_HEADERS = "Authorization, X-API-Key, X-Environment, Content-Type"
