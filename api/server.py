@@ -29,7 +29,7 @@ from api.operations import health, metrics
 from api.operations.health import STATUS, StatusCache
 from api.rate_limits.leases import Leases
 from api.rate_limits.limits import Limits
-from api.rest import content, imports, media
+from api.rest import content, imports, locales, media
 from api.rest.positions import Positions
 from api.settings import ApiSettings
 from read_side.checkpoint import CheckpointWatch
@@ -86,7 +86,7 @@ def application(service: Service) -> web.Application:
     app[SERVICE] = service
     app[STATUS] = StatusCache(service)
     app.on_response_prepare.append(add_default_headers)
-    for part in (content, imports, media, health, metrics, document, graphql):
+    for part in (content, imports, media, locales, health, metrics, document, graphql):
         app.add_routes(part.routes())
     add_upload_slots(app)
     add_dashboard(app, service.repository.recorder)

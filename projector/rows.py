@@ -99,8 +99,8 @@ class ImportRow(Struct, frozen=True, kw_only=True):
 CountKey = tuple[str, str, str, str, str]
 """Workspace, environment, content type id, status, language."""
 
-LocaleKey = tuple[str, str, str]
-"""Workspace, environment, locale."""
+LocaleKey = tuple[str, str, str, str]
+"""Workspace, environment, locale, status."""
 
 
 class Rows(Struct):
@@ -145,7 +145,8 @@ def locale_changes(before: Rows, after: Rows) -> Counter[LocaleKey]:
 
 def locale_keys(entry: Entry) -> Iterator[LocaleKey]:
     """A key for each translation."""
-    return ((entry.workspace, entry.environment, locale) for locale in entry.translations)
+    of_entry = entry.workspace, entry.environment
+    return ((*of_entry, locale, entry.status) for locale in entry.translations)
 
 
 def count_key(entry: Entry) -> CountKey:

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from aiohttp import web
-from babel import Locale, UnknownLocaleError
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from api.dashboard.dashboard_request import DashboardRequest, link
 from api.dashboard.security import ROOT
 from api.http.static_files import StaticFiles
 from api.rest.wire import timestamp
+from write_side.domain.locales import locale_name
 from write_side.domain.workspace import EDIT, OPERATE
 
 _HERE = Path(__file__).parent
@@ -72,13 +72,9 @@ def count(n: int, one: str, many: str = "") -> str:
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
-@cache
 def language_name(code: str) -> str:
     """``French (France), fr-FR``; the code alone if it is unknown."""
-    try:
-        name = Locale.parse(code, sep="-").get_display_name("en")
-    except (ValueError, UnknownLocaleError):
-        return code
+    name = locale_name(code)
     return f"{name}, {code}" if name else code
 
 

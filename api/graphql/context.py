@@ -124,6 +124,8 @@ class GraphQLContext:
         self._reserved = 0
         self.written = 0
         """The last position that this request has written."""
+        self.ignored: list[str] = []
+        """The members of ``fields`` that its mutations have ignored."""
         self._timeout = self.service.settings.read_your_writes
         self._waiting: asyncio.Task[None] | None = None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any, cast
 
 from aiohttp import BodyPartReader, MultipartReader, web
@@ -11,8 +10,8 @@ from aiohttp.streams import StreamReader
 from msgspec import Struct
 
 from api.context import Call
-from api.errors import BadRequest, FileTooLarge, SlowClient
-from api.rest.request_body import SLOWEST
+from api.errors import BadRequest, FileTooLarge
+from api.rest.request_body import arrival_deadline
 from write_side.imports.table import LIMITS
 
 FILE = "file"
@@ -68,9 +67,6 @@ class FormReader:
     def __init__(self, call: Call, most: int) -> None:
         self._call = call
         self._most = most
-        self._patience = call.service.settings.client_timeout or None
-        self._began = asyncio.get_running_loop().time()
-        self._received = 0
         self.form = FileForm({})
 
     async def read(self) -> FileForm:
@@ -79,8 +75,6 @@ class FormReader:
             raise BadRequest(UNREADABLE)
         try:
             await self._parts()
-        except TimeoutError:
-            raise SlowClient from None
         except ConnectionError:
             closed = "The connection was closed before the file was complete"
             raise BadRequest(closed) from None
@@ -95,7 +89,7 @@ class FormReader:
         """After a field has been read."""
 
     async def _parts(self) -> None:
-        async with asyncio.timeout(self._patience) as self._deadline:
+        async with arrival_deadline(self._call) as self._arrived:
             request = self._call.request
             bounded = _BoundedLines(request.content, self._most * LINES_PER_FIELD)
             reader = MultipartReader(request.headers, cast("StreamReader", bounded))
@@ -133,9 +127,7 @@ class FormReader:
         while chunk := await part.read_chunk(_CHUNK):
             chunks.append(chunk)
             limit -= len(chunk)
-            self._received += len(chunk)
             if limit < 0:
                 return None
-            if self._patience:
-                self._deadline.reschedule(self._began + self._patience + self._received / SLOWEST)
+            self._arrived(len(chunk))
         return b"".join(chunks)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import zlib
 from codecs import BOM_UTF8
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 from aiohttp import web
 
@@ -44,6 +46,27 @@ async def receive_body(call: Call, most: int | None = None) -> bytes:
     except ConnectionError:
         # The client will not see this, but it must not count as an internal error.
         raise BadRequest("The client disconnected before its request was complete") from None
+
+
+@asynccontextmanager
+async def arrival_deadline(call: Call) -> AsyncIterator[Callable[[int], None]]:
+    """While a body is read: a steady client may take longer than ``client_timeout``, but not
+    forever. What it yields is called with the bytes of each part that has arrived.
+
+    Raises SlowClient.
+    """
+    began, received = asyncio.get_running_loop().time(), 0
+    patience = call.service.settings.client_timeout or None
+    try:
+        async with asyncio.timeout(patience) as deadline:
+
+            def arrived(size: int) -> None:
+                nonlocal received
+                received += size
+                if patience:
+                    deadline.reschedule(began + patience + received / SLOWEST)
+
+            yield arrived
     except TimeoutError:
         raise SlowClient from None
 
@@ -57,24 +80,20 @@ def _decompressor(request: web.Request) -> Decompressor | None:
 
 
 async def _read(call: Call, limit: int, decompressor: Decompressor | None) -> bytes:
-    """The size limit holds before and after decompression. A steady client may take longer than
-    ``client_timeout``, but not forever."""
-    body, arrived = bytearray(), 0
-    began = asyncio.get_running_loop().time()
-    patience = call.service.settings.client_timeout or None
-    async with asyncio.timeout(patience) as deadline:
+    """The size limit holds before and after decompression."""
+    body, received = bytearray(), 0
+    async with arrival_deadline(call) as arrived:
         while chunk := await call.request.content.readany():
-            arrived += len(chunk)
+            received += len(chunk)
             if decompressor:
                 # A kilobyte may become a megabyte.
                 async with call.service.loop_turns.turn(call.client, PACKED, len(chunk)):
                     body += decompressor.decompress(chunk, limit + 1 - len(body))
             else:
                 body += chunk
-            if max(arrived, len(body)) > limit:
+            if max(received, len(body)) > limit:
                 raise web.HTTPRequestEntityTooLarge(limit)
-            if patience:
-                deadline.reschedule(began + patience + arrived / SLOWEST)
+            arrived(len(chunk))
     if decompressor:
         decompressor.end()
     return bytes(body).removeprefix(BOM_UTF8)

@@ -418,6 +418,17 @@ READINGS = {
         "24:00 is midnight of the next day",
         "another file under the same import id is refused",
     ),
+    "media": (
+        "the files of the library by id, in pages",
+        "one file",
+        "an unknown file is 404",
+    ),
+    "locales": (
+        "the languages that entries are written in, with their number",
+        "the locales that have translations, with their number",
+        "of the environment that is asked for",
+        "a key with content.published counts published entries only",
+    ),
     "past": (
         "asOf answers the entry as it was, in the same shape",
         "a malformed or future time is 400 saying what to send",

@@ -314,7 +314,7 @@ async def test_every_type_of_field_is_read_and_read_again_changes_nothing(
 
 BAD = [
     ("Body", "#REF!", "has the error #REF!"),
-    ("Views", "1.234,5", "takes a number, such as 1234.5 or 1,234.5"),
+    ("Views", "1.234,5", "takes a number, such as 1234.5 or 1,234.5; choose a decimal comma to"),
     ("Featured", "maybe", "takes true or false, yes or no, 1 or 0, on or off"),
     ("Live", "31.01.2026", "takes an ISO 8601 date or date-time, such as 2026-01-31 or "),
     ("Campaign", "2026-01-31", "takes a range of ISO 8601 dates: from / to"),
