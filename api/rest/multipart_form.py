@@ -13,6 +13,7 @@ from msgspec import Struct
 from api.context import Call
 from api.errors import BadRequest, FileTooLarge, SlowClient
 from api.rest.request_body import SLOWEST
+from write_side.domain.text import unstorable
 from write_side.imports.table import LIMITS
 
 FILE = "file"
@@ -104,6 +105,8 @@ class FormReader:
                 if part is None:
                     return
                 if not isinstance(part, BodyPartReader):
+                    raise BadRequest(UNREADABLE)
+                if unstorable(f"{part.name}{part.filename}"):
                     raise BadRequest(UNREADABLE)
                 self.check_part(part.name or "")
                 await (self._file if part.name == FILE else self._field)(part)
