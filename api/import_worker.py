@@ -41,6 +41,7 @@ GIVEN_UP = (
     f"The import was interrupted {ATTEMPTS} times and is given up; nothing was imported: "
     "send the file again, or a smaller one"
 )
+CHOOSE = ": choose with repeats or key"
 _log = structlog.get_logger("api.imports")
 
 
@@ -150,7 +151,9 @@ class ImportWorker:
         try:
             end = await self._import(job, table)
         except (RowsRefused, RepeatsUndecided) as refused:
-            end = JobEnd("refused", result_of_preview(job.id, refused.preview), str(refused))
+            todo = CHOOSE if isinstance(refused, RepeatsUndecided) else ""
+            result = result_of_preview(job.id, refused.preview)
+            end = JobEnd("refused", result, f"{refused}{todo}")
         assert end.result is not None
         return replace(end, result=with_file(end.result, table))
 
@@ -163,7 +166,7 @@ class ImportWorker:
             request, options.maps, options.key, table.headings, content_type.value_fields
         )
         preview = (await check(repository, table, request)).preview
-        if preview.counts.error and not request.ready_only:
+        if preview.is_refused(request):
             raise RowsRefused(preview)
         if preview.is_undecided(request):
             raise RepeatsUndecided(preview)

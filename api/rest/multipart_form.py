@@ -12,6 +12,7 @@ from msgspec import Struct
 from api.context import Call
 from api.errors import BadRequest, FileTooLarge
 from api.rest.request_body import arrival_deadline
+from write_side.domain.text import unstorable
 from write_side.imports.table import LIMITS
 
 FILE = "file"
@@ -98,6 +99,8 @@ class FormReader:
                 if part is None:
                     return
                 if not isinstance(part, BodyPartReader):
+                    raise BadRequest(UNREADABLE)
+                if unstorable(f"{part.name}{part.filename}"):
                     raise BadRequest(UNREADABLE)
                 self.check_part(part.name or "")
                 await (self._file if part.name == FILE else self._field)(part)

@@ -150,7 +150,7 @@ class _RowParser:
     def _key_notes(self, row: Row) -> Iterator[Note]:
         key = self._request.key
         if key is not None and not self._text(row, "Slug") and not row.cells[key].strip():
-            heading = self._headings[key].strip()
+            heading = one_line(self._headings[key])
             yield Note(key, heading, "error", "", "is blank, and slugs are derived from it")
 
     def _language_error(self, row: Row) -> str | None:
