@@ -14,6 +14,7 @@ from aiohttp import web
 
 from api.context import Call
 from api.errors import BadRequest, SlowClient
+from api.http.large_bodies import LARGE, after_sending
 from api.http.loop_turns import PACKED
 
 SLOWEST = 8 * 1024  # bytes a second that a body must arrive with, after ``client_timeout``
@@ -25,13 +26,18 @@ UNSUPPORTED = ("br", "zstd")
 PIECE = 4096
 # An empty member has 20 bytes but costs as much time as a full one.
 MAX_MEMBERS = 1024
+# A byte of DEFLATE becomes no more than so many.
+MOST_INFLATED = 1032
 
 
 async def receive_body(call: Call, most: int | None = None) -> bytes:
     """The body, decompressed; up to ``most`` bytes, where that is less than the setting. Its
     Content-Type does not matter: forms of other sites cannot send the header with the key.
 
-    Raises BadRequest or SlowClient, and aiohttp's 413 as soon as it is too large.
+    One that may exceed ``LARGE`` is counted until the response is sent, and waits before it is
+    received where too many are in memory.
+
+    Raises BadRequest, SlowClient or Busy, and aiohttp's 413 as soon as it is too large.
     """
     request, settings = call.request, call.service.settings
     limit = min(most or settings.max_body_bytes, settings.max_body_bytes)
@@ -59,12 +65,17 @@ def _decompressor(request: web.Request) -> Decompressor | None:
 async def _read(call: Call, limit: int, decompressor: Decompressor | None) -> bytes:
     """The size limit holds before and after decompression. A steady client may take longer than
     ``client_timeout``, but not forever."""
-    body, arrived = bytearray(), 0
-    began = asyncio.get_running_loop().time()
+    body, arrived, counted = bytearray(), 0, CountedBody(call)
+    clock = asyncio.get_running_loop().time
+    began = clock()
     patience = call.service.settings.client_timeout or None
     async with asyncio.timeout(patience) as deadline:
         while chunk := await call.request.content.readany():
             arrived += len(chunk)
+            # What this process waits for is not the client's time.
+            deadline.reschedule(None)
+            paused = clock()
+            await counted.begin(_most_in_memory(call.request, limit, decompressor))
             if decompressor:
                 # A kilobyte may become a megabyte.
                 async with call.service.loop_turns.turn(call.client, PACKED, len(chunk)):
@@ -73,11 +84,44 @@ async def _read(call: Call, limit: int, decompressor: Decompressor | None) -> by
                 body += chunk
             if max(arrived, len(body)) > limit:
                 raise web.HTTPRequestEntityTooLarge(limit)
+            began += clock() - paused
             if patience:
                 deadline.reschedule(began + patience + arrived / SLOWEST)
     if decompressor:
         decompressor.end()
+    await counted.reduce(len(body))
     return bytes(body).removeprefix(BOM_UTF8)
+
+
+def _most_in_memory(request: web.Request, limit: int, decompressor: Decompressor | None) -> int:
+    """The bytes that the body may take in memory."""
+    if request.content_length is None:
+        return limit
+    return min(limit, request.content_length * (MOST_INFLATED if decompressor else 1))
+
+
+class CountedBody:
+    """Counts a body among those in memory, until the response to its request is sent."""
+
+    def __init__(self, call: Call) -> None:
+        self._bodies = call.service.request_bodies
+        self._client = call.client
+        self._request = call.request
+        self._number = 0
+
+    async def begin(self, number: int) -> None:
+        """Counts so many bytes, once. Raises Busy."""
+        if self._number or number <= LARGE:
+            return
+        await self._bodies.wait_and_take(self._client, number)
+        self._number = number
+        after_sending(self._request, lambda: self.reduce(0))
+
+    async def reduce(self, number: int) -> None:
+        """The body has no more bytes than these."""
+        if self._number > number:
+            given_back, self._number = self._number - number, number
+            await self._bodies.give_back(self._client, given_back)
 
 
 class DamagedBody(Exception):
