@@ -147,7 +147,8 @@ MAX_TRANSLATED_VALUES = 10_000
 
 MAX_RENDERED = 1024 * 1024
 """Bytes of an entry with all translations up to which each of these is stored ready to serve.
-Beyond it, a change of one word would make the projector rewrite all of them."""
+Beyond it, a change of one word would make the projector rewrite all of them. Another bound takes a
+rebuild: the projector does not write rows again that it takes to be the same."""
 ROW_BYTES = 1024
 """What the row of a translation costs besides its texts, in bytes that are written."""
 
