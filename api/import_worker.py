@@ -33,6 +33,8 @@ from write_side.repository import Repository
 AT_ONCE = 2
 ATTEMPTS = 5
 """An import that ends its process is not tried for ever."""
+CLOSING = 1.0
+"""Seconds for a claim to end, so that its import can be given back."""
 POLL = 5.0
 """Seconds between looks for imports that another process has left."""
 AGAIN = 5.0
@@ -97,7 +99,7 @@ class ImportWorker:
 
     async def work(self) -> bool:
         """Claim one import and carry it out; False where there is none."""
-        job = await jobs.claim_job(self._repository, self._id)
+        job = await self._claimed()
         if job is None:
             return False
         work = asyncio.create_task(self._carry_out(job))
@@ -111,6 +113,20 @@ class ImportWorker:
                 await asyncio.gather(work, return_exceptions=True)
                 await self._give_back(job, 0)
         return True
+
+    async def _claimed(self) -> ClaimedJob | None:
+        """One import. The server may carry out a claim that was cancelled, and nobody would know of
+        it until the lease ends: so a claim is waited for, and then given back."""
+        claiming = asyncio.create_task(jobs.claim_job(self._repository, self._id))
+        try:
+            return await asyncio.shield(claiming)
+        except asyncio.CancelledError:
+            with contextlib.suppress(Exception):
+                async with asyncio.timeout(CLOSING):
+                    job = await claiming
+                    if job is not None:
+                        await self._give_back(job, 0)
+            raise
 
     async def _carry_out(self, job: ClaimedJob) -> None:
         try:

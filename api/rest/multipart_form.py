@@ -90,7 +90,7 @@ class FormReader:
         """After a field has been read."""
 
     async def _parts(self) -> None:
-        async with arrival_deadline(self._call) as self._arrived:
+        async with arrival_deadline(self._call) as self._arrival:
             request = self._call.request
             bounded = _BoundedLines(request.content, self._most * LINES_PER_FIELD)
             reader = MultipartReader(request.headers, cast("StreamReader", bounded))
@@ -132,5 +132,5 @@ class FormReader:
             limit -= len(chunk)
             if limit < 0:
                 return None
-            self._arrived(len(chunk))
+            self._arrival.add(len(chunk))
         return b"".join(chunks)
