@@ -1,7 +1,7 @@
 """The mutations: each becomes a command of the write side.
 
-A refusal is ``success: false`` with the message that REST would give, and appends nothing. An
-unforeseen failure is in ``errors``.
+A refusal is ``success: false`` with the message that REST would return, and appends nothing. An
+unexpected error is in ``errors``.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Mutation:
 async def _payload(
     context: GraphQLContext, command: Callable[..., Command], verb: str
 ) -> ContentEntryPayload:
-    # A refusal waits for nothing, and a document may have a hundred.
+    # A refused mutation never waits, and a document may have a hundred, so each yields once.
     await asyncio.sleep(0)
     try:
         write = await _write(context, command)
@@ -130,14 +130,14 @@ async def _write(context: GraphQLContext, command: Callable[..., Command]) -> Wr
     made = command(**given)
     reserve = context.service.limits.projection(context.call.known_caller)
     executed = await execute(made, context.repository, reserve)
-    # A command without events was decided on the present state of the log.
+    # A command without events was decided on the current state of the log.
     context.record_write(executed.position or await context.repository.recorder.head())
     return Write(scope, getattr(made, "entry_id", None), executed)
 
 
 async def _entry_after(write: Write, repository: Repository) -> tuple[Entry, ContentType]:
-    """The entry as the command left it, from the log: it need not be projected yet, and later
-    commands do not show. After a command without events, the entry as it is now."""
+    """The entry right after the command, from the log: it may not be projected yet, and later
+    commands are not included. After a command without events, the current entry."""
     executed = write.executed
     content_type = executed.content_type
     assert content_type is not None

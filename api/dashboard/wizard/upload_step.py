@@ -35,7 +35,7 @@ async def show_upload(request: DashboardRequest) -> web.StreamResponse:
 
 
 async def receive_upload(request: DashboardRequest) -> web.StreamResponse:
-    """Nothing of the body is read before a slot is free."""
+    """Does not read the body before a slot is free."""
     await check_cost(request)
     async with request.request.app[RECEIVING].slot(request.scope.workspace):
         form = await read_file_form(request)
@@ -59,7 +59,7 @@ async def receive_upload(request: DashboardRequest) -> web.StreamResponse:
 
 
 async def _problem(request: DashboardRequest, form: UploadForm) -> str:
-    """What is wrong with the fields next to the file."""
+    """The error in the fields other than the file."""
     if _language(form) not in supported_locales():
         return "Choose a language from the list"
     if form.text("type") not in dict((await form_choices(request)).types):
@@ -87,8 +87,8 @@ async def _show(request: DashboardRequest, form: UploadForm, status: int) -> web
 
 
 async def read_file_form(request: DashboardRequest) -> UploadForm:
-    """Without a token in the header, the first part must be a valid token, or nothing after it is
-    read.
+    """Without a token in the header, the first part must be a valid token; otherwise nothing after
+    it is read.
 
     Raises BadRequest, ForgedRequest, SlowClient.
     """

@@ -47,8 +47,8 @@ def check_refused(answer: Answer, limit: int = LIMIT) -> None:
     wait = answer.headers["Retry-After"]
     assert answer.status == 429, answer.text
     assert answer.body == {
-        "error": "Cost limit exceeded: the requests of this workspace have cost their "
-        f"{limit:,} units of this minute; ask for less at once, please retry in {wait} seconds"
+        "error": "Cost limit exceeded: this workspace has used its "
+        f"{limit:,} units of this minute; request less at a time, please retry in {wait} seconds"
     }
     assert answer.headers["X-RateLimit-Limit"] == "1000000", "it counts requests"
     assert int(answer.headers["X-RateLimit-Remaining"]) > 0

@@ -22,8 +22,8 @@ from write_side.repository import Repository
 RELATED = Field("related", "Related", "reference", multiple=True)
 MANY_FIELDS = tuple(Field(f"f{n}", f"F{n}", "text") for n in range(200))
 MANY_OPTIONS = tuple(Option(f"o{n}", f"O{n}") for n in range(1_000))
-LOOKING_BACK = "The query looks back over more than 20 changes: "
-LARGE = "The answer takes more than 10,000 bytes of values: "
+MANY_CHANGES = "The query reads more than 20 changes: "
+LARGE = "The response has more than 10,000 bytes of values: "
 
 
 def aliased(number: int, selection: str) -> str:
@@ -90,7 +90,7 @@ async def test_what_is_folded_is_bounded_and_one_stream_never(
     for document in (f"{{ a: {then % 'one'} b: {then % 'two'} }}", both):
         status, message = await refused(client, document, **({"n": 2} if document == both else {}))
         assert status == 400
-        assert message.startswith(LOOKING_BACK)
+        assert message.startswith(MANY_CHANGES)
 
 
 async def test_the_same_moment_is_looked_up_once(

@@ -182,7 +182,7 @@ async def test_a_large_value_stands_in_a_variable_and_there_once(
     ):
         [error] = answer.body["errors"]
         assert error["extensions"]["status"] == 400
-        assert "come to 5,001,000 bytes; they may come to 4,194,304" in error["message"]
+        assert "add up to 5,001,000 bytes; the limit is 4,194,304" in error["message"]
     monkeypatch.setattr("api.graphql.handler.schema.execute", execute)
     answer = await asked(client, document % (f'"{large * 20}"', "$x"))
     [error] = answer.body["errors"]

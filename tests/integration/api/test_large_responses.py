@@ -214,8 +214,8 @@ async def test_a_query_knows_the_size_of_entries_before_it_reads_them(
     monkeypatch.setattr("read_side.entries.WHOLE", 0)
     refused = await asked(server.client(), document)
     assert refused.body["errors"][0]["message"] == (
-        "The answer takes more than 1,000,000 bytes of values: "
-        "ask for fewer entries or fields at once"
+        "The response has more than 1,000,000 bytes of values: "
+        "request fewer entries or fields at a time"
     )
     await sent(server)
 
