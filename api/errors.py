@@ -130,9 +130,7 @@ class KeysUnchecked(ApiError):
     """The keys that this process knows may include revoked ones."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "API keys cannot be checked: the event store is unavailable, please retry"
-        )
+        super().__init__("API keys cannot be checked: the event store is unavailable, please retry")
 
 
 class Busy(ApiError):

@@ -1,4 +1,4 @@
-"""Carries out the imports that were accepted over HTTP: two at a time in each API process.
+"""Runs the imports that were accepted over HTTP, two at a time in each API process.
 
 If a process is killed during an import, another process claims the import when the lease ends
 (``write_side.imports.jobs``).
@@ -32,13 +32,13 @@ from write_side.repository import Repository
 
 AT_ONCE = 2
 ATTEMPTS = 5
-"""An import that ends its process is not tried for ever."""
+"""Attempts after which an import that kills its process is abandoned."""
 POLL = 5.0
-"""Seconds between looks for imports that another process has left."""
+"""Seconds between checks for imports that another process has abandoned."""
 AGAIN = 5.0
-"""Seconds after which an import that failed is tried again."""
+"""Seconds after which a failed import is tried again."""
 GIVEN_UP = (
-    f"The import was interrupted {ATTEMPTS} times and is given up; nothing was imported: "
+    f"The import was interrupted {ATTEMPTS} times and was abandoned; nothing was imported: "
     "send the file again, or a smaller one"
 )
 _log = structlog.get_logger("api.imports")
@@ -66,7 +66,7 @@ class ImportWorker:
         self._wake = asyncio.Event()
 
     def wake(self) -> None:
-        """There is an import to carry out."""
+        """Reports that an import is waiting."""
         self._wake.set()
 
     @asynccontextmanager
@@ -85,7 +85,7 @@ class ImportWorker:
             try:
                 worked = await self.work()
             except Exception as error:
-                _log.warning("imports cannot be looked for", fault=repr(error))
+                _log.warning("imports cannot be claimed", fault=repr(error))
                 worked = False
             if worked:
                 self.wake()
@@ -95,7 +95,7 @@ class ImportWorker:
                     await self._wake.wait()
 
     async def work(self) -> bool:
-        """Claim one import and carry it out; False where there is none."""
+        """Claims one import and runs it; False if there is none."""
         job = await jobs.claim_job(self._repository, self._id)
         if job is None:
             return False
@@ -121,8 +121,8 @@ class ImportWorker:
             await self._give_back(job, AGAIN)
 
     async def _give_back(self, job: ClaimedJob, seconds: float) -> None:
-        """Another process, or this one later, may carry it out. Without the event store, the lease
-        ends by itself."""
+        """Releases the job, so that another process, or this one later, can run it. If the event
+        store is unavailable, the lease expires."""
         with contextlib.suppress(Exception):
             await jobs.renew_lease(self._repository, job.id, self._id, seconds)
 
@@ -172,11 +172,11 @@ class ImportWorker:
         await jobs.advance_job(repository, job.id, self._id, "importing", rows)
 
         async def charge(size: int) -> None:
-            # The request was answered long ago: nothing can be refused any more.
+            # The response has already been sent, so nothing can be refused any more.
             self._charge(request.scope.workspace, -(-size // PROJECTED_BYTES))
 
         report = await run_import(
             repository, table, request, options.by, request_id=options.request_id, reserve=charge
         )
-        assert not isinstance(report, PreviewOutdated), "there was no preview to differ from"
+        assert not isinstance(report, PreviewOutdated), "there is no preview to compare with"
         return JobEnd("imported", result_of_report(report))

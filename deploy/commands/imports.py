@@ -296,7 +296,7 @@ async def _run(
         report = await run_import(repository, table, request, operator())
     except (RowsRefused, RepeatsUndecided) as refused:
         return result_of_preview(request.import_id, refused.preview), refused.preview
-    assert not isinstance(report, PreviewOutdated), "there was no preview to differ from"
+    assert not isinstance(report, PreviewOutdated), "there is no preview to compare with"
     return result_of_report(report), None
 
 
