@@ -1,6 +1,6 @@
 """The entry, folded from its events.
 
-The projector folds with the same functions, so the read model and the decisions cannot differ.
+The projector uses the same functions, so the read model and the decisions cannot differ.
 """
 
 from __future__ import annotations
@@ -107,7 +107,8 @@ def _updated(entry: Entry, event: EntryUpdated) -> Entry:
 
 
 def published_at(entry: Entry, status: Status, at: datetime) -> datetime | None:
-    """Set by the first publishing and by each one of a draft; archiving keeps it (behaviour.md)."""
+    """Set by the first publication and each time a draft is published; archiving keeps it
+    (behaviour.md)."""
     if status != "published" or entry.status == "published":
         return entry.published_at
     if entry.status == "draft" or entry.published_at is None:
@@ -118,7 +119,7 @@ def published_at(entry: Entry, status: Status, at: datetime) -> datetime | None:
 def merged_translations(
     before: Mapping[str, Translation], changes: Mapping[str, Translation]
 ) -> dict[str, Translation]:
-    """The translations after the changes, without those that have no text left."""
+    """The translations after the changes, without those that have no texts left."""
     merged = dict(before)
     for locale, change in changes.items():
         known = merged.get(locale, Translation())
@@ -138,27 +139,29 @@ def merged_translations(
 
 MAX_BYTES = 2 * 1024 * 1024
 MAX_BYTES_IN_ALL_LOCALES = 64 * 1024 * 1024
-"""Limits of an entry's texts and values as JSON, and of the same in all locales together. They are
-far above any page, and far below an entry that would hold up the projector or a list."""
+"""Limits of the size of an entry's texts and values as JSON, and of the same in all locales
+together. They are far above any page, and far below an entry that would delay the projector or a
+list."""
 
 
 MAX_RENDERED = 1024 * 1024
-"""Bytes of an entry with all translations up to which each of these is stored ready to serve.
-Beyond it, a change of one word would make the projector rewrite all of them."""
+"""Bytes of an entry with all translations up to which each translation is stored ready to serve.
+Above that, a change of one word would make the projector rewrite all of them."""
 ROW_BYTES = 1024
-"""What the row of a translation costs besides its texts, in bytes that are written."""
+"""Bytes written for a translation's row in addition to its texts."""
 
 
 def rendered_bytes(entry: Entry) -> int:
-    """About the bytes of all translations ready to serve. One has all of the entry's values, unless
-    it has a title alone."""
+    """The approximate bytes of all translations ready to serve. Each has all of the entry's values,
+    unless it has only a title."""
     merged = sum(bool(translation.fields) for translation in entry.translations.values())
     return _size(entry.title, entry.slug, entry.fields) * merged + _translated_size(entry)
 
 
 def projected_bytes(entry: Entry) -> int:
-    """About how many bytes of rows the projector writes after a change of the entry: its own with
-    the translations, and a row for each of them, ready to serve or with its texts alone."""
+    """The approximate bytes of rows that the projector writes after a change of the entry: its own
+    row with the translations, and a row for each translation, ready to serve or with only its
+    texts."""
     translated = _translated_size(entry)
     rendered = rendered_bytes(entry)
     rows = translated if rendered > MAX_RENDERED else rendered
@@ -167,12 +170,12 @@ def projected_bytes(entry: Entry) -> int:
 
 
 def check_size(entry: Entry) -> None:
-    """Raises InvalidEntry, with the bound."""
+    """Raises InvalidEntry with the limit."""
     size = _size(entry.title, entry.slug, entry.fields)
     if size > MAX_BYTES:
         raise InvalidEntry(
-            f"The entry takes {size:,} bytes; an entry may take up to {MAX_BYTES:,}: "
-            "move large content to a file or to entries of its own"
+            f"The entry takes {size:,} bytes; the limit is {MAX_BYTES:,}: "
+            "move large content to a file or to separate entries"
         )
     if size * len(entry.translations) + _translated_size(entry) > MAX_BYTES_IN_ALL_LOCALES:
         raise InvalidEntry(
@@ -195,13 +198,13 @@ def chosen(given: T | UnsetType, otherwise: T) -> T:
 
 
 def changes(entry: Entry, event: EntryUpdated) -> bool:
-    """Whether the event would change anything but the time."""
+    """Whether the event would change anything except the time."""
     after = _updated(entry, event)
     return contents(after) != contents(entry)
 
 
 def restored_fields(then: Mapping[str, Raw], now_held: Mapping[str, Raw]) -> dict[str, Raw]:
-    """The changes that make the values what they were then; null removes one."""
+    """The changes that restore the earlier values; null removes one."""
     slugs = dict.fromkeys((*now_held, *then))
     held = {slug: (then.get(slug, NULL), now_held.get(slug, NULL)) for slug in slugs}
     return {slug: was for slug, (was, is_now) in held.items() if bytes(was) != bytes(is_now)}
@@ -215,7 +218,7 @@ def translates(entry: Entry, locale: str, change: Translation) -> bool:
 
 
 def contents(entry: Entry) -> tuple[object, ...]:
-    """Everything in an entry, comparable: values as their JSON text."""
+    """All values of an entry in comparable form: values as their JSON text."""
     return (
         entry.title,
         entry.slug,

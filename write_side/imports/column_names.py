@@ -18,11 +18,9 @@ def mapped(
     headings: Sequence[str],
     fields: Sequence[Field],
 ) -> ImportRequest:
-    """The request with the target of each column: from ``maps``, pairs of a column's heading or
-    number and a target or "", else by its heading; and with the column of the ``key``.
-
-    Raises MappingRefused where there is no such column or target, or a heading has no target.
-    """
+    """The request with the target of each column, from ``maps`` (pairs of a column's heading or
+    number and a target or "") or from its heading, and with the column of the ``key``. Raises
+    MappingRefused if a column or target does not exist or a heading has no target."""
     offered = [target.target for target in column_targets(fields)]
     names = [*offered, *(target.name for target in column_targets(fields))]
     given: dict[int, str] = {}
@@ -30,7 +28,7 @@ def mapped(
         found = _find(target, names) if target.strip() else []
         if target.strip() and not found:
             known = ", ".join(offered)
-            raise MappingRefused([f"unknown target {target!r}; there are: {known}"])
+            raise MappingRefused([f"unknown target {target!r}; expected one of: {known}"])
         given[_column(column, headings)] = names[found[0] % len(offered)] if found else NOTHING
     key_column = None if key is None else _column(key, headings)
     return replace(request, targets=matched(headings, fields, given), key=key_column)
@@ -51,7 +49,7 @@ def _column(name: str, headings: Sequence[str]) -> int:
 
 
 def _find(name: str, names: Sequence[str]) -> list[int]:
-    """The indexes of what is named so exactly, else as headings are compared."""
+    """The indexes of the columns with exactly this name, else of those whose headings match."""
     for same in (str.strip, folded):
         if found := [n for n, other in enumerate(names) if same(other) == same(name)]:
             return found

@@ -325,7 +325,7 @@ def test_columns_are_mapped_by_heading_or_number(typed: Typed) -> None:
     assert "the file has no column '5'; it has: Name, Text" in refused(
         typed(*place, "--map", "5=Title")
     )
-    assert "unknown target 'Price'; there are: Title, Slug, Status, Language, body" in (
+    assert "unknown target 'Price'; expected one of: Title, Slug, Status, Language, body" in (
         refused(typed(*place, "--map", "1=Price"))
     )
     lacking = refused(typed(*place, "--map", "1=slug", "--map", "2=", "--map", "3="))
