@@ -1,4 +1,4 @@
-"""What an environment has besides entries and content types: languages, locales, media, imports."""
+"""The other content of an environment: languages, locales, media, imports."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class MediaFile(Struct, frozen=True):
 
     @property
     def is_linkable(self) -> bool:
-        """The library takes any text for an address, and ``javascript:`` is one too."""
+        """The library accepts any text as a URL, including ``javascript:``."""
         return urlsplit(self.url).scheme in ("http", "https")
 
     @property
@@ -56,7 +56,7 @@ class ImportRun(Struct, frozen=True):
 
 
 async def media_files(pool: Pool, workspace: str, ids: Collection[str]) -> dict[str, MediaFile]:
-    """By id; a file that is not in the library is left out."""
+    """By id; files that are not in the library are absent."""
     records = await fetch(pool, _MEDIA, workspace, list(ids)) if ids else []
     return {record["id"]: MediaFile(**record) for record in records}
 
@@ -68,13 +68,13 @@ async def import_runs(pool: Pool, scope: Scope, *, limit: int, offset: int) -> l
 
 
 async def languages(pool: Pool, scope: Scope) -> list[str]:
-    """The languages that entries are written in."""
+    """The languages in which entries are written."""
     records = await fetch(pool, _LANGUAGES, scope.workspace, scope.environment)
     return [record["language"] for record in records]
 
 
 async def locales(pool: Pool, scope: Scope) -> list[str]:
-    """The locales that entries are translated into."""
+    """The locales into which entries are translated."""
     records = await fetch(pool, _LOCALES, scope.workspace, scope.environment)
     return [record["locale"] for record in records]
 

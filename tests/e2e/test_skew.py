@@ -102,9 +102,9 @@ async def test_a_read_model_of_a_newer_version_is_not_written_while_reads_go_on(
     service.processes.start("projector")
     checkpoint = await checkpoint_of(service.model_url)
     assert await create(service, "after") == "false"
-    await until_halted(service, "another shape")
-    assert "another shape" in reasons_logged(log)[0]
-    assert "another shape" in (await commands.run("status")).printed
+    await until_halted(service, "a different shape")
+    assert "a different shape" in reasons_logged(log)[0]
+    assert "a different shape" in (await commands.run("status")).printed
     assert await metric(service, "contentlog_projector_halted") == 1
     assert await titles(service) == ["before"]
     assert await checkpoint_of(service.model_url) == checkpoint

@@ -149,7 +149,7 @@ async def test_an_event_store_of_an_unreleased_version_is_refused_by_every_comma
 async def test_a_read_model_of_another_shape_is_to_be_rebuilt(run: Run, database_url: str) -> None:
     async with open_connection("", database_url) as connection:
         await connection.execute("UPDATE read_model.checkpoint SET shape = 'older'")
-        assert "another shape" in refused(run("migrate"))
+        assert "a different shape" in refused(run("migrate"))
         await connection.execute("DROP SCHEMA read_model CASCADE")
     assert said(run("migrate")) == ["event store: up to date", "read model: created"]
 
@@ -264,7 +264,7 @@ async def test_what_differs_is_printed_and_ends_with_status_1(
     assert done.stdout.splitlines()[-1] == 'workspace ["acme"]: different'
     done = run("rebuild", "--json")
     assert done.stdout.splitlines()[-1] == model
-    assert "the live read model stays" in refused(done)
+    assert "the live read model is unchanged" in refused(done)
     done = run("verify", "--repair", "--json")
     assert done.stdout.splitlines()[-3:-1] == [model, usage]
     assert "run `contentlog rebuild --accept-differences`" in refused(done)

@@ -152,7 +152,7 @@ def test_an_import_updates_is_repeated_and_is_reverted(typed: Typed) -> None:
     before = events(typed)
     assert done(typed("import", "--revert", "i-2")) == [
         "import 'i-2' was reverted: 1 deleted, 1 restored",
-        "note: entries that the revert publishes again have its time as publishedAt",
+        "note: entries that the revert publishes again get its time as publishedAt",
         "note: references of other entries to the deleted ones are unchanged",
     ]
     assert events(typed) == before + 3
