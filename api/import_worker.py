@@ -99,7 +99,7 @@ class ImportWorker:
         job = await jobs.claim_job(self._repository, self._id)
         if job is None:
             return False
-        work = asyncio.create_task(self._carry_out(job))
+        work = asyncio.create_task(self._run(job))
         try:
             while not (await asyncio.wait({work}, timeout=jobs.LEASE / 3))[0]:
                 if not await jobs.renew_lease(self._repository, job.id, self._id, jobs.LEASE):
@@ -108,19 +108,19 @@ class ImportWorker:
             if not work.done():
                 work.cancel()
                 await asyncio.gather(work, return_exceptions=True)
-                await self._give_back(job, 0)
+                await self._release(job, 0)
         return True
 
-    async def _carry_out(self, job: ClaimedJob) -> None:
+    async def _run(self, job: ClaimedJob) -> None:
         try:
             end = await self._end_of(job)
             result = None if end.result is None else msgspec.json.encode(end.result)
             await jobs.end_job(self._repository, job.id, self._id, end.state, end.message, result)
         except Exception as error:
             _log.warning("an import failed", id=job.id, attempt=job.attempts, fault=repr(error))
-            await self._give_back(job, AGAIN)
+            await self._release(job, AGAIN)
 
-    async def _give_back(self, job: ClaimedJob, seconds: float) -> None:
+    async def _release(self, job: ClaimedJob, seconds: float) -> None:
         """Releases the job, so that another process, or this one later, can run it. If the event
         store is unavailable, the lease expires."""
         with contextlib.suppress(Exception):

@@ -52,7 +52,7 @@ class Pool:
             connection.terminate()
             raise
         finally:
-            self._give_back(connection)
+            self._release(connection)
 
     @asynccontextmanager
     async def acquire(self) -> AsyncIterator[Connection]:
@@ -64,7 +64,7 @@ class Pool:
             connection.terminate()
             raise
         finally:
-            self._give_back(connection)
+            self._release(connection)
 
     def expire(self) -> None:
         """Closes the idle connections: if one was lost, the others probably are too."""
@@ -100,7 +100,7 @@ class Pool:
         self._open.add(connection)
         return connection
 
-    def _give_back(self, connection: Connection) -> None:
+    def _release(self, connection: Connection) -> None:
         if connection.is_closed():
             self._close(connection)
         else:

@@ -69,7 +69,7 @@ class Access:
         """Loads all keys. Raises StoreUnavailable."""
         await self._refresh()
         self._start(self._watch(), "access watch")
-        self._start(self._listen_for_ever(), "access notifications")
+        self._start(self._keep_listening(), "access notifications")
         self._start(self._uses.write_for_ever(), "key uses")
         return self
 
@@ -104,10 +104,10 @@ class Access:
         self, known: Callable[[], Caller | None], *, may_be_new: bool
     ) -> Caller | None:
         arrived = self._clock()
-        await self._require_look(max(arrived - VALID, self._last_notification))
+        await self._require_refresh(max(arrived - VALID, self._last_notification))
         found = known()
         if found is None:
-            await self._require_look(arrived)
+            await self._require_refresh(arrived)
             found = known()
         if may_be_new and not self._is_trusted():
             raise KeysUnchecked
@@ -131,11 +131,11 @@ class Access:
         """The current time by the event store's clock."""
         return self._loader.store_time + timedelta(seconds=self._clock() - self._last_look)
 
-    async def _require_look(self, since: float) -> None:
+    async def _require_refresh(self, since: float) -> None:
         if self._last_look < since and not self._away:
-            await self._look()
+            await self._next_refresh()
 
-    def _look(self) -> Awaitable[None]:
+    def _next_refresh(self) -> Awaitable[None]:
         """A refresh that has not started yet. It continues if one of its waiters is cancelled."""
         if self._next is None:
             self._next = self._start(self._take_turn(), "access look")
@@ -179,11 +179,11 @@ class Access:
                     await self._wakeup.wait()
             self._wakeup.clear()
             try:
-                await self._look()
+                await self._next_refresh()
             except Exception as error:
                 _log.error("keys cannot be loaded", exc_info=error)
 
-    async def _listen_for_ever(self) -> None:
+    async def _keep_listening(self) -> None:
         logged = False
         while True:
             try:
@@ -201,16 +201,16 @@ class Access:
         try:
             ended = asyncio.Event()
             connection.add_termination_listener(lambda *_: ended.set())
-            await connection.add_listener(CHANNEL, self._hear)
+            await connection.add_listener(CHANNEL, self._on_notification)
             self._connection = connection
             # There may have been notifications before.
-            self._hear()
+            self._on_notification()
             await ended.wait()
         finally:
             self._connection = None
             connection.terminate()
 
-    def _hear(self, *_notification: object) -> None:
+    def _on_notification(self, *_notification: object) -> None:
         self._last_notification = self._clock()
         self._wakeup.set()
 

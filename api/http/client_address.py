@@ -29,7 +29,7 @@ def client(remote: str | None, forwarded: Sequence[str], trusted: Sequence[Netwo
     if not forwarded or not trusted:
         return _bucket(remote or "")
     address = parsed(remote or "")
-    for hop in _from_the_right(forwarded):
+    for hop in _hops_from_right(forwarded):
         if address is None or not any(address in network for network in trusted):
             break
         before = parsed(hop)
@@ -44,7 +44,7 @@ def _bucket(remote: str) -> str:
     return _name(parsed(remote))
 
 
-def _from_the_right(forwarded: Sequence[str]) -> Iterable[str]:
+def _hops_from_right(forwarded: Sequence[str]) -> Iterable[str]:
     hops = (hop.strip() for hop in reversed(",".join(forwarded).split(",")))
     return filter(None, hops)
 

@@ -65,7 +65,7 @@ class Leases:
         self._away_since: float | None = None
 
     async def __aenter__(self) -> Leases:
-        self._sweeping = asyncio.create_task(self._sweep_for_ever(), name="rate limit leases")
+        self._sweeping = asyncio.create_task(self._keep_sweeping(), name="rate limit leases")
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -236,7 +236,7 @@ class Leases:
             UNCOUNTED.inc(bucket.let_pass(self.peek(bucket.name, bucket.limit)))
         self._queued.clear()
 
-    async def _sweep_for_ever(self) -> None:
+    async def _keep_sweeping(self) -> None:
         while True:
             await asyncio.sleep(SWEEP)
             await self.check_if_back()

@@ -120,13 +120,13 @@ def differences(before: Preview, after: Preview) -> tuple[Difference, ...]:
     """Rows of the same table, under the same mapping and options, that have changed."""
     pairs = zip(before.rows, after.rows, strict=False)
     return tuple(
-        Difference(now.number, was.state, now.state, _why(was, now))
+        Difference(now.number, was.state, now.state, _reason(was, now))
         for was, now in pairs
         if was.digest != now.digest
     )
 
 
-def _why(was: PreviewRow, now: PreviewRow) -> str:
+def _reason(was: PreviewRow, now: PreviewRow) -> str:
     new_errors = [note for note in now.notes if note.severity == "error" and note not in was.notes]
     if new_errors:
         return "; ".join(map(str, new_errors))

@@ -62,7 +62,7 @@ class References(Struct, frozen=True):
         """
         if isinstance(cell.value, BadCell):
             return ResolvedCell(_unchanged(cell, held, str(cell.value)))
-        if _is_written_so(cell, held):
+        if _is_written_as(cell, held):
             return ResolvedCell(held)
         if isinstance(cell.value, tuple):
             kept = _ids_in(held)
@@ -191,7 +191,7 @@ def _unchanged(cell: Cell, held: Raw, reason: str) -> Raw:
     return held
 
 
-def _is_written_so(cell: Cell, held: Raw) -> bool:
+def _is_written_as(cell: Cell, held: Raw) -> bool:
     """Whether an export writes the entry's value as this cell. The cell could also be read as
     another value: a removed option may be the label of another one."""
     field = cell.field

@@ -99,7 +99,7 @@ class Shape:
         name = field.encode_name
         if not field.required:
             del found[name]
-            self._leave_out((*path, name))
+            self._omit((*path, name))
         elif isinstance(field.type, inspect.StrType):
             self._placeholders += 1
             found[name] = f"missing-{self._placeholders}"
@@ -109,10 +109,10 @@ class Shape:
         kept = [index for index, one in enumerate(every) if one is not INVALID]
         if len(kept) < len(every):
             self._source.kept[path] = kept
-            self._leave_out(path)
+            self._omit(path)
         return [every[index] for index in kept]
 
-    def _leave_out(self, path: Path) -> None:
+    def _omit(self, path: Path) -> None:
         self._source.broken.update(path[:length] for length in range(len(path) + 1))
 
     def _refuse_type(self, value: Any, kind: Type, path: Path) -> None:

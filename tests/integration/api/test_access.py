@@ -312,7 +312,7 @@ class TestTrust:
                     await known.caller_of_key("the key of a session")
                 assert await known.caller("") is None
                 assert known.cached_caller(SECRET) is None
-            await known._look()
+            await known._next_refresh()
             assert await known.caller(SECRET)
 
     async def test_after_five_minutes_without_a_request_a_look_is_enough(
