@@ -149,7 +149,7 @@ def _column(page: Page, letter: str) -> Locator:
     return page.get_by_role("combobox", name=re.compile(f"Column {letter},"))
 
 
-async def test_a_dropped_file_is_corrected_imported_and_taken_back(
+async def test_a_dropped_file_is_corrected_imported_and_reverted(
     visit: Visit, place: Place
 ) -> None:
     page = await signed_in(visit)
@@ -237,7 +237,7 @@ async def test_a_dropped_file_is_corrected_imported_and_taken_back(
     await _is_well_made(page)
 
 
-async def test_a_workbook_goes_in_by_the_keyboard_while_the_world_changes(
+async def test_a_workbook_is_imported_by_keyboard_while_content_changes(
     visit: Visit, place: Place
 ) -> None:
     page = await signed_in(visit)

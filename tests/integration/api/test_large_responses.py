@@ -154,7 +154,7 @@ def slow_reader(server: Server, path: str, body: bytes = b"") -> socket.socket:
     return client
 
 
-async def test_who_exceeds_the_share_waits_and_is_then_refused(
+async def test_a_workspace_over_its_share_waits_and_is_then_refused(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(byte_budget, "PATIENCE", 0.05)
