@@ -56,14 +56,14 @@ class Call(Struct):
 
     @property
     def client(self) -> str:
-        """Who waits for turns: a workspace, or an address where no key is known yet."""
+        """Takes turns with others: a workspace, or an address if no key is known yet."""
         if self.caller is not None:
             return self.caller.workspace
         return self.service.limits.bucket_of(self.request)
 
     @property
     def published_only(self) -> bool:
-        """Whether the key reads published entries only."""
+        """Whether the key reads only published entries."""
         return VIEW not in self.known_caller.permissions
 
     @property

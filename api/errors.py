@@ -1,6 +1,6 @@
 """The one map from exceptions to HTTP.
 
-Refusals of ``write_side`` and ``read_side`` know nothing of HTTP. The API's own are:
+Refusals of ``write_side`` and ``read_side`` do not depend on HTTP. The API's own are:
 
 ApiError
 ├── BadRequest              400
@@ -29,8 +29,8 @@ from write_side.store.conflicts import StoreUnavailable
 RETRY_IMPORT = 5
 """Seconds."""
 MAX_TARGET = 8_190
-"""Bytes of a request target. It differs from MAX_HEADER, so that an error of aiohttp tells which of
-the two was exceeded."""
+"""Bytes of a request target. Different from MAX_HEADER, so that aiohttp's error shows which of the
+two was exceeded."""
 MAX_HEADER = 8_192
 """Bytes of one header."""
 
@@ -40,7 +40,7 @@ class ApiError(Exception):
 
 
 class BadRequest(ApiError):
-    """The request itself is wrong, independent of the workspace's content."""
+    """The request itself is invalid, regardless of the workspace's content."""
 
 
 class Unauthorized(ApiError):
@@ -54,7 +54,8 @@ class Forbidden(ApiError):
 
 
 class OtherEnvironment(ApiError):
-    """The key works in one environment, and the request names another, or none: production."""
+    """The key works in one environment, and the request names the other one, or none
+    (production)."""
 
     def __init__(self, environment: str) -> None:
         super().__init__(
@@ -64,7 +65,7 @@ class OtherEnvironment(ApiError):
 
 
 class ForgedRequest(ApiError):
-    """A form sent by another site's page, or from another session."""
+    """A form that was sent from another site's page or another session."""
 
 
 class SlowClient(ApiError):
@@ -78,7 +79,7 @@ class StillInFlight(ApiError):
 
 
 class NothingToRevert(ApiError):
-    """The import has changed nothing, or not yet."""
+    """The import changed nothing or is not done."""
 
 
 class FileTooLarge(ApiError):
@@ -106,8 +107,8 @@ class CostLimitExceeded(RateLimitExceeded):
     def __init__(self, wait: int, limit: int) -> None:
         super().__init__(
             wait,
-            f"Cost limit exceeded: the requests of this workspace have cost their {limit:,} units "
-            "of this minute; ask for less at once",
+            f"Cost limit exceeded: this workspace has used its {limit:,} units "
+            "of this minute; request less at a time",
         )
 
 
@@ -126,12 +127,10 @@ class NotVisibleYet(ApiError):
 
 
 class KeysUnchecked(ApiError):
-    """Revoked keys may be among those that this process knows."""
+    """The keys that this process knows may include revoked ones."""
 
     def __init__(self) -> None:
-        super().__init__(
-            "API keys cannot be checked: the event store is out of reach, please retry"
-        )
+        super().__init__("API keys cannot be checked: the event store is unavailable, please retry")
 
 
 class Busy(ApiError):
@@ -192,8 +191,8 @@ ROUTER = {
     404: "Not found",
     405: "Method not allowed",
     413: "Request body is too large",
-    414: f"Request target is too long: it may have {MAX_TARGET:,} bytes",
-    431: f"Request headers are too large: there may be 128, each with up to {MAX_HEADER:,} bytes",
+    414: f"Request target is too long: the limit is {MAX_TARGET:,} bytes",
+    431: f"Request headers are too large: the limit is 128 headers of {MAX_HEADER:,} bytes each",
     501: "Unknown method: use GET, HEAD, POST or OPTIONS",
 }
 """The messages of aiohttp's errors, where they are not its own."""
@@ -201,7 +200,7 @@ RETRY_AFTER = "1"
 
 
 def status_of(error: Exception) -> int:
-    """aiohttp's errors have their status, others that of the nearest class in the map; 500 for an
+    """The status of aiohttp's errors, or that of the nearest class in the map; 500 for an
     unexpected error."""
     if isinstance(error, web.HTTPException):
         return error.status

@@ -15,7 +15,7 @@ from write_side.imports.table import EncodingSource, Table, non_ascii_cells
 
 
 class CellResult(Struct, frozen=True):
-    """``column`` is its heading; "" where the reason is of the whole row, or comes from the log,
+    """``column`` is its heading; "" if the reason is about the whole row or comes from the log,
     which records one text per row."""
 
     heading: str = field(name="column")
@@ -62,7 +62,7 @@ class RevertResult(Struct, frozen=True, rename="camel"):
 
 
 class FileResult(Struct, frozen=True, rename="camel"):
-    """How the file was read. ``non_ascii``: the first cells that a wrong encoding would spoil."""
+    """How the file was read. ``non_ascii``: the first cells that a wrong encoding would garble."""
 
     encoding: str | None
     encoding_source: EncodingSource | None
@@ -123,7 +123,7 @@ def with_file(result: ImportResult, table: Table) -> ImportResult:
 
 
 def result_of_split(import_id: str, report: SplitReport, by: str) -> ImportResult:
-    """Of the whole file."""
+    """The result for the whole file."""
     return replace(
         result_of_preview(import_id, report.preview),
         imported=report.position > 0,

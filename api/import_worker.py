@@ -1,4 +1,4 @@
-"""Carries out the imports that were accepted over HTTP: two at a time in each API process.
+"""Runs the imports that were accepted over HTTP, two at a time in each API process.
 
 If a process is killed during an import, another process claims the import when the lease ends
 (``write_side.imports.jobs``).
@@ -36,11 +36,11 @@ ATTEMPTS = 5
 CLOSING = 1.0
 """Seconds for a claim to end, so that its import can be given back."""
 POLL = 5.0
-"""Seconds between looks for imports that another process has left."""
+"""Seconds between checks for imports that another process has abandoned."""
 AGAIN = 5.0
-"""Seconds after which an import that failed is tried again."""
+"""Seconds after which a failed import is tried again."""
 GIVEN_UP = (
-    f"The import was interrupted {ATTEMPTS} times and is given up; nothing was imported: "
+    f"The import was interrupted {ATTEMPTS} times and was abandoned; nothing was imported: "
     "send the file again, or a smaller one"
 )
 CHOOSE = ": choose with repeats or key"
@@ -69,7 +69,7 @@ class ImportWorker:
         self._wake = asyncio.Event()
 
     def wake(self) -> None:
-        """There is an import to carry out."""
+        """Reports that an import is waiting."""
         self._wake.set()
 
     @asynccontextmanager
@@ -88,7 +88,7 @@ class ImportWorker:
             try:
                 worked = await self.work()
             except Exception as error:
-                _log.warning("imports cannot be looked for", fault=repr(error))
+                _log.warning("imports cannot be claimed", fault=repr(error))
                 worked = False
             if worked:
                 self.wake()
@@ -102,7 +102,7 @@ class ImportWorker:
         job = await self._claimed()
         if job is None:
             return False
-        work = asyncio.create_task(self._carry_out(job))
+        work = asyncio.create_task(self._run(job))
         try:
             while not (await asyncio.wait({work}, timeout=jobs.LEASE / 3))[0]:
                 if not await jobs.renew_lease(self._repository, job.id, self._id, jobs.LEASE):
@@ -111,7 +111,7 @@ class ImportWorker:
             if not work.done():
                 work.cancel()
                 await asyncio.gather(work, return_exceptions=True)
-                await self._give_back(job, 0)
+                await self._release(job, 0)
         return True
 
     async def _claimed(self) -> ClaimedJob | None:
@@ -135,11 +135,11 @@ class ImportWorker:
             await jobs.end_job(self._repository, job.id, self._id, end.state, end.message, result)
         except Exception as error:
             _log.warning("an import failed", id=job.id, attempt=job.attempts, fault=repr(error))
-            await self._give_back(job, AGAIN)
+            await self._release(job, AGAIN)
 
-    async def _give_back(self, job: ClaimedJob, seconds: float) -> None:
-        """Another process, or this one later, may carry it out. Without the event store, the lease
-        ends by itself."""
+    async def _release(self, job: ClaimedJob, seconds: float) -> None:
+        """Releases the job, so that another process, or this one later, can run it. If the event
+        store is unavailable, the lease expires."""
         with contextlib.suppress(Exception):
             await jobs.renew_lease(self._repository, job.id, self._id, seconds)
 
@@ -191,11 +191,11 @@ class ImportWorker:
         await jobs.advance_job(repository, job.id, self._id, "importing", rows)
 
         async def charge(size: int) -> None:
-            # The request was answered long ago: nothing can be refused any more.
+            # The response has already been sent, so nothing can be refused any more.
             self._charge(request.scope.workspace, -(-size // PROJECTED_BYTES))
 
         report = await run_import(
             repository, table, request, options.by, request_id=options.request_id, reserve=charge
         )
-        assert not isinstance(report, PreviewOutdated), "there was no preview to differ from"
+        assert not isinstance(report, PreviewOutdated), "there is no preview to compare with"
         return JobEnd("imported", result_of_report(report))

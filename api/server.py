@@ -1,4 +1,4 @@
-"""An API process: its parts wired together, and served until SIGTERM or SIGINT."""
+"""Assembles an API process and serves until SIGTERM or SIGINT."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ GRACE = 5.0
 
 @asynccontextmanager
 async def open_service(settings: ApiSettings) -> AsyncIterator[Service]:
-    """Connects to both databases; closes the connections in the end."""
+    """Connects to both databases; closes the connections at the end."""
     async with (
         open_recorder(settings.event_store_url) as recorder,
         open_pool(settings.read_model_url) as read_model,
@@ -102,7 +102,7 @@ def application(service: Service) -> web.Application:
 
 
 def operator_application(service: Service) -> web.Application:
-    """What operators and their machines ask, without a key."""
+    """The endpoints for operators and monitoring, without a key."""
     app = web.Application(middlewares=[answer_errors])
     app[SERVICE] = service
     app[STATUS] = StatusCache(service)
@@ -113,7 +113,7 @@ def operator_application(service: Service) -> web.Application:
 
 
 async def serve(settings: ApiSettings) -> None:
-    """Serves until SIGTERM or SIGINT; then requests in progress may finish."""
+    """Serves until SIGTERM or SIGINT; then lets requests in progress finish."""
     raise_open_files()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -135,11 +135,11 @@ async def serve(settings: ApiSettings) -> None:
 
 
 def freeze_objects() -> None:
-    """Keeps garbage collections short, since they stop the loop.
+    """Keeps garbage collections short, because they block the event loop.
 
-    They leave alone what there is by now: modules, routes and the schema of GraphQL, which take
-    60 ms to visit. And there is a full one after fewer objects than by default: documents of
-    GraphQL are cyclic, and the garbage of many takes as long.
+    They skip all objects that exist now: modules, routes and the GraphQL schema, which take 60 ms
+    to visit. A full collection runs after fewer objects than by default, because GraphQL documents
+    are cyclic, and collecting many of them takes as long.
     """
     gc.collect()
     gc.freeze()
@@ -154,7 +154,7 @@ async def _listener(
     port: int | None,
     connections: int | None = None,
 ) -> AsyncIterator[None]:
-    """Serves the application at the address; without a port, nowhere."""
+    """Serves the application at the address; does nothing without a port."""
     if port is None:
         yield
         return

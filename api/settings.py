@@ -12,13 +12,12 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     ``client_timeout``: seconds a client may take for a request, plus what its size allows.
 
     ``key_rate_limit`` and ``ip_rate_limit`` are requests a minute, ``cost_limit`` is units of cost
-    a minute of a workspace; 0 for no limit.
-    ``response_file_bytes``: of temporary files with responses that are being sent, of a process.
-    ``trusted_proxies`` are addresses and networks, separated by commas, whose X-Forwarded-For
-    counts.
+    a minute of a workspace; 0 for no limit. ``response_file_bytes``: of temporary files with
+    responses that are being sent, of a process. ``trusted_proxies`` are addresses and networks,
+    separated by commas, whose X-Forwarded-For counts.
 
     ``admin_port``: of a second listener, which shows operators the metrics without a key; None for
-    no such listener.
+    no listener.
 
     ``thumbnails``: whether the dashboard loads images of the media library from their hosts.
 

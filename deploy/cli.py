@@ -1,7 +1,7 @@
 """The command line: `contentlog COMMAND`.
 
-Commands are loaded when they are called, and import heavy modules when they run, so that
-`contentlog --help` is fast.
+Commands are loaded when they are called and import heavy modules when they run, so that `contentlog
+--help` is fast.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Raises NoSuchCommand with the names that are like the mistyped one."""
+        """Raises NoSuchCommand with the names that are similar to the mistyped one."""
         try:
             return super().resolve_command(ctx, args)
         except click.exceptions.NoSuchCommand as error:
@@ -60,7 +60,7 @@ class Commands(click.Group):
             ) from None
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; an expected failure ends in one line and exit status 1."""
+        """Runs the command; an expected failure ends with one line and exit status 1."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -86,7 +86,7 @@ def cli() -> None:
 
 
 def main() -> None:
-    """The entry point. SIGTERM acts like Ctrl-C, so that what was started is stopped."""
+    """The entry point. SIGTERM acts like Ctrl-C, so that started processes are stopped."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with contextlib.suppress(AttributeError):
         signal.signal(signal.SIGHUP, _as_sigterm)

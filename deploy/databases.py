@@ -45,7 +45,8 @@ class Databases(Struct, frozen=True):
 
 
 def role_of(url: str) -> tuple[str, str | None]:
-    """The role that a URL connects as, and its password. Raises DatabaseUnreachable if none."""
+    """The role that a URL connects as, and its password. Raises DatabaseUnreachable if there is
+    none."""
     parts = urlsplit(url)
     if not parts.username:
         raise DatabaseUnreachable(
@@ -57,10 +58,10 @@ def role_of(url: str) -> tuple[str, str | None]:
 
 @contextmanager
 def databases(settings: Settings, *, create: bool = True) -> Iterator[Databases]:
-    """Both URLs. Where one is not set, the embedded PostgreSQL runs meanwhile.
+    """Both URLs. If one is not set, the embedded PostgreSQL runs meanwhile.
 
-    With ``create=False`` raises EmbeddedPostgresError if there is no database yet.
-    Raises MigrationError if the event store is of an unreleased version.
+    With ``create=False`` raises EmbeddedPostgresError if there is no database yet. Raises
+    MigrationError if the event store is of an unreleased version.
     """
     with _located(settings, create=create) as found:
         asyncio.run(_check_event_store(found.event_store_url))
@@ -68,7 +69,7 @@ def databases(settings: Settings, *, create: bool = True) -> Iterator[Databases]
 
 
 async def _check_event_store(url: str) -> None:
-    """Ignores a database that cannot be reached: the command reports that, or waits."""
+    """Ignores an unreachable database, because the command reports that or waits."""
     import asyncpg
 
     from write_side.postgres.connection import connect
@@ -97,7 +98,7 @@ def _located(settings: Settings, *, create: bool) -> Iterator[Databases]:
     with ExitStack() as stack:
         stack.callback(_set_handlers, handlers)
         embedded = stack.enter_context(use(Path(settings.data)))
-        # Called before the server is stopped: interrupted, that would leave it running.
+        # Called before the server is stopped; if interrupted, stopping would leave it running.
         stack.callback(_set_handlers, dict.fromkeys(STOPPING, signal.SIG_IGN))
         yield Databases(
             settings.event_store_url or embedded,

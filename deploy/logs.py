@@ -12,8 +12,8 @@ from deploy.settings import Settings
 def configure_logs(settings: Settings, *, level: int = logging.INFO) -> None:
     """Send what structlog and the standard library log, from ``level`` on, to standard error.
 
-    Our own lines, one for each request, go straight to the stream. The standard library's, which
-    are few, get the same format.
+    Our own lines, one for each request, go directly to the stream. The few lines of the standard
+    library get the same format.
     """
     import structlog
 
@@ -45,7 +45,7 @@ def configure_logs(settings: Settings, *, level: int = logging.INFO) -> None:
         )
     )
     logging.basicConfig(handlers=[handler], level=level, force=True)
-    # It logs a traceback for each attempt to reconnect; who needs the connection logs a line.
+    # It logs a traceback for each attempt to reconnect; the user of the connection logs one line.
     logging.getLogger("asyncpg.pool").setLevel(logging.ERROR)
 
 
@@ -72,5 +72,5 @@ def _as_json(line: dict[str, Any], **_: Any) -> bytes:
 
 
 def _decoded(_logger: Any, _name: str, line: Any) -> str:
-    """The standard library's handlers write text."""
+    """The standard library's handlers write text, not bytes."""
     return line.decode() if isinstance(line, bytes) else str(line)

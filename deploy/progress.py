@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 INTERVAL = 1.0  # seconds between two lines of a phase
 SHOWN = 100
-"""Differences of a table that are printed; JSON has them all."""
+"""Differences of a table that are printed; JSON has all of them."""
 
 
 def on_terminal() -> bool:
@@ -73,7 +73,7 @@ def show_result(text: str | None, *, as_json: bool, **result: Any) -> None:
 
 
 def show_differences(found: Sequence[Difference], *, as_json: bool) -> None:
-    """The first of each table, and how many there are; every one of them as JSON."""
+    """The first of each table and their number; as JSON, all of them."""
     if as_json:
         for difference in found:
             click.echo(msgspec.json.encode(difference))

@@ -1,4 +1,4 @@
-"""Runs the commands that do one thing and end."""
+"""Runs the commands that do one thing and exit."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 
 
 def run(work: Callable[[Databases, Settings], Coroutine[Any, Any, T]], *, create: bool = True) -> T:
-    """Do the work on the databases that the settings name; only warnings are logged.
+    """Does the work on the databases that the settings name; logs only warnings.
 
     ``create=False`` refuses to create an embedded PostgreSQL.
     """
     settings = load_settings(os.environ)
     warn_of_unknown_settings(note)
-    # Logs of a command are for people, like its output, unless they were asked for as JSON.
+    # A command's logs are for people, like its output, unless JSON was requested.
     as_text = replace(settings, log_format=settings.log_format or "text")
     configure_logs(as_text, level=logging.WARNING)
     with databases(settings, create=create) as found:
@@ -53,10 +53,8 @@ def run(work: Callable[[Databases, Settings], Coroutine[Any, Any, T]], *, create
 
 
 def warn_of_unknown_settings(warn: Callable[[str], None]) -> None:
-    """Warn of each variable that looks like a setting and is not.
-
-    It is removed from the environment: processes that this one starts do not warn of it again.
-    """
+    """Warns about each variable that looks like a setting but is not. It is removed from the
+    environment, so that child processes do not repeat the warning."""
     for name, warning in unknown_names(os.environ).items():
         warn(warning)
         del os.environ[name]
@@ -76,14 +74,14 @@ def login_name() -> str:
 
 
 def operator() -> Actor:
-    """The actor of what is done at the command line."""
+    """The actor of commands on the command line."""
     from write_side.domain.identity import Actor
 
     return Actor("operator", login_name())
 
 
 async def until_visible(found: Databases, position: int) -> None:
-    """Wait until the read model has passed the position, or note that it has not."""
+    """Waits until the read model has passed the position, or prints a note that it has not."""
     from read_side.checkpoint import wait_until_visible
     from read_side.status import read_status
 

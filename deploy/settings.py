@@ -1,8 +1,8 @@
 """The settings of an installation: what each means, its default, and what it takes.
 
-They are documented here alone: `contentlog settings` prints them, and a test compares the table in
-deploy/docs/operations.md with them. Only `deploy` reads the environment; every process gets what
-it needs as a frozen Struct of its own.
+They are documented only here: `contentlog settings` prints them, and a test compares the table in
+deploy/docs/operations.md with them. Only `deploy` reads the environment; every process gets its
+settings as a frozen Struct.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class SettingsError(Exception):
 class Settings(
     Struct, frozen=True, kw_only=True, rename=lambda attribute: PREFIX + attribute.upper()
 ):
-    """The settings of an environment; None where one is not set and has no plain default."""
+    """The settings of an environment; None if one is not set and has no plain default."""
 
     event_store_url: Annotated[Url | None, Meta(description="The database of the event log")] = None
     owner_url: Annotated[
@@ -81,7 +81,7 @@ class Settings(
     data: Annotated[
         Text,
         Meta(
-            description="The folder of the embedded PostgreSQL, which runs while a URL is not set; "
+            description="The folder of the embedded PostgreSQL, which runs if a URL is not set; "
             "commands with the same folder share it"
         ),
     ] = ".contentlog"
@@ -95,7 +95,7 @@ class Settings(
         Meta(
             description="The port of the listener for operators, which serves `/metrics` and the "
             "details of `/readyz` without a key",
-            extra={"default": "no such listener"},
+            extra={"default": "no listener"},
         ),
     ] = None
     workers: Annotated[Workers, Meta(description="The number of API processes")] = 1
@@ -112,7 +112,7 @@ class Settings(
     ] = 30_000
     read_your_writes_ms: Annotated[
         Milliseconds,
-        Meta(description="How long a write waits until it can be read; 0 is not at all"),
+        Meta(description="How long a write waits until it can be read; 0 does not wait"),
     ] = 2000
     key_rate_limit: Annotated[
         RateLimit,
@@ -133,8 +133,8 @@ class Settings(
     response_file_bytes: Annotated[
         Bytes,
         Meta(
-            description="The temporary files of large responses that an API process may have at a "
-            "time; those of one workspace may take half"
+            description="The size of the temporary files with large responses of one API process; "
+            "those of one workspace may take half"
         ),
     ] = 4 * 1024**3
     trusted_proxies: Annotated[
@@ -221,7 +221,7 @@ def unknown_names(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _unknown(name: str, known: Iterable[str]) -> str:
-    """The names are compared without the prefix, which makes any two of them alike."""
+    """Compares names without the prefix, because the prefix makes any two of them similar."""
     meant = nearest(name, known)
     hint = f"; did you mean '{PREFIX}{meant}'?" if meant else ""
     return f"'{PREFIX}{name}' is set, but there is no such setting{hint}"

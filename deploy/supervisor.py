@@ -1,8 +1,8 @@
-"""Child processes kept alive by their parent, and ended with it.
+"""Child processes that their parent keeps running and ends with itself.
 
-The children are in sessions of their own, so Ctrl-C in a terminal reaches the parent alone, which
-then stops them. On Linux they are killed with their parent (deploy.parent_death);
-elsewhere they outlive a parent that is killed.
+The children are in separate sessions, so Ctrl-C in a terminal reaches only the parent, which then
+stops them. On Linux they are killed with their parent (deploy.parent_death); elsewhere they outlive
+a parent that is killed.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ def contentlog(*arguments: str) -> tuple[str, ...]:
     script = Path(sys.executable).with_name("contentlog")
     if script.exists():
         return (str(script), *arguments)
-    # -P: a folder «deploy» in the working directory must not be imported instead of ours.
+    # -P: a folder "deploy" in the working directory must not be imported instead of ours.
     return (sys.executable, "-P", "-m", "deploy.cli", *arguments)
 
 
@@ -49,11 +49,11 @@ async def supervise(
 ) -> int:
     """Keeps the children running until SIGINT or SIGTERM, then ends them; returns 0.
 
-    A child that ends, with any status, is started again after a pause that grows. Ending the
-    children takes GRACE at most. `started` runs while they do and is cancelled at a signal; what
-    it raises ends the children and is raised here. `ended` is called with each child that has
-    ended, before it is started again.
-    Call it from the main thread: signals are caught there, and the children live with it.
+    A child that ends with any status is started again after a growing pause. Ending the children
+    takes at most GRACE. `started` runs meanwhile and is cancelled at a signal; its exceptions end
+    the children and are raised here. `ended` is called with each child that has ended, before it is
+    started again. Call it from the main thread: signals are caught there, and the children end with
+    it.
     """
     stop = asyncio.Event()
     with _signals(stop):

@@ -1,4 +1,4 @@
-"""How far a read model has come, and which projector may move it on."""
+"""The progress of a read model, and which projector may advance it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Checkpoint(Struct, frozen=True):
 
     @classmethod
     def after(cls, last: RecordedEvent) -> Checkpoint:
-        """Where an event was the last to be projected."""
+        """The checkpoint after this event was projected."""
         return cls(last.position, last.stream, last.version, last.event.at)
 
     @property
@@ -47,17 +47,17 @@ class Checkpoint(Struct, frozen=True):
 
 
 async def begin_epoch(connection: Connection) -> tuple[int, Checkpoint]:
-    """Fence off any other writer of the read model. Raises ShapeMismatch."""
+    """Fences off any other writer of the read model. Raises ShapeMismatch."""
     row = await connection.fetchrow(statement("projector", "begin_epoch"))
     assert row is not None
-    # First of all: a row of another shape may have other columns.
+    # Checked first, because a row of a different shape may have other columns.
     if row["shape"] != SHAPE:
         raise ShapeMismatch
     return row["epoch"], Checkpoint.of(row)
 
 
 async def hold(connection: Connection, epoch: int) -> None:
-    """Keep others from moving the checkpoint until the transaction ends.
+    """Keeps others from moving the checkpoint until the transaction ends.
 
     Raises CheckpointConflict.
     """
@@ -66,7 +66,7 @@ async def hold(connection: Connection, epoch: int) -> None:
 
 
 async def move(connection: Connection, epoch: int, old: Checkpoint, new: Checkpoint) -> None:
-    """Compare and set. Raises CheckpointConflict."""
+    """Compare-and-set. Raises CheckpointConflict."""
     event = (new.position, new.stream, new.version, new.at)
     moved = await connection.fetchrow(
         statement("projector", "move_checkpoint"), *event, old.position, epoch

@@ -31,10 +31,11 @@ POLL = 1.0
 PAUSED = 5.0
 """Seconds of silence from the active projector after which a standby ends its session."""
 WORK_EVERY = 0.1
-"""Seconds between two steps of work in the background while events keep coming."""
+"""Seconds between two steps of background work while events keep arriving."""
 FIRST_ANALYZE = 1_000
 LAST_ANALYZE = 1_000_000
-"""Events. Later the tables grow so slowly that PostgreSQL renews its statistics soon enough."""
+"""Projected events up to which statistics are renewed here. Later the tables grow so slowly that
+PostgreSQL renews them soon enough."""
 _TRY_LOCK = "SELECT pg_try_advisory_lock($1)"
 _BEAT = """
 INSERT INTO projector.process (id, role) VALUES ($1, $2)
@@ -42,13 +43,13 @@ ON CONFLICT (id) DO UPDATE SET role = $2, heartbeat_at = now()"""
 _REPORT = """
 INSERT INTO projector.process (id, role, halted) VALUES ($1, 'active', $2)
 ON CONFLICT (id) DO UPDATE SET role = 'active', halted = $2, heartbeat_at = now()"""
-# Other projectors may have halted before at the same event.
+# Other projectors may have halted at the same event before.
 _CLEAR_HALTED = "UPDATE projector.process SET halted = NULL WHERE halted IS NOT NULL"
 _REMOVE = "DELETE FROM projector.process WHERE id = $1"
 # Processes that were killed could not remove their rows.
 _REMOVE_DEAD = "DELETE FROM projector.process WHERE heartbeat_at < now() - interval '1 minute'"
 # Plans made for empty tables are slow on large ones: 8 ms instead of 0.1 ms for one entry of 4,000.
-# An import fills the tables in a second, and PostgreSQL looks only every minute.
+# An import fills the tables in a second, but PostgreSQL checks only every minute.
 _ANALYZE = "ANALYZE entry, entry_locale, entry_count, locale_count, content_type"
 _log = structlog.get_logger("projector")
 
@@ -64,7 +65,8 @@ class Heartbeat:
         await self._connection.execute(_BEAT, self._id, "standby")
 
     async def take_over(self) -> None:
-        """Active from now on. The reason of an earlier halt stays until it goes on."""
+        """Reports this projector as active. The reason of an earlier halt is kept until it
+        continues."""
         await self._connection.execute(_BEAT, self._id, "active")
 
     async def go_on(self) -> None:
@@ -84,7 +86,7 @@ class Heartbeat:
 class Follower:
     """One session of a projector: until one of its connections dies.
 
-    Raises Halted where it must not go on, and what the connections raise.
+    Raises Halted if it must not continue, and what the connections raise.
     """
 
     def __init__(self, store: Connection, model: Connection, heartbeat: Heartbeat) -> None:
@@ -100,15 +102,15 @@ class Follower:
 
     async def run(self) -> None:
         await self._become_active()
-        # Listen first, then pull: what is appended between the two is not missed.
+        # Listen first, then pull, so that events appended in between are not missed.
         await self._store.add_listener("contentlog_event", self._on_event)
         while True:
             try:
                 await self._follow()
             except CheckpointConflict:
                 # This connection has the lock, so no other projector is active: a rebuild has
-                # replaced the read model. Go on in the new one at once, because requests may be
-                # waiting for their writes to show.
+                # replaced the read model. Continue in the new one at once, because requests may be
+                # waiting until their writes are visible.
                 _log.info("another read model is live")
 
     async def _follow(self) -> None:
@@ -131,7 +133,8 @@ class Follower:
         self._beat_at = 0.0
 
     async def _stand_by(self) -> None:
-        """End the session of an active projector that is paused or cut off: it holds the lock."""
+        """Ends the session of an active projector that is paused or cut off, because it holds the
+        lock."""
         await self._heartbeat.stand_by()
         if await self._model.fetch(
             statement("projector", "end_paused"), LOCK >> 32, LOCK & 0xFFFFFFFF, PAUSED
@@ -143,14 +146,14 @@ class Follower:
             epoch, checkpoint = await begin_epoch(self._model)
         except ShapeMismatch as error:
             raise Halted(
-                "the read model has another shape than this code writes: rebuild it, or start the "
-                "version that made it"
+                "the read model has a different shape than this version writes: rebuild it, or "
+                "start the version that made it"
             ) from error
         _log.info("active", epoch=epoch, position=checkpoint.position)
         return epoch, checkpoint
 
     async def _catch_up(self, writer: Writer, growth: Growth, checkpoint: Checkpoint) -> Checkpoint:
-        """Project what the log has. The next batch is read while one is written."""
+        """Projects the events in the log. The next batch is read while one is written."""
         batch = await self._log.read(checkpoint.position)
         while batch:
             coming = self._read_ahead(batch)
@@ -174,14 +177,14 @@ class Follower:
         return asyncio.create_task(self._log.read(batch[-1].position))
 
     async def _work_in_turn(self, epoch: int, growth: Growth) -> None:
-        """Go on with what is done in the background, while events keep coming."""
+        """Continues the background work while events keep arriving."""
         if time.monotonic() - self._worked_at >= WORK_EVERY:
             await rerender_chunk(self._model, epoch)
             await growth.step()
             self._worked_at = time.monotonic()
 
     async def _analyze(self, projected: int) -> None:
-        """Renew PostgreSQL's statistics each time the number of projected events has doubled."""
+        """Renews PostgreSQL's statistics each time the number of projected events has doubled."""
         self._projected += projected
         if self._next_analyze <= self._projected and self._next_analyze <= LAST_ANALYZE:
             self._next_analyze = 2 * self._projected
@@ -205,7 +208,7 @@ class Follower:
 
 
 async def _settled(coming: asyncio.Task[list[RecordedEvent]] | None) -> list[RecordedEvent] | None:
-    """The batch that was read ahead; None where it must be read, or read again."""
+    """The batch that was read ahead; None if it must be read, or read again."""
     if coming is None:
         return None
     try:

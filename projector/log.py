@@ -1,4 +1,4 @@
-"""The log as projectors read it: decoded, and proved to be complete."""
+"""The log as projectors read it: decoded and verified to be complete."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ BATCH_BYTES = 16 * 1024 * 1024
 
 
 class Halted(Exception):
-    """The projector must not go on: it would have to skip or invent rows. A person must decide."""
+    """The projector must not continue, because it would have to skip or invent rows. An operator
+    must decide."""
 
 
 class Gap(Halted):
@@ -35,7 +36,7 @@ class Log:
         """The next events, decoded, up to about BATCH_BYTES of them.
 
         Raises Gap, and Halted at an event that cannot be read. Events before an unreadable one are
-        returned first: the next read halts.
+        returned first; the next read halts.
         """
         rows = await log_reader.batch(self._connection, after, limit, BATCH_BYTES)
         if not rows:
@@ -64,8 +65,8 @@ class Log:
         return Checkpoint.after(self._decoded(row))
 
     async def check(self, projected: Checkpoint) -> None:
-        """Raises Halted where the checkpoint is not of this log: the log was restored to an earlier
-        point, and positions are used again."""
+        """Raises Halted if the checkpoint is not of this log: the log was restored to an earlier
+        point, and positions were reused."""
         head = await self.head()
         if projected.position > head:
             raise Halted(
@@ -83,8 +84,8 @@ class Log:
     async def pages(
         self, streams: Range, through: int, page_bytes: int
     ) -> AsyncIterator[list[RecordedEvent]]:
-        """The events of a range of streams up to a position, stream by stream, in pages of about so
-        many bytes. Raises Halted at an event that cannot be read."""
+        """The events of a range of streams up to a position, stream by stream, in pages of about
+        this many bytes. Raises Halted at an event that cannot be read."""
         async for rows in log_reader.pages(self._connection, streams, through, page_bytes):
             yield [self._decoded(row) for row in rows]
 
@@ -107,7 +108,6 @@ def prove_contiguous(after: int, ends: list[int], count: int) -> None:
 
 
 def prove_whole(read: int, through: int) -> None:
-    """Positions have no gaps, so there are as many events up to a position as it says. Raises
-    Gap."""
+    """Positions have no gaps, so the number of events up to a position equals it. Raises Gap."""
     if read != through:
         raise Gap(f"the log up to position {through} gave {read} events: events are missing")

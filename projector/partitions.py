@@ -1,7 +1,7 @@
-"""Gives locales with many translations a partition of their own, while readers read (ADR 29).
+"""Gives locales with many translations their own partition while reads continue (ADR 29).
 
-Each step is a short transaction, so a projector that is killed goes on where it was. At any time a
-row is in one partition, and readers look in both, so nothing is missing or doubled meanwhile.
+Each step is a short transaction, so a projector that was killed continues where it was. At any time
+a row is in one partition, and readers look in both, so no row is missing or duplicated.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from write_side.postgres.statements import statement
 GROWN = 10_000
 """Translations from which a locale gets its own partition."""
 MOST = 8
-"""Own partitions of an environment. A statement locks all partitions and, when it is planned, their
-indexes; on default settings PostgreSQL has 64 locks for each connection."""
+"""The maximum number of own partitions in an environment. A statement locks all partitions and,
+when it is planned, their indexes; with default settings PostgreSQL has 64 locks per connection."""
 LOCALE_COLUMNS = ("workspace", "partition_key", "locale", "id", "title", "texts", "fields")
 CHUNK = 1_000
 CHUNK_BYTES = 16 * 1024 * 1024
@@ -37,10 +37,8 @@ _log = structlog.get_logger("projector")
 
 
 async def add_partition(connection: Connection, environment: str, locale: str, state: str) -> bool:
-    """Whether the locale has its own partition now: an environment has at most MOST.
-
-    Raises LockNotAvailableError, instead of making others wait longer.
-    """
+    """Whether the locale has its own partition now; an environment has at most MOST. Raises
+    LockNotAvailableError instead of making others wait longer."""
     async with connection.transaction():
         await connection.execute(_SET_LOCK_TIMEOUT, LOCK_TIMEOUT)
         added = await connection.fetchval(_ADD, environment, locale, state, MOST)
@@ -58,7 +56,7 @@ class Growth:
         self._readers: set[str] | None = None
 
     async def step(self) -> bool:
-        """Take the next step; whether there is another one to take at once.
+        """Takes the next step. Returns whether another one can follow at once.
 
         Raises CheckpointConflict.
         """
@@ -75,7 +73,7 @@ class Growth:
         return True
 
     async def _begin(self) -> bool:
-        """Add a partition for a locale that has grown, if there is one."""
+        """Adds a partition for a locale that has grown, if there is one."""
         if time.monotonic() - self._checked_at < CHECK_EVERY:
             return False
         self._checked_at = time.monotonic()
@@ -92,10 +90,10 @@ class Growth:
         return True
 
     async def _open(self, environment: str, locale: str) -> bool:
-        """Begin to write to the partition once no reader can have a plan without it.
+        """Begins to write to the partition once no reader can have a plan without it.
 
         A plan is checked before its statement's snapshot is taken, so a statement that began before
-        the partition was attached could see rows move and not know where to.
+        the partition was attached could see that rows are gone without finding them in the new one.
         """
         rows = await self._connection.fetch(statement("projector", "readers_of_translations"))
         now = {row[0] for row in rows}
@@ -124,8 +122,9 @@ class Growth:
 
 
 class RebuildPartitions:
-    """The partitions that one worker of a rebuild writes to: a locale's own one once the worker has
-    written GROWN translations. The earlier ones are moved when the new read model is live."""
+    """The partitions that one worker of a rebuild writes to: a locale's own partition once the
+    worker has written GROWN translations. The earlier ones are moved when the new read model is
+    live."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -133,16 +132,16 @@ class RebuildPartitions:
         self._own: dict[tuple[str, str], bool] = {}
 
     async def count(self, entries: Iterable[Entry]) -> None:
-        """Count the translations that are written next, and add the partitions for them."""
+        """Counts the translations that are written next, and adds the partitions for them."""
         self._written.update((e.environment, locale) for e in entries for locale in e.translations)
         for place, n in self._written.items():
             if n >= GROWN and place not in self._own:
-                # Another worker may be adding one: then try again with the next page.
+                # Another worker may be adding one; try again with the next page.
                 with contextlib.suppress(asyncpg.LockNotAvailableError):
                     self._own[place] = await add_partition(self._connection, *place, "moving")
 
     def rows(self, rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-        """Those of ``locale_rows`` with the columns LOCALE_COLUMNS."""
+        """The rows of ``locale_rows``, with the columns LOCALE_COLUMNS."""
         for workspace, environment, locale, *rest in rows:
             has_own = self._own.get((environment, locale), False)
             key = f"{environment}/{locale if has_own else 'other'}"

@@ -34,7 +34,7 @@ class ProjectorSettings(Struct, frozen=True):
 
 
 async def run(settings: ProjectorSettings) -> None:
-    """Project until SIGTERM or SIGINT. It may be stopped at any point without losing anything."""
+    """Projects until SIGTERM or SIGINT. It may be stopped at any point without loss."""
     working = asyncio.create_task(run_sessions(settings))
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, working.cancel)
@@ -45,8 +45,8 @@ async def run(settings: ProjectorSettings) -> None:
 class Backoff:
     """The pause before the next session, and how many seconds its statements may take.
 
-    A statement times out on a server that is gone, or on a slow one. The time is doubled, so that
-    the slow server can finish it at last.
+    A statement times out if the server is gone or slow. The timeout is doubled each time, so that a
+    slow server can finish it eventually.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Backoff:
         self.patience = PATIENCE
 
     def after(self, error: Exception | None, lasted: float) -> None:
-        """After a session that ended with the error and lasted so many seconds."""
+        """To be called after a session that ended with the error and lasted this many seconds."""
         self.pause = SHORTEST_PAUSE if lasted > 10 else min(self.pause * 2, 1.0)
         if lasted > LONG_SESSION:
             self.patience = PATIENCE
@@ -63,7 +63,7 @@ class Backoff:
 
 
 async def run_sessions(settings: ProjectorSettings) -> None:
-    """Begin again after faults that pass; after others, stay halted and report the reason."""
+    """Begins again after transient faults; after others, stays halted and reports the reason."""
     projector_id = f"{socket.gethostname()}/{os.getpid()}/{new_id()[-6:]}"
     backoff = Backoff()
     while True:
@@ -89,7 +89,7 @@ async def _session(settings: ProjectorSettings, projector_id: str, patience: flo
             model = await connect_model(settings.read_model_url, patience=patience)
             stack.push_async_callback(_close, model)
         except TimeoutError as error:
-            raise ConnectionError("a database does not answer") from error
+            raise ConnectionError("a database does not respond") from error
         heartbeat = Heartbeat(model, projector_id)
         try:
             await _follow(store, model, heartbeat)
@@ -110,8 +110,8 @@ async def _follow(store: Connection, model: Connection, heartbeat: Heartbeat) ->
         if is_transient(error):
             raise
         _log.error("halted", exc_info=error)
-        reason = f"unexpected fault: {type(error).__name__}; see the log of the projector"
-    # Then try again: the cause may have been repaired.
+        reason = f"unexpected error: {type(error).__name__}; see the log of the projector"
+    # Then try again, because the cause may have been fixed.
     for _ in range(RETRY_HALTED):
         await heartbeat.halt(reason)
         await asyncio.sleep(1)
@@ -122,8 +122,8 @@ async def connect_model(
 ) -> Connection:
     """A connection that writes a read model. A statement may take ``patience`` seconds.
 
-    Commits do not wait for the disk: rows and checkpoint are one transaction, so rows that a crash
-    of PostgreSQL loses are projected again from the log.
+    Commits do not wait for the disk. Rows and checkpoint are one transaction, so rows that are lost
+    in a crash of PostgreSQL are projected again from the log.
     """
     return await connect(
         url,
@@ -140,7 +140,7 @@ async def connect_model(
 
 
 async def _close(connection: Connection) -> None:
-    """Close it, if it answers at once: that frees the session's lock."""
+    """Closes it if it responds at once, which releases the session's lock."""
     try:
         async with asyncio.timeout(1):
             await connection.close()

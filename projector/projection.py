@@ -35,7 +35,7 @@ class RecordedEvent(Struct, frozen=True):
 
 
 class Inconsistent(Exception):
-    """The event does not fit the rows of the read model: one of the two is damaged."""
+    """The event does not match the rows of the read model: one of the two is damaged."""
 
 
 class RequiredRows(Struct):
@@ -80,7 +80,7 @@ def project(batch: Iterable[RecordedEvent], before: Rows) -> Rows:
 
 
 def next_state(known: EntryState | None, recorded: RecordedEvent) -> EntryState:
-    """The entry after its next event. Raises Inconsistent where the event is not the next."""
+    """The entry after its next event. Raises Inconsistent if the event is not the next one."""
     event: Any = recorded.event
     is_created = isinstance(event, e.EntryCreated)
     if known is None or known.entry.deleted:
@@ -100,7 +100,7 @@ def next_state(known: EntryState | None, recorded: RecordedEvent) -> EntryState:
     if state.entry.version != recorded.version:
         raise Inconsistent(
             f"{recorded.stream} has version {recorded.version} at position {recorded.position}, "
-            f"where {state.entry.version} was due"
+            f"but {state.entry.version} was expected"
         )
     return state
 
@@ -238,7 +238,7 @@ def _reverted(recorded: RecordedEvent, event: e.ImportReverted, before: Rows, af
 
 
 def _ignore(_r: RecordedEvent, _event: Any, _b: Rows, _after: Rows) -> None:
-    """Such events are read from the log alone."""
+    """These events are only read from the log."""
 
 
 _STEPS: dict[type[e.Event], Callable[[RecordedEvent, Any, Rows, Rows], None]] = {

@@ -1,7 +1,7 @@
 """Renders, in the background, the entries that were rendered under an older content type.
 
-A change of a type shows at once, because readers render such rows themselves until then.
-Only rendered columns change here, never stored values.
+A change of a type is visible at once, because until then readers render such rows themselves. Only
+rendered columns change here, never stored values.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ CHUNK_BYTES = 16 * 1024 * 1024
 
 
 async def rerender_chunk(connection: Connection, epoch: int) -> bool:
-    """Render one chunk of entries under the newest version of their type; whether there may be
-    more. Raises CheckpointConflict."""
+    """Renders one chunk of entries under the newest version of their type. Returns whether there
+    may be more. Raises CheckpointConflict."""
     async with connection.transaction():
-        # Holding the checkpoint keeps this projector's batches and a switch out meanwhile.
+        # Holding the checkpoint prevents this projector's batches and a switch meanwhile.
         await hold(connection, epoch)
         stale = await connection.fetchrow(statement("projector", "stale_type"))
         if stale is None:

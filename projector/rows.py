@@ -1,4 +1,4 @@
-"""The rows of the read model, and rows as the parameters of set-wise statements."""
+"""The rows of the read model, and rows as the parameters of set-based statements."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _json = msgspec.json.Encoder()
 
 
 class EntryState(Struct, frozen=True):
-    """``position``: of the entry's creation, which orders lists. ``slug_since``: when it got its
-    slug."""
+    """``position``: of the entry's creation, by which lists are ordered. ``slug_since``: the time
+    at which it got its slug."""
 
     entry: Entry
     position: int
@@ -105,7 +105,7 @@ LocaleKey = tuple[str, str, str, str]
 class Rows(Struct):
     """The rows before a batch that its events build on, or the rows that they changed, by key.
 
-    None stands for a row that is removed.
+    None means that the row is removed.
     """
 
     workspaces: dict[str, WorkspaceRow] = {}
@@ -119,7 +119,7 @@ class Rows(Struct):
 
 
 def count_changes(before: Rows, after: Rows) -> Counter[CountKey]:
-    """By how much the batch changes the numbers of entries in ``entry_count``."""
+    """The changes that the batch makes to the numbers of entries in ``entry_count``."""
     changes: Counter[CountKey] = Counter()
     for entry_id, state in after.entries.items():
         known = before.entries.get(entry_id)
@@ -131,7 +131,7 @@ def count_changes(before: Rows, after: Rows) -> Counter[CountKey]:
 
 
 def locale_changes(before: Rows, after: Rows) -> Counter[LocaleKey]:
-    """By how much the batch changes the numbers of translations in ``locale_count``."""
+    """The changes that the batch makes to the numbers of translations in ``locale_count``."""
     changes: Counter[LocaleKey] = Counter()
     for entry_id, state in after.entries.items():
         known = before.entries.get(entry_id)
@@ -159,14 +159,12 @@ def count_key(entry: Entry) -> CountKey:
 
 
 PORTION = 16 * 1024 * 1024
-"""Characters of rendered fields that go in one statement: PostgreSQL takes no message of 1 GB."""
+"""Characters of rendered fields in one statement; PostgreSQL does not accept a message of 1 GB."""
 
 
 def portions(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[list[Any]]]:
-    """The parameters of as many set-wise statements as the rows need, of about PORTION each.
-
-    A row's size is taken to be that of its last two columns, its texts and rendered fields.
-    """
+    """The parameters of as many set-based statements as the rows need, of about PORTION each. The
+    size of a row is that of its last two columns, its texts and rendered fields."""
     gathered: list[tuple[Any, ...]] = []
     size = 0
     for row in rows:
@@ -180,7 +178,7 @@ def portions(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[list[Any]]]:
 
 
 def columns(rows: Iterable[tuple[Any, ...]]) -> list[list[Any]]:
-    """Rows as the parameters of a set-wise statement; none where there are none."""
+    """Rows as the parameters of a set-based statement; none if there are no rows."""
     return [list(column) for column in zip(*rows, strict=True)]
 
 

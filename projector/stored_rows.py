@@ -1,4 +1,4 @@
-"""Loads the rows that a batch builds on from the read model, set-wise."""
+"""Loads the rows that a batch builds on from the read model, with set-based statements."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PLAN = msgspec.json.Decoder(Plan)
 
 FEW = 16
 LOADED_BYTES = 32 * 1024 * 1024
-"""Bound of the entries that a batch builds on, in memory. Up to FEW entries are not measured."""
+"""Bytes of the entries that a batch builds on, in memory. Up to FEW entries are not measured."""
 
 
 async def fit_in_memory(connection: Connection, batch: list[RecordedEvent]) -> list[RecordedEvent]:
@@ -75,7 +75,7 @@ async def load_rows(
 
 
 async def load_types(connection: Connection, ids: Iterable[str]) -> dict[str, ContentType]:
-    """Those of the content types that exist, by id."""
+    """The content types that exist, by id."""
     rows = await connection.fetch(statement("projector", "load_types"), list(ids))
     return {row["id"]: type_row(row) for row in rows}
 
@@ -92,7 +92,7 @@ def _entry_keys(batch: Iterable[RecordedEvent], wanted: set[str]) -> list[list[A
 
 
 def entry_state(row: Any) -> EntryState:
-    """The entry that a row of ``entry`` holds: enough to fold further events onto it."""
+    """The entry in a row of ``entry``, sufficient to fold further events onto it."""
     values = dict(row)
     translations = values.pop("translations")
     position, slug_since = values.pop("position"), values.pop("slug_since")

@@ -1,4 +1,4 @@
-"""Writes a batch: its rows and the checkpoint in one transaction, set-wise."""
+"""Writes a batch: its rows and the checkpoint in one transaction, with set-based statements."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ COPY_FROM = 32
 """The number of new entries from which COPY is worth its two extra round trips."""
 
 WRITTEN_BYTES = 16 * 1024 * 1024
-"""Bound of what a transaction writes of entries, unless one alone is larger. Until it commits, all
-other writes wait to be seen."""
+"""Bytes of entries that a transaction writes at most, unless a single entry is larger. Until it
+commits, no other write becomes visible."""
 
 
 class Writer:
     """Projects batches into the read model that the connection's search_path names.
 
-    It caches content types between batches: after a failure, make a new one.
+    It caches content types between batches; after a failure, create a new one.
     """
 
     def __init__(self, connection: Connection, epoch: int) -> None:
@@ -46,10 +46,10 @@ class Writer:
         self._renderers = Renderers()
 
     async def write(self, batch: list[RecordedEvent], checkpoint: Checkpoint) -> Checkpoint:
-        """Write rows and checkpoint, or neither; returns the new checkpoint.
+        """Writes rows and checkpoint, or neither; returns the new checkpoint.
 
-        Projects only the beginning of the batch where the rows that the whole batch builds on are
-        too large for memory, or those that it makes too large for one transaction. Raises
+        Projects only the beginning of the batch if the rows that the whole batch builds on are too
+        large for memory, or those that it writes are too large for one transaction. Raises
         CheckpointConflict, Inconsistent.
         """
         if batch[0].position != checkpoint.position + 1:
@@ -67,16 +67,17 @@ class Writer:
                 await self._write_rows(before, after)
                 await move(self.connection, self.epoch, checkpoint, moved)
         except (Inconsistent, asyncpg.IntegrityConstraintViolationError):
-            # Where another process has moved or replaced the read model, nothing is wrong.
+            # If another process has moved or replaced the read model, there is no error.
             await hold(self.connection, self.epoch)
             raise
         self._cache_types(after)
         return moved
 
     async def write_part(self, batch: list[RecordedEvent]) -> None:
-        """Write the rows of events that are not one stretch of the log; the checkpoint stays.
+        """Writes the rows of events that are not contiguous in the log; the checkpoint does not
+        change.
 
-        Their streams must be whole from their beginning, in this part and those before it.
+        Their streams must be complete from the beginning, in this part and the parts before it.
         Raises CheckpointConflict, Inconsistent.
         """
         before, after = await self._project(batch)
@@ -91,12 +92,12 @@ class Writer:
         return before, project(batch, before)
 
     async def _write_rows(self, before: Rows, after: Rows) -> None:
-        """Removes rows first: those that are inserted may have the same slugs."""
+        """Removes rows first, because inserted rows may have the same slugs."""
         types = {i: row for i, row in {**before.types, **after.types}.items() if row is not None}
         await self._drop_entries(before, after)
         await self._write_types(before, after)
         await self._put_entries(before, after, types)
-        # Counts in one order, so that a rebuild and a projector cannot deadlock.
+        # Counts are written in a fixed order, so that a rebuild and a projector cannot deadlock.
         changes = sorted(count_changes(before, after).items())
         await self._execute("put_counts", columns((*key, n) for key, n in changes))
         locales = sorted(locale_changes(before, after).items())
@@ -112,7 +113,7 @@ class Writer:
                 self._types[type_id] = row
 
     async def _drop_entries(self, before: Rows, after: Rows) -> None:
-        """Remove deleted entries, and the locales that entries are no longer translated into."""
+        """Removes deleted entries, and the locales into which entries are no longer translated."""
         gone: list[tuple[str, str, str]] = []
         locales: list[tuple[str, str, str, str]] = []
         for entry_id, state in after.entries.items():
@@ -135,7 +136,7 @@ class Writer:
         if len(new) < COPY_FROM:
             new = []
         if new:
-            # COPY costs half as much as a set-wise upsert, and sends rows as they are rendered.
+            # COPY costs half as much as a set-based upsert, and sends rows while they are rendered.
             await self.connection.copy_records_to_table(
                 "entry", records=entry_rows(new, types, self._renderers), columns=ENTRY_COLUMNS
             )
@@ -177,7 +178,8 @@ class Writer:
             await self.connection.execute(statement("projector", "drop_media"), *key)
 
     async def _put_each(self, name: str, rows: Any) -> None:
-        """Write rows of which a batch has few. Their Structs are in the order of the statement."""
+        """Writes rows of which a batch has few. Their Structs have the order of the statement's
+        columns."""
         values = [msgspec.structs.astuple(row) for row in rows]
         if values:
             await self.connection.executemany(statement("projector", name), values)
@@ -189,7 +191,7 @@ class Writer:
 
 def shortened(batch: list[RecordedEvent], after: Rows) -> list[RecordedEvent]:
     """The longest beginning of the batch that writes at most WRITTEN_BYTES of entries; at least one
-    event. ``after``: the rows that the whole batch makes."""
+    event. ``after``: the rows after the whole batch."""
     total = 0
     counted: set[str] = set()
     for number, recorded in enumerate(batch):

@@ -1,4 +1,4 @@
-"""The read model's checkpoint, and waiting for it to pass a position."""
+"""The read model's checkpoint, and waiting until it has passed a position."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ POLL = 1.0
 POLL_WAITING = 0.05
 """The same while a request waits, in case notifications fail."""
 PATIENCE = 5.0
-"""Seconds until a new connection replaces one on which the database does not respond."""
+"""Seconds until a connection on which the database does not respond is replaced."""
 _POSITION = "SELECT position FROM read_model.checkpoint"
 _log = structlog.get_logger("read_side.checkpoint")
 
 
 class CheckpointWatch:
-    """Follows the checkpoint by the projector's notifications, and reads it every second too."""
+    """Follows the checkpoint through the projector's notifications, and also reads it every
+    second."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -42,7 +43,7 @@ class CheckpointWatch:
             await self._watching
 
     async def wait(self, position: int, patience: float) -> bool:
-        """Whether the read model has passed the position within ``patience`` seconds."""
+        """Returns whether the read model has passed the position within ``patience`` seconds."""
         if self.position >= position:
             return True
         passed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -76,7 +77,7 @@ class CheckpointWatch:
                 known = self.position
                 position = await connection.fetchval(_POSITION)
                 if position < known:
-                    # So may a read model that was rebuilt from a restored log.
+                    # The same holds for a read model that was rebuilt from a restored log.
                     self.position = position
                 self._passed(position)
                 await self._pause()
@@ -84,7 +85,7 @@ class CheckpointWatch:
             connection.terminate()
 
     async def _pause(self) -> None:
-        """Wait for the next read: a second, or a moment while a request waits."""
+        """Waits for the next read: a second, or less while a request waits."""
         if not self._waiting:
             self._wanted.clear()
             with contextlib.suppress(TimeoutError):
@@ -96,7 +97,7 @@ class CheckpointWatch:
         self._passed(int(notification[-1]))
 
     def _passed(self, position: int) -> None:
-        """The read model has passed the position: wake those who wait for it or an earlier one."""
+        """The read model has passed the position: wakes all that wait for it or an earlier one."""
         # A notification may overtake the result of an earlier read.
         self.position = max(self.position, position)
         for waiting, wanted in list(self._waiting.items()):
@@ -105,6 +106,6 @@ class CheckpointWatch:
 
 
 async def wait_until_visible(url: str, position: int, patience: float) -> bool:
-    """As ``CheckpointWatch.wait``, of the read model at a PostgreSQL URL."""
+    """Like ``CheckpointWatch.wait``, for the read model at a PostgreSQL URL."""
     async with CheckpointWatch(url) as watch:
         return await watch.wait(position, patience)

@@ -21,7 +21,7 @@ _BY_ID = statement("read_side", "content_types_by_id")
 
 
 class ContentTypeRow(Struct, frozen=True):
-    """Sections are among the fields; without a workflow there are no stages."""
+    """The fields include sections; without a workflow there are no stages."""
 
     id: str
     slug: str
@@ -37,7 +37,7 @@ _STAGES = msgspec.json.Decoder(tuple[Stage, ...])
 
 
 async def content_types(pool: Pool, scope: Scope) -> list[ContentTypeRow]:
-    """All of them, by slug: unlike a name it is unique and never changes."""
+    """All content types, by slug, which unlike a name is unique and never changes."""
     return [_row(record) for record in await fetch(pool, _ALL, scope.workspace, scope.environment)]
 
 
@@ -50,7 +50,7 @@ async def content_type(pool: Pool, scope: Scope, slug: str) -> ContentTypeRow:
 
 
 async def by_ids(pool: Pool, scope: Scope, ids: Sequence[str]) -> dict[str, ContentTypeRow]:
-    """Those of the ids, UUIDs, that are content types, by their ids."""
+    """The content types with these ids (UUIDs), by id."""
     records = await fetch(pool, _BY_ID, scope.workspace, scope.environment, ids)
     return {record["id"]: _row(record) for record in records}
 

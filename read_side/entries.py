@@ -1,4 +1,4 @@
-"""Entries as they are served, and single ones."""
+"""Entries as they are returned, and single entries."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ INLINE = 16 * 1024
 SHARED = 64 * 1024
 """Bytes of a single entry up to which it is read together with others."""
 WHOLE = 2**31 - 1
-"""In place of INLINE: entries of any size."""
+"""Used instead of INLINE for entries of any size."""
 
 
 class NotInline(Exception):
-    """The record is of an entry that is too large to be read inline."""
+    """The record's entry is too large to be read inline."""
 
 
 class EntryRow(Struct, frozen=True):
-    """An entry ready to serve: texts in the locale asked for, ``fields`` and ``stage`` as JSON.
+    """An entry ready to serve: texts in the requested locale, ``fields`` and ``stage`` as JSON.
 
     ``type_*`` and ``version`` are None in the lists of one type.
     """
@@ -110,7 +110,7 @@ async def slug_owner(
     at: datetime,
 ) -> SlugOwner:
     """The content type and the entry that had these slugs at a time, as far as the log is
-    projected; what the entry was then is in the log.
+    projected. The entry's content at that time is in the log.
 
     Raises TypeNotFound, EntryNotFound.
     """
@@ -127,10 +127,10 @@ async def entries_by_id(
     locale: str,
     before: Callable[[int, bool], Awaitable[None]],
 ) -> list[EntryRow]:
-    """Those of the ids, UUIDs in lower case, that are entries; in no order.
+    """The entries with these ids (UUIDs in lower case), in no particular order.
 
     ``before`` is awaited with the bytes of all of them, and whether one is larger than INLINE,
-    before any such is read.
+    before any larger one is read.
     """
     where = (scope.workspace, scope.environment)
     records = await fetch(pool, _BY_ID, *where, ids, locale, INLINE)
@@ -143,7 +143,7 @@ async def entries_by_id(
 
 
 def _found(records: Sequence[Any]) -> Any:
-    """A type without the entry is one row of nulls."""
+    """If the type exists but not the entry, there is one row of nulls."""
     if not records:
         raise TypeNotFound
     if records[0]["id"] is None:
@@ -157,7 +157,7 @@ def entry_row(record: Any, locale: str) -> EntryRow:
 
 
 def typed_entry_row(record: Any, locale: str) -> EntryRow:
-    """With those of ``type_columns.sql`` too."""
+    """Includes the columns of ``type_columns.sql``."""
     return EntryRow(*_values(record, locale), *(record[name] for name in _OF_TYPE))
 
 
@@ -184,8 +184,8 @@ def _values(record: Any, locale: str) -> tuple[Any, ...]:
 
 
 class _Stale(Struct):
-    """What an entry is rendered from that is not stored ready to serve. ``texts``: in the locale,
-    where they are stored apart from the other translations."""
+    """The parts from which an entry is rendered that is not stored ready to serve. ``texts``: in
+    the locale, if they are stored separately from the other translations."""
 
     values: dict[str, Raw]
     texts: dict[str, Raw] | None

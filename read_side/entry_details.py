@@ -1,4 +1,4 @@
-"""One entry with all that the dashboard shows of it, and the titles of entries it refers to."""
+"""One entry with everything that the dashboard shows, and the titles of entries it refers to."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _TRANSLATIONS = msgspec.json.Decoder(dict[str, Translation])
 
 
 class EntryDetails(Struct, frozen=True):
-    """``fields`` are all of its type, in its order, in the texts of the locale asked for;
-    ``locales`` those that it is translated into."""
+    """``fields`` are all fields of its type, in its order, with the texts of the requested locale;
+    ``locales`` are those into which it is translated."""
 
     entry: EntrySummary
     type_slug: str
@@ -72,7 +72,7 @@ async def entry_details(pool: Pool, scope: Scope, *, entry_id: str, locale: str)
 async def titles(
     pool: Pool, scope: Scope, ids: Collection[str], locale: str
 ) -> dict[str, EntryTitle]:
-    """By id; a deleted entry is left out."""
+    """By id; deleted entries are absent."""
     wanted = [UUID(entry_id) for entry_id in ids]
     records = (
         await fetch(pool, _TITLES, scope.workspace, scope.environment, wanted, locale)

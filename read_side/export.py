@@ -1,11 +1,12 @@
 """The entries that an export writes, with their original texts, page by page.
 
-Unlike the pages of a list, each begins after the last entry of the page before. So nothing is held
-in the database while a file is made, however slowly the client reads it: a rebuild may switch the
-tables between two pages, and entries created meanwhile are newer than the first page.
+Unlike the pages of a list, each begins after the last entry of the previous page. Nothing is
+therefore held in the database while a file is built, even if the client reads it slowly: a rebuild
+may switch the tables between two pages, and entries created meanwhile are newer than the first
+page.
 
-The languages of the matches are determined once, at the beginning, and nothing of another language
-is exported: where the file has no Language column, all of its entries are of one language.
+The languages of the matches are determined once, at the beginning, and no entry of another language
+is exported, so all entries of a file without a Language column are of one language.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from write_side.domain.rendering import Renderer, stored_values
 from write_side.postgres.statements import statement
 
 LIMIT = 5_000
-"""The newest so many are exported (§4.6)."""
+"""The number of newest entries that are exported (§4.6)."""
 PAGE = 500
 PAGE_BYTES = 1024 * 1024
-"""Bounds what is in memory: a page ends with the entry that passes it."""
+"""Limits the bytes in memory: a page ends with the entry that exceeds it."""
 
 _PAGE = statement("read_side", "export_page")
 _TARGETS = statement("read_side", "export_targets")
@@ -39,7 +40,7 @@ _END_OF_TIME = datetime(9999, 12, 31, tzinfo=UTC)
 
 
 class ExportRow(Struct, frozen=True):
-    """``values``: those that are stored, by field slug."""
+    """``values``: the stored values, by field slug."""
 
     id: str
     title: str
@@ -55,7 +56,8 @@ class ExportRow(Struct, frozen=True):
 class TargetRow(Struct, frozen=True):
     """An entry that another refers to.
 
-    ``types_with_slug``: of the types asked about, those with an entry of this slug and language.
+    ``types_with_slug``: those of the requested types that have an entry with this slug and
+    language.
     """
 
     slug: str
@@ -65,11 +67,9 @@ class TargetRow(Struct, frozen=True):
 
 
 class Export:
-    """One export: the content type as it was at the beginning, and how many entries match.
-
-    ``languages``: of the matches, at the beginning; the one of the filters even without a match.
-    ``written``: the number of entries in the pages so far.
-    """
+    """One export: the content type at the beginning, and the number of matching entries.
+    ``languages``: of the matches at the beginning, or that of the filters, even without a match.
+    ``written``: the number of entries in the pages so far."""
 
     def __init__(
         self, pool: Pool, scope: Scope, filters: Filters, content_type: ContentTypeRow
@@ -86,7 +86,7 @@ class Export:
         self.written = 0
 
     async def count(self) -> None:
-        """Set ``total`` and ``languages``."""
+        """Sets ``total`` and ``languages``."""
         records = await fetch(self._pool, _TOTAL, *self._selected, self._language)
         if self._searched[0] and records:
             languages = [record["language"] for record in records]
@@ -111,11 +111,11 @@ class Export:
             yield [_row(record, renderer) for record in records]
             after = (records[-1]["created_at"], records[-1]["position"])
             left -= len(records)
-            # Rows beyond a page's bytes are discarded: after a short page, request fewer.
+            # Rows beyond a page's bytes are discarded, so request fewer after a short page.
             size = min(PAGE, 2 * len(records))
 
     async def targets(self, ids: Collection[str], types: Collection[str]) -> dict[str, TargetRow]:
-        """Those of the ids that are entries in one of the export's languages.
+        """The entries with these ids that are in one of the export's languages.
 
         ``types``: slugs of the types among which entries' slugs are compared; none: all types.
         """
@@ -141,7 +141,7 @@ class Export:
 
 
 async def export(pool: Pool, scope: Scope, filters: Filters) -> Export:
-    """The export of what the filters match, of one content type.
+    """The export of the entries of one content type that match the filters.
 
     Raises TypeNotFound, ReadModelUnavailable.
     """
@@ -152,7 +152,7 @@ async def export(pool: Pool, scope: Scope, filters: Filters) -> Export:
 
 
 def _pattern(search: str) -> str:
-    """For ILIKE; empty for every title."""
+    """For ILIKE; empty matches every title."""
     literal = re.sub(r"([\\%_])", r"\\\1", search)
     return f"%{literal}%" if search else ""
 

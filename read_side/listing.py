@@ -1,4 +1,4 @@
-"""A page of entries as they are served: at once, or entry by entry where they are large."""
+"""A page of entries as they are returned: at once, or entry by entry if they are large."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ T = TypeVar("T")
 
 
 class Page(Struct, Generic[T], frozen=True):
-    """``total`` counts all that match, on any page; a search has covered ``searched`` entries."""
+    """``total`` counts all matching entries on all pages; a search has covered ``searched``
+    entries."""
 
     rows: list[T]
     total: int
@@ -32,7 +33,7 @@ class LargePage(Exception):
     def __init__(self, listing: Listing, size: int, rows: int) -> None:
         super().__init__(f"{size:,} bytes")
         self._listing = listing
-        # Entries that have about PIECE bytes.
+        # The number of entries that have about PIECE bytes.
         self._step = max(PIECE * rows // size, 1)
         self.size = size
 
@@ -71,7 +72,7 @@ class Listing(Struct, frozen=True):
             async def rows() -> AsyncIterator[EntryRow]:
                 found = first.rows
                 while found:
-                    # What has been read is not kept.
+                    # Entries that have been read are not kept.
                     yield found.pop(0)
                     if not found:
                         found = [self.row(record) for record in await cursor.fetch(step)]
@@ -82,7 +83,7 @@ class Listing(Struct, frozen=True):
 def page_of(
     records: Sequence[Any], row: Callable[[Any], T], type_slug: str | None = None
 ) -> Page[T]:
-    """An empty page is one row of nulls with the total; an unknown content type has no row."""
+    """An empty page is one row of nulls with the total; an unknown content type returns no row."""
     if not records:
         if type_slug is not None:
             raise TypeNotFound

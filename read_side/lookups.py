@@ -1,4 +1,4 @@
-"""What an environment has besides entries and content types: languages, locales, media, imports."""
+"""The other content of an environment: languages, locales, media, imports."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class ImportRun(Struct, frozen=True):
 
 
 async def media_files(pool: Pool, workspace: str, ids: Collection[str]) -> dict[str, MediaFile]:
-    """By id; a file that is not in the library is left out."""
+    """By id; files that are not in the library are absent."""
     records = await fetch(pool, _MEDIA, workspace, list(ids)) if ids else []
     return {record["id"]: MediaFile(**record) for record in records}
 

@@ -1,8 +1,8 @@
-"""Lists of entries, newest created first: which entries are on a page, and how many match.
+"""Lists of entries, newest first: which entries are on a page, and how many match.
 
-Each statement is a page (``sql/pages``: what is filtered by) and what is read of its entries
-(``sql/rows``): everything that is served, a summary, or the id alone. A page has at most 100
-entries; the statements name this number too, so that the planner knows it.
+Each statement combines a page (``sql/pages``: the filters) with its rows (``sql/rows``): everything
+that is returned, a summary, or only the id. A page has at most 100 entries; the statements name
+this number too, so that the planner knows it.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from write_side.postgres.statements import statements
 DEEP = 200
 """From this offset on, skipping over narrow keys is worth fetching the page's rows separately."""
 SEARCHED = 100_000
-"""A search covers so many of the newest entries that the other filters leave."""
+"""A search covers this many of the newest entries that match the other filters."""
 
 _STATEMENTS = statements("read_side")
 
 
 class Filters(Struct, frozen=True):
-    """None is any; an empty type or language matches nothing. ``locale``: of the titles that are
-    shown, and searched in addition to the original ones; ``search``: a part of the title in upper
-    or lower case, empty for any."""
+    """None means any; an empty type or language matches nothing. ``locale``: of the titles that are
+    shown, and searched in addition to the original ones; ``search``: a part of the title regardless
+    of case, empty for any."""
 
     type_slug: str | None = None
     status: str | None = None
@@ -77,7 +77,7 @@ async def list_of_type(
         language,
     ]
     name = "list_of_type" if offset < DEEP else "list_of_type_deep"
-    # A text is never translated into the language it was written in.
+    # A text is never translated into its original language.
     if locale != language:
         name = "list_of_type_in_locale"
         where.append(locale)
@@ -95,7 +95,7 @@ async def list_across_types(
     limit: int,
     offset: int,
 ) -> Page[EntryRow]:
-    """Entries of every type, or of one, of every status, or of one, and of every language (§4.3).
+    """Entries of one type or all, of one status or all, and of every language (§4.3).
 
     Raises TypeNotFound, LargePage.
     """
@@ -109,8 +109,8 @@ async def list_across_types(
 async def list_ids(
     pool: Pool, scope: Scope, filters: Filters, *, limit: int, offset: int
 ) -> Page[str]:
-    """The ids alone, for entries that are read together with others; ``locale`` and ``search``
-    are ignored. Raises TypeNotFound."""
+    """Only the ids, for entries that are read together with others; ``locale`` and ``search`` are
+    ignored. Raises TypeNotFound."""
     name, parameters = _filtered("ids", filters)
     where: list[Any] = [scope.workspace, scope.environment, limit, offset, *parameters]
     records = await pool.shared.fetch(name, *where)
@@ -120,7 +120,7 @@ async def list_ids(
 async def list_summaries(
     pool: Pool, scope: Scope, filters: Filters, *, limit: int, offset: int
 ) -> Page[EntrySummary]:
-    """Without an entry for a content type that does not exist."""
+    """Empty for a content type that does not exist."""
     where: list[Any] = [scope.workspace, scope.environment, limit, offset]
     if filters.search:
         name = "summaries_found"
@@ -139,9 +139,9 @@ def entry_summary(record: Any) -> EntrySummary:
 
 
 def _filtered(columns: str, filters: Filters) -> tuple[str, Sequence[str | None]]:
-    """The statement for the filters, and its parameters that filter.
+    """The statement for the filters, and the parameters of the filters.
 
-    One statement for all would be one plan for all, and none of the indexes serves every filter.
+    A single statement would have a single plan, and no index serves every filter.
     """
     if filters.status is not None or filters.language is not None:
         return f"{columns}_selected", _any(filters)

@@ -1,6 +1,6 @@
 """Connections that read the read model.
 
-A pool of our own, because reads are short: asyncpg's adds a task, a proxy and two timeouts to each,
+Our own pool, because reads are short: asyncpg's adds a task, a proxy and two timeouts to each,
 which makes a single entry 20 % slower even without its session reset (ADR 22).
 """
 
@@ -21,9 +21,9 @@ from write_side.postgres.connection import Connection, connect, is_transient
 
 SIZE = 10
 PATIENCE = 10.0
-"""Seconds for a read. Far more than any takes: it is for a server that stops responding."""
+"""Seconds for a read, far more than any takes; for a server that stops responding."""
 CONNECTING = 5.0
-"""Seconds to wait for a connection: for a free one, and for making it."""
+"""Seconds to wait for a connection, including the time to open it."""
 
 
 class Pool:
@@ -31,9 +31,9 @@ class Pool:
 
     A read changes nothing in its session, so there is nothing to reset after it.
 
-    Statements are planned once, not for each of their parameters: planning takes several times
-    as long as reading a page. The statements are written so that one plan serves all of them
-    (LATERAL … LIMIT 1 fetches each of the page's rows by its key).
+    Statements are planned once, not for each of their parameters: planning takes several times as
+    long as reading a page. The statements are written so that one plan suits all parameters
+    (LATERAL … LIMIT 1 fetches each row of the page by its key).
     """
 
     def __init__(self, url: str, size: int = SIZE) -> None:
@@ -55,7 +55,7 @@ class Pool:
             connection.terminate()
             raise
         finally:
-            self._give_back(connection)
+            self._release(connection)
 
     @asynccontextmanager
     async def acquire(self) -> AsyncIterator[Connection]:
@@ -67,10 +67,10 @@ class Pool:
             connection.terminate()
             raise
         finally:
-            self._give_back(connection)
+            self._release(connection)
 
     def expire(self) -> None:
-        """Close the idle connections: where one was lost, the others probably are too."""
+        """Closes the idle connections: if one was lost, the others probably are too."""
         while self._idle:
             self._close(self._idle.pop())
 
@@ -79,7 +79,7 @@ class Pool:
             connection.terminate()
 
     async def _take(self) -> Connection:
-        # While the server cannot be reached, the queue must not grow without bound.
+        # While the server cannot be reached, the queue must not grow without limit.
         async with asyncio.timeout(CONNECTING):
             await self._free.acquire()
             try:
@@ -103,7 +103,7 @@ class Pool:
         self._open.add(connection)
         return connection
 
-    def _give_back(self, connection: Connection) -> None:
+    def _release(self, connection: Connection) -> None:
         if connection.is_closed():
             self._close(connection)
         else:
@@ -117,7 +117,7 @@ class Pool:
 
 @asynccontextmanager
 async def open_pool(url: str) -> AsyncIterator[Pool]:
-    """A pool with one connection made, so that a wrong URL fails at once."""
+    """A pool with one open connection, so that a wrong URL fails at once."""
     pool = Pool(url)
     try:
         async with pool.acquire():
@@ -143,7 +143,7 @@ async def snapshot(pool: Pool, statement: str, *parameters: Any) -> AsyncIterato
 
 
 async def fetch(pool: Pool, statement: str, *parameters: Any) -> list[asyncpg.Record]:
-    """Read; after a transient fault once more. Raises ReadModelUnavailable."""
+    """Reads, and after a transient fault once more. Raises ReadModelUnavailable."""
     try:
         return await pool.fetch(statement, *parameters)
     except asyncpg.DiskFullError as error:

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 
 class NotFound(Exception):
-    """Nothing has that name in this workspace and environment."""
+    """Nothing with that name exists in this workspace and environment."""
 
 
 class ReadModelUnavailable(Exception):
-    """PostgreSQL did not answer."""
+    """PostgreSQL did not respond."""
 
 
 class TypeNotFound(NotFound):

@@ -21,7 +21,7 @@ _INDEXES = (_folder / "indexes.sql").read_text("utf-8")
 _PROJECTORS = (_folder / "projectors.sql").read_text("utf-8")
 
 SHAPE = hashlib.sha256((_TABLES + _DIGESTS + _INDEXES).encode()).hexdigest()[:16]
-"""Identifies the shape of the tables; a read model of another shape must be rebuilt."""
+"""Identifies the shape of the tables; a read model of a different shape must be rebuilt."""
 
 _SHAPE = "SELECT shape FROM read_model.checkpoint"
 _EXISTS = "SELECT to_regclass('read_model.checkpoint') IS NOT NULL"
@@ -33,17 +33,18 @@ class ShapeMismatch(Exception):
 
     def __init__(self) -> None:
         super().__init__(
-            "the read model has another shape than this version's: rebuild it from the log with "
-            "`contentlog rebuild --accept-differences`"
+            "the read model has a different shape than this version needs: rebuild it from the "
+            "log with `contentlog rebuild --accept-differences`"
         )
 
 
 async def create(connection: Connection) -> bool:
-    """Create an empty live read model if there is none; true if it was created.
+    """Creates an empty live read model if there is none. Returns whether it was created.
 
     Raises ShapeMismatch.
     """
-    # In a transaction of its own: a rebuild that replaces another shape needs these tables too.
+    # In a separate transaction, because a rebuild that replaces a different shape needs these
+    # tables too.
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
         await connection.execute(_PROJECTORS)
@@ -61,13 +62,13 @@ async def create(connection: Connection) -> bool:
 
 
 async def create_tables(connection: Connection, epoch: int) -> None:
-    """Create the tables, without the large ones' indexes, in the schema that the connection's
-    search_path names first. A projector must know the epoch to write them."""
+    """Creates the tables, without the indexes of large ones, in the first schema of the
+    connection's search_path. A projector must know the epoch to write them."""
     await connection.execute(_TABLES)
     await connection.execute(_DIGESTS)
     await connection.execute(_BEGIN, epoch, SHAPE)
 
 
 async def create_indexes(connection: Connection) -> None:
-    """Create the indexes that ``create_tables`` leaves out, in the same schema."""
+    """Creates the indexes that ``create_tables`` omits, in the same schema."""
     await connection.execute(_INDEXES)

@@ -20,7 +20,7 @@ FROM projector.work WHERE heartbeat_at > now() - interval '10 seconds'"""
 
 
 class WorkStatus(Struct, frozen=True):
-    """A rebuild, rollback or verify that is running; ``seconds`` since its start."""
+    """A running rebuild, rollback or verify; ``seconds`` since its start."""
 
     name: str
     phase: str
@@ -65,5 +65,5 @@ async def read_status(connection: Connection) -> ReadModelStatus:
 
 
 async def read_size(connection: Connection) -> int:
-    """Bytes of the live read model, indexes included."""
+    """Bytes of the live read model, including indexes."""
     return int(await connection.fetchval(SCHEMA_SIZE, LIVE))

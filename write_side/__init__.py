@@ -1,1 +1,1 @@
-"""The log and all that may append to it: commands, domain, event store, imports."""
+"""The log and all code that appends to it: commands, domain, event store, imports."""

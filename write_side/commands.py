@@ -14,7 +14,8 @@ from write_side.domain.identity import BASE_LANGUAGE, Actor, Scope, new_id
 
 
 class Command(Struct, frozen=True, kw_only=True):
-    """``command_key`` makes it safe to send a command again; ``digest`` is of its request."""
+    """``command_key`` makes it safe to send the command again; ``digest`` is that of its
+    request."""
 
     actor: Actor
     request_id: str | None = None
@@ -42,11 +43,11 @@ class EntryCommand(ScopedCommand, frozen=True, kw_only=True):
 
 
 class ImportCommand(ScopedCommand, frozen=True, kw_only=True):
-    """A command that is carried out once per import id, even if it is sent with other content.
+    """A command that is executed once per import id, even if it is sent again with other content.
 
-    Its handler finds the earlier outcome: command keys are shared by all workspaces, and one
-    workspace must not see the imports of another. ``digest`` is unique, which tells an append whose
-    acknowledgement was lost from one by another request.
+    Its handler finds the earlier outcome, because command keys are shared by all workspaces and one
+    workspace must not see the imports of another. ``digest`` is unique, which distinguishes an
+    append whose acknowledgement was lost from an append by another request.
     """
 
     import_id: str
@@ -73,7 +74,7 @@ class AddEnvironment(ScopedCommand, frozen=True, kw_only=True):
 class IssueKey(WorkspaceCommand, frozen=True, kw_only=True):
     """``secret_hash``: hex sha256 of the secret; the secret itself is never stored.
 
-    ``environment`` None: the key works in every one. ``expires_at`` None: for ever.
+    ``environment`` None: the key works in all environments. ``expires_at`` None: it never expires.
     """
 
     name: str
@@ -84,7 +85,7 @@ class IssueKey(WorkspaceCommand, frozen=True, kw_only=True):
 
 
 class PermitKey(WorkspaceCommand, frozen=True, kw_only=True):
-    """Everything that the key may do from now on."""
+    """All permissions that the key has from now on."""
 
     name: str
     permissions: tuple[str, ...]
@@ -187,8 +188,8 @@ class ImportEntries(ImportCommand, frozen=True, kw_only=True):
 
 
 class RevertImport(ImportCommand, frozen=True, kw_only=True):
-    """Deletes the entries an import created and restores those it updated, unless they have changed
-    since."""
+    """Deletes the entries that an import created and restores those it updated, unless they have
+    changed since."""
 
     @property
     def key(self) -> str:

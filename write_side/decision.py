@@ -1,4 +1,4 @@
-"""What a handler returns: the events that follow from a command, and what must hold for them."""
+"""What a handler returns: the events of a command, and the conditions for appending them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ def _unexpected(conflict: Conflict) -> Refused:
 class Decision(Struct, frozen=True, kw_only=True):
     """No events: the command changes nothing, and nothing is appended.
 
-    ``content_type`` is the one that the events were decided under, if there is one.
-    ``refusal`` says what a conflict found by the append means for this command.
-    ``recorded``: where the log already has the events of this command.
-    ``projected``: bytes of rows that the projector writes for the events.
-    ``is_large``: the append goes over a connection of its own (ADR 16).
+    ``content_type`` is the one under which the events were decided, if any. ``refusal`` gives the
+    refusal for a conflict that the append finds. ``recorded``: the place of this command's events,
+    if they are already in the log. ``projected``: bytes of rows that the projector writes for the
+    events. ``is_large``: the append uses a separate connection (ADR 16).
     """
 
     events: Sequence[StreamEvent] = ()
@@ -43,7 +42,7 @@ class Decision(Struct, frozen=True, kw_only=True):
 
 
 class Header(TypedDict):
-    """The fields that every event is decided with; the append gives its time."""
+    """The fields that every event has before the append gives it a time."""
 
     workspace: str
     actor: Actor

@@ -1,5 +1,5 @@
-"""Carries out a command: its handler decides, the append enforces, and a decision that has become
-stale is made again."""
+"""Executes a command: its handler decides, the append enforces the decision, and a stale decision
+is made again."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from write_side.store.mapper import StreamEvent
 
 Handler = Callable[[Any, Repository], Awaitable[Decision]]
 Reserve = Callable[[int], Awaitable[None]]
-"""Takes what it costs to project so many bytes of rows, or raises, and then nothing is appended. It
-is called again with each attempt."""
+"""Charges the cost of projecting this many bytes of rows, or raises; then nothing is appended. It
+is called for each attempt."""
 
 HANDLERS: dict[type[Command], Handler] = {
     c.CreateWorkspace: workspaces.create_workspace,
@@ -59,15 +59,13 @@ HANDLERS: dict[type[Command], Handler] = {
 }
 
 RETRY_SECONDS = 10.0
-"""Seconds after which a command that loses every race for its stream is given up."""
+"""Seconds after which a command that loses every race for its stream fails."""
 LONGEST_BACKOFF = 0.05
 
 
 class CommandResult(Struct, frozen=True):
     """The outcome of a command. ``position``: of its last event, 0 if it changed nothing.
-
-    ``replayed``: an earlier request carried the command out, and these are its events.
-    """
+    ``replayed``: an earlier request executed the command, and these are its events."""
 
     events: tuple[StreamEvent, ...] = ()
     position: int = 0
@@ -78,7 +76,7 @@ class CommandResult(Struct, frozen=True):
 async def execute(
     command: Command, repository: Repository, reserve: Reserve | None = None
 ) -> CommandResult:
-    """Carry the command out. Raises Refused with the reason, StaleDecision if other commands change
+    """Executes the command. Raises Refused with the reason, StaleDecision if other commands change
     the same stream for ``RETRY_SECONDS``, StoreUnavailable if the event store does not answer, and
     what ``reserve`` raises."""
     async with _entry_lock(command, repository):
@@ -95,7 +93,7 @@ async def execute(
 
 
 def _entry_lock(command: Command, repository: Repository) -> AbstractAsyncContextManager[object]:
-    """Changes of one entry by this process take turns: none of them then loses to another of them.
+    """Changes of one entry by this process take turns, so they do not conflict with each other.
     Between processes, the versions of the stream decide."""
     if isinstance(command, c.EntryCommand):
         return repository.entry_locks.setdefault(command.entry_id, asyncio.Lock())
@@ -109,7 +107,7 @@ async def _attempt(
     try:
         decision = await _decide(command, repository)
     except Refused:
-        # A delete that is sent again finds no entry, and has not failed.
+        # A repeated delete finds no entry, which is not a failure.
         if (earlier := await _earlier_result(command, repository)) is None:
             raise
         return earlier
@@ -147,7 +145,7 @@ async def _decide(command: Command, repository: Repository) -> Decision:
 
 
 def _forget_content_type(command: Command, repository: Repository) -> bool:
-    """Whether the command is decided under a content type from the cache."""
+    """Removes the command's content type from the cache. False if the command uses none."""
     if not isinstance(command, c.CreateEntry | c.ImportEntries | c.SaveImportMapping):
         return False
     repository.forget(command.scope, command.content_type_slug)
@@ -169,9 +167,9 @@ async def _append(command: Command, decision: Decision, repository: Repository) 
 
 
 async def _earlier_result(command: Command, repository: Repository) -> CommandResult | None:
-    """The outcome of the command, if an earlier request carried it out."""
+    """The outcome of the command, if an earlier request executed it."""
     if isinstance(command, c.ImportCommand):
-        return None  # its handler has looked
+        return None  # its handler has checked
     appended = await repository.recorder.appended(command.key)
     return None if appended is None else await _result_of_repetition(command, appended, repository)
 

@@ -24,14 +24,14 @@ from write_side.store.streams import LAST, StreamSlice, slice_pages
 
 MAX_LIMIT = 100
 BYTES = 32 * 1024 * 1024
-"""The size of all changes that are read at once; each history has at least one."""
+"""Bytes of all changes that are read at a time; each history has at least one."""
 
 T = TypeVar("T")
 
 
 class ReadBudget:
     """Counts the events that are read, and may raise before a stream is read. A stream is always
-    read to its end, however long: the history of a single entry is never refused."""
+    read to its end, so the history of a single entry is never refused."""
 
     def begin_stream(self) -> None:
         pass
@@ -51,7 +51,7 @@ class HistoryRequest(Struct, frozen=True):
     before: int | None = None
 
     def stream_slice(self) -> StreamSlice:
-        # PostgreSQL cannot hold every text that is not an id; no entry has the empty one.
+        # Text that is not an id may be impossible to store in PostgreSQL; no entry has an empty id.
         stream = entry_stream(self.entry_id if is_id(self.entry_id) else "")
         return StreamSlice(stream, before=LAST if self.before is None else self.before)
 
@@ -62,11 +62,12 @@ async def histories(
     requests: Sequence[HistoryRequest],
     budget: ReadBudget = UNBOUNDED,
 ) -> list[tuple[Change, ...]]:
-    """In the order of the requests, each newest first; empty where the scope has no such entry.
+    """In the order of the requests, each newest first; empty if the scope does not have the entry.
 
-    Large changes may be fewer than requested: there are more as long as the last is not version 1.
-    All of an entry's events up to the newest requested are read, because any of them may have set
-    the value that a change replaced. Raises StoreUnavailable, NoTurn, and what the budget raises.
+    If changes are large, there may be fewer than requested; there are more until version 1 is
+    reached. All of an entry's events up to the newest requested are read, because any of them may
+    have set the value that a change replaced. Raises StoreUnavailable, NoTurn, and what the budget
+    raises.
     """
     found = [_LatestChanges(one.limit, BYTES // len(requests)) for one in requests]
     slices = [one.stream_slice() for one in requests]
@@ -122,7 +123,7 @@ async def entry_at(
 async def entry_versions(
     repository: Repository, scope: Scope, entry_id: str, versions: Collection[int]
 ) -> dict[int, Entry]:
-    """The entry of the scope at these versions. Raises UnknownEntry if it has not all of them, and
+    """The entry of the scope at these versions. Raises UnknownEntry if one does not exist, and
     StoreUnavailable, NoTurn."""
     request = HistoryRequest(entry_id, before=max(versions) + 1)
     entry: Entry | None = None
@@ -161,7 +162,7 @@ async def _folded(
     at: datetime,
     budget: ReadBudget,
 ) -> T | None:
-    """A stream up to a time; within one, time never goes back."""
+    """A stream folded up to a time; within a stream, time never goes back."""
     budget.begin_stream()
     state: T | None = None
     async with (
@@ -178,8 +179,8 @@ async def _folded(
 async def _events(
     repository: Repository, slices: Sequence[StreamSlice], budget: ReadBudget
 ) -> AsyncGenerator[tuple[int, Any, int], None]:
-    """Each event, with the index of its slice and its size. The caller has a turn at long reads
-    until it needs no more: a page takes up to 16 MB."""
+    """Each event, with the index of its slice and its size. Until it is finished, the caller holds
+    a turn for long reads, because a page takes up to 16 MB."""
     current = None
     async for page in slice_pages(repository.recorder, slices):
         async for index, row in in_slices(page):

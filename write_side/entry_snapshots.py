@@ -1,9 +1,9 @@
-"""Entries as of now, from a snapshot and the events after it.
+"""Current entries, from a snapshot and the events after it.
 
 An update reads the entry that it changes. Without snapshots that takes its whole history; with
 them, a bounded number of events and bytes (ADR 27). A process that has read more writes a new
-snapshot for those that come later. The log stays the source of truth: a snapshot is used only by
-code that would fold the same one, and `contentlog verify` compares them all with the log.
+snapshot for later readers. The log stays the source of truth: a snapshot is used only by code that
+would fold the same one, and `contentlog verify` compares all snapshots with the log.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ from write_side.store.recorder import Recorder
 from write_side.store.streams import SNAPSHOT, StreamSlice, slice_pages
 
 EVENTS = 32
-"""Events after a snapshot that are read without writing another."""
+"""Events after a snapshot that may be read before a new one is written."""
 BYTES = 64 * 1024
 """The same in bytes, or twice the bytes of the snapshot."""
 WRITES = 100
-"""Snapshots that one command writes at most."""
+"""The maximum number of snapshots that one command writes."""
 FOLD = 1
-"""Raise it with a change of ``domain.entry`` that folds the same events into another entry."""
+"""To be increased when a change of ``domain.entry`` folds the same events into a different
+entry."""
 _SAVE = """
 INSERT INTO write_side.entry_snapshot AS s (stream, version, shape, state)
 VALUES ($1, $2, $3, $4)
@@ -44,7 +45,7 @@ _log = structlog.get_logger("write_side.entry_snapshots")
 
 
 def shape_of(*parts: type[Struct]) -> str:
-    """Changes with the fields of these Structs, and with FOLD."""
+    """A hash of the fields of these Structs and of FOLD."""
     fields = [
         f"{part.__name__}.{field.encode_name}: {field.type}"
         for part in parts
@@ -89,7 +90,7 @@ class _Reading:
 async def latest_entries(
     recorder: Recorder, mapper: EventMapper, slices: Sequence[StreamSlice]
 ) -> AsyncIterator[Entry]:
-    """The entry of each stream that has events, deleted ones included. Slices begin at the first
+    """The entry of each stream that has events, including deleted ones. Slices begin at the first
     event. Raises StoreUnavailable."""
     writes, index, reading = 0, -1, _Reading("")
     async for page in slice_pages(recorder, slices, shape=SHAPE):
@@ -106,12 +107,12 @@ async def latest_entries(
 
 
 async def _saved(recorder: Recorder, reading: _Reading, writes: int) -> bool:
-    """Write a snapshot if one is due. Without it, the next update reads as much as this one."""
+    """Writes a snapshot if one is due. If that fails, the next update reads as much as this one."""
     entry = reading.entry
     if entry is None or entry.deleted or not reading.is_long or writes >= WRITES:
         return False
     try:
         await recorder.fetch(_SAVE, reading.stream, entry.version, SHAPE, state_of(entry))
     except (StoreUnavailable, asyncpg.PostgresError) as error:
-        _log.warning("a snapshot could not be written", stream=reading.stream, fault=repr(error))
+        _log.warning("a snapshot cannot be written", stream=reading.stream, fault=repr(error))
     return True

@@ -1,4 +1,4 @@
-"""Turns at work that only so much of may be under way, shared fairly by those who want them."""
+"""Turns for work of which only a limited amount may run at a time, shared fairly among clients."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ WAITING = 100
 
 
 class NoTurn(Exception):
-    """The client waits for as many turns as it may, or this one did not come in time."""
+    """The client already waits for the maximum number of turns, or this turn did not come in
+    time."""
 
     def __init__(self) -> None:
         super().__init__("Too many requests are waiting for the same work, please retry")
 
 
 class FairQueue:
-    """So many turns at once, of each client one, clients in rotation: who wants a turn waits for at
-    most one of each other client, however many these wait for. A client is a workspace, or an
-    address."""
+    """A fixed number of turns at a time, at most one per client, with clients in rotation. A
+    request therefore waits for at most one turn of each other client, regardless of how many these
+    wait for. A client is a workspace or an address."""
 
     def __init__(self, at_once: int, waiting: int = WAITING) -> None:
         self._free = at_once

@@ -1,7 +1,7 @@
 """Loads aggregates by folding their streams, and looks up claims.
 
 Content types are cached. A decision made under an old one cannot be appended, because the append
-checks its version; and a refusal is never based on a cached one (``dispatch.py``).
+checks its version. A refusal is never based on a cached one (``dispatch.py``).
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Repository:
         return content_type
 
     async def fresh_content_type(self, scope: Scope, slug: str) -> ContentType:
-        """The content type as the log has it now, and remove it from the cache. Raises
+        """The content type from the log; also removes it from the cache. Raises
         UnknownContentType."""
         self.forget(scope, slug)
         if not is_slug(slug):
@@ -114,7 +114,7 @@ class Repository:
         return await self.content_type_by_id(rows[0]["id"])
 
     def forget(self, scope: Scope, slug: str) -> None:
-        """Remove the content type from the cache."""
+        """Removes the content type from the cache."""
         self._types.pop((scope, slug), None)
 
     async def content_type_by_id(self, content_type_id: str) -> ContentType:
@@ -124,12 +124,12 @@ class Repository:
         return content_type
 
     async def content_types(self, scope: Scope) -> list[ContentType]:
-        """All of an environment, by slug."""
+        """All content types of an environment, by slug."""
         rows = await self.recorder.fetch(_TYPES, scope.workspace, scope.environment)
         return [await self.content_type_by_id(row["id"]) for row in rows]
 
     async def entry(self, scope: Scope, entry_id: str) -> Entry:
-        """A living entry of the scope; raises UnknownEntry."""
+        """An existing entry of the scope; raises UnknownEntry."""
         if not is_id(entry_id):
             raise UnknownEntry
         found = await self.entries(scope, [entry_id])
@@ -156,13 +156,13 @@ class Repository:
         return found
 
     async def latest_entries(self, entry_ids: Iterable[str]) -> AsyncIterator[Entry]:
-        """Those of the ids that are entries of any scope, deleted ones included."""
+        """The entries with these ids in any scope, including deleted ones."""
         slices = [StreamSlice(entry_stream(each)) for each in dict.fromkeys(entry_ids)]
         async for entry in latest_entries(self.recorder, self.mapper, slices):
             yield entry
 
     async def entry_after(self, entry_id: str, version: int) -> Entry:
-        """The entry as it was after that version, which is in the log."""
+        """The entry after that version, which must be in the log."""
         slices = [StreamSlice(entry_stream(entry_id), before=version + 1)]
         [entry] = [one async for one in latest_entries(self.recorder, self.mapper, slices)]
         return entry
@@ -170,10 +170,8 @@ class Repository:
     async def entry_states(
         self, entry_ids: Iterable[str]
     ) -> AsyncIterator[tuple[Entry, EntryEvent]]:
-        """Each entry after each of its events, one entry after another, of any scope.
-
-        Holds one page of the log at a time: a history may be far larger than an entry.
-        """
+        """Each entry after each of its events, one entry after another, in any scope. Holds one
+        page of the log at a time, because a history may be far larger than an entry."""
         ids = list(dict.fromkeys(entry_ids))
         entry: Entry | None = None
         of = -1
@@ -197,7 +195,7 @@ class Repository:
         return _folded(evolve_workspace, await self._stream(workspace_stream(slug)))
 
     async def workspaces(self, slugs: Iterable[str]) -> list[Workspace]:
-        """Those of the slugs that are workspaces."""
+        """The workspaces with these slugs."""
         streams = await self.recorder.select_streams(map(workspace_stream, slugs))
         folded = (
             _folded(evolve_workspace, map(self._decoded, events)) for events in streams.values()
@@ -205,7 +203,7 @@ class Repository:
         return [workspace for workspace in folded if workspace is not None]
 
     async def find_key(self, workspace: str, name: str) -> Key | None:
-        """The live key of a name."""
+        """The live key with a name."""
         rows = await self.recorder.fetch(_KEY, workspace, name)
         return await self._key(rows[0]["id"]) if rows else None
 
@@ -231,7 +229,7 @@ class Repository:
         return [files[media_id] for media_id in sorted(files) if not files[media_id].removed]
 
     async def known_media(self, workspace: str, media_ids: Iterable[str]) -> set[str]:
-        """Those of the ids that are files of the library."""
+        """The ids among these that are files of the library."""
         wanted = {media_stream(workspace, media_id): media_id for media_id in media_ids}
         streams = await self.recorder.select_streams(wanted)
         return {
@@ -241,7 +239,7 @@ class Repository:
         }
 
     async def types_of_entries(self, scope: Scope, entry_ids: Iterable[str]) -> dict[str, str]:
-        """Entry id → slug of its type, for the ids of living entries."""
+        """Entry id → slug of its type, for the ids of existing entries."""
         ids = [entry_id for entry_id in entry_ids if is_id(entry_id)]
         rows = await self.recorder.fetch(_TYPES_OF_ENTRIES, scope.workspace, scope.environment, ids)
         return {row["id"]: row["slug"] for row in rows}
@@ -249,8 +247,8 @@ class Repository:
     async def entries_by_slug(
         self, scope: Scope, types: Sequence[str], language: str | None, slugs: Iterable[str]
     ) -> dict[str, list[tuple[str, str]]]:
-        """Slug → (entry id, slug of its type) of the entries that have it. No types: any type. No
-        language: any language."""
+        """Slug → (entry id, slug of its type) of the entries with this slug. No types means any
+        type, no language any language."""
         hashes = {slug_hash(slug): slug for slug in slugs}
         among = (scope.workspace, scope.environment, list(types), list(hashes))
         if language is None:

@@ -1,4 +1,4 @@
-"""Long work in slices, between which the event loop serves others."""
+"""Divides long work into slices, between which the event loop serves other tasks."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import TypeVar
 T = TypeVar("T")
 
 SLICE = 0.005
-"""Seconds that others wait at most, and the work on one item."""
+"""Seconds that other tasks wait at most, in addition to the work on one item."""
 
 
 async def in_slices(items: Iterable[T]) -> AsyncIterator[T]:
-    """The items, others being served whenever a slice of time is used up."""
+    """The items; yields to other tasks whenever a slice of time is used up."""
     until = time.perf_counter() + SLICE
     for item in items:
         if time.perf_counter() > until:

@@ -1,12 +1,14 @@
 """Authenticates callers from keys in memory that are never more than a second out of date.
 
-A look at the store updates the keys. It happens on each notification of the store, and every half
-a second. A request waits for a look if the last one is a second old, if a notification came since,
-and before it is refused: a key that was just issued is valid. So a missing, empty, unknown,
-expired or revoked key costs the same look. Requests share looks, at most fifty a second.
+A refresh reads changed keys from the store, on each notification and every half second. A request
+waits for a refresh if the last one is a second old or a notification has arrived since, and before
+it is refused, because its key may have just been issued. A missing, empty, unknown, expired or
+revoked key therefore costs the same refresh. Requests share refreshes, of which there are at most
+fifty a second.
 
-Expiry is judged by the clock of the event store: each look reads it, and this process's monotonic
-clock counts on from there. So all processes agree, even if the clocks of their machines differ.
+The event store's clock decides whether a key has expired: each refresh reads it, and this process's
+monotonic clock counts on from there. All processes therefore agree, even if the clocks of their
+machines differ.
 """
 
 from __future__ import annotations
@@ -31,19 +33,19 @@ from write_side.store.conflicts import StoreUnavailable
 
 CHANNEL = "contentlog_access"
 VALID = 1.0
-"""Seconds for which a look is valid."""
+"""Seconds for which a refresh is valid."""
 POLL = 0.5
 PACE = 0.02
-"""Seconds between the starts of two looks."""
+"""Seconds between the starts of two refreshes."""
 RETRY = 0.2
 TRUST = 300.0
-"""Seconds for which keys are valid without a look, while the store is away."""
+"""Seconds for which keys are valid without a refresh while the store is unavailable."""
 _log = structlog.get_logger("api.access")
 
 
 class Access:
-    """While the store is away, known keys stay valid for five minutes: they may be revoked through
-    another process that reaches it. ``clock``: monotonic seconds."""
+    """While the store is unavailable, known keys stay valid for five minutes, although they may be
+    revoked through another process that can reach it. ``clock``: monotonic seconds."""
 
     def __init__(
         self, url: str, repository: Repository, clock: Callable[[], float] = time.monotonic
@@ -59,7 +61,7 @@ class Access:
         self._turn = asyncio.Lock()
         self._wakeup = asyncio.Event()
         self._away = False
-        # By the clock: the start of the last look, of the last successful one, and the last
+        # Times of the start of the last refresh, of the last successful one, and of the last
         # notification.
         self._look_start = self._last_look = self._last_notification = float("-inf")
 
@@ -67,7 +69,7 @@ class Access:
         """Loads all keys. Raises StoreUnavailable."""
         await self._refresh()
         self._start(self._watch(), "access watch")
-        self._start(self._listen_for_ever(), "access notifications")
+        self._start(self._keep_listening(), "access notifications")
         self._start(self._uses.write_for_ever(), "key uses")
         return self
 
@@ -81,8 +83,8 @@ class Access:
     async def caller(self, secret: str) -> Caller | None:
         """None for a secret that is missing, unknown, expired or revoked.
 
-        While the store is away, raises StoreUnavailable for an unknown or expired one; after five
-        minutes KeysUnchecked for all but a missing one.
+        While the store is unavailable, raises StoreUnavailable for an unknown or expired one; after
+        five minutes KeysUnchecked for all but a missing one.
         """
         digest = secret_hash(secret)
 
@@ -102,21 +104,22 @@ class Access:
         self, known: Callable[[], Caller | None], *, may_be_new: bool
     ) -> Caller | None:
         arrived = self._clock()
-        await self._require_look(max(arrived - VALID, self._last_notification))
+        await self._require_refresh(max(arrived - VALID, self._last_notification))
         found = known()
         if found is None:
-            await self._require_look(arrived)
+            await self._require_refresh(arrived)
             found = known()
         if may_be_new and not self._is_trusted():
             raise KeysUnchecked
         if found is None and may_be_new and self._away:
-            raise StoreUnavailable("keys cannot be looked for")
+            raise StoreUnavailable("keys cannot be refreshed")
         if found is not None:
             self._uses.record(found.key_id, self.store_time().date())
         return found
 
     def cached_caller(self, secret: str) -> Caller | None:
-        """The caller as far as this process knows, without a look: refuse no request by it."""
+        """The caller as far as this process knows, without a refresh. Do not refuse a request
+        because of it."""
         if not secret or not self._is_trusted():
             return None
         return self._loader.keys.caller(secret_hash(secret), self.store_time())
@@ -125,15 +128,15 @@ class Access:
         return self._clock() - self._last_look <= TRUST
 
     def store_time(self) -> datetime:
-        """What the clock of the event store shows now."""
+        """The current time by the event store's clock."""
         return self._loader.store_time + timedelta(seconds=self._clock() - self._last_look)
 
-    async def _require_look(self, since: float) -> None:
+    async def _require_refresh(self, since: float) -> None:
         if self._last_look < since and not self._away:
-            await self._look()
+            await self._next_refresh()
 
-    def _look(self) -> Awaitable[None]:
-        """A look that has not started yet. It goes on when one of those that wait is cancelled."""
+    def _next_refresh(self) -> Awaitable[None]:
+        """A refresh that has not started yet. It continues if one of its waiters is cancelled."""
         if self._next is None:
             self._next = self._start(self._take_turn(), "access look")
         return asyncio.shield(self._next)
@@ -141,13 +144,13 @@ class Access:
     async def _take_turn(self) -> None:
         async with self._turn:
             await asyncio.sleep(max(0.0, self._look_start + PACE - self._clock()))
-            # Requests from now on need the next look.
+            # Requests from now on need the next refresh.
             self._next = None
             try:
                 await self._refresh()
             except (StoreUnavailable, TimeoutError) as error:
                 if not self._away:
-                    _log.warning("the event store is out of reach", fault=repr(error))
+                    _log.warning("the event store cannot be reached", fault=repr(error))
                 self._away = True
 
     async def _refresh(self) -> None:
@@ -156,7 +159,7 @@ class Access:
         self._last_look, self._away = start, False
 
     async def _fetch(self, statement: str, *parameters: Any) -> list[asyncpg.Record]:
-        """Over the listening connection, which no request uses, or else through the pool."""
+        """Uses the listening connection, which no request uses, or else the pool."""
         connection = self._connection
         if connection is not None:
             try:
@@ -176,11 +179,11 @@ class Access:
                     await self._wakeup.wait()
             self._wakeup.clear()
             try:
-                await self._look()
+                await self._next_refresh()
             except Exception as error:
                 _log.error("keys cannot be loaded", exc_info=error)
 
-    async def _listen_for_ever(self) -> None:
+    async def _keep_listening(self) -> None:
         logged = False
         while True:
             try:
@@ -188,7 +191,7 @@ class Access:
                 logged = False
             except Exception as error:
                 if not logged:
-                    _log.warning("the event store cannot be listened to", fault=repr(error))
+                    _log.warning("cannot listen to the event store", fault=repr(error))
                 logged = True
             await asyncio.sleep(RETRY)
 
@@ -198,16 +201,16 @@ class Access:
         try:
             ended = asyncio.Event()
             connection.add_termination_listener(lambda *_: ended.set())
-            await connection.add_listener(CHANNEL, self._hear)
+            await connection.add_listener(CHANNEL, self._on_notification)
             self._connection = connection
             # There may have been notifications before.
-            self._hear()
+            self._on_notification()
             await ended.wait()
         finally:
             self._connection = None
             connection.terminate()
 
-    def _hear(self, *_notification: object) -> None:
+    def _on_notification(self, *_notification: object) -> None:
         self._last_notification = self._clock()
         self._wakeup.set()
 

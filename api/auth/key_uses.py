@@ -1,4 +1,4 @@
-"""Writes the day on which each key was last used, behind the requests that use them."""
+"""Writes the day on which each key was last used, after the requests that used them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _log = structlog.get_logger("api.key_uses")
 
 
 class KeyUses:
-    """Uses wait in memory, one for each key and day. What a killed process has not written yet is
-    lost, until the key is used again."""
+    """Uses wait in memory, one per key and day. A killed process loses uses that it has not
+    written, until the key is used again."""
 
     def __init__(self, fetch: access.Fetch) -> None:
         self._fetch = fetch
@@ -36,7 +36,7 @@ class KeyUses:
             await self.write()
 
     async def write(self) -> None:
-        """Writes what waits. What cannot be written waits for the next time."""
+        """Writes the waiting uses. What cannot be written is tried again next time."""
         for day in sorted(self._waiting):
             ids = self._waiting[day]
             while some := ids[:AT_ONCE]:
@@ -45,7 +45,7 @@ class KeyUses:
                         await access.record_use(self._fetch, some, day)
                 except Exception as error:
                     if not self._away:
-                        _log.warning("the use of keys cannot be written", fault=repr(error))
+                        _log.warning("key uses cannot be written", fault=repr(error))
                     self._away = True
                     return
                 self._away = False

@@ -17,16 +17,16 @@ from write_side.store import access
 from write_side.store.access import KeyClaim
 
 AT_ONCE = 1_000
-"""Keys read at once, so that other tasks are not delayed."""
+"""Keys read at a time, so that other tasks are not delayed."""
 FAR = 100_000
-"""With more events than this since the last look, all keys are read instead."""
+"""If there are more events than this since the last refresh, all keys are read again."""
 PATIENCE = 2.0
 """Seconds until the store counts as unreachable."""
 
 
 class Caller(Struct, frozen=True):
-    """A live key and its workspace. ``environment``: the only one for the key, None for every one;
-    ``environments``: those of the workspace."""
+    """A live key and its workspace. ``environment``: the only one in which the key works, None for
+    all; ``environments``: those of the workspace."""
 
     key_id: str
     key_name: str
@@ -39,7 +39,7 @@ class Caller(Struct, frozen=True):
 
 def secret_of(headers: Mapping[str, str]) -> str:
     """``Authorization: Bearer`` takes precedence over ``X-API-Key`` (behaviour.md). Other schemes
-    do not: a proxy in front of the service may ask for HTTP Basic."""
+    do not, because a proxy in front of the service may use HTTP Basic."""
     scheme, _, secret = headers.get("Authorization", "").strip().partition(" ")
     return secret.strip() if scheme.lower() == "bearer" else headers.get("X-API-Key", "")
 
@@ -55,8 +55,8 @@ class Keys:
         self._workspaces: dict[str, Workspace] = {}
 
     def caller(self, digest: str, now: datetime) -> Caller | None:
-        """The caller whose key has the digest, compared in constant time. None where the key has
-        expired by the time ``now``."""
+        """The caller whose key has the digest, compared in constant time. None if the key has
+        expired at ``now``."""
         key = self._by_digest.get(digest, NO_KEY)
         if not hmac.compare_digest(key.digest, digest):
             return None
@@ -80,7 +80,7 @@ class Keys:
         return slug in self._workspaces
 
     def put_workspace(self, workspace: Workspace) -> None:
-        """Call it before the first of its keys."""
+        """To be called before ``put`` for the workspace's keys."""
         self._workspaces[workspace.slug] = workspace
 
     def put(self, key: KeyClaim) -> None:
@@ -88,7 +88,7 @@ class Keys:
         self._digests[key.id] = key.digest
 
     def remove(self, key_id: str) -> None:
-        """Removes a revoked key; another key may have its secret by now."""
+        """Removes a revoked key; another key may have its secret now."""
         digest = self._digests.pop(key_id, "")
         if self._by_digest.get(digest, NO_KEY).id == key_id:
             del self._by_digest[digest]
@@ -109,20 +109,20 @@ class KeyLoader:
 
     @property
     def store_time(self) -> datetime:
-        """What the store's clock showed at the last refresh."""
+        """The event store's time at the last refresh."""
         assert self._mark is not None
         return self._mark.now
 
     async def refresh(self) -> None:
-        """Brings ``keys`` up to date with every change before. Raises what ``fetch`` raises."""
+        """Applies every change so far to ``keys``. Raises what ``fetch`` raises."""
         mark, known = await access.mark(self._fetch), self._mark
         if known is None or not await self._apply_changes(known, mark):
             self.keys = await self._all()
         self._mark = mark
 
     async def _apply_changes(self, known: access.Mark, mark: access.Mark) -> bool:
-        """Applies the changes since ``known``. False where the log may not have all of them: after
-        a restore or a failover, or a repair that changed claims without events."""
+        """Applies the changes since ``known``. False if the log may not have all of them: after a
+        restore, a failover, or a repair that changed claims without events."""
         events = mark.position - known.position
         if mark.since != known.since or mark.version < known.version or not 0 <= events <= FAR:
             return False

@@ -1,7 +1,8 @@
 """A request to the dashboard, and the checks that it passes.
 
 They are the REST API's checks, with the session in place of the API key. Pages count against the
-rate limit of the client's address only: using the dashboard leaves the key's limit to programs.
+rate limit of the client's address only: using the dashboard does not reduce the key's limit for
+programs.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from write_side.repository import Repository
 
 
 class NoSession(Exception):
-    """There is no session, it or its key has expired, or the key was revoked."""
+    """No session exists, the session or its key has expired, or the key was revoked."""
 
 
 class DashboardRequest(Call):
@@ -48,14 +49,14 @@ class DashboardRequest(Call):
         return permission in self.known_caller.permissions
 
     def link(self, *path: str, **query: str | int) -> str:
-        """The address of a page in the environment of this request; see ``link``."""
+        """The URL of a page in this request's environment; see ``link``."""
         environment = "" if self.environment == PRODUCTION else self.environment
         return link(*path, **{"environment": environment, **query})
 
 
 def link(*path: str, **query: str | int) -> str:
     """``link("entries", "abc", page=2)`` is ``/dashboard/entries/abc?page=2``. Empty query
-    parameters are left out."""
+    parameters are omitted."""
     address = "/".join([ROOT, *(quote(part, safe="") for part in path)])
     given = {name: value for name, value in query.items() if value != ""}
     return f"{address}?{urlencode(given)}" if given else address
@@ -87,5 +88,5 @@ async def check(request: DashboardRequest, permission: str, *, active: bool) -> 
     await check_session(request, active=active)
     if permission:
         check_permission(request, permission)
-    # An address without an environment, such as a bookmark, is of the one that the key works in.
+    # A URL without an environment, such as a bookmark, means the one in which the key works.
     resolve_environment(request, request.known_caller.environment or PRODUCTION)

@@ -23,17 +23,17 @@ from write_side.entry_history import HistoryRequest, entry_versions, histories
 
 CHANGES = 20
 MAX_DIFFERENCES = 100
-"""Of one change. Translations into many languages have thousands."""
+"""Differences shown of one change. Translations into many languages have thousands."""
 MAX_LENGTH = 400
 """Characters of a value in the history."""
 MAX_DECODED = 4_000
-"""Bytes of a value in the history; the beginning of a longer one is shown as it is stored."""
+"""Bytes of a value in the history; the beginning of a longer one is shown as stored."""
 MIN_COMPARED = 40
-"""Characters of a text whose words are compared; both versions of a shorter one are shown."""
+"""Characters from which a text's words are compared; of a shorter text both versions are shown."""
 MAX_COMPARED = 10_000
 """Characters of a text that are compared."""
 MAX_COMPARED_IN_ALL = 400_000
-"""Characters of a page's texts that are compared."""
+"""Total characters that are compared for one page."""
 P = ParamSpec("P")
 T = TypeVar("T")
 _NAMES = {"title": "Title", "slug": "Slug", "status": "Status", "stage": "Stage"}
@@ -41,8 +41,8 @@ _NAMES = {"title": "Title", "slug": "Slug", "status": "Status", "stage": "Stage"
 
 class FieldDifference(Struct, frozen=True):
     """``before`` and ``after`` are text, None for no value. ``locale``: of a translation.
-    ``spans``: what changed within a long text, instead of both; ``note`` says what they leave
-    out."""
+    ``spans``: what changed within a long text, instead of both texts; ``note`` says what they
+    omit."""
 
     name: str
     locale: str
@@ -58,8 +58,8 @@ class ShownChange(Struct, frozen=True):
 
 
 class Comparison(Struct, frozen=True):
-    """What is different in version ``after`` compared with ``before``; ``total`` counts all
-    differences, of which the first are shown."""
+    """The differences of version ``after`` from ``before``; ``total`` counts all, of which the
+    first are shown."""
 
     before: int
     after: int
@@ -70,7 +70,8 @@ class Comparison(Struct, frozen=True):
 async def entry_changes(
     request: DashboardRequest, details: EntryDetails, stages: Sequence[Stage], locale: str
 ) -> list[ShownChange]:
-    """From the log, which can be ahead of the fields shown; for a past version, nothing later."""
+    """From the log, which can be ahead of the fields shown; for a past version, without later
+    changes."""
     before = number(request.query.get("before", ""))
     if request.query.get("asOf"):
         latest = details.version + 1
@@ -88,7 +89,7 @@ async def entry_changes(
 async def requested_comparison(
     request: DashboardRequest, details: EntryDetails, stages: Sequence[Stage], locale: str
 ) -> Comparison | None:
-    """None if the address asks for none. Raises BadRequest, UnknownEntry."""
+    """None if the URL requests none. Raises BadRequest, UnknownEntry."""
     if "compare" not in request.query:
         return None
     before = number(request.query["compare"])
@@ -163,13 +164,13 @@ class _DifferenceReader:
     async def _compared(
         self, name: str, locale: str, change: FieldChange
     ) -> FieldDifference | None:
-        """None for texts that are short, or too many."""
+        """None if the texts are short or too many."""
         given = [msgspec.json.decode(one, type=str) for one in (change.before, change.after)]
         size = sum(min(len(text), MAX_COMPARED) for text in given)
         if max(map(len, given)) < MIN_COMPARED or size > self._left:
             return None
         self._left -= size
-        # Up to 20 ms each, between which other requests are answered.
+        # Up to 20 ms each; between them other requests are served.
         before = await _in_turn(_without_markup, given[0][:MAX_COMPARED])
         after = await _in_turn(_without_markup, given[1][:MAX_COMPARED])
         spans = excerpt(await _in_turn(word_diff, before, after))
@@ -199,7 +200,7 @@ def _path_and_locale(change: FieldChange) -> tuple[str, str]:
 
 
 def _is_text(change: FieldChange) -> bool:
-    """Whether there is text before and after."""
+    """Whether there is a text before and after."""
     ends = (bytes(change.before), bytes(change.after))
     return all(one.startswith(b'"') and one != b'""' for one in ends)
 

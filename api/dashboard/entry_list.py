@@ -30,7 +30,7 @@ COLUMNS = ("Title", "Type", "Slug", "Status", "Stage", "Language", "Updated", "P
 
 
 class FilterForm(Struct, frozen=True):
-    """The filters that can be chosen and those that are. ``type``: the chosen content type."""
+    """The available filters and the chosen ones. ``type``: the chosen content type."""
 
     types: list[ContentTypeRow]
     languages: list[str]
@@ -67,7 +67,7 @@ async def show_entries(request: DashboardRequest) -> web.StreamResponse:
         form=form,
         statuses=[(status, status.capitalize()) for status in STATUSES],
         rows=found.rows,
-        # None for a content type that was added a moment ago.
+        # None for a content type that was just added.
         type_of=lambda entry: types.get(entry.type_id),
         stage_of=stage_of,
         paging=Paging(page, found.total),
@@ -82,8 +82,8 @@ async def show_entries(request: DashboardRequest) -> web.StreamResponse:
 
 
 async def show_updates(request: DashboardRequest) -> web.StreamResponse:
-    """The part of the list that requests itself every few seconds. 204 if it would be as the page
-    has it (``seen``)."""
+    """The part of the list that requests itself every few seconds. 204 if it is unchanged
+    (``seen``)."""
     given = {name: parameters.searchable(text) for name, text in request.query.items()}
     filters = Filters(
         type_slug=given.get("type") or None,
@@ -115,7 +115,7 @@ def filter_query(filters: Filters) -> dict[str, str]:
 
 
 def _columns(form: FilterForm, rows: Sequence[EntrySummary]) -> list[str]:
-    """The columns of the table, without those that are empty on this page."""
+    """The columns of the table that are not empty on this page."""
     stages = {one.id: one.stages for one in form.types}
     empty = {
         "Type": form.type is not None,
@@ -126,7 +126,7 @@ def _columns(form: FilterForm, rows: Sequence[EntrySummary]) -> list[str]:
 
 
 async def export_entries(request: DashboardRequest) -> web.StreamResponse:
-    """The same filters as a file; 404 without a content type."""
+    """The entries that match the same filters, as a file; 404 without a content type."""
     form = await _filter_form(request)
     if form.type is None:
         raise web.HTTPNotFound

@@ -44,7 +44,7 @@ class FieldLine(Struct, frozen=True):
 
 
 async def show_entry(request: DashboardRequest) -> web.StreamResponse:
-    """In the locale and at the time that the address names."""
+    """In the locale and at the time of the URL."""
     details, locale, at = await _details(request)
     stages = await _stages(request, details)
     versions = await requested_comparison(request, details, stages, locale)
@@ -88,20 +88,20 @@ async def show_value(request: DashboardRequest) -> web.StreamResponse:
 
 
 def _whole(shown: DisplayValue) -> DisplayValue:
-    """Without a link to the page that it is on."""
+    """Without a link to the current page."""
     shown.cut = None
     return shown
 
 
 def _value_address(request: DashboardRequest, details: EntryDetails, locale: str) -> str:
-    """Of ``show_value``; the path of a value follows."""
+    """The URL of ``show_value``; the path of a value is appended."""
     as_of = request.query.get("asOf", "")
     address = request.link("entries", details.entry.id, "value", locale=locale, asOf=as_of)
     return f"{address}{'&' if '?' in address else '?'}path="
 
 
 async def _details(request: DashboardRequest) -> tuple[EntryDetails, str, datetime | None]:
-    """The entry, in the locale and at the time that the address names, and both of them."""
+    """The entry in the locale and at the time of the URL, and both of these."""
     query = request.query
     locale = parameters.locale(query) if query.get("locale") else ""
     at = parameters.as_of({"asOf": query.get("asOf", "")})
@@ -145,7 +145,7 @@ async def _entry_at(
 
 
 async def _stages(request: DashboardRequest, details: EntryDetails) -> tuple[Stage, ...]:
-    """The current ones, for a past version too."""
+    """The current ones, even for a past version."""
     try:
         return (await content_type(*request.read_model, details.type_slug)).stages
     except TypeNotFound:

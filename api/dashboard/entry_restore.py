@@ -64,5 +64,5 @@ def _restored_translations(
 
 
 def _known(fields: Mapping[str, Raw], slugs: Collection[str]) -> dict[str, Raw]:
-    """Those that the content type still has."""
+    """Values of fields that the content type still has."""
     return {slug: value for slug, value in fields.items() if slug in slugs}

@@ -1,4 +1,4 @@
-"""The part of a value that a page shows: values may be as large as an entry, pages may not.
+"""The part of a value that a page shows. A value can be too large for a page.
 
 Values are cut before anything is looked up or rendered, so large entries do not make a page slow.
 """
@@ -15,9 +15,9 @@ from write_side.domain.definition import Field, value_fields
 from write_side.domain.values import EMPTY, NULL, json_of, text_of, texts_of
 
 ITEMS = 200
-"""Elements of a repeater, or values of a field that takes several."""
+"""Elements of a repeater, or values of a multiple field."""
 CHARACTERS = 10_000
-"""Of one text."""
+"""Characters of one text."""
 PAGE_CHARACTERS = 30_000
 SHORT = 100
 """Characters of any value that are always shown."""
@@ -29,8 +29,8 @@ _ELEMENT = msgspec.json.Decoder(dict[str, Raw])
 class Excerpt(Struct):
     """``value`` are the items or characters from ``start`` to ``end`` of ``total``.
 
-    ``path``: the field's slug, and for a value inside of a repeater ``faq.17.question``.
-    ``elements``: what is shown of a repeater, field by field.
+    ``path``: the field's slug, or ``faq.17.question`` for a value inside a repeater. ``elements``:
+    what is shown of a repeater, field by field.
     """
 
     field: Field
@@ -66,7 +66,7 @@ class Cutter:
         self._values = PAGE_VALUES
 
     def excerpt(self, field: Field, value: Raw, path: str, start: int = 0) -> Excerpt:
-        """From an item or a character on."""
+        """The part that begins at an item or a character."""
         self._values -= 1
         if bytes(value) in EMPTY:
             return Excerpt(field, path, value)
@@ -89,7 +89,7 @@ class Cutter:
         for number, item in enumerate(items[start : start + ITEMS], start):
             if self._values <= 0:
                 break
-            # An element of a model that is older than the type may have any fields.
+            # An element stored under an older version of the type may have any fields.
             given = _ELEMENT.decode(item)
             elements.append(
                 [
@@ -103,7 +103,7 @@ class Cutter:
 
 
 def value_at(fields: Iterable[Field], values: Mapping[str, Raw], path: str) -> tuple[Field, Raw]:
-    """The field and the value with a path. Raises EntryNotFound."""
+    """The field and the value at a path. Raises EntryNotFound."""
     slug, _, rest = path.partition(".")
     field = next((one for one in fields if one.slug == slug and one.spec.holds_values), None)
     if field is None:

@@ -1,6 +1,7 @@
 """The lag and the rate of the projector in the last 15 minutes, and their charts.
 
-Each API process takes its own samples and keeps them in memory: after a start the charts are empty.
+Each API process takes its own samples and keeps them in memory, so the charts are empty after a
+start.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ WINDOW = 15 * 60.0
 INTERVAL = 5.0
 """Seconds between two samples."""
 WIDTH, HEIGHT = 300.0, 60.0
-"""Of a chart, in units of its own."""
+"""The size of a chart, in its own units."""
 
 
 class Sample(Struct, frozen=True):
@@ -59,11 +60,11 @@ class LagHistory:
         self._samples.append(Sample(at, position, status.behind.seconds if status.behind else None))
 
     def lag(self, now: float) -> Chart | None:
-        """Seconds; None with less than two samples."""
+        """In seconds; None with fewer than two samples."""
         return _chart([Point(one.at, one.lag) for one in self._samples], now)
 
     def rate(self, now: float) -> Chart | None:
-        """Projected events per second; None with less than three samples."""
+        """Projected events per second; None with fewer than three samples."""
         samples = list(self._samples)
         pairs = pairwise(samples)
         return _chart([Point(after.at, _rate(before, after)) for before, after in pairs], now)
@@ -90,7 +91,7 @@ async def _sample(app: web.Application) -> None:
 
 
 def _rate(before: Sample, after: Sample) -> float | None:
-    """None for an unknown position, and for one that went back: the log was restored."""
+    """None if a position is unknown, or went back because the log was restored."""
     if before.position is None or after.position is None or after.position < before.position:
         return None
     return (after.position - before.position) / (after.at - before.at)
@@ -105,7 +106,7 @@ def _chart(points: Sequence[Point], now: float) -> Chart | None:
 
 
 def _runs(points: Iterable[Point]) -> list[list[tuple[float, float]]]:
-    """Time and value of the points between the gaps."""
+    """Time and value of the points between gaps."""
     runs: list[list[tuple[float, float]]] = [[]]
     for point in points:
         if point.value is not None:

@@ -40,7 +40,7 @@ _SECTIONS = (
 
 
 def start_address(caller: Caller) -> str:
-    """Of the first section that the key may see, in the environment where it works."""
+    """The URL of the first section that the key may see, in the environment where it works."""
     environment = caller.environment or PRODUCTION
     return link(_sections(caller)[0][1], environment=_in_address(environment))
 
@@ -75,14 +75,14 @@ def _sections(caller: Caller) -> list[tuple[str, str]]:
 
 
 def _environment(request: DashboardRequest, name: str) -> NavigationLink:
-    """A link to the same section in an environment."""
+    """A link to the same section in another environment."""
     caller = request.known_caller
     note = "" if name in caller.environments else "not set up"
     if name == STAGING and not caller.plan.staging:
         note = "not in your plan"
     if caller.environment not in (None, name):
         note = "not for this key"
-    # Without an environment, an address is of the one that the key works in.
+    # A URL without an environment means the one in which the key works.
     environment = name if caller.environment else _in_address(name)
     address = link(_current_section(request), environment=environment)
     return NavigationLink(name.title(), address, name == request.environment, note)
@@ -95,7 +95,7 @@ def _current_section(request: DashboardRequest) -> str:
 
 
 async def _workspace_name(request: DashboardRequest) -> str:
-    """Its slug while the read model is unavailable: an error page must not fail too."""
+    """The slug if the read model is unavailable, so that an error page does not fail too."""
     slug = request.known_caller.workspace
     try:
         return await workspace_name(request.service.read_model, slug) or slug

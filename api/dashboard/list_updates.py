@@ -1,4 +1,5 @@
-"""What has changed since a list of entries was shown: newer entries, and a stopped projector."""
+"""What has changed since a list of entries was shown: newer entries, and whether the projector has
+stopped."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
 class ListUpdates(Struct, frozen=True):
-    """``since``: the time of the list's newest entry, None for a list whose newer entries are not
-    counted. ``newer``: up to one page."""
+    """``since``: the time of the list's newest entry, None if newer entries are not counted.
+    ``newer``: up to one page."""
 
     status: ServiceStatus
     since: str | None
@@ -27,7 +28,7 @@ class ListUpdates(Struct, frozen=True):
 
     @property
     def seen(self) -> str:
-        """All that is shown of this, in short."""
+        """A short value that changes whenever the page has to change."""
         state = self.status.state
         return f"{self.newer}-{'works' if state in ('current', 'behind') else state}"
 
@@ -35,7 +36,7 @@ class ListUpdates(Struct, frozen=True):
 async def first_updates(
     request: DashboardRequest, filters: Filters, page: int, found: Page[EntrySummary]
 ) -> ListUpdates:
-    """For a list that is shown now. Newer entries are not counted for later pages, and not for a
+    """For a list that is being shown. Newer entries are not counted on later pages, nor for a
     search, which would take too long to repeat."""
     status = await request.request.app[STATUS].current()
     if page > 1 or filters.search:

@@ -1,4 +1,4 @@
-"""Wraps handlers of pages into handlers of routes: with the checks, and pages for errors."""
+"""Wraps page handlers into route handlers that run the checks and show error pages."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ CSRF = "csrf"
 CSRF_HEADER = "X-CSRF-Token"
 MAX_FIELDS = 5_000
 MAX_FORM = 128 * 1024
-"""Bytes. Decoding a percent escape takes 100 ns, and no other request is answered meanwhile."""
+"""Bytes. Decoding a percent escape takes 100 ns and blocks the event loop."""
 _DAMAGED = re.compile(rb"%(?![0-9a-fA-F]{2})")
 
 
 def public(handler: Page) -> Handler:
-    """A page without checks; what the handler raises becomes an error page."""
+    """A page without checks; exceptions of the handler become error pages."""
 
     async def handle(http_request: web.Request) -> web.StreamResponse:
         request = DashboardRequest(http_request, http_request.app[SERVICE])
@@ -78,7 +78,7 @@ def action(permission: str, handler: Action) -> Handler:
 
 
 def stream(permission: str, handler: Page) -> Handler:
-    """A body that the handler reads as a stream. The token is in X-CSRF-Token; without that header
+    """A form that the handler reads as a stream. The token is in X-CSRF-Token; without this header,
     the handler must check the form's first part (``check_csrf_token``)."""
 
     async def handle(request: DashboardRequest) -> web.StreamResponse:
@@ -94,7 +94,7 @@ async def read_form(request: DashboardRequest, most: int = MAX_FORM) -> Form:
     """The fields of a URL-encoded form of up to ``most`` bytes. Raises BadRequest."""
     body = await receive_body(request, most)
     try:
-        # No browser sends them, and each takes more time than one that is not.
+        # Browsers never send these, and each takes longer to decode than a plain character.
         if _DAMAGED.search(body):
             raise ValueError
         fields = parse_qsl(
@@ -122,12 +122,12 @@ def html(text: str, status: int = 200) -> web.Response:
 
 
 def redirect(address: str) -> web.Response:
-    """303: after a form, so that reloading the page does not send it again."""
+    """303, so that reloading the page does not send the form again."""
     return web.Response(status=303, headers={"Location": address})
 
 
 async def error_page(request: DashboardRequest, error: Exception) -> web.StreamResponse:
-    """A page that says what went wrong and what to do."""
+    """A page that says what is wrong and what to do."""
     if isinstance(error, NoSession):
         return _to_sign_in(request)
     status = status_of(error)

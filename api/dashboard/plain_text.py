@@ -20,7 +20,7 @@ def has_markup(text: str) -> bool:
 
 def plain(text: str) -> str:
     """One line for each block element. Deeply nested lists take quadratic time: 16 ms for 10 kB."""
-    # Line ends of the source are spaces, and a NUL would end a text.
+    # Line ends of the source count as spaces, and a NUL would end the text.
     body = LexborHTMLParser(text.replace("\n", " ").replace("\x00", "")).body
     if body is None:
         return ""

@@ -56,13 +56,14 @@ def _routes() -> list[web.RouteDef]:
         web.get(f"{ROOT}/entries/{{id:[^/]+}}/value", page(VIEW, entry_page.show_value)),
         *_import_routes(),
         web.get(f"{ROOT}/projections", page("", _projections, active=False)),
-        # Last: every other address below ROOT is answered with an error page.
+        # Last: every other path below ROOT gets an error page.
         web.route("*", f"{ROOT}/{{rest:.*}}", page("", _not_found)),
     ]
 
 
 def _import_routes() -> list[web.RouteDef]:
-    """Results of imports need the permission to view content, all steps before them to edit it."""
+    """Results of imports need the permission to view content, the steps before them the one to edit
+    it."""
     return [
         web.get(f"{ROOT}/imports", page(VIEW, result_step.show_imports)),
         web.get(f"{ROOT}/imports/new", page(EDIT, upload_step.show_upload)),
@@ -89,8 +90,8 @@ async def _home(request: DashboardRequest) -> web.StreamResponse:
 
 
 async def _projections(request: DashboardRequest) -> web.StreamResponse:
-    """How current the read model is. Positions count the events of all workspaces, so only keys
-    with ``service.view`` see them."""
+    """How current the read model is. Positions count the events of all workspaces, so they are
+    shown only to keys with ``service.view``."""
     app, now = request.request.app, time.monotonic()
     return await show(
         request,
@@ -98,7 +99,7 @@ async def _projections(request: DashboardRequest) -> web.StreamResponse:
         figures=await app[STATUS].current(),
         lag_chart=app[HISTORY].lag(now),
         rate_chart=app[HISTORY].rate(now),
-        # Content that moves by itself can be paused (WCAG 2.2.2).
+        # Content that updates itself can be paused (WCAG 2.2.2).
         refreshes=request.query.get("refresh") != "off",
         is_operator=request.may(OPERATE),
     )

@@ -26,8 +26,8 @@ ROOT = "/dashboard"
 COOKIE = "contentlog_session"
 SESSIONS = web.AppKey("dashboard_sessions", Sessions)
 
-# No inline script, style or event handler and nothing from other hosts but thumbnails: markup that
-# an entry's text injects into a page has no effect.
+# No inline script, style or event handler, and nothing from other hosts except thumbnails, so
+# markup that an entry's text injects into a page has no effect.
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -58,7 +58,7 @@ async def add_security_headers(request: web.Request, response: web.StreamRespons
 
 
 def new_csrf_token(session: str) -> str:
-    """A token for one page of the session."""
+    """A new token for one page of the session."""
     nonce = secrets.token_hex(_NONCE)
     return nonce + _proof(session, nonce)
 
@@ -69,24 +69,24 @@ def is_csrf_token_of(session: str, token: str) -> bool:
 
 
 def check_csrf_token(session: str, token: str) -> None:
-    """Raises ForgedRequest for a form that is not from a page of this session."""
+    """Raises ForgedRequest if the form is not from a page of this session."""
     if not is_csrf_token_of(session, token):
         raise ForgedRequest("This form is from an earlier session. Nothing was changed")
 
 
 def check_origin(request: web.Request) -> None:
-    """Raises ForgedRequest for a form that another site's page sent."""
+    """Raises ForgedRequest if a page of another site sent the form."""
     if request.method not in ("GET", "HEAD") and not _is_same_origin(request):
         raise ForgedRequest("This request came from another site. Nothing was changed")
 
 
 def is_dashboard_address(address: str) -> bool:
-    """Whether a redirect to the address stays in the dashboard: it may come from another site."""
+    """Whether a redirect to the URL stays in the dashboard. The URL may come from another site."""
     return address.startswith(f"{ROOT}/") and "\\" not in address and address.isprintable()
 
 
 def referring_page(request: web.Request) -> str:
-    """The dashboard page that a form was sent from; "" if the browser does not state one."""
+    """The dashboard page that a form was sent from; "" if the browser does not send it."""
     referer = urlsplit(request.headers.get("Referer", ""))
     address = referer._replace(scheme="", netloc="", fragment="").geturl()
     return address if referer.netloc == request.host and is_dashboard_address(address) else ""
@@ -94,7 +94,7 @@ def referring_page(request: web.Request) -> str:
 
 def _is_same_origin(request: web.Request) -> bool:
     """By Sec-Fetch-Site, which browsers send over https and to localhost, else by Origin, which
-    they send with every POST. A request with neither is not a browser's form."""
+    they send with every POST. A request with neither was not sent by a browser's form."""
     site = request.headers.get("Sec-Fetch-Site")
     if site is not None:
         return site == "same-origin"
@@ -129,6 +129,6 @@ def delete_cookie(request: web.Request, response: web.StreamResponse) -> None:
 
 
 def _is_https(request: web.Request) -> bool:
-    """Whether the browser uses https, according to a trusted proxy or to the browser itself: its
-    Origin header decides about its own cookie only."""
+    """Whether the browser uses https, according to a trusted proxy or to the browser's Origin
+    header, which affects only its own cookie."""
     return is_https(request) or request.headers.get("Origin", "").startswith("https://")

@@ -19,7 +19,7 @@ from api.dashboard.templates import render
 from api.rest.request_checks import check_address_limit, check_sign_in_limit
 
 MAX_FORM = 16 * 1024
-"""Bytes of the form, which holds a key and an address. Clients send it before they sign in."""
+"""Bytes of the form, which has a key and a URL. Clients send it without a key of their own."""
 NO_KEY = "Enter an API key."
 UNKNOWN = "This key does not exist, has expired or was revoked. Check that you copied all of it."
 ENDED = "Your session has ended, or its key has expired or was revoked. Please sign in again."
@@ -37,7 +37,7 @@ async def show_form(request: DashboardRequest) -> web.StreamResponse:
 
 
 async def sign_in(request: DashboardRequest) -> web.StreamResponse:
-    """Always begins a new session, so that no one can have prepared it (session fixation)."""
+    """Always begins a new session, which prevents session fixation."""
     await check_address_limit(request)
     check_origin(request.request)
     await check_sign_in_limit(request)

@@ -42,17 +42,17 @@ class Paging(Struct, frozen=True):
 
 
 def number(text: str) -> int | None:
-    """A number in an address; None for other text."""
+    """A number in a URL; None for other text."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 9 else None
 
 
 def page_number(text: str) -> int:
-    """The page in an address; 1 if it is not a number."""
+    """The page number in a URL; 1 if it is not a number."""
     return min(max(number(text) or 1, 1), LAST_PAGE)
 
 
 def one_of(known: Sequence[str], given: str) -> str:
-    """The filter in an address; "" for an unknown one, as if none were chosen."""
+    """The filter in a URL; "" (no filter) for an unknown one."""
     return given if given in known else ""
 
 

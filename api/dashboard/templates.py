@@ -1,5 +1,5 @@
-"""Templates, the functions they call, and static files. All output is escaped; no template opts
-out."""
+"""Templates, the functions they call, and static files. All output is escaped, without
+exception."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def moment(at: datetime) -> str:
 
 
 def written_date(text: str) -> str:
-    """A value of a date field, with the offset that it was written with: ``31 Jan 2026``,
-    ``31 Jan 2026, 09:30``, ``31 Jan 2026, 09:30 UTC``. Other text as it is."""
+    """A value of a date field, with its original offset: ``31 Jan 2026``,
+    ``31 Jan 2026, 09:30``, ``31 Jan 2026, 09:30 UTC``. Other text is unchanged."""
     try:
         at = datetime.fromisoformat(text)
     except ValueError:
@@ -85,7 +85,7 @@ def language_options(codes: Iterable[str]) -> list[tuple[str, str]]:
 
 @cache
 def static_address(name: str) -> str:
-    """The address of a static file; it changes when the file does."""
+    """The URL of a static file; it changes with the file."""
     digest = hashlib.sha256(_STATIC.read(name)).hexdigest()[:12]
     return f"{ROOT}/static/{name}?v={digest}"
 

@@ -1,5 +1,5 @@
-"""A field's value as a page shows it: in the display of its type, and with the names of the entries
-and files that it refers to."""
+"""A field's value as a page shows it: formatted for its type, with the names of the entries and
+files that it refers to."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ReferenceTargets(Struct, frozen=True):
 
 
 class DisplayValue(Struct):
-    """A value as ``_values.html`` shows it; ``display`` "none" is an empty one."""
+    """A value as ``_values.html`` shows it; ``display`` is "none" if it is empty."""
 
     display: Display
     text: str = ""
@@ -39,13 +39,13 @@ class DisplayValue(Struct):
     media: list[tuple[str, MediaFile | None]] = []
     elements: list[list[tuple[Field, DisplayValue]]] = []
     cut: Excerpt | None = None
-    """Where it is not the whole value."""
+    """Set if this is not the whole value."""
 
 
 async def reference_targets(
     request: DashboardRequest, entries: Collection[str], media: Collection[str], locale: str
 ) -> ReferenceTargets:
-    """Those of the ids that exist."""
+    """The targets that exist."""
     return ReferenceTargets(
         entries=await titles(*request.read_model, entries, locale),
         media=await media_files(request.service.read_model, request.scope.workspace, media),
@@ -69,7 +69,7 @@ async def reference_names(
 
 
 def with_names(value: Raw, names: Mapping[str, str]) -> str:
-    """The names of all references in a value, ids for unknown ones; "" for none."""
+    """The names of all references in a value; ids if unknown, "" if there are none."""
     return ", ".join(names.get(one, one) for one in _ids(value))
 
 
@@ -95,7 +95,7 @@ def _text(text: str) -> DisplayValue:
 
 
 def _markup(shown: Excerpt, _targets: ReferenceTargets) -> DisplayValue:
-    """Readable, with its markup as a part if it has some."""
+    """Readable text; with some of its markup if it has any."""
     text = text_of(shown.value)
     if not has_markup(text):
         return _text(text)
@@ -107,7 +107,7 @@ def _flag(shown: Excerpt, _targets: ReferenceTargets) -> DisplayValue:
 
 
 def _date(shown: Excerpt, _targets: ReferenceTargets) -> DisplayValue:
-    """As it was written, which shows whether it is a day or a time, and its offset."""
+    """With the precision and the offset with which it was written."""
     if not shown.field.range:
         return DisplayValue("date", parts=[_text(text_of(shown.value))])
     ends = ends_of(shown.value)
@@ -131,7 +131,7 @@ def _media(shown: Excerpt, targets: ReferenceTargets) -> DisplayValue:
 
 
 def _code(shown: Excerpt, _targets: ReferenceTargets) -> DisplayValue:
-    """Indented, where deep levels do not multiply its size; a part as it is stored."""
+    """Indented, unless deep nesting would multiply its size; a part is shown as stored."""
     raw = bytes(shown.value)
     text = msgspec.json.format(raw, indent=2) if shown.is_whole else raw
     return DisplayValue("code", (text if len(text) <= MAX_INDENTED else raw).decode())
@@ -147,7 +147,7 @@ def _table(shown: Excerpt, targets: ReferenceTargets) -> DisplayValue:
 _DISPLAYS: dict[Display, Callable[[Excerpt, ReferenceTargets], DisplayValue]] = {
     "text": lambda shown, _targets: _text(text_of(shown.value)),
     "markup": _markup,
-    # As it was written: no number is too large for that.
+    # As it was written, so that no number is too large.
     "number": lambda shown, _targets: DisplayValue("number", bytes(shown.value).decode()),
     "flag": _flag,
     "date": _date,

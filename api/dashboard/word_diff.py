@@ -1,8 +1,7 @@
 """Two texts compared word by word, in bounded time.
 
-Myers' greedy algorithm ("An O(ND) Difference Algorithm and Its Variations", 1986) on what is left
-between the common beginning and the common end. Texts that differ in more places than it may look
-at are shown as one replacement.
+Myers' greedy algorithm ("An O(ND) Difference Algorithm and Its Variations", 1986) between the
+common beginning and the common end. Texts with too many differences are shown as one replacement.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from msgspec import Struct
 
 MAX_EDITS = 100
 MAX_STEPS = 20_000
-"""Of comparing words: about 5 ms."""
+"""Steps of comparing words: about 5 ms."""
 CONTEXT = 80
 """Characters of an unchanged part that are shown before and after a change."""
 LONGEST = 1_000
@@ -34,8 +33,8 @@ class Span(Struct, frozen=True):
 
 
 def word_diff(before: str, after: str) -> list[Span]:
-    """The texts as spans; the "same" and "removed" ones are the text before, the "same" and "added"
-    ones the text after."""
+    """The texts as spans; "same" and "removed" spans make up the text before, "same" and "added"
+    spans the text after."""
     old, new = _WORD.findall(before), _WORD.findall(after)
     start = _common(old, new)
     end = _common(old[start:][::-1], new[start:][::-1])
@@ -52,7 +51,7 @@ def word_diff(before: str, after: str) -> list[Span]:
 
 
 def excerpt(spans: Sequence[Span]) -> list[Span]:
-    """The changed parts with a little of what is around them."""
+    """The changed parts with a little context."""
     last = len(spans) - 1
     return [
         Span(span.kind, _shortened(span, is_first=n == 0, is_last=n == last))
@@ -103,8 +102,8 @@ def _trace(old: Sequence[str], new: Sequence[str]) -> list[dict[int, int]] | Non
 
 
 def _entered(reach: dict[int, int], diagonal: int, edits: int) -> tuple[int, bool]:
-    """Where the diagonal is entered, and whether by an added word (from the diagonal above) or by a
-    removed one."""
+    """Where the path enters the diagonal, and whether by an added word (from the diagonal above) or
+    by a removed one."""
     is_added = diagonal == -edits or (
         diagonal != edits and reach[diagonal - 1] < reach[diagonal + 1]
     )

@@ -32,10 +32,10 @@ CHUNK = 256 * 1024
 
 
 async def export_response(call: Call, filters: Filters, kind: Kind) -> web.StreamResponse:
-    """Send the newest entries that the filters match; the caller has checked permissions.
+    """Sends the newest entries that match the filters; the caller has checked permissions.
 
-    Raises TypeNotFound and ReadModelUnavailable before anything is sent.
-    A later fault aborts the connection, so that the client sees that the file is incomplete.
+    Raises TypeNotFound and ReadModelUnavailable before anything is sent. A later fault aborts the
+    connection, so the client notices that the file is incomplete.
     """
     request, limits = call.request, call.service.limits
     charge = partial(limits.charge_bytes, call.known_caller)

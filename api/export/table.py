@@ -1,6 +1,6 @@
-"""An export as a table of text with the columns of §2.4, and Language where the entries are of
-several; and that table as CSV: UTF-8 with BOM, RFC 4180, with texts escaped that a spreadsheet
-would run as formulas."""
+"""An export as a table of text with the columns of §2.4, and Language if the entries are of several
+languages. The same table as CSV: UTF-8 with BOM, RFC 4180, with text escaped that a spreadsheet
+would run as a formula."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Cells = list[str]
 
 
 def fields_of(content_type: ContentTypeRow) -> tuple[Field, ...]:
-    """Those with a column: sections hold no values."""
+    """Fields that have a column; sections have no values."""
     return tuple(value_fields(content_type.fields))
 
 
@@ -39,7 +39,7 @@ def _has_languages(export: Export) -> bool:
 
 
 async def pages(export: Export) -> AsyncIterator[list[Cells]]:
-    """The rows of one page of the read side after another; cells are made in a thread."""
+    """The rows of each page of the read side in turn; cells are rendered in a thread."""
     fields = fields_of(export.content_type)
     references = [field for field in fields if field.spec.refers_to == "entry"]
     async for page in export.pages():
@@ -85,8 +85,9 @@ def _moment(at: datetime | None) -> str:
 async def _names(
     export: Export, references: Sequence[Field], page: Sequence[ExportRow]
 ) -> Mapping[tuple[str, str], Names]:
-    """By field and language: names of the entries that the page's rows refer to. An entry in
-    another language than the row's has none: the slug could be another's in the row's language."""
+    """By field and language: names of the entries that the page's rows refer to. An entry in a
+    language other than the row's has none, because its slug could mean a different entry in the
+    row's language."""
     ids = {target.id for entry in page for target in targets(references, entry.values)}
     anything = any(not field.to for field in references)
     types = set() if anything else {slug for field in references for slug in field.to}
@@ -107,7 +108,7 @@ def _is_named_by_slug(field: Field, target: TargetRow) -> bool:
 
 
 async def csv_chunks(export: Export) -> AsyncGenerator[bytes, None]:
-    """The document, piece by piece; the first ends with its first rows."""
+    """The document in pieces; the first piece includes the first rows."""
     chunk = codecs.BOM_UTF8 + encoded([headings(export)])
     async for rows in pages(export):
         yield chunk + await asyncio.to_thread(encoded, rows)

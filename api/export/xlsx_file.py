@@ -1,6 +1,7 @@
-"""An export as .xlsx. Texts are string cells; rows are written one by one, so memory stays flat.
+"""An export as .xlsx. Texts are string cells; rows are written one by one, so memory use is
+constant.
 
-Texts that are too long for a cell are continued on a second sheet, which is there only then.
+Texts that are too long for a cell are continued on a second sheet, which exists only in that case.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ _WIDTH = 24
 
 
 class _Sheet(Worksheet):  # type: ignore[misc]
-    """XlsxWriter's, with our escapes. Its own lose literals that share an underscore, and a text
-    ``<r>…</r>`` it writes as XML; there is no public way to replace them (ADR 23)."""
+    """XlsxWriter's sheet with our escapes. Its own escapes lose literals that share an underscore
+    and write a text ``<r>…</r>`` as XML; there is no public way to replace them (ADR 23)."""
 
     @staticmethod
     def _escape_control_characters(data: str) -> str:
@@ -68,7 +69,7 @@ class _SheetWriter:
                 self._sheet.write_string(self._row, index, cell)
 
     def close(self) -> None:
-        # Numbers that a spreadsheet cannot hold are text on purpose: do not mark them as errors.
+        # Numbers that a spreadsheet cannot hold are text on purpose; do not mark them as errors.
         self._sheet.ignore_errors({"number_stored_as_text": "A1:XFD1048576"})
 
     def discard(self) -> None:
@@ -90,7 +91,7 @@ class XlsxFile:
             self._sheets[0].add([self._held(row[0], at, cell) for at, cell in enumerate(row)])
 
     def _held(self, entry_id: str, column: int, text: str) -> str:
-        """What the cell holds of the text; the rest goes to the second sheet."""
+        """The part of the text that fits into the cell; the rest goes to the second sheet."""
         cell, parts = split(text)
         for part in parts:
             number = f"{part.number} of {part.of}"
@@ -103,7 +104,7 @@ class XlsxFile:
         return self._sheets[1]
 
     def close(self) -> None:
-        """Write the workbook. Raises OSError."""
+        """Writes the workbook. Raises OSError."""
         for sheet in self._sheets:
             sheet.close()
         try:
@@ -112,7 +113,7 @@ class XlsxFile:
             raise OSError(*error.args[0].args) from error
 
     def discard(self) -> None:
-        """Close the temporary files of the rows, without writing the workbook."""
+        """Closes the rows' temporary files without writing the workbook."""
         for sheet in self._sheets:
             sheet.discard()
 
@@ -127,7 +128,7 @@ def is_held(digits: str) -> bool:
 async def write_xlsx(
     export: Export, path: Path, is_wanted: Callable[[], bool] = lambda: True
 ) -> bool:
-    """Write the whole file, in a folder of its own; false if ``is_wanted`` returned false, and the
+    """Writes the whole file in a separate folder; false if ``is_wanted`` returned false and the
     file is incomplete."""
     file = XlsxFile(path, export.content_type.slug, headings(export))
     try:
@@ -142,7 +143,8 @@ async def write_xlsx(
 
 
 async def _in_thread(work: Callable[P, None], *given: P.args, **named: P.kwargs) -> None:
-    """Even if cancelled, return only after the thread has ended: then its files can be removed."""
+    """Returns only after the thread has ended, even if cancelled, so that its files can be
+    removed."""
     working = asyncio.ensure_future(asyncio.to_thread(work, *given, **named))
     try:
         await asyncio.shield(working)
@@ -151,7 +153,7 @@ async def _in_thread(work: Callable[P, None], *given: P.args, **named: P.kwargs)
 
 
 def _sheet_name(type_slug: str) -> str:
-    """The slug, within Excel's rules: at most 31 characters, and neither its reserved name nor that
-    of the other sheet."""
+    """The slug, adapted to Excel's rules: at most 31 characters, and neither its reserved name nor
+    that of the other sheet."""
     name = type_slug[:31]
     return f"{name}_" if name.casefold() in ("history", SHEET.casefold()) else name

@@ -47,7 +47,7 @@ class FieldChange:
         return charged(info, _json_or_none(self.new))
 
 
-@strawberry.type(description="One event of an entry: when, by whom, and what it changed.")
+@strawberry.type(description="One event of an entry: time, actor, and what it changed.")
 class Change:
     version: int
     at: datetime
@@ -79,10 +79,10 @@ class ContentEntry:
     version: int
     type_id: strawberry.Private[str]
     known_type: strawberry.Private[ContentType | None] = None
-    """The type of an entry from the log, which must not be looked up."""
+    """The type of an entry from the log; it must not be looked up."""
     is_past: strawberry.Private[bool] = False
 
-    # Titles and slugs may be as long as an entry may be large.
+    # A title or slug may be nearly as large as the whole entry.
     @strawberry.field
     def title(self, info: Info) -> str:
         return charged(info, self.raw_title)
@@ -130,7 +130,7 @@ class ContentEntry:
 
     async def _type(self, context: GraphQLContext) -> ContentType:
         found = self.known_type or await context.types.load(self.type_id)
-        if found is None:  # it was deleted after the entry was read, and the entry with it
+        if found is None:  # the type was deleted after the entry was read, and the entry with it
             raise TypeNotFound
         return found
 
@@ -141,7 +141,8 @@ def entry_of_row(
     version: int | None = None,
     content_type: domain.ContentType | None = None,
 ) -> ContentEntry:
-    """``version`` and ``content_type``: of an entry from the log, whose row has no version."""
+    """``version`` and ``content_type`` are given for an entry from the log, whose row has no
+    version."""
     number = row.version if version is None else version
     assert row.type_id is not None
     assert number is not None

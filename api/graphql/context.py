@@ -1,4 +1,4 @@
-"""One GraphQL request while it is answered: what it may do, what it has read and written."""
+"""The state of one GraphQL request: its permissions, what it has read and what it has written."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from write_side.domain.workspace import VIEW
 
 
 class PastSlug(Struct, frozen=True):
-    """A slug at a time."""
+    """A slug at a point in time."""
 
     type_slug: str
     slug: str
@@ -52,10 +52,10 @@ class PastSlug(Struct, frozen=True):
 
 
 class IdempotencyKeys:
-    """Gives the mutations of one request their keys, so that each is carried out once.
+    """Gives each mutation of a request its own key, so that it is executed once.
 
-    The first mutation of a document has the same key as a POST over REST, so that a key names one
-    request through either API. The others add their place in the document to it.
+    The first mutation of a document has the same key as a POST over REST, so that a key identifies
+    one request in both APIs. The others append their place in the document.
     """
 
     def __init__(self, call: Call, body: bytes) -> None:
@@ -66,11 +66,11 @@ class IdempotencyKeys:
         self._in_flight = False
 
     def next_place(self) -> int:
-        """Each mutation takes one, also if it is refused: a retry must count the same."""
+        """Each mutation takes one, even if it is refused, so that a retry gets the same places."""
         return next(self._places)
 
     def arguments(self, place: int, scope: Scope) -> dict[str, Any]:
-        """What makes a command safe to send again. Raises BadRequest, StillInFlight."""
+        """The arguments that make a command safe to repeat. Raises BadRequest, StillInFlight."""
         if self._header is None:
             return {}
         key = command_key(self._header, self._call.known_caller.key_id, scope)
@@ -80,8 +80,8 @@ class IdempotencyKeys:
 
     @contextmanager
     def reserved(self) -> Iterator[None]:
-        """Holds the key while the request is answered. If another request holds it, the mutations
-        of this one are refused."""
+        """Holds the key until the response is ready. If another request holds it, the mutations of
+        this one are refused."""
         if self._header is None:
             yield
             return
@@ -97,8 +97,8 @@ class IdempotencyKeys:
 
 
 class GraphQLContext:
-    """Lookups go through loaders: one statement reads what a level of the answer needs, however
-    many objects ask for it."""
+    """Lookups go through loaders: one statement reads everything that a level of the response
+    needs."""
 
     def __init__(self, call: Call, body: RequestBody, keys: IdempotencyKeys) -> None:
         self.call = call
@@ -116,11 +116,11 @@ class GraphQLContext:
         )
         self.past: DataLoader[PastSlug, PastEntry | None] = DataLoader(self._load_past)
         self.resources = AsyncExitStack()
-        """What is held until the answer is made."""
+        """Resources held until the response is ready."""
         self._lock = asyncio.Lock()
         self._has_turn = False
         self.seconds = 0.0
-        """That the document took before it was executed."""
+        """Seconds that the document took before it was executed."""
         self._reserved = 0
         self.written = 0
         """The last position that this request has written."""
@@ -135,7 +135,7 @@ class GraphQLContext:
         await self.service.limits.reserve_cost(self.call.known_caller, self._reserved)
 
     def charge_cost(self, answered: int) -> None:
-        """Takes what else it has cost; ``answered``: the bytes of the answer."""
+        """Charges the remaining cost; ``answered``: the bytes of the response."""
         limits, caller = self.service.limits, self.call.known_caller
         limits.charge_bytes(caller, answered)
         limits.charge_seconds(caller, self.seconds)
@@ -143,8 +143,8 @@ class GraphQLContext:
             limits.charge_cost(caller, self.budget.cost - self._reserved)
 
     async def readable(self, status: str | None = None) -> Scope:
-        """The scope to read, once the read model has reached ``X-Content-Position`` and what this
-        request has written. ``status``: of the entries to read, None for those that the key may.
+        """The scope to read, once the read model has reached ``X-Content-Position`` and the writes
+        of this request. ``status``: of the entries to read; None for all that the key may read.
 
         Raises Forbidden, BadRequest, NotVisibleYet and the refusals of an environment.
         """
@@ -160,7 +160,7 @@ class GraphQLContext:
         return scope
 
     def check_view(self) -> None:
-        """Entries of every status. Raises Forbidden."""
+        """Checks that entries of every status may be read. Raises Forbidden."""
         check_permission(self.call, VIEW)
 
     def may_read(self, row: EntryRow) -> bool:
@@ -180,13 +180,14 @@ class GraphQLContext:
         return self.call.scope
 
     def record_write(self, position: int) -> None:
-        """Drops what was read before the write."""
+        """Drops everything that was read before the write."""
         self.written = max(self.written, position)
         self.entries.clear_all()
         self.changes.clear_all()
 
     async def visible(self) -> bool:
-        """Waits until the read model has what was written; after one timeout it waits no more."""
+        """Waits until the read model has what was written; after one timeout it does not wait
+        again."""
         visible = await self.service.checkpoint.wait(self.written, self._timeout)
         if not visible:
             self._timeout = 0
@@ -247,7 +248,7 @@ class GraphQLContext:
             )
         except (EntryNotFound, UnknownEntry):
             return None
-        except Exception as error:  # a loader raises it for this key alone
+        except Exception as error:  # a loader raises it for this key only
             return error
         return past if self.may_read(past.row) else None
 

@@ -1,8 +1,8 @@
-"""What a GraphQL request costs: estimated before it is answered, charged while it is (ADR 14).
+"""The cost of a GraphQL request: estimated before execution and charged during it (ADR 14).
 
-The cost is about the size of the answer: a value counts 1, an object 10. Pages count with their
-limit and other lists with the length they usually have; what a list holds beyond that is charged
-when it is known.
+The cost approximates the size of the response: a value counts 1, an object 10. Pages count with
+their limit and other lists with their usual length; further items are charged when their number is
+known.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ INTROSPECTION = 34_000
 up the event loop for 40 ms. It has up to 10,000 values: graphql-core limits how deep lists may nest
 in it, and aliases limit how wide it is."""
 AS_OF = 1_000
-"""The lookups behind an ``asOf``: three queries, and two streams to fold."""
+"""The work of an ``asOf``: three queries, and two streams to fold."""
 _SURCHARGES = {
     "createContentEntry": MUTATION,
     "updateContentEntry": MUTATION,
@@ -116,7 +116,7 @@ class CostEstimate:
                 return LISTS.get(name, 1) if node.selection_set else 1
 
     def _limit(self, node: FieldNode) -> int:
-        """The limit as it will be clamped. Execution refuses what is not a number."""
+        """The clamped limit. Execution refuses a value that is not a number."""
         limit = self._argument(node, "limit")
         if not isinstance(limit, int):
             return _DEFAULT_LIMITS[node.name.value] if limit is None else MAX_LIMIT
@@ -134,7 +134,7 @@ class CostEstimate:
 
 
 class Budget(ReadBudget):
-    """What one request costs. Every charge raises BadRequest if too little is left."""
+    """The budget of one request. Every charge raises BadRequest if too little is left."""
 
     def __init__(self) -> None:
         self._estimate: CostEstimate | None = None
@@ -150,7 +150,7 @@ class Budget(ReadBudget):
         assert self._estimate is not None
         extra = length - LISTS.get(info.field_name, 1)
         if extra > 0:
-            # Strawberry's public selected_fields would write out every fragment again.
+            # Strawberry's public selected_fields would expand every fragment again.
             nodes = info._raw_info.field_nodes  # noqa: SLF001
             self._charge(extra * sum(map(self._estimate.of_item, nodes)))
 
@@ -158,15 +158,15 @@ class Budget(ReadBudget):
         self._bytes += number
         if self._bytes > BYTES:
             raise BadRequest(
-                f"The answer takes more than {BYTES:,} bytes of values: "
-                "ask for fewer entries or fields at once"
+                f"The response has more than {BYTES:,} bytes of values: "
+                "request fewer entries or fields at a time"
             )
 
     def begin_stream(self) -> None:
         if self._events >= EVENTS:
             raise BadRequest(
-                f"The query looks back over more than {EVENTS:,} changes: "
-                "ask for the history of fewer entries at once"
+                f"The query reads more than {EVENTS:,} changes: "
+                "request the history of fewer entries at a time"
             )
 
     def count_event(self) -> None:
@@ -176,8 +176,8 @@ class Budget(ReadBudget):
         self.cost += cost
         if self.cost > COST:
             raise BadRequest(
-                f"The query costs {self.cost:,}; one may cost up to {COST:,}: "
-                "ask for smaller pages, or for fewer lists inside of lists"
+                f"The query costs {self.cost:,}; the limit is {COST:,}: "
+                "request smaller pages or fewer nested lists"
             )
 
 
@@ -201,7 +201,7 @@ def _defaults(operation: OperationDefinitionNode) -> Variables:
 
 
 def _value(node: ValueNode | None) -> Any:
-    """Enough of a value to know a limit, or that there is one."""
+    """A value as far as it is needed: to know a limit, or that the value exists."""
     if node is None or isinstance(node, NullValueNode):
         return None
     if isinstance(node, IntValueNode):

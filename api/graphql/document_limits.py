@@ -1,8 +1,8 @@
-"""How much one document may ask for, checked before it is validated.
+"""Limits of a document, checked before it is validated.
 
-Strawberry limits tokens, aliases and depth. Its limiters visit a fragment once for each spread,
-so fragments that spread others twice would take them exponential time, and they fail on unknown
-fragments and empty selections: ``check_document`` refuses all of these first.
+Strawberry limits tokens, aliases and depth. Its limiters visit a fragment once per spread, so they
+take exponential time for fragments that spread others twice, and they fail on unknown fragments and
+empty selections. ``check_document`` refuses all of these first.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ FIELDS = 500
 DEFINITIONS = 50
 """Operations and fragments. Validation compares each fragment with every other one."""
 PAIRS = 2_000
-"""Fields with one name in one place. Validation compares them in pairs, with all below them."""
+"""Fields with one name in one place. Validation compares them in pairs, including everything below
+them."""
 SELECTIONS = 5_000
-"""Fields and spreads of the operations, with every fragment written out where it is spread."""
+"""Fields and spreads of the operations, with all fragments expanded."""
 DEPTH = 10
 RULES = [
     *MaxAliasesLimiter(ALIASES).validation_rules,
@@ -47,7 +48,7 @@ RULES = [
 ]
 LIMITERS = (
     lambda: MaxTokensLimiter(TOKENS),
-    # The limiters' rules, made once: each limiter makes a class of its own.
+    # The limiters' rules, created once, because each limiter creates a class.
     lambda: AddValidationRules(RULES),
 )
 
@@ -61,7 +62,7 @@ def fragments_of(document: DocumentNode) -> Fragments:
 
 
 def check_document(document: DocumentNode) -> None:
-    """Bounds what validation has to visit. Raises BadRequest."""
+    """Limits the work of validation. Raises BadRequest."""
     if len(document.definitions) > DEFINITIONS:
         raise BadRequest(
             f"The query has {len(document.definitions):,} operations and fragments; it may have up "
@@ -87,7 +88,7 @@ def check_document(document: DocumentNode) -> None:
     )
     if size > SELECTIONS:
         raise BadRequest(
-            f"The query has more than {SELECTIONS:,} fields where its fragments are spread: "
+            f"The query has more than {SELECTIONS:,} fields with its fragments expanded: "
             "send several requests"
         )
     repetition = _Repetition(fragments_of(document))
@@ -98,14 +99,14 @@ def check_document(document: DocumentNode) -> None:
 
 
 class _Repetition:
-    """Counts the pairs of fields that have one name in one place. Raises BadRequest."""
+    """Counts the pairs of fields that have the same name in one place. Raises BadRequest."""
 
     def __init__(self, fragments: Fragments) -> None:
         self._fragments = fragments
         self._pairs = 0
 
     def count(self, parents: Sequence[Any]) -> None:
-        """Below fields that are merged into one. Each fragment spread there counts once."""
+        """Counts below fields that are merged into one. Each fragment spread there counts once."""
         by_name: defaultdict[str, list[FieldNode]] = defaultdict(list)
         seen: set[str] = set()
         waiting = [parent.selection_set for parent in parents]
@@ -130,7 +131,7 @@ class _Repetition:
 
 
 class _Expansion:
-    """Counts selections with their fragments written out; visits each fragment once."""
+    """Counts selections with their fragments expanded; visits each fragment once."""
 
     def __init__(self, fragments: Mapping[str, Sequence[SelectionNode]]) -> None:
         self._fragments = fragments
@@ -154,13 +155,13 @@ class _Expansion:
 
 
 def _selections(definition: Any) -> Iterator[SelectionNode]:
-    """Every selection below a definition; of a fragment, its spread alone. Raises BadRequest."""
+    """Every selection below a definition; of a fragment, only its spread. Raises BadRequest."""
     waiting = [definition]
     while waiting:
         selected = getattr(waiting.pop(), "selection_set", None)
         if selected is None:
             continue
         if not selected.selections:
-            raise BadRequest("A selection is empty: name the fields to answer with")
+            raise BadRequest("A selection is empty: name the fields to return")
         yield from selected.selections
         waiting.extend(selected.selections)

@@ -1,7 +1,7 @@
 """``POST /graphql``, and GraphiQL at ``GET /graphql``.
 
-A bad key is 401 and a rate limit 429, as over REST; everything else is answered in the body (§7),
-with the status that REST would give.
+An invalid key is 401 and an exceeded rate limit 429, as over REST. Everything else is reported in
+the body (§7), with the status that REST would return.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from api.rest.request_checks import authenticate
 from api.rest.wire import encode
 
 PATH = "/graphql"
-TOO_DEEP = "The query is nested too deep to be read"
+TOO_DEEP = "The query is nested too deeply"
 # The stylesheet has its fonts in data: URLs.
 _GRAPHIQL = StaticFiles("graphql", "graphiql", policy=("font-src data:",))
 
@@ -38,7 +38,7 @@ class Location(Struct, frozen=True):
 
 
 class Extensions(Struct, frozen=True):
-    """``status``: what REST would have answered with."""
+    """``status``: the status that REST would return."""
 
     status: int
 
@@ -64,8 +64,8 @@ def routes() -> list[web.RouteDef]:
 
 
 async def graphiql(request: web.Request) -> web.Response:
-    """A page for browsers, which needs no key. Queries are accepted by POST alone: a link must not
-    query with somebody's key, and a cache must not keep the answer."""
+    """A page for browsers, which needs no key. Queries are accepted only by POST: a link must not
+    run a query with a user's key, and a cache must not store the response."""
     if "text/html" not in request.headers.get("Accept", ""):
         raise web.HTTPMethodNotAllowed(request.method, ("OPTIONS", "POST"))
     response = await _GRAPHIQL.page(request)

@@ -1,7 +1,7 @@
 """The inputs of mutations, and the commands that they become.
 
-An absent value changes nothing. An explicit null empties a field, takes a translation back to the
-original, or puts an entry into its first stage; a title, slug or status cannot be null.
+An absent value changes nothing. An explicit null empties a field, removes a translated text, or
+moves an entry to its first stage; a title, slug or status cannot be null.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from write_side.domain.text import minified
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
 
 
-@strawberry.input(description='Texts in one locale. Null or "" takes a text back to the original.')
+@strawberry.input(description='Texts in one locale. Null or "" removes the translation of a text.')
 class TranslationInput:
     locale: str
     title: str | None = strawberry.UNSET
@@ -101,14 +101,14 @@ def _translations(given: Sequence[TranslationInput] | None) -> dict[str, Transla
     for one in given or ():
         if one.locale in translations:
             raise BadRequest(f"translations has the locale '{one.locale[:100]}' twice")
-        # To the domain, None leaves a title unchanged and "" takes it back to the original.
+        # In the domain, None leaves a title unchanged and "" removes its translation.
         title = None if one.title is strawberry.UNSET else (one.title or "")
         translations[one.locale] = Translation(title, _values(one.fields))
     return translations
 
 
 def _values(given: JSON | None) -> dict[str, Raw]:
-    """By field slug. They are checked inside of an object, as deep as in a body over REST."""
+    """By field slug. They are checked to the same depth as in a REST body."""
     if not given:
         return {}
     body = _OBJECT.decode(minified(b'{"fields":' + bytes(given) + b"}"))
@@ -119,5 +119,5 @@ def _values(given: JSON | None) -> dict[str, Raw]:
 
 
 def _or_unset(given: Any) -> Any:
-    """Strawberry's UNSET as msgspec's."""
+    """Converts Strawberry's UNSET to msgspec's."""
     return UNSET if given is strawberry.UNSET else given

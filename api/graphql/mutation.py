@@ -1,7 +1,7 @@
 """The mutations: each becomes a command of the write side.
 
-A refusal is ``success: false`` with the message that REST would give, and appends nothing. An
-unforeseen failure is in ``errors``.
+A refusal is ``success: false`` with the message that REST would return, and appends nothing. An
+unexpected error is in ``errors``.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Mutation:
 async def _payload(
     context: GraphQLContext, command: Callable[..., Command], verb: str
 ) -> ContentEntryPayload:
-    # A refusal waits for nothing, and a document may have a hundred.
+    # A refused mutation never waits, and a document may have a hundred, so each yields once.
     await asyncio.sleep(0)
     try:
         write = await _write(context, command)
@@ -138,8 +138,8 @@ async def _write(context: GraphQLContext, command: Callable[..., Command]) -> Wr
 
 
 async def _entry_after(write: Write, repository: Repository) -> tuple[Entry, ContentType]:
-    """The entry as the command left it, from the log: it need not be projected yet, and later
-    commands do not show. After a command without events, the entry as it is now."""
+    """The entry right after the command, from the log: it may not be projected yet, and later
+    commands are not included. After a command without events, the current entry."""
     executed = write.executed
     content_type = executed.content_type
     assert content_type is not None

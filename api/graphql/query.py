@@ -33,11 +33,11 @@ class ContentEntryPage:
 
 @strawberry.type(
     description="Queries need the permission `content.view`. "
-    "With `content.published` they read published entries only."
+    "With `content.published` they read only published entries."
 )
 class Query:
     @described(
-        "The entry with a slug, in any status, as it is or as it was at `asOf`; "
+        "The entry with a slug, in any status, as it is now or as it was at `asOf`; "
         "null if there is none."
     )
     async def content_entry(

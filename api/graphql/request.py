@@ -29,10 +29,10 @@ from write_side.domain.text import NotJSON, minified
 
 EXPECTED = 'Send an object: {"query": "…", "variables": {…}, "operationName": "…"}'
 MAX_CHARACTERS = 100_000
-"""Of a document. The lexer reads them one by one, and no other request is answered meanwhile."""
+"""Characters of a document. The lexer reads them one by one and blocks the event loop."""
 MAX_INPUTS = 5_000
-"""Items of lists and members of input objects, which graphql-core coerces one by one: 10 µs each.
-What is inside of a JSON scalar does not count."""
+"""List items and members of input objects, which graphql-core coerces one by one in 10 µs each. The
+content of a JSON scalar does not count."""
 _TEXT = msgspec.json.Decoder(str | None)
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
 _OBJECT_OR_NULL = msgspec.json.Decoder(dict[str, Raw] | None)
@@ -48,9 +48,10 @@ class GraphQLRequest(Struct, frozen=True, rename="camel"):
 
 
 class RequestBody(Struct, frozen=True):
-    """``variables`` is the JSON text, until the operation says what types they have.
+    """``variables`` is the JSON text until the operation gives their types.
 
-    ``size``: bytes of the whole body."""
+    ``size``: bytes of the whole body.
+    """
 
     query: str
     variables: Raw | None
@@ -59,7 +60,7 @@ class RequestBody(Struct, frozen=True):
 
 
 def read_body(body: bytes) -> RequestBody:
-    """Raises BadRequest, NotJSON, and InvalidText for half of a surrogate pair."""
+    """Raises BadRequest, NotJSON, and InvalidText for an unpaired surrogate."""
     check_values(body)
     try:
         body.decode()
@@ -99,14 +100,14 @@ def read_variables(
     return {
         name: reader.read(given[name], type_)
         for name, type_ in declared.items()
-        # Validation reports a type that is not an input type.
+        # Validation reports types that are not input types.
         if name in given and is_input_type(type_)
     }
 
 
 def check_literal_variables(document: DocumentNode, sent: Raw | None, bound: int) -> None:
-    """Bounds the variables inside of the document's lists and objects: each is written out in
-    every place, and may be as large as a body. Raises BadRequest."""
+    """Limits the variables inside the document's lists and objects: each is expanded at every
+    place, and may be as large as a body. Raises BadRequest."""
     sizes = {name: len(bytes(value)) for name, value in _objects(sent).items()}
     for definition in document.definitions:
         for variable in getattr(definition, "variable_definitions", None) or ():
@@ -116,13 +117,13 @@ def check_literal_variables(document: DocumentNode, sent: Raw | None, bound: int
     size = sum(sizes.get(name, 0) for name in _literal_variables(document)) if sizes else 0
     if size > bound:
         raise BadRequest(
-            f"Variables inside of the document's lists and objects come to {size:,} bytes; "
-            f"they may come to {bound:,}: send the whole as a variable"
+            f"Variables inside the document's lists and objects add up to {size:,} bytes; "
+            f"the limit is {bound:,}: send the whole list or object as a variable"
         )
 
 
 def _literal_variables(document: DocumentNode) -> Iterator[str]:
-    """The variables inside of lists and objects, once for each place."""
+    """The variables inside lists and objects, once per place."""
     waiting: list[tuple[Node, bool]] = [(document, False)]
     while waiting:
         node, inside = waiting.pop()
@@ -153,7 +154,7 @@ def _text(value: Raw | None) -> str | None:
 
 
 class _InputReader:
-    """Reads values as their types say. Raises BadRequest, before it has read too many."""
+    """Reads values according to their types. Raises BadRequest before it has read too many."""
 
     def __init__(self, most: int) -> None:
         self._most = self._left = most
@@ -165,7 +166,7 @@ class _InputReader:
         if text == b"null":
             return None
         if isinstance(type_, GraphQLList):
-            # GraphQL takes a single value for a list of one.
+            # GraphQL accepts a single value for a list of one.
             values = _LIST.decode(sent) if text[:1] == b"[" else [sent]
             self._take(len(values))
             return [self.read(value, type_.of_type) for value in values]

@@ -24,8 +24,9 @@ from api.http.loop_turns import DOCUMENT, FEW
 
 
 class Preparation(SchemaExtension):
-    """Bounds a document before it is validated. After that it reads the variables and charges the
-    estimated cost, before any resolver runs. Both take a turn of the event loop."""
+    """Checks the limits of a document before it is validated. Afterwards it reads the variables and
+    charges the estimated cost, before any resolver runs. Both steps wait for a turn of the event
+    loop."""
 
     async def on_parse(self) -> AsyncIterator[None]:
         async with self._turn(len(self.execution_context.context.body.query)):
@@ -42,8 +43,8 @@ class Preparation(SchemaExtension):
                 self._prepare()
 
     async def on_execute(self) -> AsyncIterator[None]:
-        """A large document asks for much: it delays others of its workspace alone. Raises
-        CostLimitExceeded."""
+        """A large document runs alone within its workspace and does not delay other workspaces.
+        Raises CostLimitExceeded."""
         context = self.execution_context.context
         await context.reserve_cost()
         turns, size = context.service.loop_turns, len(context.body.query)
@@ -67,7 +68,7 @@ class Preparation(SchemaExtension):
         assert isinstance(context, GraphQLContext)
         sent, operation = context.body.variables, self._operation()
         if sent is not None and len(bytes(sent)) > FEW:
-            # Below, the refusal of a mutation is in its payload.
+            # From here on, the refusal of a mutation is in its payload.
             context.check_operation(operation.operation)
         # Strawberry has no public name for graphql-core's schema.
         variables = read_variables(sent, operation, execution.schema._schema)  # noqa: SLF001
@@ -88,7 +89,7 @@ class Schema(strawberry.Schema):
     def process_errors(
         self, errors: list[GraphQLError], execution_context: ExecutionContext | None = None
     ) -> None:
-        """Logs nothing: ``handler.py`` logs faults with the id of their request."""
+        """Logs nothing, because ``handler.py`` logs faults with the request id."""
 
 
 schema = Schema(

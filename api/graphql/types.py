@@ -1,4 +1,4 @@
-"""Content types as GraphQL shows them, and the small types that others are made of."""
+"""Content types as GraphQL shows them, and small types that other types use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Info: TypeAlias = strawberry.Info[Any, None]
 
 
 def described(description: str) -> Callable[[Callable[..., Any]], StrawberryField]:
-    """A field with a description: of this form, Strawberry's own decorator has no type."""
+    """A field with a description; Strawberry's own decorator is untyped in this form."""
     return lambda resolver: strawberry.field(resolver, description=description)
 
 

@@ -12,7 +12,7 @@ PATIENCE = 20.0
 
 
 class ByteBudget:
-    """A workspace that uses up its half leaves the other half to others."""
+    """One workspace can use at most half, so the other half is left to others."""
 
     def __init__(self, total: int) -> None:
         self._total = total
@@ -24,7 +24,7 @@ class ByteBudget:
         return self._taken.total()
 
     def take(self, workspace: str, number: int) -> bool:
-        """False where there are not so many left."""
+        """False if not enough are left."""
         fits = self._taken[workspace] + number <= self._total // 2
         if not fits or self.taken + number > self._total:
             return False
@@ -32,7 +32,7 @@ class ByteBudget:
         return True
 
     async def wait_and_take(self, workspace: str, number: int) -> None:
-        """Raises Busy if there are not so many left in time."""
+        """Raises Busy if not enough become free in time."""
         try:
             async with asyncio.timeout(PATIENCE), self._returned:
                 await self._returned.wait_for(lambda: self.take(workspace, number))

@@ -14,7 +14,8 @@ UNKNOWN = "unknown"
 
 
 def networks(text: str) -> tuple[Network, ...]:
-    """From addresses and CIDR networks, separated by commas. Raises ValueError naming a bad one."""
+    """From addresses and CIDR networks, separated by commas. Raises ValueError naming an invalid
+    one."""
     parts = (part.strip() for part in text.split(","))
     return tuple(ipaddress.ip_network(part) for part in parts if part)
 
@@ -22,13 +23,13 @@ def networks(text: str) -> tuple[Network, ...]:
 def client(remote: str | None, forwarded: Sequence[str], trusted: Sequence[Network]) -> str:
     """The client's part of a bucket's name: an IPv4 address, or the /64 of an IPv6 one.
 
-    ``forwarded`` are the X-Forwarded-For headers in order. They are read from the right, as long
-    as a trusted proxy added the address; a malformed one ends it at that proxy.
+    ``forwarded`` are the X-Forwarded-For headers in order. They are read from the right as long as
+    a trusted proxy added the address; reading stops at a malformed one.
     """
     if not forwarded or not trusted:
         return _bucket(remote or "")
     address = parsed(remote or "")
-    for hop in _from_the_right(forwarded):
+    for hop in _hops_from_right(forwarded):
         if address is None or not any(address in network for network in trusted):
             break
         before = parsed(hop)
@@ -43,7 +44,7 @@ def _bucket(remote: str) -> str:
     return _name(parsed(remote))
 
 
-def _from_the_right(forwarded: Sequence[str]) -> Iterable[str]:
+def _hops_from_right(forwarded: Sequence[str]) -> Iterable[str]:
     hops = (hop.strip() for hop in reversed(",".join(forwarded).split(",")))
     return filter(None, hops)
 
@@ -69,5 +70,5 @@ def _name(address: Address | None) -> str:
         return UNKNOWN
     if isinstance(address, ipaddress.IPv4Address):
         return str(address)
-    # One subscriber can use every address of a /64.
+    # One subscriber can use all addresses of a /64.
     return f"{ipaddress.IPv6Address(int(address) >> 64 << 64)}/64"

@@ -1,9 +1,9 @@
-"""aiohttp's connections with the service's promises: every response has the error envelope and the
-default headers, and no slow client is waited for without end.
+"""aiohttp's connections with the service's guarantees: every response has the error envelope and
+the default headers, and there are time limits for slow clients.
 
-aiohttp itself answers requests that reach no middleware (malformed HTTP, an unknown Expect), bounds
-only the pause between requests, and drops the rest of a body when it shuts down. ADR 23 names
-what is overridden here.
+aiohttp itself answers requests that reach no middleware (malformed HTTP, an unknown Expect), limits
+only the pause between requests, and drops the rest of a body when it shuts down. ADR 23 lists what
+is overridden here.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ from api.http.large_bodies import response_sent
 from api.http.open_connections import OpenConnections, most_connections
 from api.http.request_log import ROUTE, log_fault, log_request, request_id, route_of
 
-# Longer than the usual proxy in front keeps a connection, so that the proxy closes it.
+# Longer than proxies usually keep a connection, so that the proxy closes it first.
 KEEP_ALIVE = 75.0
-# For the rest of an unread body: closed at once, the client may never see its response.
+# To read the rest of an unread body: if the connection is closed at once, the client may never see
+# its response.
 LINGERING = 2.0
 # Bytes a second; a client that reads more slowly is disconnected.
 SLOWEST = 1024
-# A request that did not finish within the shutdown timeout has no more time than this.
+# Additional time for a request that did not finish within the shutdown timeout.
 OVERTIME = 0.1
 NO_HTTP = "Bad request: this is not HTTP"
 _METHOD = re.compile(r"b'[A-Za-z][\w-]* (?:/|\*|https?:)", re.ASCII)
@@ -58,14 +59,14 @@ class Connection(web.RequestHandler):
         self._body: StreamReader | None = None
         self._busy = self._stopping = False
         self._finished: asyncio.Future[None] | None = None
-        self._silent_since: float | None = None  # opened, and nothing has come
+        self._silent_since: float | None = None  # opened, and nothing received yet
         self._head_since: float | None = None
         self._late: asyncio.TimerHandle | None = None
         self._stuck: asyncio.TimerHandle | None = None
         super().__init__(server, loop=asyncio.get_running_loop(), **options)
 
     def begin(self, body: StreamReader) -> None:
-        """A request was read as far as its head."""
+        """The head of a request was read."""
         self._busy, self._body, self._head_since = True, body, None
         self._others.busy(self)
 
@@ -94,7 +95,7 @@ class Connection(web.RequestHandler):
             super().close()
 
     async def shutdown(self, timeout: float | None = 15.0) -> None:
-        """Lets the request in progress finish while its body may still arrive."""
+        """Lets the request in progress finish; its body may still arrive."""
         self._stopping = True
         if self._has_request():
             self._finished = asyncio.get_running_loop().create_future()
@@ -130,7 +131,7 @@ class Connection(web.RequestHandler):
         if status != 400:
             log_fault(request, exc)
         if request.writer.output_size > 0:
-            raise ConnectionError("a part of the response was sent already")
+            raise ConnectionError("part of the response has already been sent")
         if status == 400:
             _log.info(
                 "malformed request",
@@ -149,7 +150,7 @@ class Connection(web.RequestHandler):
     ) -> tuple[web.StreamResponse, bool]:
         """Sends the response, or a 500 where it fails before anything was sent."""
         if self._stopping:
-            # So the client need not find out with its next request.
+            # This spares the client a failed next request.
             resp.force_close()
         try:
             return await self._send(request, resp, start_time)
@@ -184,7 +185,8 @@ class Connection(web.RequestHandler):
         return await super().finish_response(request, response, start_time)
 
     def _has_request(self) -> bool:
-        """One that is answered, or whose head arrives: it is handled a turn of the loop later."""
+        """Whether a request is being answered, or its head has arrived and it is handled in the
+        next turn of the loop."""
         return self._busy or self._head_since is not None
 
     def _end(self) -> None:
@@ -212,14 +214,14 @@ class Connection(web.RequestHandler):
             return
         left = self.transport.get_write_buffer_size()
         if before is not None and left > before - SLOWEST * self._patience:
-            _log.info("the client does not take its answer", left=left)
+            _log.info("the client does not read its response", left=left)
             self.transport.abort()
             return
         self._stuck = _later(self._patience, self._check_reading, left)
 
 
 class Server(web.Server):
-    """Makes the connections of an application. ``served`` is aiohttp's own server of it."""
+    """Creates the connections of an application. ``served`` is aiohttp's own server for it."""
 
     def __init__(
         self,
@@ -257,7 +259,7 @@ class Server(web.Server):
         except web.HTTPException as refusal:
             request[ROUTE] = route_of(request)
             response = error_response(refusal)
-        # With damaged framing it is unknown where the next request begins.
+        # If the framing is damaged, the start of the next request is unknown.
         if request.content.exception() is not None:
             response.force_close()
         return response
@@ -295,7 +297,7 @@ async def open_runner(
 
 
 def unreadable(error: BaseException | None) -> Exception:
-    """What the parser's error means: 414, 431, 501, or 400 for what is not HTTP."""
+    """The status of a parser's error: 414, 431, 501, or 400 for anything that is not HTTP."""
     match error:
         case LineTooLong(args=(_, limit, *_)) if limit == MAX_TARGET:
             return web.HTTPRequestURITooLong()

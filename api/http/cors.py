@@ -11,14 +11,14 @@ from aiohttp import web
 _SPECIFIED = r"/v1/content/[^/]+(?:/[^/]+)?|/v1/content-types(?:/[^/]+)?|/graphql"
 _ADDED = re.compile(r"/v1/media(?:/[^/]+)?|/v1/locales")
 _PATHS = re.compile(f"{_SPECIFIED}|{_ADDED.pattern}")
-# §5 names these four and no others for the paths that it specifies.
+# For the paths that it specifies, §5 names only these four.
 ALLOWED_HEADERS = "Authorization, X-API-Key, X-Environment, Content-Type"
 MORE_ALLOWED_HEADERS = f"{ALLOWED_HEADERS}, Last-Event-ID, If-None-Match"
 EXPOSED_HEADERS = (
     "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, ETag, "
     "X-Request-Id, X-Content-Position, X-Content-Visible, X-Content-Ignored"
 )
-MAX_AGE = "7200"  # seconds; browsers remember a preflight no longer
+MAX_AGE = "7200"  # seconds; browsers remember a preflight for no longer than this
 
 
 def crosses_origins(path: str) -> bool:

@@ -19,7 +19,7 @@ AddHeaders = Callable[[web.Request, web.StreamResponse], Awaitable[None]]
 
 
 async def add_rate_limits(request: web.Request, response: web.StreamResponse) -> None:
-    """``on_response_prepare``: for requests that were not counted too."""
+    """``on_response_prepare``; also for requests that were not counted."""
     status = request.get(LIMIT_STATUS) or await _uncounted(request)
     headers = response.headers
     headers["X-RateLimit-Limit"] = str(status.limit)
@@ -28,12 +28,12 @@ async def add_rate_limits(request: web.Request, response: web.StreamResponse) ->
 
 
 async def _uncounted(request: web.Request) -> LimitStatus:
-    """The bucket of a request that reached no check. A router's response or a preflight describes
-    the key's or the address's, whichever has fewer requests left, if the key is valid (behaviour.md
-    §8); health and documentation take no key.
+    """The bucket of a request that reached no check. A response of the router or to a preflight
+    describes the key's bucket (if the key is valid) or the address's, whichever has fewer requests
+    left (behaviour.md §8); health and documentation take no key.
 
-    An invalid key counts against the address, and is not looked up where the address has nothing
-    left: guessing keys here reveals no more than a 401 does.
+    An invalid key counts against the address, and is not looked up if the address has no requests
+    left, so guessing keys here reveals no more than a 401 does.
     """
     service = request.app[SERVICE]
     address = service.limits.peek_address(request)
@@ -48,7 +48,7 @@ async def _uncounted(request: web.Request) -> LimitStatus:
 
 
 async def add_server(_request: web.Request, response: web.StreamResponse) -> None:
-    """``on_response_prepare``: no versions, which aiohttp would name."""
+    """``on_response_prepare``: without the versions that aiohttp would name."""
     response.headers["Server"] = "contentlog"
 
 
@@ -65,7 +65,7 @@ _FAILED = web.RequestKey("default_headers_failed", bool)
 
 
 async def add_default_headers(request: web.Request, response: web.StreamResponse) -> None:
-    """If one of them fails, the others are added, and the response becomes a 500 with those."""
+    """If one of them fails, the others are still added and the response becomes a 500."""
     fault: Exception | None = None
     for add in ADDED:
         try:

@@ -1,7 +1,7 @@
 """Bodies that take long to send: in memory within a budget, otherwise in a temporary file.
 
-A file has no name, so nothing is left of it when the process ends, however it ends. Both are sent
-in pieces of 64 kB, the next when the client has taken the one before.
+A file has no name, so it disappears when the process ends for any reason. Both are sent in pieces
+of 64 kB, each after the client has taken the one before.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from write_side.fair_queue import FairQueue
 
 LARGE = 64 * 1024
 MEMORY = 32 * 1024 * 1024
-"""Bytes of bodies that a process holds in memory; a workspace half of them."""
+"""Bytes of bodies that a process holds in memory; one workspace may hold half of them."""
 AT_ONCE = 2
-"""Bodies that are written to files at a time, each of another workspace."""
+"""Bodies that are written to files at a time, each of a different workspace."""
 JSON = "application/json"
 WORKSPACE = web.RequestKey("workspace", str)
 AFTER_SENDING: web.RequestKey[list[Callable[[], Awaitable[None]]]] = web.RequestKey(
@@ -44,11 +44,11 @@ class LargeBodies:
     async def held(
         self, request: web.BaseRequest, body: bytes, content_type: str, *, must_be_sent: bool
     ) -> Payload:
-        """Counts the body until it is sent. Raises Busy, NoTemporarySpace unless it must be sent,
-        because it says what was written."""
+        """Counts the body until it is sent. Raises Busy or NoTemporarySpace, unless it must be sent
+        because it reports a write."""
         workspace = request.get(WORKSPACE)
         if workspace is None:
-            # A page for everybody: all responses share the same bytes.
+            # A public page: all responses share the same bytes.
             return BytesIOPayload(io.BytesIO(body), content_type=content_type)
         if self.memory.take(workspace, len(body)):
             after_sending(request, lambda: self.memory.give_back(workspace, len(body)))
@@ -63,7 +63,7 @@ class LargeBodies:
         return file.payload(content_type)
 
     async def file(self, request: web.BaseRequest, workspace: str, size: int) -> BodyFile:
-        """A file for about so many bytes, which are counted until it is sent.
+        """A file for about this many bytes, which are counted until it is sent.
 
         Raises Busy, NoTemporarySpace.
         """
@@ -75,7 +75,7 @@ class LargeBodies:
 
 
 class BodyFile:
-    """``write`` and ``end`` block: they are for threads. Raises NoTemporarySpace.
+    """``write`` and ``end`` block, so call them in a thread. Raises NoTemporarySpace.
 
     ``digest``: of the bytes before compression.
     """
@@ -89,7 +89,7 @@ class BodyFile:
         self._gzip: zlib._Compress | None = None
 
     def compress(self, level: int, window: int) -> None:
-        """From the first byte on."""
+        """To be called before the first byte is written."""
         self._gzip = zlib.compressobj(level, zlib.DEFLATED, window)
 
     def write(self, piece: bytes) -> None:
@@ -101,7 +101,7 @@ class BodyFile:
             raise NoTemporarySpace(error) from None
 
     def end(self, piece: bytes) -> None:
-        """With the last piece. Raises NoTemporarySpace."""
+        """Writes the last piece. Raises NoTemporarySpace."""
         self.write(piece)
         try:
             if self._gzip:
@@ -131,7 +131,7 @@ class LargeResponse(web.Response):
 
 
 async def response_sent(request: web.BaseRequest) -> None:
-    """Gives back what the response held; also where it was not sent."""
+    """Releases what the response held, even if it was not sent."""
     for release in request.get(AFTER_SENDING, ()):
         await release()
     request.pop(AFTER_SENDING, None)

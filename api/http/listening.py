@@ -14,11 +14,11 @@ _log = structlog.get_logger("api.connections")
 
 
 async def listen(runner: web.BaseRunner, host: str, port: int, *, reuse_port: bool = False) -> None:
-    """Accepts connections. Without free descriptors it logs a line, and tries again in a second.
+    """Accepts connections. If no descriptor is free, it logs a line and tries again after a second.
 
     asyncio accepts up to ``backlog`` connections in a turn. For each failure it logs an error and
-    schedules another turn a second later, so with a backlog of 128 both multiply every second.
-    asyncio gets a backlog of 1; the socket itself has the real one.
+    schedules another turn a second later, so with a backlog of 128 their number multiplies every
+    second. asyncio gets a backlog of 1; the socket itself has the real one.
     """
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(_log_fault)

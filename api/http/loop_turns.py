@@ -1,7 +1,8 @@
-"""Work that takes tens of milliseconds, one piece at a time and half of the time.
+"""Runs work that takes tens of milliseconds, one piece at a time, and leaves half of the time to
+other requests.
 
-Many such requests at once delay each other, and any other request by one piece. Workspaces take
-turns, so that one with many requests delays the others by one piece each.
+Many such requests delay each other, but any other request only by one piece. Workspaces take turns,
+so one with many requests delays the others by one piece each.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ from msgspec import Struct
 from write_side.fair_queue import FairQueue
 
 FEW = 4096
-"""Bytes of a document that asks for little."""
+"""Bytes of a small document."""
 SHORT = 0.005
 """Seconds of work that need no pause after them."""
 WAITING = 32
-"""Turns that one workspace may wait for: each holds a body."""
+"""Requests of one workspace that may wait for a turn; each holds a body."""
 
 
 class Work(Struct, frozen=True):
-    """Bytes of input. Up to ``small`` takes a few milliseconds and no turn. Up to ``middle`` takes
-    turns that never wait for those of larger inputs."""
+    """Bytes of input. Input of up to ``small`` takes a few milliseconds and no turn; input of up to
+    ``middle`` takes turns that never wait for those of larger inputs."""
 
     small: int
     middle: int
@@ -36,7 +37,7 @@ DOCUMENT = Work(small=1024, middle=FEW)
 JSON = Work(small=64 * 1024, middle=64 * 1024)
 """Decoded in C: 3 ms at worst."""
 PACKED = Work(small=2048, middle=2048)
-"""Decompressed to a thousand times as much: 4 ms."""
+"""Decompressed to up to a thousand times the size: 4 ms."""
 
 
 class LoopTurns:
@@ -47,7 +48,8 @@ class LoopTurns:
 
     @asynccontextmanager
     async def turn(self, client: str, work: Work, size: int) -> AsyncIterator[None]:
-        """Waits until the work on an input of so many bytes may begin. It must not wait itself.
+        """Waits until the work on an input of this many bytes may begin. The work itself must not
+        wait.
 
         Raises NoTurn.
         """
@@ -59,7 +61,7 @@ class LoopTurns:
         loop = asyncio.get_running_loop()
         began = loop.time()
         try:
-            # What has arrived meanwhile comes first.
+            # Requests that have arrived meanwhile come first.
             await asyncio.sleep(0)
             began = loop.time()
             yield
@@ -68,12 +70,13 @@ class LoopTurns:
             if worked < SHORT:
                 queue.end(client)
             else:
-                # A read takes several turns of the loop: the next piece must not delay each.
+                # A read takes several turns of the loop, and the next piece must not delay each of
+                # them.
                 loop.call_later(worked, queue.end, client)
 
     @asynccontextmanager
     async def alone(self, workspace: str, size: int) -> AsyncIterator[None]:
-        """One of a workspace at a time; for work that may wait. Raises NoTurn."""
+        """Runs one piece of a workspace's work at a time; the work may wait. Raises NoTurn."""
         if size <= FEW:
             yield
             return

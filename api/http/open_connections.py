@@ -7,9 +7,9 @@ from collections import OrderedDict
 from typing import Protocol
 
 SHARE = 0.75
-"""Of the open files; the rest is for databases, files and worker processes."""
+"""The share of the open files; the rest is for databases, files and worker processes."""
 MOST = 10_000
-"""However many files may be open: so many idle connections take 60 MB of memory."""
+"""The maximum regardless of open files: this many idle connections take 60 MB of memory."""
 
 
 class Closable(Protocol):
@@ -29,11 +29,11 @@ def most_connections() -> int:
 
 
 class OpenConnections:
-    """Closes an idle connection where there are more than ``most``: the longest idle one of the
-    address that has most idle ones, so that one address cannot push out all others. A new one is
-    refused only where all others are busy.
+    """Closes an idle connection if there are more than ``most``: the longest idle one of the
+    address that has the most idle ones, so that one address cannot displace all others. A new one
+    is refused only if all others are busy.
 
-    Each step takes constant time, however many connections there are.
+    Each step takes constant time for any number of connections.
     """
 
     def __init__(self, most: int) -> None:
@@ -63,7 +63,7 @@ class OpenConnections:
                 del self._idle[address]
 
     def idle(self, connection: Closable) -> None:
-        """Silent from now on."""
+        """Marks a connection as idle."""
         self.busy(connection)
         if connection in self._addresses:
             address = self._addresses[connection]
@@ -80,7 +80,7 @@ class OpenConnections:
         return next(iter(self._idle[address]))
 
     def _moved(self, address: str, before: int, after: int) -> None:
-        """The numbers of the address's idle connections differ by one."""
+        """Moves an address whose number of idle connections has changed by one."""
         if before:
             del self._by_number[before - 1][address]
         if after > len(self._by_number):

@@ -1,7 +1,7 @@
 """ETags, conditional requests and compression of responses.
 
-For 6 kB of JSON, a list of 10, the tag takes 4 µs and gzip 80 µs, and a tenth of the bytes are
-sent; for 60 kB they take 40 µs and 250 µs.
+For a list of 10 (6 kB of JSON), the tag takes 4 µs, gzip takes 80 µs, and a tenth of the bytes is
+sent. For 60 kB they take 40 µs and 250 µs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from api.rest.positions import HEADER as POSITION
 
 GZIP_ABOVE = 1024  # bytes; below, the headers outweigh the gain
 THREAD_ABOVE = 64 * 1024  # bytes; in the event loop this would delay other requests
-# Level 6 makes it a tenth smaller and takes twice the time.
+# Level 6 is a tenth smaller and takes twice the time.
 GZIP_LEVEL = 2
 GZIP_FORMAT = 31  # zlib's number for a gzip header and a window of 32 kB
 # The response depends on the key: only the client's own cache may keep it, and must revalidate.
@@ -34,7 +34,7 @@ _QUALITY = re.compile(r"\s*q\s*=\s*([01](?:\.[0-9]{0,3})?)\s*", re.ASCII)
 
 @web.middleware
 async def add_representation(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Applies to all responses whose body is bytes."""
+    """Applies to every response whose body is bytes."""
     response = await handler(request)
     body = response.body if isinstance(response, web.Response) else None
     if isinstance(response, LargeResponse):
@@ -58,7 +58,7 @@ async def add_representation(request: web.Request, handler: Handler) -> web.Stre
 
 
 def _conditional(request: web.Request, response: web.Response, tag: str) -> web.Response:
-    """With its tag, or 304."""
+    """The response with its tag, or 304."""
     response.headers["ETag"] = tag
     response.headers["Vary"] = VARY
     response.headers.setdefault("Cache-Control", READ)
@@ -69,7 +69,7 @@ def _conditional(request: web.Request, response: web.Response, tag: str) -> web.
 
 
 async def add_cache_control(_request: web.Request, response: web.StreamResponse) -> None:
-    """``on_response_prepare``: without a rule of its own, a response is not cached."""
+    """``on_response_prepare``: a response without its own rule is not cached."""
     response.headers.setdefault("Cache-Control", OTHER)
 
 
@@ -89,7 +89,7 @@ def takes_gzip(request: web.Request) -> bool:
 
 @lru_cache(maxsize=256)
 def accepts_gzip(accept: str) -> bool:
-    """Whether an Accept-Encoding allows gzip and does not prefer the plain body."""
+    """Whether Accept-Encoding allows gzip and does not prefer the plain body."""
     qualities: dict[str, float] = {}
     for one in accept.lower().split(","):
         coding, _, parameters = one.partition(";")
@@ -105,7 +105,7 @@ async def gzipped(body: bytes) -> bytes:
 
 
 def _quality(parameters: str) -> float:
-    """1 without a quality, 0 for an invalid one."""
+    """1 if it is absent, 0 if it is invalid."""
     if not parameters.strip():
         return 1.0
     found = _QUALITY.fullmatch(parameters)

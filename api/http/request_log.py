@@ -27,7 +27,7 @@ REQUESTS = Counter(
 )
 SECONDS = Histogram(
     "contentlog_request_seconds",
-    "Time to answer by route",
+    "Response time by route",
     ["route"],
     buckets=(0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 )
@@ -64,7 +64,7 @@ async def add_request_id(request: web.Request, response: web.StreamResponse) -> 
 
 
 def request_id(request: web.BaseRequest) -> str:
-    """The client's where it is well-formed, else a new one, which the request keeps."""
+    """The client's id if it is well-formed, else a new one, which the request keeps."""
     if REQUEST_ID not in request:
         given = request.headers.get("X-Request-Id", "")
         request[REQUEST_ID] = given if _REQUEST_ID.fullmatch(given) else new_id()
@@ -72,8 +72,8 @@ def request_id(request: web.BaseRequest) -> str:
 
 
 def log_fault(request: web.BaseRequest, fault: BaseException | None) -> None:
-    """Logs the traceback under the request's id; for a database that is away or full, which
-    fails every request, a line without it that has the cause."""
+    """Logs the traceback under the request's id. If a database is unavailable or full, which fails
+    every request, logs one line with the cause instead."""
     if isinstance(fault, Exception) and status_of(fault) == 503:
         _log.warning(
             "unavailable", request_id=request_id(request), fault=repr(fault.__cause__ or fault)
@@ -85,7 +85,7 @@ def log_fault(request: web.BaseRequest, fault: BaseException | None) -> None:
 def log_request(request: web.BaseRequest, response: web.StreamResponse) -> None:
     """Counts and logs a response that was sent."""
     route = request.get(ROUTE, "none")
-    # A request that reached no middleware took no time of ours.
+    # A request that reached no middleware took no processing time.
     seconds = request.get(_SECONDS, 0.0)
     _requests(_METHODS.get(request.method, "other"), route, response.status).inc()
     _seconds(route).observe(seconds)

@@ -13,13 +13,13 @@ from api.errors import Busy
 
 PATIENCE = 5.0
 SLOTS_PER_WORKSPACE = 2
-"""So that one workspace cannot occupy all slots."""
+"""Prevents one workspace from occupying all slots."""
 
 
 class UploadSlots:
     def __init__(self, total: int) -> None:
         self._total = asyncio.Semaphore(total)
-        # A workspace's semaphore exists as long as it is held or waited for.
+        # A workspace's semaphore exists while it is held or waited for.
         self._by_workspace: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
     @asynccontextmanager
@@ -36,7 +36,7 @@ class UploadSlots:
             yield
 
 
-# Separate slots: a slow upload must not keep others from working on files that have arrived.
+# Separate slots, so that a slow upload does not prevent work on files that have arrived.
 RECEIVING = web.AppKey("receiving_slots", UploadSlots)
 WORKING = web.AppKey("working_slots", UploadSlots)
 EXPORTING = web.AppKey("exporting_slots", UploadSlots)

@@ -4,9 +4,9 @@
 ``...name`` stands for one of its groups. The code adds the schemas of its Structs and the responses
 of refusals.
 
-It leaves out HEAD and preflights, which generators would make into methods of a client, and pages
-for browsers. The headers of every response stand at the successes alone: with each refusal they
-would fill screens.
+It omits HEAD and preflights, for which generators would create client methods, and pages for
+browsers. The headers that every response has are listed only for successes, because repeating them
+for each refusal would make the document long.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _shared(written: dict[str, Any]) -> dict[str, Any]:
 
 
 def _optional(*names: str) -> dict[str, Any]:
-    """Headers that a response has only sometimes."""
+    """Headers that only some responses have."""
     headers = source()["components"]["headers"]
     return {name: {**headers[name], "required": False} for name in names}
 

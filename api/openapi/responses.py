@@ -1,7 +1,7 @@
 """The responses of refusals, each with the message that the code gives.
 
 A refusal is an exception as the service raises it, under the name of its example in the document;
-``api.errors`` makes its status, message and headers.
+``api.errors`` gives its status, message and headers.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ REFUSALS: dict[str, Exception] = {
 
 @cache
 def source() -> dict[str, Any]:
-    """``document.json``, with the values that the code decides."""
+    """``document.json``, with the values that come from the code."""
     text = resources.files("api.openapi").joinpath("document.json").read_bytes()
     written = msgspec.json.decode(text, type=dict[str, Any])
     schemas, headers = written["components"]["schemas"], written["components"]["headers"]
@@ -136,13 +136,13 @@ def json_content(schema: str, **more: Any) -> dict[str, Any]:
 
 
 def status_of_refusals(names: Iterable[str]) -> int:
-    """The status that they have in common."""
+    """The status that the refusals share."""
     [status] = {_response(name).status for name in names}
     return status
 
 
 def refusal_response(description: str, names: Iterable[str]) -> dict[str, Any]:
-    """A response with an example by name for each message, and the headers of its own."""
+    """A response with a named example for each message, and its own headers."""
     answers = {name: _response(name) for name in names}
     headers = dict.fromkeys(str(header) for answer in answers.values() for header in answer.headers)
     headers.pop("Content-Type")

@@ -40,8 +40,8 @@ def schemas() -> dict[str, Any]:
 
 
 def _adapted(part: Any) -> Any:
-    """As client generators expect it: a reference has no type of its own, an object without
-    declared properties is open, and a default of null is left out."""
+    """Adapted to client generators: a reference has no separate type, an object without declared
+    properties is open, and a default of null is omitted."""
     if isinstance(part, list):
         return [_adapted(one) for one in part]
     if not isinstance(part, dict):

@@ -1,1 +1,1 @@
-"""Health, readiness and metrics, for operators and their machines."""
+"""Health, readiness and metrics, for operators and monitoring."""

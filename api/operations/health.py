@@ -1,9 +1,9 @@
 """``/healthz`` and ``/readyz``, for load balancers and supervisors. No key, no rate limit.
 
-Why the service is not ready, and its positions, are for operators: with a key that has
+Positions, and the reason why the service is not ready, are only for operators: with a key that has
 ``service.view``, or on the listener for operators.
 
-The state of the log and of the read model is what both databases report.
+The state of the log and of the read model is read from both databases.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from write_side.domain.workspace import OPERATE
 from write_side.store.recorder import Lag
 
 PATIENCE = 3.0
-"""Seconds that a database has to answer."""
+"""Seconds that a database has to respond."""
 KEPT = 0.25
 """Seconds for which a status is reused."""
 T = TypeVar("T")
@@ -43,14 +43,14 @@ class ServiceStatus(Struct, frozen=True):
 
     @property
     def halted(self) -> str | None:
-        """Why a projector has halted, or None."""
+        """The reason why a projector has halted, or None."""
         projectors = self.model.projectors if self.model else ()
         return next((one.halted for one in projectors if one.halted), None)
 
     @property
     def state(self) -> ReadModelState:
-        """Of the read model. "unknown": a database does not respond; "stopped": no projector has a
-        heartbeat; "behind": a projector is working on the events that are missing."""
+        """The state of the read model. "unknown": a database does not respond; "stopped": no
+        projector has a heartbeat; "behind": a projector is processing the missing events."""
         if self.model is None or self.behind is None:
             return "unknown"
         if not self.model.projectors:
@@ -61,7 +61,7 @@ class ServiceStatus(Struct, frozen=True):
 
 
 class StatusCache:
-    """Reads the status from the databases four times a second at most."""
+    """Reads the status from the databases at most four times a second."""
 
     def __init__(self, service: Service) -> None:
         self._service = service
@@ -109,7 +109,7 @@ def routes() -> list[web.RouteDef]:
 
 
 def operator_routes() -> list[web.RouteDef]:
-    """Without a key."""
+    """Routes that need no key."""
     return [web.get("/healthz", healthz), web.get("/readyz", detailed_readyz)]
 
 
@@ -130,15 +130,15 @@ class Readiness(Struct, frozen=True):
 
 
 async def healthz(_request: web.Request) -> web.Response:
-    """The process is up."""
+    """200 while the process is running."""
     return web.Response(body=b'{"status":"ok"}', content_type="application/json")
 
 
 async def readyz(request: web.Request) -> web.Response:
-    """200 if both databases answer and the read model is close enough to the log, else 503.
+    """200 if both databases respond and the read model is close enough to the log, else 503.
 
-    The key is looked up in memory only, and a key without ``service.view`` is not refused: the
-    response must not depend on a database.
+    The key is looked up only in memory, and a key without ``service.view`` is not refused, because
+    the response must not depend on a database.
     """
     readiness = await _current(request)
     caller = request.app[SERVICE].access.cached_caller(secret_of(request.headers))
@@ -164,7 +164,7 @@ def _response(body: Readiness | ReadyOrNot) -> web.Response:
 
 def _readiness(status: ServiceStatus, ready_lag: float) -> Readiness:
     if status.model is None or status.behind is None:
-        return Readiness(ready=False, reason=f"a database does not answer: {status.fault}")
+        return Readiness(ready=False, reason=f"a database does not respond: {status.fault}")
     reason = None
     if status.behind.seconds > ready_lag:
         reason = "the read model is too far behind the log"

@@ -25,7 +25,7 @@ def routes() -> list[web.RouteDef]:
 
 
 def operator_routes() -> list[web.RouteDef]:
-    """Without a key."""
+    """Routes that need no key."""
     return [web.get("/metrics", all_metrics)]
 
 
@@ -55,15 +55,15 @@ async def _counts(folder: str | None) -> bytes:
 
 
 class Gauges(Collector):
-    """The status for Prometheus, without values that could not be read: old ones would look
-    current."""
+    """The status for Prometheus, without values that could not be read, because old values would
+    look current."""
 
     def __init__(self, status: ServiceStatus) -> None:
         self._status = status
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         up = GaugeMetricFamily(
-            "contentlog_database_up", "1 if the database answers", labels=["database"]
+            "contentlog_database_up", "1 if the database responds", labels=["database"]
         )
         up.add_metric(["event_store"], self._status.head is not None)
         up.add_metric(["read_model"], self._status.model is not None)
@@ -92,7 +92,7 @@ class Gauges(Collector):
 
 
 def _projectors(model: ReadModelStatus) -> GaugeMetricFamily:
-    """Zero if there is none: a missing series would raise no alert."""
+    """Zero if there is none, because a missing series would raise no alert."""
     meaning = "Projectors with a heartbeat in the last ten seconds"
     family = GaugeMetricFamily("contentlog_projectors", meaning, labels=["role"])
     for role in ("active", "standby"):
@@ -101,7 +101,7 @@ def _projectors(model: ReadModelStatus) -> GaugeMetricFamily:
 
 
 def _work(work: WorkStatus | None) -> Iterator[GaugeMetricFamily]:
-    """A rebuild, rollback or verify that is running."""
+    """A rebuild, rollback or verify in progress."""
     if work is None:
         return
     labels, values = ["work", "phase"], [work.name, work.phase]

@@ -1,1 +1,1 @@
-"""Rate limits (behaviour.md §8): so many requests a minute, counted across all API processes."""
+"""Rate limits (behaviour.md §8): requests per minute, counted across all API processes."""

@@ -11,10 +11,10 @@ from write_side.store.rate_limits import WINDOW, Demand, Grant
 
 
 class LimitStatus(Struct, frozen=True):
-    """The state of a bucket, after a request was counted or without counting one.
+    """The state of a bucket, with or without counting a request.
 
-    ``reset`` is the Unix second at which the window ends, ``wait`` the whole seconds until then,
-    at least 1.
+    ``reset`` is the Unix second at which the window ends, ``wait`` the whole seconds until then, at
+    least 1.
     """
 
     passed: bool
@@ -25,7 +25,8 @@ class LimitStatus(Struct, frozen=True):
 
 
 class Claim(Struct, eq=False):
-    """What a request takes: all of ``amount`` or nothing; ``partial``: what there is of it."""
+    """What a request takes: all of ``amount`` or nothing. ``partial``: the part available so
+    far."""
 
     amount: int
     partial: bool
@@ -33,14 +34,14 @@ class Claim(Struct, eq=False):
 
 
 class Bucket(Struct, eq=False):
-    """Counts requests, or units of cost where claims are of more than 1 (``weighted``).
+    """Counts requests, or units of cost if claims can be of more than 1 (``weighted``).
 
-    Times are of the process's monotonic clock; the lease is valid until ``ends``. ``left`` is what
-    is leased and at hand, ``spare`` what the counter recorded as spare here, ``free`` what it had
-    left to lease. ``short``: it could not grant the last demand. ``exhausted``: none are free, and
-    no process has any to give back, which is never certain of a weighted bucket: a claim that was
-    refused gives back the part that was granted. Claims in ``waiting`` go into the next call; those
-    in ``calling`` are in the current one.
+    Times are of the process's monotonic clock; the lease is valid until ``ends``. ``left`` is the
+    unused part of the lease, ``spare`` what the counter recorded as spare in this process, ``free``
+    what it had left to lease. ``short``: it could not grant the last demand. ``exhausted``: none
+    are free and no process has any to return. A weighted bucket is never certainly exhausted,
+    because a refused claim returns the part that was granted. Claims in ``waiting`` go into the
+    next call; those in ``calling`` are in the current one.
     """
 
     name: str
@@ -63,7 +64,7 @@ class Bucket(Struct, eq=False):
         return bool(self.waiting or self.calling)
 
     def take_now(self, now: float, amount: int) -> LimitStatus | None:
-        """Takes an amount from the lease; None if the counter must be asked."""
+        """Takes an amount from the lease; None if the counter must be called."""
         if now >= self.ends:
             return None
         return self._take(now, amount) if self.left >= amount or self.exhausted else None
@@ -81,7 +82,7 @@ class Bucket(Struct, eq=False):
         return LimitStatus(passed, self.limit, remaining, self.window + WINDOW, wait)
 
     def demand(self) -> Demand:
-        """Asks for a lease for all waiting claims, and gives back what is left of the old one."""
+        """Demands a lease for all waiting claims, and returns what is left of the old one."""
         self.calling, self.waiting = self.waiting, []
         self.calling_limit = self.limit
         asked = sum(claim.amount for claim in self.calling)
@@ -91,8 +92,8 @@ class Bucket(Struct, eq=False):
         return demand
 
     def receive(self, grant: Grant, now: float) -> None:
-        """Answers the claims of the call in order, then those that arrived since, as far as the
-        lease goes."""
+        """Decides the claims of the call in order, then those that arrived since, as far as the
+        lease suffices."""
         self.window = grant.window
         self.ends = now + max(0.0, grant.window + WINDOW - grant.at)
         self.leased_at = now
@@ -100,7 +101,7 @@ class Bucket(Struct, eq=False):
         asked = sum(claim.amount for claim in self.calling)
         if asked:
             self.short = grant.granted < asked
-        # A refusal under an older limit says nothing about the current one.
+        # A refusal under an older limit does not apply to the current one.
         self.exhausted = (
             not self.weighted
             and grant.free == grant.spare == 0

@@ -1,11 +1,11 @@
 """Requests counted from leases: one call to the shared counter serves many requests.
 
 All demands of a process go in one call, one call at a time; requests that arrive meanwhile wait for
-the next call. Unused leases are given back within a second, so that no request is refused for long
-because of another process's spare ones. A refusal is remembered only when it is final: nothing is
-free, and no process has any to give back.
+the next call. Unused leases are returned within a second, so no request is refused for long because
+of requests that another process has leased. A refusal is remembered only if it is final: nothing is
+free, and no process has any to return.
 
-While the counter cannot be reached, every request passes at once.
+While the counter is unavailable, every request passes at once.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from write_side.store.rate_limits import WINDOW, Counter, Demand, Grant
 CALL_TIMEOUT = 2.0
 """Seconds until the counter counts as unreachable."""
 STEPS = 8
-"""The timeout is waited for in so many steps, of which a stall of our own takes one."""
+"""Steps in which the timeout is waited for; a stall of this process takes one of them."""
 RETRY = 1.0
-"""Seconds between two attempts to reach it again."""
+"""Seconds between two attempts to reach the counter again."""
 SWEEP = 0.25
 MAX_LEASE_AGE = 0.75
-"""Seconds after which the next sweep gives a lease back: all of them within a second."""
+"""Seconds after which the next sweep returns a lease, so that all are returned within a second."""
 MAX_BUCKETS = 100_000
-"""Beyond this number the process forgets the oldest."""
+"""Buckets in memory; beyond this number the process forgets the oldest."""
 
 AWAY = Gauge(
     "contentlog_rate_limit_counter_away",
     "1 while requests are served without counting",
-    # Of several workers: 1 if any live one reports it.
+    # With several workers: 1 if any live one reports it.
     multiprocess_mode="livemax",
 )
 UNCOUNTED = Metric("contentlog_rate_limit_uncounted", "Requests served without being counted")
@@ -53,7 +53,7 @@ class Leases:
     def __init__(self, counter: Counter, clock: Callable[[], float] = time.monotonic) -> None:
         self._counter = counter
         self._clock = clock
-        self._ahead = time.time() - clock()  # the counter's clock minus ours
+        self._ahead = time.time() - clock()  # the counter's clock minus this process's
         self._window = 0
         self._expiring = False
         self._next_purge = 0.0
@@ -65,11 +65,11 @@ class Leases:
         self._away_since: float | None = None
 
     async def __aenter__(self) -> Leases:
-        self._sweeping = asyncio.create_task(self._sweep_for_ever(), name="rate limit leases")
+        self._sweeping = asyncio.create_task(self._keep_sweeping(), name="rate limit leases")
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Gives all leases back."""
+        """Returns all leases."""
         assert self._sweeping is not None
         self._sweeping.cancel()
         with contextlib.suppress(asyncio.CancelledError):
@@ -80,8 +80,8 @@ class Leases:
         await self._counter.close()
 
     async def count(self, name: str, limit: int, amount: int = 1) -> LimitStatus:
-        """Counts one request, or its cost, against a bucket with this limit per window. What costs
-        more than the limit takes all of it."""
+        """Counts one request, or its cost, against a bucket with this limit per window. A cost
+        above the limit takes all of it."""
         bucket, amount = self._bucket(name, limit), min(amount, max(limit, 1))
         bucket.weighted |= amount > 1
         status = bucket.take_now(self._clock(), amount)
@@ -95,7 +95,8 @@ class Leases:
         return await waiting
 
     def charge(self, name: str, limit: int, amount: int) -> None:
-        """Takes a cost that was known too late to refuse it, as far as the window has so much."""
+        """Charges a cost that became known too late to refuse it, up to what the window has
+        left."""
         bucket, amount = self._bucket(name, limit), min(amount, max(limit, 1))
         bucket.weighted = True
         if bucket.take_now(self._clock(), amount) is None and self._away_since is None:
@@ -121,7 +122,7 @@ class Leases:
         return (int(self._clock() + self._ahead) // WINDOW + 1) * WINDOW
 
     def give_back(self, age: float = MAX_LEASE_AGE) -> None:
-        """Gives back the leases that are at least so many seconds old."""
+        """Returns the leases that are at least this many seconds old."""
         if self._away_since is not None:
             return
         now = self._clock()
@@ -131,7 +132,7 @@ class Leases:
             self._enqueue(bucket)
 
     def forget_ended(self) -> None:
-        """Forgets the buckets whose window has ended, once a window."""
+        """Forgets the buckets whose window has ended, once per window."""
         now = self._clock()
         if now < self._next_purge:
             return
@@ -177,7 +178,7 @@ class Leases:
 
     async def _run_calls(self) -> None:
         while self._queued or self._expiring:
-            # The counter needs them sorted: two processes must not deadlock.
+            # Sorted, so that two processes do not deadlock in the counter.
             batch = [bucket for _, bucket in sorted(self._queued.items())]
             self._queued.clear()
             try:
@@ -189,7 +190,7 @@ class Leases:
                 await self._expire()
 
     async def _expire(self) -> None:
-        """A failure does not make the counter unreachable: the next window tries again."""
+        """A failure does not count as an unavailable counter; the next window tries again."""
         try:
             self._expiring = await _answer(self._counter.expire(self._window))
         except Exception as error:
@@ -229,13 +230,13 @@ class Leases:
         self._expiring = False
         if self._away_since is None:
             AWAY.set(1)
-            _log.error("rate limits are not counted: out of reach", fault=repr(error))
+            _log.error("rate limits are not counted: the counter is unavailable", fault=repr(error))
         self._away_since = self._clock()
         for bucket in (*batch, *self._queued.values()):
             UNCOUNTED.inc(bucket.let_pass(self.peek(bucket.name, bucket.limit)))
         self._queued.clear()
 
-    async def _sweep_for_ever(self) -> None:
+    async def _keep_sweeping(self) -> None:
         while True:
             await asyncio.sleep(SWEEP)
             await self.check_if_back()
@@ -244,10 +245,10 @@ class Leases:
 
 
 async def _answer(call: Coroutine[Any, Any, T]) -> T:
-    """What the counter answers. Raises TimeoutError where the event loop has run for CALL_TIMEOUT
-    and there was no answer.
+    """The counter's response. Raises TimeoutError if the event loop has run for CALL_TIMEOUT
+    without one.
 
-    A deadline would also pass while the loop stands still, with the answer waiting to be read.
+    A deadline would also pass while the loop is blocked and the response is waiting to be read.
     """
     task = asyncio.ensure_future(call)
     try:

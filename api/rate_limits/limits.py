@@ -1,5 +1,5 @@
-"""The limits of a request: those of its address and its key, its workspace's limit of cost, and the
-limit of sign-ins."""
+"""The limits of a request: those of its address and its key, its workspace's cost limit, and the
+limit on sign-ins."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from api.settings import ApiSettings
 UNLIMITED = 1_000_000_000
 """Shown in the headers if a limit is switched off."""
 SIGN_INS = 10
-"""A minute from one address, failed or not."""
+"""Sign-ins per minute from one address, failed or not."""
 SECOND = 100_000
 """The cost of a second of a worker or a thread: a unit is about 10 µs."""
 BYTES = 250
-"""Bytes of a response that cost a unit."""
+"""Bytes of a response per unit."""
 IMPORTED_ROW = 100
 PROJECTED_BYTES = 64
-"""Bytes of rows that a write makes the projector write which cost a unit: about four times the
-processor time, because all workspaces share one projector."""
+"""Bytes that the projector writes for a write, per unit: about four times the processor time,
+because all workspaces share one projector."""
 AT_ONCE = 1024
-"""Units up to which a write does not wait for the counter."""
+"""Units up to which a write is charged without waiting for the counter."""
 REFUSED = Metric("contentlog_rate_limit_refused", "Requests refused with 429", ["bucket"])
 
 
@@ -48,25 +48,25 @@ class Limits:
         return await self._count("key", f"key:{caller.key_id}", self._limit_of(caller))
 
     async def count_sign_in(self, request: web.Request) -> LimitStatus:
-        """No setting switches it off: it slows down guessing of keys."""
+        """No setting disables it, because it slows down guessing of keys."""
         return await self._count("sign-in", "sign-in:" + self.bucket_of(request), SIGN_INS)
 
     async def reserve_cost(self, caller: Caller, units: int) -> None:
-        """Takes what a request is going to cost. Raises CostLimitExceeded."""
+        """Charges the cost of a request before the work. Raises CostLimitExceeded."""
         bucket, limit = self._cost_bucket(caller), self._cost_limit
         _check_cost(await self._count("cost", bucket, limit, units))
 
     async def check_cost(self, caller: Caller) -> None:
-        """Asks the counter only where the limit seems to be spent. Raises CostLimitExceeded."""
+        """Calls the counter only if the limit seems to be used up. Raises CostLimitExceeded."""
         if self._cost_limit and self._leases.is_short(self._cost_bucket(caller), self._cost_limit):
             await self.reserve_cost(caller, 1)
 
     def charge_cost(self, caller: Caller, units: int) -> None:
-        """Takes what a request has cost."""
+        """Charges the cost of a request after the work."""
         self.charge_workspace(caller.workspace, units)
 
     def charge_workspace(self, workspace: str, units: int) -> None:
-        """Takes what is done for the workspace after the response."""
+        """Charges work that is done for the workspace after the response."""
         if self._cost_limit and units > 0:
             self._leases.charge(f"cost:{workspace}", self._cost_limit, units)
 
@@ -77,7 +77,7 @@ class Limits:
         self.charge_cost(caller, int(seconds * SECOND))
 
     def projection(self, caller: Caller) -> ProjectionCost:
-        """For one write."""
+        """The charge for one write."""
         return ProjectionCost(self, caller)
 
     def peek_key(self, caller: Caller) -> LimitStatus:
@@ -104,7 +104,7 @@ class Limits:
         return self._key_limit if limit is None else limit
 
     def bucket_of(self, request: web.Request) -> str:
-        """That of the client's address."""
+        """The bucket of the client's address."""
         forwarded = request.headers.getall("X-Forwarded-For", ()) if self._trusted else ()
         return "ip:" + client_address.client(request.remote, forwarded, self._trusted)
 
@@ -116,8 +116,8 @@ class Limits:
 
 
 class ProjectionCost:
-    """Takes what it costs to project a write before it is appended; called again with each attempt,
-    it takes what it has not taken before."""
+    """Charges the cost of projecting a write before it is appended. Called for each attempt, it
+    charges only the additional cost."""
 
     def __init__(self, limits: Limits, caller: Caller) -> None:
         self._limits = limits

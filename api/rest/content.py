@@ -45,7 +45,7 @@ def routes() -> list[web.RouteDef]:
 
 
 async def list_of_type(call: Call) -> web.Response:
-    """§4.1: by default the published entries, 10 a page."""
+    """§4.1: by default the published entries, 10 per page."""
     query = call.request.query
     limit, offset = parameters.paging(query, 10)
     reading = paging.list_of_type(
@@ -67,7 +67,7 @@ async def list_of_type(call: Call) -> web.Response:
 
 
 async def one(call: Call) -> web.Response:
-    """§4.2: of any status that the key may read; with ``asOf``, at that time."""
+    """§4.2: in any status that the key may read; with ``asOf``, as it was at that time."""
     query, service, scope = call.request.query, call.service, call.scope
     at = parameters.as_of(query)
     named = {
@@ -86,7 +86,7 @@ async def one(call: Call) -> web.Response:
 
 
 async def list_across_types(call: Call) -> web.Response:
-    """§4.3: of every status that the key may read, 50 a page."""
+    """§4.3: in every status that the key may read, 50 per page."""
     query = call.request.query
     limit, offset = parameters.paging(query, 50)
     reading = paging.list_across_types(
@@ -107,7 +107,7 @@ async def list_across_types(call: Call) -> web.Response:
 
 
 async def create(call: Call) -> web.Response:
-    """§4.4: always a draft. With an Idempotency-Key, repetitions create nothing more."""
+    """§4.4: always a draft. With an Idempotency-Key, repeated requests create nothing."""
     given = call.request.headers.get(HEADER)
     key = None if given is None else command_key(given, call.known_caller.key_id, call.scope)
     body = await receive_body(call)
@@ -144,7 +144,7 @@ async def _created(call: Call, command: CreateEntry) -> web.Response:
 
 
 async def list_content_types(call: Call) -> web.Response:
-    """All of the environment's, by slug."""
+    """All content types of the environment, by slug."""
     scope = call.scope
     rows = await content_types.content_types(call.service.read_model, scope)
     return json_response(

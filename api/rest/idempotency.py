@@ -1,7 +1,7 @@
-"""``Idempotency-Key`` on a POST: a repeated request is carried out once.
+"""``Idempotency-Key`` on a POST: a repeated request is executed once.
 
-The write side stores the command's key in the transaction of its append. The key is made here from
-the API key, the environment and the client's own key.
+The write side stores the command's key in the transaction of its append. The key is derived here
+from the API key, the environment and the client's own key.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def command_key(given: str, key_id: str, scope: Scope) -> str:
     """The key under which the command is stored. Raises BadRequest."""
     if not _GIVEN.fullmatch(given):
         raise BadRequest(f"{HEADER} takes 1 to 255 visible ASCII characters")
-    # The first two contain no line break, so the parts cannot be confused.
+    # The first two contain no line break, so the combination is unambiguous.
     named = "\n".join((key_id, scope.environment, given))
     return f"http/{hashlib.sha256(named.encode()).hexdigest()}"
 
@@ -33,10 +33,10 @@ def digest(body: bytes) -> bytes:
 
 
 class InFlight:
-    """The requests with a key that this process has not answered yet.
+    """The requests with a key that are in progress in this process.
 
-    A repetition that reaches another process is not refused: its append waits for the first one and
-    returns its result.
+    A repeated request that reaches another process is not refused: its append waits for the first
+    one and returns its result.
     """
 
     def __init__(self) -> None:

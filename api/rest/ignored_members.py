@@ -1,4 +1,4 @@
-"""``X-Content-Ignored``: the members of ``fields`` that were ignored (§4.4), to reveal typos.
+"""``X-Content-Ignored``: the members of ``fields`` that were ignored (§4.4), to show typos.
 
 Names are percent-encoded, since they may be any text, and separated by commas. One inside of a
 repeater follows the repeater's slug and a dot, once for all elements; one of a translation follows
@@ -19,10 +19,10 @@ from write_side.domain.values import elements, is_null
 
 HEADER = "X-Content-Ignored"
 MAX_LENGTH = 1_000
-"""Characters of names; "+3" at the end says that there are three more."""
+"""Characters of names; "+3" at the end means three more."""
 EMPTY = '""'
 MAX_REPEATER = 64 * 1024
-"""Bytes; members of larger repeaters are not named, because that would take the event loop long."""
+"""Bytes; members of larger repeaters are not named, because that would block the event loop."""
 
 
 def ignored_names(command: Command, executed: CommandResult) -> Iterator[str]:

@@ -32,12 +32,12 @@ def _camel(name: str) -> str:
 OPTIONS: Mapping[str, FieldInfo] = {
     _camel(field.name): field for field in fields(ImportRequest) if field.name not in _FIXED
 }
-"""Every option of an import, by the name of its part."""
+"""The options of an import, by the names of their parts."""
 READING = ("sheet", "encoding", "delimiter")
 
 
 def import_options(call: Call, form: FileForm, import_id: str) -> JobOptions:
-    """Raises BadRequest, which names the part. An empty part is an absent one."""
+    """Raises BadRequest, which names the part. An empty part counts as absent."""
     given = {name: text for name, text in form.fields.items() if text}
     content_type, dry_run = given.pop("contentType", ""), given.pop("dryRun", "false")
     if not content_type.strip() or not form.name:
@@ -48,7 +48,7 @@ def import_options(call: Call, form: FileForm, import_id: str) -> JobOptions:
     ]
     if unknown:
         known = ", ".join(("contentType", *OPTIONS, "key", "dryRun", *READING, "map[COLUMN]"))
-        raise BadRequest(f"Unknown part {unknown[0]!r}; there are: file, {known}")
+        raise BadRequest(f"Unknown part {unknown[0]!r}; expected one of: file, {known}")
     options: dict[str, Any] = {
         option.name: _value(name, given[name]) for name, option in OPTIONS.items() if name in given
     }
@@ -66,7 +66,7 @@ def import_options(call: Call, form: FileForm, import_id: str) -> JobOptions:
 
 
 def _maps(parts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Pairs of a column and its target; an empty target leaves the column out."""
+    """Pairs of a column and its target; an empty target means not imported."""
     for name, target in parts.items():
         if match := _MAP.fullmatch(name):
             yield match[1], target

@@ -30,7 +30,7 @@ from write_side.imports.table import FileRefused
 from write_side.imports.worker import HEAD_BYTES, file_type
 
 MOST_PARTS = 600
-"""Parts of the form: a column may be mapped by each."""
+"""Parts of the form; each may map a column."""
 NOT_A_FORM = "Send multipart/form-data with the parts file and contentType"
 NOT_DONE = "This import is not done yet: revert it when its state is imported"
 NOTHING = "This import has changed nothing: there is nothing to revert"
@@ -38,7 +38,7 @@ _ID = "{id:[^/]+}"
 
 
 ImportState = Literal["checking", "refused", "checked", "importing", "imported", "reverted"]
-"""``checked`` is the end of a dry run."""
+"""``checked`` means that a dry run is done."""
 
 
 class AcceptedImport(Struct, frozen=True):
@@ -61,7 +61,7 @@ class ImportProgress(Struct, frozen=True):
 
 class ImportStatus(Struct, frozen=True):
     """``message``: why the file was refused. ``report``: null while the import is in progress, and
-    where the file as a whole was refused."""
+    if the file as a whole was refused."""
 
     id: str
     state: ImportState
@@ -84,8 +84,8 @@ def routes() -> list[web.RouteDef]:
 
 
 async def accept(call: Call) -> web.Response:
-    """Responds when the file is stored; an import that was accepted is carried out even if this
-    process ends. Nothing of the body is read before a slot is free."""
+    """Responds when the file is stored; an accepted import runs even if this process ends. The body
+    is not read before a slot is free."""
     given = call.request.headers.get(HEADER)
     key = None if given is None else command_key(given, call.known_caller.key_id, call.scope)
     if call.request.content_type != "multipart/form-data":
@@ -125,7 +125,7 @@ async def _accepted(call: Call, form: FileForm, key: str | None) -> web.Response
 
 
 def _accepted_response(call: Call, job_id: str) -> web.Response:
-    """The same for every repetition."""
+    """The same for every repeated request."""
     response = _json(AcceptedImportBody(True, AcceptedImport(job_id)), 202)
     response.headers["Location"] = f"/v1/imports/{quote(job_id, safe='')}{_environment(call)}"
     return response
@@ -140,12 +140,12 @@ def _environment(call: Call) -> str:
 
 
 async def show(call: Call) -> web.Response:
-    """Also imports of the dashboard and of the command line."""
+    """Includes imports of the dashboard and of the command line."""
     return await _shown(call, call.request.match_info["id"])
 
 
 async def revert(call: Call) -> web.Response:
-    """Responds when the revert is stored. The second time nothing is done."""
+    """Responds when the revert is stored. A second revert does nothing."""
     import_id = call.request.match_info["id"]
     repository = call.service.repository
     if await _report(call, import_id) is None:
@@ -157,7 +157,7 @@ async def revert(call: Call) -> web.Response:
 
 
 async def _shown(call: Call, import_id: str, status: int = 200) -> web.Response:
-    """What the log has comes first: a job may have been killed after its append."""
+    """The log comes first, because a job may have been killed after its append."""
     report = await _report(call, import_id)
     try:
         job = await jobs.job_status(call.service.repository, call.scope, import_id)
@@ -172,7 +172,7 @@ async def _shown(call: Call, import_id: str, status: int = 200) -> web.Response:
         rows, message = job.rows, job.message
     else:
         logged = result_of_report(report)
-        # The job has the notes of each cell, which the log has as one text.
+        # The job has notes for each cell; the log has one text per row.
         result = logged if result is None else replace(result, reverted=logged.reverted)
         rows, message = len(report.rows), None
         state = "imported" if report.reverted is None else "reverted"
@@ -188,7 +188,8 @@ async def _shown(call: Call, import_id: str, status: int = 200) -> web.Response:
 
 
 async def _wait_until_readable(call: Call, response: web.Response, position: int) -> None:
-    """As after a create: what is reported as imported can be read, or the response says not yet."""
+    """As after a create: imported entries can be read, or the response says that they cannot
+    yet."""
     service = call.service
     visible = await service.checkpoint.wait(position, service.settings.read_your_writes)
     response.headers[POSITION] = service.positions.token(call.scope.workspace, position)
@@ -196,7 +197,7 @@ async def _wait_until_readable(call: Call, response: web.Response, position: int
 
 
 async def _report(call: Call, import_id: str) -> Report | None:
-    """Of an import that the log has. Of another workspace, it is not there."""
+    """The report of an import in the log; an import of another workspace does not exist."""
     try:
         return await import_report(call.service.repository, call.scope, import_id)
     except UnknownImport:

@@ -1,4 +1,4 @@
-"""A list as a response: from memory, or from a file where its entries are large."""
+"""A list as a response: from memory, or from a file if its entries are large."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from read_side.entries import EntryRow
 from read_side.listing import LargePage, Page
 
 MAX_COMPRESSED = 16 * 1024 * 1024
-"""Bytes; a larger list would take a processor for seconds."""
+"""Bytes; a larger list would occupy a processor for seconds."""
 PER_ENTRY = 1024
 """Bytes of an entry in JSON, without its texts."""
 E = TypeVar("E", bound=wire.Entry)
@@ -28,7 +28,7 @@ async def list_response(
     entry: Callable[[EntryRow], E],
     body: Callable[[list[E], int], wire.Wire],
 ) -> web.Response:
-    """``body`` is made of the entries and the total."""
+    """``body`` builds the body from the entries and the total."""
     try:
         page = await reading
     except LargePage as large:
@@ -48,7 +48,7 @@ async def _from_file(
     entry: Callable[[EntryRow], E],
     body: Callable[[list[E], int], wire.Wire],
 ) -> LargeResponse:
-    """The connection is given back as soon as the file is complete."""
+    """The connection is released as soon as the file is complete."""
     bodies, workspace = call.service.large_bodies, call.scope.workspace
     compressed = large.size <= MAX_COMPRESSED and takes_gzip(call.request)
     size = large.size + wire.MAX_LIMIT * PER_ENTRY
@@ -76,7 +76,7 @@ async def _write(
         async for row in rows:
             await asyncio.to_thread(file.write, before + wire.encode(entry(row)))
             before = b","
-        # Entries that were deleted since the sizes were read may have been all.
+        # All entries may have been deleted since the sizes were read.
         await asyncio.to_thread(file.end, end if before == b"," else start + end)
 
 

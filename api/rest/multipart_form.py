@@ -18,7 +18,7 @@ from write_side.imports.table import LIMITS
 FILE = "file"
 MAX_NAME = 1_000
 LINES_PER_FIELD = 20
-"""Boundaries and headers, which are read line by line."""
+"""Lines with boundaries and headers, which are read one by one."""
 UNREADABLE = "This form cannot be read"
 _MAX_FIELD = 4 * 1024
 _CHUNK = 64 * 1024
@@ -29,11 +29,11 @@ _MALFORMED = (
     AssertionError,
     RuntimeError,
 )
-"""All that aiohttp raises for malformed parts."""
+"""Every exception that aiohttp raises for malformed parts."""
 
 
 class FileForm(Struct):
-    """``name`` is that of the file, "" where none was sent. ``is_cut``: there are more parts."""
+    """``name`` is the file's name, "" if none was sent. ``is_cut``: there are more parts."""
 
     fields: dict[str, str]
     name: str = ""
@@ -45,8 +45,8 @@ class FileForm(Struct):
 
 
 class _BoundedLines:
-    """The body, of which so many lines may be read one by one: boundaries and headers. aiohttp
-    reads all that comes before the first boundary in this way, without a pause."""
+    """The body, with a limit on the lines that are read one by one: boundaries and headers. aiohttp
+    reads everything before the first boundary in this way, without a pause."""
 
     def __init__(self, content: StreamReader, most: int) -> None:
         self._content = content
@@ -71,7 +71,7 @@ class FormReader:
         self.form = FileForm({})
 
     async def read(self) -> FileForm:
-        """Raises BadRequest, SlowClient, FileTooLarge. ``form`` has what was read by then."""
+        """Raises BadRequest, SlowClient, FileTooLarge. ``form`` then has what was read so far."""
         if self._call.request.content_type != "multipart/form-data":
             raise BadRequest(UNREADABLE)
         try:
@@ -84,10 +84,10 @@ class FormReader:
         return self.form
 
     def check_part(self, name: str) -> None:
-        """Before a part is read."""
+        """Called before a part is read."""
 
     def check_field(self, name: str, text: str) -> None:
-        """After a field has been read."""
+        """Called after a field has been read."""
 
     async def _parts(self) -> None:
         async with arrival_deadline(self._call) as self._arrival:
@@ -107,7 +107,7 @@ class FormReader:
         self.form.is_cut = True
 
     async def _field(self, part: BodyPartReader) -> None:
-        """Of several fields with the same name the first counts."""
+        """If several fields have the same name, the first one counts."""
         content = await self._content(part, _MAX_FIELD)
         if content is None:
             raise BadRequest(UNREADABLE)

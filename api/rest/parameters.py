@@ -17,7 +17,7 @@ from write_side.domain.workspace import check_environment_name
 
 _NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.[0-9]*)?", re.ASCII)
 _OFFSET = re.compile(r"(:\d\d\S*) (\d\d:?\d\d)\Z", re.ASCII)
-_TIME = "use an ISO 8601 time of the past, like 2026-01-31T09:30:00Z or 2026-01-31"
+_TIME = "use an ISO 8601 time in the past, like 2026-01-31T09:30:00Z or 2026-01-31"
 
 Query = Mapping[str, str]
 
@@ -74,20 +74,21 @@ def locale(query: Query) -> str:
 
 
 def as_of(query: Query) -> datetime | None:
-    """None for now. Whether the time has passed is for ``point_in_time`` to check."""
+    """None for now. ``point_in_time`` checks that the time has passed."""
     given = query.get("asOf")
     # An unescaped "+02:00" arrives with a space.
     return parse_time(_OFFSET.sub(r"\1+\2", given)) if given else None
 
 
 def parse_time(text: str) -> datetime:
-    """An ISO 8601 date or date-time in UTC, which it is without an offset. Raises BadRequest."""
+    """An ISO 8601 date or date-time, converted to UTC; without an offset it is UTC. Raises
+    BadRequest."""
     if not is_iso_datetime(text):
         raise BadRequest(f"Unknown time '{shortened(text)}' in asOf: {_TIME}")
     time = datetime.fromisoformat(text.upper().replace(",", "."))
     try:
         return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
-    except OverflowError:  # the calendar's first and last day, in some time zones
+    except OverflowError:  # the first and last day of the calendar, in some time zones
         raise BadRequest(f"Unknown time '{shortened(text)}' in asOf: {_TIME}") from None
 
 
@@ -96,5 +97,5 @@ def future_time(time: datetime) -> BadRequest:
 
 
 def environment(query: Query, header: str | None, default: str = PRODUCTION) -> str:
-    """The query parameter beats the header (§4.0)."""
+    """The query parameter takes precedence over the header (§4.0)."""
     return check_environment_name(query.get("environment") or header or default)

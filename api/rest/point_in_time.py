@@ -1,4 +1,4 @@
-"""An entry at a past time: its stream and its content type's, folded up to that time."""
+"""An entry at a past time: its stream and that of its content type, folded up to that time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from write_side.entry_history import UNBOUNDED, ReadBudget, content_type_at, ent
 
 
 class PastEntry(Struct, frozen=True):
-    """``row`` is ready to serve, like the read model's; it was rendered from the rest."""
+    """``row`` is ready to serve, like a row of the read model; it was rendered from the other
+    members."""
 
     row: EntryRow
     entry: Entry
@@ -39,10 +40,10 @@ async def entry_of_slug(
     at: datetime,
 ) -> PastEntry:
     """The entry that had the slug at that time. Raises NotFound, UnknownContentType or UnknownEntry
-    if there was none, BadRequest for a time that has not come, ReadModelUnavailable,
-    StoreUnavailable, and what the budget raises.
+    if there was none, BadRequest for a time in the future, ReadModelUnavailable, StoreUnavailable,
+    and what the budget raises.
 
-    The read model knows which entry it was, the log its content. If the log says that the entry had
+    The read model identifies the entry; the log has its content. If the log says that the entry had
     another slug at that time, the read model is behind, and the entry is not found.
     """
     await _check_past(service, at)
@@ -73,13 +74,13 @@ async def entry_of_id(
 
 async def _check_past(service: Service, at: datetime) -> None:
     """Raises BadRequest for a time that the event store's clock has not reached."""
-    # The clock may have been set forward since this process looked at it last.
+    # The clock may have been set forward since this process last read it.
     if at > service.access.store_time() and at > await service.repository.recorder.time():
         raise future_time(at)
 
 
 def rendered(entry: Entry, content_type: ContentType, locale: str) -> EntryRow:
-    """The entry as the read model would serve it, with this version of its content type."""
+    """The entry as the read model would return it, with this version of its content type."""
     renderer = Renderer(content_type.fields, content_type.stages)
     texts = entry.translations.get(locale, Translation())
     return EntryRow(

@@ -1,8 +1,8 @@
 """``X-Content-Position``: a position of the log as an opaque token of one workspace.
 
-Clients can neither read nor make tokens, and cannot use those of another workspace. A position has
-the same token in every process and after every restart. As in SIV (RFC 5297), the authentication
-tag of the position also encrypts it.
+Clients can neither read nor create tokens, and cannot use tokens of another workspace. A position
+has the same token in every process and after every restart. As in SIV (RFC 5297), the
+authentication tag of the position also encrypts it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Positions:
             return None
         plain = self._masked(decoded[:_TAG], decoded[_TAG:])
         position = int.from_bytes(plain, "big")
-        # The whole token is compared, since base64 has several spellings of the same bytes.
+        # The whole token is compared, because base64 can encode the same bytes in several ways.
         is_ours = hmac.compare_digest(self.token(workspace, position), token)
         return position if is_ours else None
 

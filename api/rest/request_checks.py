@@ -1,6 +1,7 @@
-"""The checks of every content request, in the order of behaviour.md, 'Order of checks'.
+"""The checks of every content request, in the order of behaviour.md, "Order of checks".
 
-The router and aiohttp check before these; handlers check the body and the content that it names.
+The router and aiohttp run their checks first; handlers check the body and the content that it
+names.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ Handler = Callable[[Call], Awaitable[web.Response]]
 
 
 async def check_address_limit(call: Call) -> None:
-    """429. A request with an invalid key is counted here only."""
+    """429. A request with an invalid key is counted only here."""
     _enforce(call, await call.service.limits.count_address(call.request))
 
 
@@ -49,7 +50,7 @@ async def check_sign_in_limit(call: Call) -> None:
 
 
 def _enforce(call: Call, status: LimitStatus) -> None:
-    """The response describes the bucket that refuses, or else the one with the fewest requests
+    """The response describes the bucket that refused, or else the one with the fewest requests
     left."""
     shown = call.request.get(LIMIT_STATUS)
     if shown is None or not status.passed or status.remaining <= shown.remaining:
@@ -65,8 +66,8 @@ def check_permission(call: Call, permission: str) -> None:
 
 
 def check_read(call: Call, status: str | None = None) -> None:
-    """403 for a key that reads no entries, or only published ones where ``status`` is another. An
-    unknown status is left to the check of parameters."""
+    """403 for a key that reads no entries, or only published ones if ``status`` is a different one.
+    The check of parameters refuses an unknown status."""
     caller = call.known_caller
     readable = STATUSES if VIEW in caller.permissions else ()
     if VIEW_PUBLISHED in caller.permissions:
@@ -76,7 +77,7 @@ def check_read(call: Call, status: str | None = None) -> None:
 
 
 def check_read_of_status(call: Call) -> None:
-    """The same for the status in the query."""
+    """Like ``check_read``, for the status in the query."""
     check_read(call, call.request.query.get("status"))
 
 
@@ -86,8 +87,8 @@ def check_edit(call: Call) -> None:
 
 
 async def check_operator(call: Call) -> None:
-    """401 or 403. Requests with a live key are not counted, so that monitoring never uses a limit
-    up; those with another count against their address."""
+    """401 or 403. Requests with a live key are not counted, so monitoring never uses up a limit;
+    others count against their address."""
     call.caller = await call.service.access.caller(secret_of(call.request.headers))
     if call.caller is None:
         await check_address_limit(call)
@@ -96,9 +97,9 @@ async def check_operator(call: Call) -> None:
 
 
 def resolve_environment(call: Call, default: str = PRODUCTION) -> None:
-    """What the request names, or else the default: 400 if unknown, 403 if the key works in another,
-    402 if the plan lacks it, 404 if it is not set up. What a plan has is not told to a key that may
-    not use it."""
+    """The environment that the request names, or else the default: 400 if unknown, 403 if the key
+    works in the other one, 402 if the plan lacks it, 404 if it is not set up. A key that may not
+    use it does not learn what the plan includes."""
     request, caller = call.request, call.known_caller
     call.environment = parameters.environment(
         request.query, request.headers.get("X-Environment"), default
@@ -140,7 +141,7 @@ async def authenticate(call: Call) -> None:
 def with_checks(
     check: Callable[[Call], None], handler: Handler
 ) -> Callable[[web.Request], Awaitable[web.Response]]:
-    """The handler behind all checks; ``check`` is that of the permission. Reads wait for the
+    """The handler behind all checks; ``check`` is the check of the permission. Reads wait for the
     position that they name."""
 
     async def handle(request: web.Request) -> web.Response:

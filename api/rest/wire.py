@@ -1,4 +1,4 @@
-"""The bodies of behaviour.md §2, a Struct for each."""
+"""The bodies of behaviour.md §2, one Struct each."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class EntryWithLanguage(Entry, frozen=True):
 
 
 class ListedEntry(EntryWithLanguage, frozen=True):
-    """In the list of one type (§4.1)."""
+    """An entry in the list of one type (§4.1)."""
 
     fields: Fields
 
@@ -89,7 +89,7 @@ class SingleEntry(EntryWithLanguage, frozen=True):
 
 
 class AnyEntry(Entry, frozen=True):
-    """In the list across types (§4.3): without the language."""
+    """An entry in the list across types (§4.3), without its language."""
 
     locale: Locale
     published_at: Published
@@ -137,7 +137,7 @@ class CreatedBody(Wire, frozen=True):
     message: str
 
 
-# The domain's Structs omit defaults and refuse unknown keys: in OpenAPI, most properties would be
+# The domain's Structs omit defaults and refuse unknown keys. In OpenAPI, most properties would be
 # optional, and none could be added later.
 class Option(Wire, frozen=True):
     value: str
@@ -145,8 +145,8 @@ class Option(Wire, frozen=True):
 
 
 class TypeField(Wire, frozen=True):
-    """A field, with every property for every type. A section only lays out the editor: it is
-    listed here and never holds a value."""
+    """A field, with every property for every type. A section only lays out the editor: it is listed
+    here but never has a value."""
 
     slug: str
     name: str
@@ -241,7 +241,7 @@ def response(body: Wire) -> web.Response:
 def timestamp(time: datetime) -> str:
     """ISO 8601 with milliseconds. The time must be in UTC; smaller fractions are cut off."""
     # msgspec is four times as fast as isoformat, and every entry has three timestamps. It returns
-    # a quoted text with a fraction of six digits, or none.
+    # quoted text with a fraction of six digits or none.
     text = encode(time).decode()
     return text[1:24] + "Z" if len(text) == _WITH_FRACTION else text[1:20] + ".000Z"
 
@@ -271,7 +271,7 @@ def _times(row: EntryRow) -> tuple[str | None, str, str]:
 
 
 def created_entry(executed: CommandResult) -> CreatedEntry:
-    """Made from the event, without a read."""
+    """Built from the event, without a read."""
     event, content_type = executed.events[0].event, executed.content_type
     assert isinstance(event, EntryCreated)
     assert content_type is not None

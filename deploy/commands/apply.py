@@ -19,8 +19,8 @@ from deploy.runner import note, operator, run, until_visible
 def apply_command(file: Path, dry_run: bool, prune: bool) -> None:
     """Bring a workspace to the state that a manifest describes.
 
-    FILE is YAML or JSON. Every change is printed. A second run changes nothing, and what FILE does
-    not mention stays as it is.
+    FILE is YAML or JSON. Every change is printed. A second run changes nothing. Anything that FILE
+    does not mention is kept.
     """
     run(lambda found, _: _apply(found, file, dry_run=dry_run, prune=prune))
 

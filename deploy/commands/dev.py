@@ -1,4 +1,4 @@
-"""`contentlog dev`: all processes at once, and what it prints when they are up."""
+"""`contentlog dev`: all processes at once, and what it prints when they are ready."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from deploy.runner import note, warn_of_unknown_settings
 from deploy.settings import Settings, load_settings
 from deploy.supervisor import Child, contentlog, supervise
 
-START_TIMEOUT = 60.0  # seconds until the API answers and the demo can be read
+START_TIMEOUT = 60.0  # seconds until the API responds and the demo can be read
 POLL = 0.05
 _LOCK = 0x636C_6F67_0005
 
@@ -56,7 +56,7 @@ def _run(settings: Settings, found: Databases, *, with_demo: bool) -> None:
         Child("api", contentlog("api", *address)),
     ]
     if not (settings.event_store_url and settings.read_model_url):
-        # The embedded PostgreSQL is not our child: this one starts it again where it ends.
+        # The embedded PostgreSQL is not our child; this child starts it again if it ends.
         watch = (sys.executable, "-P", "-m", "deploy.embedded.watch", settings.data)
         children.append(Child("postgres", watch))
     os.environ.update(found.environment())
@@ -68,7 +68,7 @@ def _run(settings: Settings, found: Databases, *, with_demo: bool) -> None:
 
 
 async def _greet(settings: Settings, found: Databases, *, with_demo: bool) -> None:
-    """Create the demo where it is due, wait until the API answers, then print where things are."""
+    """Creates the demo if needed, waits until the API responds, then prints the URLs."""
     from deploy.demo import magazine
     from read_side.checkpoint import wait_until_visible
 
@@ -81,16 +81,14 @@ async def _greet(settings: Settings, found: Databases, *, with_demo: bool) -> No
     limit = time.monotonic() + START_TIMEOUT
     while not await _is_ready(url):
         if time.monotonic() > limit:
-            raise Failed(f"the API does not answer at {url}: see the messages above")
+            raise Failed(f"the API does not respond at {url}: see the messages above")
         await asyncio.sleep(POLL)
     click.echo("\n".join(greeting(url, magazine.secret() if has_demo else None)))
 
 
 async def create_demo(found: Databases) -> int | None:
-    """Create the demo where it is due; returns the position of the log then.
-
-    Of two first starts at once, the second waits for the first.
-    """
+    """Creates the demo if needed; returns the position of the log afterwards. If two first starts
+    run at once, the second waits for the first."""
     from deploy.demo import magazine
 
     async with open_connection("CONTENTLOG_EVENT_STORE_URL", found.event_store_url) as connection:
@@ -121,13 +119,13 @@ async def _is_ready(url: str) -> bool:
 
 
 def base_url(host: str, port: int) -> str:
-    """The URL of a process that listens there, from this machine."""
+    """The URL, from this machine, of a process that listens there."""
     reached = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - read, not bound
     return f"http://[{reached}]:{port}" if ":" in reached else f"http://{reached}:{port}"
 
 
 def greeting(url: str, key: str | None) -> Iterator[str]:
-    """Where things are, and with a demo key three lines to copy."""
+    """The URLs and, with a demo key, three commands to copy."""
     yield f"contentlog is ready at {url}   (Ctrl-C stops everything)"
     yield f"  dashboard {url}/dashboard"
     yield f"  content   {url}/v1/content"

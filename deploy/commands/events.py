@@ -25,7 +25,7 @@ POLL = 1.0  # seconds
 )
 @click.option("--after", type=click.IntRange(0), default=0, help="Start after this position.")
 @click.option("--stream", metavar="ID", help="Only one stream, such as workspace/acme.")
-@click.option("--follow", is_flag=True, help="Go on with new events, until Ctrl-C.")
+@click.option("--follow", is_flag=True, help="Continue with new events until Ctrl-C.")
 def events_command(after: int, stream: str | None, follow: bool) -> None:
     """Print the log as JSON lines, ordered by position."""
 
@@ -53,7 +53,7 @@ async def _lines(
             is_known = is_known or bool(rows or await batch(connection, 0, 1, PAGE_BYTES, stream))
             if not is_known:
                 raise Failed(
-                    f"there is no stream {stream!r}; a stream is named such as workspace/acme or "
+                    f"there is no stream {stream!r}; streams have names such as workspace/acme or "
                     "entry/ID, as `contentlog events` prints it"
                 )
             for row in rows:

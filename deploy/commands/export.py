@@ -95,7 +95,7 @@ def export_command(
 
 
 def _format(output: Path) -> str:
-    """Raises BadParameter if the name does not say it."""
+    """The format, by option or by name. Raises BadParameter for an unknown one."""
     form = "csv" if output == STANDARD_OUTPUT else output.suffix.lower().removeprefix(".")
     if form not in FORMATS:
         raise click.BadParameter(
@@ -144,7 +144,7 @@ async def _export(
                 f"of {scope.workspace!r}"
             ) from None
         except ReadModelUnavailable as error:
-            raise Failed(f"PostgreSQL does not answer: {error.__cause__!r}") from error
+            raise Failed(f"PostgreSQL does not respond: {error.__cause__!r}") from error
     return exported
 
 
@@ -155,7 +155,7 @@ def _note_languages(language: str | None, used: list[str]) -> None:
 
 
 async def _check(found: Databases, scope: Scope) -> None:
-    """Refuse an unknown environment, and note where the read model is behind the log."""
+    """Refuses an unknown environment, and prints a note if the read model is behind the log."""
     from read_side.checkpoint import wait_until_visible
     from write_side.domain.workspace import check_environment
 
@@ -178,8 +178,8 @@ async def _write(chunks: AsyncIterator[bytes], path: Path) -> None:
 
 @contextlib.contextmanager
 def _replacing(output: Path) -> Iterator[Path]:
-    """A path to write to, in a temporary folder next to the output; it replaces the output at the
-    end, and leaves nothing behind after a failure."""
+    """A path to write to, in a temporary folder next to the output. The file replaces the output at
+    the end; after a failure nothing is left."""
     try:
         with tempfile.TemporaryDirectory(prefix=".contentlog-", dir=output.parent) as folder:
             path = Path(folder) / output.name

@@ -68,7 +68,7 @@ REVERT_OPTIONS = {"revert", "as_json", "workspace", "environment"}
     "--repeats",
     type=click.Choice(["skip", "update", "suffix"]),
     help="Rows with the slug of an earlier row: skip them, update its entry, or give derived slugs "
-    "a suffix (-2). Needed if such rows differ.",
+    "a suffix (-2). Required if such rows differ.",
 )
 @click.option(
     "--key",
@@ -80,7 +80,7 @@ REVERT_OPTIONS = {"revert", "as_json", "workspace", "environment"}
     type=click.Choice(["draft", "published", "archived"]),
     default="draft",
     show_default=True,
-    help="The status of new entries, and of rows, that name none.",
+    help="The status of new entries, for rows without one.",
 )
 @click.option("--decimal-comma", is_flag=True, help="Read 1.234,5 in number fields, not 1,234.5.")
 @click.option("--day-first", is_flag=True, help="Read 31.01.2026 and 31/01/2026 in date fields.")
@@ -89,10 +89,10 @@ REVERT_OPTIONS = {"revert", "as_json", "workspace", "environment"}
     "--split",
     is_flag=True,
     help="Import a file of up to 100,000 rows as several imports of 2,000, one after another. Run "
-    "again with the same --import-id, it goes on where it was interrupted.",
+    "again with the same --import-id to continue after an interruption.",
 )
-@click.option("--dry-run", is_flag=True, help="Check everything, and import nothing.")
-@click.option("--import-id", metavar="ID", help="An import with the same id has no effect again.")
+@click.option("--dry-run", is_flag=True, help="Check everything and import nothing.")
+@click.option("--import-id", metavar="ID", help="A second import with the same id has no effect.")
 @click.option("--sheet", metavar="NAME", help="The sheet of a workbook.  [default: the first]")
 @click.option("--encoding", metavar="NAME", help="The encoding of a CSV file.  [default: detected]")
 @click.option(
@@ -100,8 +100,8 @@ REVERT_OPTIONS = {"revert", "as_json", "workspace", "environment"}
     type=click.Choice(list(DELIMITERS)),
     help="The delimiter of a CSV file.  [default: detected]",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON, on errors too.")
-@click.option("--revert", metavar="ID", help="Revert the import with this id, for good.")
+@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON, even on errors.")
+@click.option("--revert", metavar="ID", help="Revert the import with this id, permanently.")
 @click.pass_context
 def import_command(
     context: click.Context,
@@ -114,9 +114,9 @@ def import_command(
 ) -> None:
     """Import the rows of a CSV or .xlsx file, or revert an import.
 
-    The first row of FILE names the columns. All rows or none: if a cell has an error, nothing is
-    imported and every such cell is listed. Rows whose slug already exists are skipped, or update
-    that entry (--update).
+    The first row of FILE names the columns. All rows are imported or none: if a cell has an error,
+    nothing is imported and every such cell is listed. Rows whose slug already exists are skipped,
+    or update that entry (--update).
     """
     from write_side.domain.identity import Scope, new_id
     from write_side.imports.request import ImportRequest
@@ -157,7 +157,7 @@ async def _import(
     as_json: bool,
     split: bool,
 ) -> None:
-    """Raises Failed where nothing is imported because of errors or repeats."""
+    """Raises Failed if nothing is imported because of errors or repeats."""
     from api.import_result import with_file
     from write_side.domain.workspace import check_environment
     from write_side.handlers.imports import check_import_id
@@ -184,7 +184,7 @@ async def _import(
 
 
 def _refusal(request: ImportRequest, preview: Preview | None) -> str:
-    """Why nothing is imported; "" where rows are."""
+    """Why nothing is imported; "" if rows are imported."""
     from write_side.imports.preview import repeats_text
 
     if preview is None:
@@ -225,7 +225,7 @@ def _rows(count: int) -> str:
 
 
 async def _read(file: Path, choice: Choice, *, split: bool) -> Table:
-    """Raises Failed where a file has to be split."""
+    """Raises Failed if a file has to be split."""
     from write_side.imports.file_reader import read_file
     from write_side.imports.table import LIMITS, SPLIT_LIMITS, TooManyRows
 
@@ -242,7 +242,7 @@ async def _read(file: Path, choice: Choice, *, split: bool) -> Table:
 async def _dry_run(
     repository: Repository, table: Table, request: ImportRequest, *, split: bool
 ) -> tuple[ImportResult, Preview | None]:
-    """With the preview, unless the import was carried out before."""
+    """The report, with the preview unless the import has already run."""
     from api.import_result import result_of_preview, result_of_report
     from write_side.imports.check import check
     from write_side.imports.report import earlier_report
@@ -260,7 +260,7 @@ async def _dry_run(
 async def _run_split(
     repository: Repository, table: Table, request: ImportRequest
 ) -> tuple[ImportResult, Preview | None]:
-    """With the preview where the import is refused."""
+    """The report, with the preview if the import is refused."""
     from api.import_result import result_of_preview, result_of_split
     from write_side.domain.changes import actor_name
     from write_side.imports.importer import RepeatsUndecided, RowsRefused
@@ -287,7 +287,7 @@ async def _run_split(
 async def _run(
     repository: Repository, table: Table, request: ImportRequest
 ) -> tuple[ImportResult, Preview | None]:
-    """With the preview where the import is refused."""
+    """The report, with the preview if the import is refused."""
     from api.import_result import result_of_preview, result_of_report
     from write_side.imports.importer import (
         PreviewOutdated,
@@ -300,12 +300,12 @@ async def _run(
         report = await run_import(repository, table, request, operator())
     except (RowsRefused, RepeatsUndecided) as refused:
         return result_of_preview(request.import_id, refused.preview), refused.preview
-    assert not isinstance(report, PreviewOutdated), "there was no preview to differ from"
+    assert not isinstance(report, PreviewOutdated), "there is no preview to compare with"
     return result_of_report(report), None
 
 
 def _detected_encoding(result: ImportResult) -> Iterator[str]:
-    """What the user has to look at, where the encoding is not certain."""
+    """A note for the user if the encoding is not certain."""
     file = result.file
     if file is not None and file.encoding_source == "detected":
         cells = ", ".join(map(repr, file.non_ascii))
@@ -364,8 +364,8 @@ def _mapped(
     headings: Sequence[str],
     fields: Sequence[Field],
 ) -> ImportRequest:
-    """With the target of each column: from --map, else by its heading. Raises Failed where there is
-    no such column or target, or where a heading has no target."""
+    """The request with the target of each column, from --map or by its heading. Raises Failed if a
+    column or target does not exist, or if a heading has no target."""
     from write_side.imports.column_names import mapped
     from write_side.imports.columns import MappingRefused
 
@@ -402,8 +402,8 @@ async def _revert(
     *,
     as_json: bool,
 ) -> None:
-    """Raises UnknownImport, also where the import is not in the workspace and environment given,
-    and UnknownWorkspace."""
+    """Raises UnknownImport, also if the import is not in the given workspace and environment, and
+    UnknownWorkspace."""
     from api.import_result import result_of_revert
     from write_side.domain.identity import Scope
     from write_side.domain.refusals import UnknownImport
@@ -445,7 +445,7 @@ def _revert_lines(reverted: RevertReport) -> Iterator[str]:
         f"{len(reverted.restored)} restored"
     )
     if reverted.restored:
-        yield "note: entries that the revert publishes again have its time as publishedAt"
+        yield "note: entries that the revert publishes again get its time as publishedAt"
     if reverted.deleted:
         yield "note: references of other entries to the deleted ones are unchanged"
     for entry in reverted.changed_since:

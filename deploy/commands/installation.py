@@ -15,7 +15,7 @@ from deploy.settings import describe, load_settings
 
 @click.command("migrate", epilog="\b\nExample:\n  contentlog migrate")
 def migrate_command() -> None:
-    """Update the event store's schema, and create the read model.
+    """Update the event store's schema and create the read model.
 
     Safe to run at any time, and several times at once.
     """
@@ -24,7 +24,7 @@ def migrate_command() -> None:
 
 
 async def migrate_databases(found: Databases) -> list[str]:
-    """Migrate; returns what was done, in words."""
+    """Migrates; returns a description of what was done."""
     from read_side import schema
     from write_side.postgres.connection import set_defaults
     from write_side.store.migrations import check_owner, grant_runtime, migrate

@@ -23,7 +23,7 @@ _name = click.option("--name", required=True, metavar="N", help="The key's name.
 
 
 class ListedKey(Struct, frozen=True, rename="camel"):
-    """``environment`` None: every one. ``expires`` and ``last_used`` None: never."""
+    """``environment`` None: all. ``expires`` and ``last_used`` None: never."""
 
     name: str
     permissions: tuple[str, ...]
@@ -82,7 +82,7 @@ def key_command() -> None:
 @click.option(
     "--environment",
     type=click.Choice(ENVIRONMENTS),
-    help="The only environment in which the key works (default: every one).",
+    help="The only environment in which the key works (default: all).",
 )
 @click.option(
     "--expires",
@@ -107,7 +107,7 @@ def issue(
 
     async def work(found: Databases, _: Settings) -> None:
         async with open_repository(found) as repository:
-            # The store's clock is the one that ends the key.
+            # The event store's clock decides when the key expires.
             now = (await mark(repository.recorder.fetch)).now
             command = IssueKey(
                 actor=operator(),

@@ -19,7 +19,7 @@ Example:
 
 @click.group("manifest", epilog=EXAMPLE)
 def manifest_command() -> None:
-    """Check manifests, and write the one of a workspace.
+    """Check manifests, and print that of a workspace.
 
     `contentlog apply` brings a workspace to the state that a manifest describes.
     """
@@ -41,8 +41,8 @@ def schema() -> None:
 def check(file: Path, as_json: bool) -> None:
     """Check a manifest without a database: every error, with its line and column.
 
-    What depends on the workspace, such as the types of its fields, is checked by
-    `contentlog apply --dry-run`.
+    `contentlog apply --dry-run` checks what depends on the workspace, such as the types of its
+    fields.
     """
     from write_side.manifest.loader import load_manifest
     from write_side.manifest.source import ManifestError
@@ -66,7 +66,7 @@ def check(file: Path, as_json: bool) -> None:
 @click.argument("workspace")
 @json_option
 def show(workspace: str, as_json: bool) -> None:
-    """Print the manifest of a workspace as it is, in YAML.
+    """Print the manifest of a workspace's current state, in YAML.
 
     To apply it changes nothing. Keys are printed without their secrets, which are not stored:
     existing keys keep theirs, and where a key does not exist, `contentlog apply` generates one.

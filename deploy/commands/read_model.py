@@ -1,4 +1,4 @@
-"""`contentlog rebuild`, `rollback` and `verify`: the read model made from the log."""
+"""`contentlog rebuild`, `rollback` and `verify`: the read model built from the log."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 )
 @json_option
 def rebuild_command(accept_differences: bool, as_json: bool) -> None:
-    """Replay the log into a new read model, and switch to it.
+    """Replay the log into a new read model and switch to it.
 
-    The new one is compared with the live one first. Rows that differ are listed, and the live
-    read model stays. After a switch the previous one is kept: `contentlog rollback` goes back to
-    it. Readers and writers go on meanwhile. A rebuild that is interrupted leaves the live read
-    model untouched; run it again.
+    The new one is compared with the live one first. If rows differ, they are listed and the live
+    read model is kept. After a switch the previous one is kept: `contentlog rollback` returns to
+    it. Reads and writes continue meanwhile. An interrupted rebuild leaves the live read model
+    unchanged; run it again.
     """
     run(lambda found, settings: _rebuild(found, settings, accept_differences, as_json))
 
@@ -48,7 +48,7 @@ async def _rebuild(
             done = await rebuild(build, accept_differences=accept_differences, report=report)
     except ReadModelMismatch as error:
         show_differences(error.found, as_json=as_json)
-        raise Failed(f"the live read model stays: {error}") from error
+        raise Failed(f"the live read model is unchanged: {error}") from error
     show_differences(done.found, as_json=as_json)
     compared = "equal to the previous one"
     if done.not_compared:
@@ -67,7 +67,7 @@ async def _rebuild(
 @click.command("rollback", epilog="\b\nExample:\n  contentlog rollback")
 @json_option
 def rollback_command(as_json: bool) -> None:
-    """Go back to the read model before the last rebuild.
+    """Return to the read model before the last rebuild.
 
     It is brought up to date with the log first, so reads never go back in time. A second rollback
     returns to the rebuilt read model.
@@ -90,11 +90,11 @@ async def _rollback(found: Databases, settings: Settings, as_json: bool) -> None
 )
 @json_option
 def verify_command(repair: bool, as_json: bool) -> None:
-    """Prove that log, claims and read model agree.
+    """Check that log, claims and read model agree.
 
     Replays the log separately, and compares the read model, the claims and the usage with it.
-    Prints every row that differs, and exits with status 1 if there are any. Readers and writers
-    go on. To repair the read model, run `contentlog rebuild --accept-differences`.
+    Prints every row that differs, and exits with status 1 if there are any. Reads and writes
+    continue. To repair the read model, run `contentlog rebuild --accept-differences`.
     """
     run(lambda found, settings: _verify(found, settings, repair, as_json))
 
@@ -125,7 +125,7 @@ async def _verify(found: Databases, settings: Settings, repair: bool, as_json: b
 
 
 def _refuse(verified: VerificationResult, repaired: int) -> None:
-    """Exit status 1 while anything differs from the log."""
+    """Exit status 1 if anything differs from the log."""
     wrong = []
     if verified.not_compared:
         wrong.append(f"the read model cannot be compared: {verified.not_compared}")

@@ -1,9 +1,9 @@
 """`contentlog api` and `contentlog projector`: the processes that run until they are stopped.
 
 The workers of one `contentlog api` share a port and their metrics. prometheus_client keeps the
-counts of each in files of a folder, whose name it takes from the environment when it is imported.
-The files are named by the worker's number, not by its process id, so that its successor counts on
-where it ended.
+counts of each worker in files of a folder, whose name it reads from the environment when it is
+imported. The files are named by the worker's number, not by its process id, so that its successor
+continues its counts.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def at_address(settings: Settings, host: str | None, port: int | None) -> Settin
 
 
 def check_port(settings: Settings) -> None:
-    """Raise Failed where an address is in use or does not belong to this machine."""
+    """Raises Failed if an address is in use or does not belong to this machine."""
     _check_address(settings.host, settings.port, "", "--host and --port, or ")
     if settings.admin_port == settings.port:
         raise Failed(
@@ -77,7 +77,7 @@ def check_port(settings: Settings) -> None:
 
 
 def _check_address(host: str, port: int, listener: str, options: str) -> None:
-    """``listener``: of the names of its settings. ``options``: those of the command line."""
+    """``listener``: the part of its settings' names. ``options``: those of the command line."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         for family, kind, protocol, _, address in found:
@@ -119,7 +119,7 @@ def _worker(settings: Settings, number: int) -> Child:
 
 def _serve(settings: Settings, found: Databases, worker: int | None) -> None:
     if worker is not None:
-        # Before anything is imported that counts.
+        # Before any module with metrics is imported.
         from prometheus_client import values
 
         values.ValueClass = values.MultiProcessValue(  # type: ignore[no-untyped-call]
@@ -154,8 +154,8 @@ def _serve(settings: Settings, found: Databases, worker: int | None) -> None:
 def projector_command() -> None:
     """Keep the read model up to date with the log.
 
-    Runs until SIGTERM or Ctrl-C. One projector is active for a read model; others are standbys
-    and take over.
+    Runs until SIGTERM or Ctrl-C. One projector is active for each read model; others stand by and
+    take over.
     """
     from projector.process import ProjectorSettings
     from projector.process import run as project

@@ -1,9 +1,9 @@
 """Creates the demo magazine in an empty log: a manifest, three imports, an edited article, a
 reverted import, and French translations.
 
-Every step can be repeated without effect, so the next start completes one that was killed. The
-demo is complete once its last step is in the log. From then on it is content like any other, which
-may be changed and deleted, and is not created again.
+Every step can be repeated without effect, so the next start completes an interrupted one. The demo
+is complete once its last step is in the log. From then on it is ordinary content, which may be
+changed and deleted and is not created again.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ MANIFEST = DOCUMENT.manifest
 KEY = MANIFEST.keys[0]
 SCOPE = Scope(MANIFEST.workspace, PRODUCTION)
 TYPES = ("authors", "topics", "articles")
-# Fixed, so that each import happens once; UUIDv7, so that the entries' ids carry a time.
+# Fixed, so that each import happens once; UUIDv7, so that the entries' ids contain a time.
 IMPORTS = {
     "authors": "019a0000-0000-7000-8000-000000000001",
     "topics": "019a0000-0000-7000-8000-000000000002",
     "articles": "019a0000-0000-7000-8000-000000000003",
 }
 REVERTED = "019a0000-0000-7000-8000-000000000004"
-"""An import of ``spring.csv`` that came too early."""
+"""An import of ``spring.csv`` that was published too early."""
 EDITED = derived_id(IMPORTS["articles"], BASE_LANGUAGE, "in-praise-of-the-second-best-anchorage")
 EDITS: tuple[dict[str, Any], ...] = (
     {
@@ -95,7 +95,7 @@ async def is_due(repository: Repository) -> bool:
 
 
 async def set_up(repository: Repository) -> int:
-    """Take the remaining steps; returns the position of the log then."""
+    """Executes the remaining steps; returns the position of the log afterwards."""
     async for _ in apply_steps(await diff(DOCUMENT, repository, ACTOR), repository):
         pass
     for content_type in TYPES:
@@ -128,7 +128,7 @@ def secret() -> str:
 
 
 async def _edit(repository: Repository) -> None:
-    """Make the edits that the article's version says are missing."""
+    """Makes the edits that are missing according to the article's version."""
     article = await repository.entry(SCOPE, EDITED)
     for edit in EDITS[article.version - 1 :]:
         await execute(UpdateEntry(actor=ACTOR, scope=SCOPE, entry_id=EDITED, **edit), repository)

@@ -1,1 +1,2 @@
-"""The PostgreSQL that comes with the installation, started and stopped by those who use it."""
+"""The PostgreSQL that comes with the installation, started and stopped by the processes that use
+it."""

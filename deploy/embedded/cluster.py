@@ -1,4 +1,4 @@
-"""Makes a cluster, whole or not at all, and checks the version of an existing one."""
+"""Creates a cluster, completely or not at all, and checks the version of an existing one."""
 
 import secrets
 import shutil
@@ -11,7 +11,7 @@ from deploy.embedded.programs import Programs, release
 from deploy.embedded.sockets import NAME, OWNER
 
 DRAFT = "initdb-"
-ROLES = "contentlog-roles"  # in the cluster: that it has the roles below
+ROLES = "contentlog-roles"  # in the cluster: shows that it has the roles below
 INITDB = (
     *("--username", OWNER, "--auth", "peer", "--no-instructions"),
     *("--encoding", "UTF8", "--locale", "C"),
@@ -27,10 +27,8 @@ GRANT CREATE ON DATABASE {NAME} TO {NAME}
 
 
 def make(place: Place, programs: Programs, lock: int, *, durable: bool) -> None:
-    """Makes the cluster with its database in a draft folder, then gives it its name.
-
-    A start that is killed here leaves a draft, which the next start clears.
-    """
+    """Creates the cluster with its database in a draft folder, then renames it. A start that is
+    killed here leaves a draft, which the next start removes."""
     for leftover in place.home.glob(f"{DRAFT}*"):
         shutil.rmtree(leftover, ignore_errors=True)
     draft = place.home / f"{DRAFT}{secrets.token_hex(4)}"
@@ -45,7 +43,8 @@ def make(place: Place, programs: Programs, lock: int, *, durable: bool) -> None:
     except BaseException:
         shutil.rmtree(draft, ignore_errors=True)
         raise
-    # Without this a power cut could undo the name, and the next start would clear what it holds.
+    # Without this, a power failure could undo the rename, and the next start would delete the
+    # cluster.
     files.sync_folder(place.home)
 
 
@@ -57,7 +56,7 @@ def _run(programs: Programs, lock: int, draft: Path, *command: str, stdin: str =
 
 
 def check_version(place: Place) -> None:
-    """Raises EmbeddedPostgresError for a cluster of another major version, or of an unreleased
+    """Raises EmbeddedPostgresError for a cluster of a different major version, or of an unreleased
     contentlog."""
     found = (place.cluster / "PG_VERSION").read_text(encoding="utf-8").strip()
     ours = release().partition(".")[0]

@@ -22,7 +22,7 @@ class EmbeddedPostgresError(Exception):
 def disk_full(folder: Path) -> EmbeddedPostgresError:
     return EmbeddedPostgresError(
         f"the disk that holds {folder} is full (No space left on device): "
-        "make room there, or set CONTENTLOG_DATA to a folder on another disk"
+        "free some space there, or set CONTENTLOG_DATA to a folder on another disk"
     )
 
 
@@ -49,7 +49,7 @@ def _worst_line(output: str) -> str:
 
 @contextmanager
 def explained(folder: Path) -> Iterator[None]:
-    """Turns what the operating system refuses in this folder into EmbeddedPostgresError."""
+    """Converts errors of the operating system in this folder to EmbeddedPostgresError."""
     try:
         yield
     except OSError as error:

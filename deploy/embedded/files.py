@@ -1,7 +1,7 @@
-"""Locks, small files and private folders, where other users may own the folder.
+"""Locks, small files and private folders, in folders that other users may own.
 
-Root works in folders of other users here, so nothing is opened through a link that they may
-have made, and what root leaves in such a folder belongs to the folder's owner.
+Root works in folders of other users here, so nothing is opened through a link that they may have
+created, and files that root leaves in such a folder belong to the folder's owner.
 """
 
 import fcntl
@@ -14,8 +14,8 @@ from pathlib import Path
 from deploy.embedded.errors import EmbeddedPostgresError
 
 SHELTERS = (Path("/var/lib/contentlog"), Path("/var/tmp/contentlog"))  # noqa: S108 - checked below
-"""Where root keeps what the server's user must reach: a clone or a virtual environment below
-/root is closed to every other user, and opening it would open it for all of them."""
+"""Where root keeps files that the server's user must reach: a clone or a virtual environment below
+/root is closed to every other user, and opening it would open it to all of them."""
 
 
 def open_own(path: Path, flags: int) -> int:
@@ -28,7 +28,7 @@ def open_own(path: Path, flags: int) -> int:
 
 
 def write(path: Path, text: str, mode: int = 0o600) -> None:
-    """Writes the file in one step, replacing what had that name."""
+    """Writes the file atomically, replacing an existing one."""
     draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     opened = open_own(draft, os.O_WRONLY | os.O_EXCL)
     with os.fdopen(opened, "w", encoding="utf-8") as file:
@@ -40,7 +40,7 @@ def write(path: Path, text: str, mode: int = 0o600) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Makes a rename within the folder outlast a power cut."""
+    """Makes a rename within the folder durable."""
     opened = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(opened)
@@ -50,7 +50,7 @@ def sync_folder(folder: Path) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Holds the lock alone; waits for it."""
+    """Holds the lock exclusively; waits for it."""
     opened = open_own(path, os.O_RDWR)
     try:
         fcntl.flock(opened, fcntl.LOCK_EX)
@@ -67,10 +67,8 @@ def share(path: Path) -> int:
 
 
 def take(path: Path) -> int | None:
-    """The lock as a descriptor, or None where another process has it.
-
-    It is held by every process that inherits the descriptor, until the last of them is gone.
-    """
+    """The lock as a descriptor, or None if another process has it. Every process that inherits the
+    descriptor holds it, until the last of them has ended."""
     opened = open_own(path, os.O_RDWR)
     if is_last(opened):
         return opened
@@ -79,7 +77,8 @@ def take(path: Path) -> int | None:
 
 
 def is_last(opened: int) -> bool:
-    """Takes the lock of a descriptor alone if no other holds it; else gives a shared one up."""
+    """Takes the lock of a descriptor exclusively if no other process holds it; otherwise releases a
+    shared one."""
     try:
         fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -88,14 +87,14 @@ def is_last(opened: int) -> bool:
 
 
 def shelter(candidates: tuple[Path, ...]) -> Path:
-    """The first of these folders that can be made, or that only we can write."""
+    """The first of these folders that can be created, or that only this user can write."""
     for folder in candidates:
         if _make(folder) and _is_ours(folder):
             return folder
     names = " or ".join(str(folder) for folder in candidates)
     raise EmbeddedPostgresError(
         f"root cannot write in {names}, where PostgreSQL's own user could reach its files: "
-        "make one of them a folder of root's, or run contentlog as a user who is not root"
+        "make root the owner of one of them, or run contentlog as a user other than root"
     )
 
 
@@ -111,7 +110,7 @@ def _make(folder: Path) -> bool:
 
 
 def _is_ours(folder: Path) -> bool:
-    """A link or another user's folder might hold programs that are not PostgreSQL's."""
+    """A link or another user's folder might contain programs that are not PostgreSQL's."""
     found = folder.lstat()
     ours = folder.is_dir() and not folder.is_symlink() and found.st_uid == os.geteuid()
     return ours and not found.st_mode & 0o022 and os.access(folder, os.W_OK)

@@ -16,10 +16,10 @@ In the home, which is the data folder itself wherever the server's user can ente
     pg_hba.conf, pg_ident.conf   who may connect, written at each start
 
 Root runs the server as another user, who cannot enter a data folder below /root or in another
-private folder. The home is then a folder of its own in /var/lib/contentlog (or
-/var/tmp/contentlog), named after a hash of the data folder's path and a random part;
-`postgres-is-at` in the data folder says which. So a data folder that is moved keeps its cluster,
-and one that is removed and made again starts with a new one.
+private folder. The home is then a separate folder in /var/lib/contentlog (or /var/tmp/contentlog),
+named after a hash of the data folder's path and a random part; `postgres-is-at` in the data folder
+has its path. A data folder that is moved therefore keeps its cluster, and one that is removed and
+created again starts with a new one.
 """
 
 import hashlib
@@ -64,7 +64,7 @@ def made(data: Path) -> Path:
 
 
 def check_made(data: Path) -> None:
-    """Raises EmbeddedPostgresError where the folder does not exist or has no cluster yet."""
+    """Raises EmbeddedPostgresError if the folder does not exist or has no cluster yet."""
     with explained(data):
         folder = data.resolve()
         if noted(folder) is None:
@@ -81,8 +81,8 @@ def noted(data: Path) -> Place | None:
         home = Path(note.read_text(encoding="utf-8").strip())
         if not home.is_dir():
             raise EmbeddedPostgresError(
-                f"the database of {data} was in {home}, which is gone: restore that folder, "
-                f"or remove {note} to start with an empty one"
+                f"the database of {data} was in {home}, which no longer exists: restore that "
+                f"folder, or remove {note} to start with an empty one"
             )
         return Place(data, home)
     return Place(data, data) if (data / "postgres").is_dir() else None

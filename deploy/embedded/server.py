@@ -1,8 +1,8 @@
 """The embedded PostgreSQL, as its users see it.
 
-Every process that needs the server uses it for as long as it runs: the first one starts it, and
-the last one stops it. A user that is killed no longer counts: the server that it leaves behind
-serves the next one.
+Every process that needs the server uses it while it runs: the first one starts it, and the last one
+stops it. A process that was killed no longer counts; the server that it leaves behind serves the
+next one.
 """
 
 import os
@@ -29,11 +29,11 @@ def use(
 ) -> Iterator[str]:
     """The server of this data folder, as a URL for asyncpg and psycopg alike.
 
-    Starts the server if it does not run, makes its cluster if there is none, and stops it on exit
-    unless another process uses it. Blocks while it does so. `durable=False` may lose or spoil
-    everything in a crash: for tests. `settings` are PostgreSQL's, for a server that is started
-    here. Root keeps the cluster in one of the `shelters` where the server's user cannot enter the
-    data folder (see deploy.embedded.place).
+    Starts the server if it does not run, creates its cluster if there is none, and stops it on exit
+    unless another process uses it. Blocks while it does so. `durable=False` may lose or damage
+    everything in a crash, and is for tests. `settings` are PostgreSQL's, for a server that is
+    started here. Root keeps the cluster in one of the `shelters` if the server's user cannot enter
+    the data folder (see deploy.embedded.place).
 
     Raises EmbeddedPostgresError with what to do.
     """

@@ -1,9 +1,9 @@
-"""The folder of the server's Unix socket, and the URL that leads there.
+"""The folder of the server's Unix socket, and its URL.
 
 There is no TCP port. Only the server's user (and root) can enter the folder, and the server asks
-the kernel who is at the other end (peer): it admits root, the user who starts the server, and the
-owner of the data folder, each as either role; no other user of this machine, not even the one
-that runs the server for root.
+the kernel for the user at the other end (peer). It admits root, the user who starts the server, and
+the owner of the data folder, each as either role, but no other user of this machine, not even the
+one that runs the server for root.
 """
 
 import os
@@ -37,18 +37,18 @@ def folder_of(place: Place) -> Path | None:
 
 
 def url(place: Place) -> str:
-    """The database's URL, as asyncpg and psycopg both understand it."""
+    """The database's URL, in a form that both asyncpg and psycopg understand."""
     where = {"host": folder_of(place), "port": PORT}
     return f"postgresql://{NAME}@/{NAME}?{urlencode(where)}"
 
 
 def owner_url(url: str) -> str:
-    """The URL for the owner of what is in the database, who may change everything."""
+    """The URL for the owner of the database's objects, who may change everything."""
     return urlunsplit(urlsplit(url)._replace(netloc=f"{OWNER}@"))
 
 
 def make_folder(place: Place, account: Account) -> Path:
-    """A folder without old sockets, under a path that is short and plain enough."""
+    """A folder without old sockets, with a path that is short and simple enough."""
     found = folder_of(place)
     if found is None or not account.owns_alone(found):
         found = _new_folder(place, account)
@@ -69,7 +69,7 @@ def _new_folder(place: Place, account: Account) -> Path:
 
 
 def remove_short_folder(place: Place) -> None:
-    """Leaves nothing in /tmp when the server has stopped."""
+    """Removes the folder in /tmp after the server has stopped."""
     note = place.data / NOTE
     folder = folder_of(place)
     if note.exists() and folder is not None:
@@ -79,7 +79,7 @@ def remove_short_folder(place: Place) -> None:
 
 
 def access_rules(place: Place) -> dict[str, str]:
-    """Writes who may connect; returns the server's settings that name the files."""
+    """Writes the access rules; returns the server's settings that name their files."""
     rules, names = place.home / "pg_hba.conf", place.home / "pg_ident.conf"
     files.write(rules, f"local all all peer map={NAME}\n", mode=0o644)
     admitted = "".join(

@@ -1,7 +1,7 @@
 """Ends when the embedded PostgreSQL does, so that its supervisor starts it again.
 
 `contentlog dev` runs ``python -m deploy.embedded.watch FOLDER``, which uses the server of the data
-folder and so starts it where it does not run.
+folder and so starts it if it does not run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Builds a read model from the log in a schema of its own: tables, rows, then indexes."""
+"""Builds a read model from the log in a separate schema: tables, rows, then indexes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class BuildSettings(Struct, frozen=True, kw_only=True):
 
 
 class Build:
-    """One read model being made. ``model``'s search_path must name the schema."""
+    """One read model that is being built. ``model``'s search_path must name the schema."""
 
     def __init__(
         self,
@@ -64,11 +64,11 @@ class Build:
         self._log = Log(store)
         self._model = model
         self._operation = operation
-        # No other build has it, so a worker that outlived an earlier build is fenced off.
+        # The epoch is unique, so a worker that outlived an earlier build is fenced off.
         self.epoch = -1 - secrets.randbelow(2**62)
 
     async def make(self, through: int) -> Candidate:
-        """The read model at exactly this position, with indexes.
+        """Builds the read model at exactly this position, with indexes.
 
         Raises Halted, Inconsistent, WorkerDied, CheckpointConflict.
         """
@@ -87,8 +87,8 @@ class Build:
         return Candidate(self._store, self._model, self.epoch, checkpoint)
 
     async def _write_others(self, through: int) -> int:
-        """Write everything but entries; returns the number of events. Types come before entries,
-        which are rendered with them."""
+        """Writes everything except entries; returns the number of events. Types come before
+        entries, because entries are rendered with them."""
         writer, read = Writer(self._model, self.epoch), 0
         for streams in OTHERS:
             async for page in self._log.pages(streams, through, self._page_bytes):
@@ -103,7 +103,7 @@ class Build:
         ranges = await ranges_of_entries(self._store, through)
         size = min(self._settings.workers, len(ranges))
         if size == 1:
-            # Another process would cost more than it gains.
+            # A further process would cost more than it saves.
             replay = Replay(self._store, self._model, self.epoch, through, self._page_bytes)
             return [await replay.replay(streams, self._operation.go_on) for streams in ranges]
         job = Job(
@@ -146,7 +146,7 @@ class Build:
 
 
 async def drop(connection: Connection, name: str) -> None:
-    """Drop a read model table by table: one transaction could need too many locks."""
+    """Drops a read model table by table, because one transaction could need too many locks."""
     for (drop_table,) in await connection.fetch(_DROP_TABLES, name):
         await connection.execute(drop_table)
     await connection.execute(await connection.fetchval(_DROP_SCHEMA, name))

@@ -1,4 +1,4 @@
-"""Compares the live read model with one made from the log, both at one position."""
+"""Compares the live read model with one built from the log, both at the same position."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ JOIN unnest($1::text[], $2::bigint[]) AS wanted(relation, bucket) USING (relatio
 
 
 class Live(Struct, frozen=True):
-    """The live read model at the beginning. ``through``: how far the new one is built before it
-    follows the log. ``not_comparable``: why the two cannot be compared."""
+    """The live read model at the beginning. ``through``: the position up to which the new one is
+    built before it follows the log. ``not_comparable``: why the two cannot be compared."""
 
     through: int
     not_comparable: str | None = None
@@ -46,7 +46,7 @@ class Live(Struct, frozen=True):
         if row["position"] == 0:
             return cls(await log.head(), "it is empty", is_empty=True)
         if row["shape"] != SHAPE:
-            return cls(await log.head(), "it has another shape")
+            return cls(await log.head(), "it has a different shape")
         try:
             await log.check(Checkpoint.of(row))
         except Halted as restored:
@@ -57,10 +57,11 @@ class Live(Struct, frozen=True):
 async def compare(
     url: str, live: Live, candidate: Candidate, operation: Operation
 ) -> list[Difference]:
-    """Bring the candidate to the position of a snapshot of the live read model, and compare."""
+    """Brings the candidate to the position of a snapshot of the live read model and compares
+    them."""
     if live.not_comparable is not None:
         return []
-    # Project most of what is new before the snapshot is taken, which holds up vacuum.
+    # Project most new events before the snapshot is taken, because the snapshot holds up vacuum.
     async with snapshot(url) as connection:
         position = await connection.fetchval(_POSITION)
     through = min(await candidate.log.head(), position)
@@ -74,11 +75,11 @@ async def compare(
 
 @asynccontextmanager
 async def snapshot(url: str) -> AsyncIterator[Connection]:
-    """The live read model as it is now."""
+    """A snapshot of the live read model."""
     connection = await connect_model(url, patience=None)
     try:
         async with connection.transaction(isolation="repeatable_read", readonly=True):
-            # It is idle while the candidate follows, but not without limit: vacuum waits for it.
+            # It is idle while the candidate follows, but with a limit, because vacuum waits for it.
             await connection.execute("SET LOCAL idle_in_transaction_session_timeout = '10min'")
             yield connection
     finally:
@@ -86,8 +87,8 @@ async def snapshot(url: str) -> AsyncIterator[Connection]:
 
 
 async def differences(live: Connection, log: Connection) -> list[Difference]:
-    """Over two connections whose search_paths name the two read models; ``log`` is made from the
-    log.
+    """The differing rows, over two connections whose search_paths name the two read models; ``log``
+    is the one built from the log.
 
     Compares digests of the stored rows: first of buckets, then of the rows in those that differ,
     about ROWS_AT_ONCE at a time.
@@ -103,7 +104,7 @@ async def differences(live: Connection, log: Connection) -> list[Difference]:
 
 
 def _slices(buckets: list[Bucket], sizes: list[int]) -> Iterator[list[Bucket]]:
-    """Buckets of about ROWS_AT_ONCE rows together."""
+    """Groups of buckets that have about ROWS_AT_ONCE rows together."""
     some: list[Bucket] = []
     rows = 0
     for bucket, size in zip(buckets, sizes, strict=True):

@@ -1,4 +1,4 @@
-"""Rebuild, rollback and verify: one at a time on a database, while readers and writers go on."""
+"""Rebuild, rollback and verify: one at a time on a database, while reads and writes continue."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ class VerificationResult(Struct, frozen=True):
 async def rebuild(
     settings: BuildSettings, *, accept_differences: bool, report: Report
 ) -> RebuildResult:
-    """Replay the log into a new read model, compare it with the live one, and switch to it.
+    """Replays the log into a new read model, compares it with the live one, and switches to it.
 
     The old one is kept for ``rollback``. Raises ReadModelMismatch, Halted, Inconsistent,
-    WorkerDied, OperationInProgress, and what PostgreSQL does; then the live read model is
-    unchanged, and the next rebuild drops what this one left.
+    WorkerDied, OperationInProgress, and PostgreSQL's errors. The live read model is then unchanged,
+    and the next rebuild drops what this one left.
     """
     async with _prepared(settings, "rebuild", NEXT, report) as (store, model, operation):
         await drop(model, DISCARDED)
@@ -73,7 +73,7 @@ async def rebuild(
 
 
 def _refuse_differences(live: Live, found: list[Difference]) -> None:
-    advice = "look into it, then accept it with --accept-differences"
+    advice = "check the reason, then accept with --accept-differences"
     if live.not_comparable is not None:
         reason = f"the live read model cannot be compared ({live.not_comparable}): {advice}"
         raise ReadModelMismatch([], reason)
@@ -84,9 +84,9 @@ def _refuse_differences(live: Live, found: list[Difference]) -> None:
 
 
 async def rollback(settings: BuildSettings, report: Report) -> int:
-    """Switch to the previous read model, or back again; returns the position of the live one then.
+    """Switches to the previous read model, or back; returns the position of the live one.
 
-    Reads never go back in time: the previous read model is brought up to the live one first.
+    Reads never go back in time, because the previous read model is first brought up to date.
     Raises NoPreviousReadModel, Halted, OperationInProgress.
     """
     async with _prepared(settings, "rollback", PREVIOUS, report) as (store, model, operation):
@@ -97,7 +97,7 @@ async def rollback(settings: BuildSettings, report: Report) -> int:
             epoch, checkpoint = await begin_epoch(model)
         except ShapeMismatch as error:
             raise NoPreviousReadModel(
-                "the previous read model has another shape than this version writes: roll back "
+                "the previous read model has a different shape than this version writes: roll back "
                 "with the version that made it"
             ) from error
         candidate = Candidate(store, model, epoch, checkpoint)
@@ -112,9 +112,9 @@ async def rollback(settings: BuildSettings, report: Report) -> int:
 
 
 async def verify(settings: BuildSettings, report: Report) -> VerificationResult:
-    """Compare the read model and the claims with the log, and change nothing.
+    """Compares the read model and the claims with the log, and changes nothing.
 
-    Raises Halted or Inconsistent where the log itself cannot be replayed, and OperationInProgress.
+    Raises Halted or Inconsistent if the log itself cannot be replayed, and OperationInProgress.
     """
     async with _prepared(settings, "verify", SCRATCH, report) as (store, model, operation):
         live = await Live.look(settings.read_model_url, Log(store))
@@ -128,9 +128,9 @@ async def verify(settings: BuildSettings, report: Report) -> VerificationResult:
 
 
 async def repair_claims(owner_url: str, wrong: list[Difference]) -> int:
-    """Set these rows of the claims to what the log says; returns how many.
+    """Corrects these rows of the claims from the log; returns their number.
 
-    Appends wait meanwhile, so that no command is decided on a wrong claim.
+    Appends wait meanwhile, so no command is decided on a wrong claim.
     """
     store = await connect(owner_url, timeout=20)
     try:
@@ -154,7 +154,8 @@ async def _prepared(
 async def connections(
     settings: BuildSettings, schema: str
 ) -> AsyncIterator[tuple[Connection, Connection]]:
-    """To the event store, and to the read models' database with this schema as search_path."""
+    """Connections to the event store, and to the read models' database with this schema as
+    search_path."""
     store = await connect(settings.event_store_url, timeout=20)
     try:
         model = await connect_model(settings.read_model_url, schema, patience=None)

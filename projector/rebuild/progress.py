@@ -1,4 +1,4 @@
-"""Rebuild, rollback or verify: one at a time, and how far it has come."""
+"""Runs one rebuild, rollback or verify at a time, and reports its progress."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from write_side.postgres.connection import Connection, connect
 
 LOCK = 0x636C_6F67_0004
 HEARTBEAT = 0.5
-# The server frees the lock of a machine that is gone after half a minute.
+# The server releases the lock of a machine that is gone after half a minute.
 _KEEPALIVE = {
     "tcp_keepalives_idle": "10",
     "tcp_keepalives_interval": "5",
@@ -71,7 +71,7 @@ class Operation:
         self._began = time.monotonic()
 
     def begin(self, phase: str, total: int = 1) -> None:
-        """Begin a phase, and end the one before."""
+        """Begins a phase and ends the previous one."""
         self.end()
         self._phase, self._done, self._total = phase, 0, total
         self._began = time.monotonic()
@@ -93,7 +93,7 @@ class Operation:
 async def exclusive_operation(
     read_model_url: str, name: str, report: Report
 ) -> AsyncIterator[Operation]:
-    """Run an operation while no other runs; ``projector.work`` shows its progress. Raises
+    """Runs an operation while no other runs; ``projector.work`` shows its progress. Raises
     OperationInProgress."""
     connection = await connect(read_model_url, timeout=20, server_settings=_KEEPALIVE)
     heartbeat: asyncio.Task[None] | None = None

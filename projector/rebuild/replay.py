@@ -42,8 +42,8 @@ class ReplayResult(Struct, frozen=True, tag=True):
 class Replay:
     """Writes the entries of ranges of streams into the read model that is being built.
 
-    Raises CheckpointConflict where the tables have another ``epoch``: they belong to another build.
-    Memory is bounded by a few times ``page_bytes``.
+    Raises CheckpointConflict if the tables have a different ``epoch``, because they belong to
+    another build. Memory use is limited to a few times ``page_bytes``.
     """
 
     def __init__(

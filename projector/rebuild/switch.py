@@ -1,7 +1,8 @@
-"""Brings a read model that is not live up to the log, and switches to it while readers read.
+"""Brings a read model that is not live up to date with the log, and switches to it while reads
+continue.
 
-Renaming schemas locks no table: a read that has begun ends on the old read model, the next one is
-on the new one, which is at least as far.
+Renaming schemas locks no table: a read that has begun ends on the old read model, and the next one
+uses the new one, which is at least as current.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from write_side.postgres.connection import Connection
 
 TO_NEXT = ((PREVIOUS, DISCARDED), (LIVE, PREVIOUS), (NEXT, LIVE))
 TO_PREVIOUS = ((LIVE, DISCARDED), (PREVIOUS, LIVE), (DISCARDED, PREVIOUS))
-"""Renamings, in order; schemas that do not exist are left out."""
+"""Renames, in order; schemas that do not exist are skipped."""
 
 SWITCH_SECONDS = 30.0
 """The live projector waits for a switch, so a switch must not wait for a silent database."""
 CLOSE = 1_000
-"""How many events behind the log a switch begins; the rest is projected within it."""
+"""The number of events behind the log at which a switch begins; the rest is projected within it."""
 _DURABLE = "SET LOCAL synchronous_commit = on"
-# Where this process is paused or its machine is gone, the live projector must not wait longer.
+# If this process is paused or its machine is gone, the live projector must not wait longer.
 _IDLE_TIMEOUT = "SET LOCAL idle_in_transaction_session_timeout = '30s'"
 # The live projector waits here until the switch is over, and is then fenced off.
 _STOP_LIVE = "UPDATE read_model.checkpoint SET epoch = epoch + 1 RETURNING position, epoch"
@@ -51,7 +52,7 @@ class Candidate:
         self.checkpoint = checkpoint
 
     async def follow(self, through: int, projected: Callable[[int], None] = lambda _: None) -> None:
-        """Project up to exactly this position; ``projected`` gets the number of events of each
+        """Projects up to exactly this position; ``projected`` gets the number of events of each
         batch. Raises Halted, CheckpointConflict."""
         while self.checkpoint.position < through:
             before = self.checkpoint.position
@@ -60,7 +61,8 @@ class Candidate:
             projected(self.checkpoint.position - before)
 
     async def go_live(self, renamings: Sequence[tuple[str, str]], operation: Operation) -> None:
-        """Follow the log until little is left, then switch. Raises Halted, CheckpointConflict."""
+        """Follows the log until little is left, then switches. Raises Halted,
+        CheckpointConflict."""
         is_close = False
         while not is_close:
             head = await self.log.head()
@@ -72,7 +74,7 @@ class Candidate:
             await self.switch(renamings)
 
     async def switch(self, renamings: Sequence[tuple[str, str]]) -> None:
-        """Become the live read model, at least as far as that one.
+        """Makes the candidate the live read model, at least as current as the old one.
 
         Raises Halted, CheckpointConflict.
         """
@@ -81,7 +83,7 @@ class Candidate:
             await self.model.execute(_IDLE_TIMEOUT)
             live = await self.model.fetchrow(_STOP_LIVE)
             assert live is not None
-            # Not beyond the log's head: the log itself may have been restored to an earlier point.
+            # Not beyond the log's head, because the log may have been restored to an earlier point.
             await self.follow(min(live["position"], await self.log.head()))
             if await self.model.fetchrow(_TAKE_OVER, self.writer.epoch, live["epoch"]) is None:
                 raise CheckpointConflict
@@ -94,7 +96,7 @@ class Candidate:
 
 @contextmanager
 def terminated_after(seconds: float, *connections: Connection) -> Iterator[None]:
-    """Terminates the connections where the work on them takes longer."""
+    """Terminates the connections if the work on them takes longer."""
 
     def terminate() -> None:
         for connection in connections:

@@ -1,7 +1,7 @@
 """A process that replays ranges of the log for a rebuild.
 
-Its standard input has a Job and then Ranges, its standard output Messages: JSON, a line each. It
-ends when its input does, so it does not outlive the rebuild.
+Its standard input has a Job and then Ranges, its standard output Messages, one JSON line each. It
+ends with its input, so it does not outlive the rebuild.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from write_side.store.log_reader import Range
 
 
 class Job(Struct, frozen=True):
-    """Sent over a pipe, because a command line is visible to everyone on the machine."""
+    """Sent over a pipe, because a command line is visible to all users of the machine."""
 
     event_store_url: str
     read_model_url: str
@@ -98,6 +98,6 @@ def _send(message: Message) -> None:
 
 
 if __name__ == "__main__":
-    os.nice(5)  # the processes that serve requests come first
+    os.nice(5)  # processes that serve requests have priority
     with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
         asyncio.run(main())

@@ -24,7 +24,7 @@ class WorkerDied(Exception):
 
 
 class WorkerPool:
-    """Worker processes, which are killed when the pool is left."""
+    """Worker processes, which are killed when the pool is closed."""
 
     def __init__(self, size: int, job: Job) -> None:
         self._size = size
@@ -46,7 +46,8 @@ class WorkerPool:
     async def replay(
         self, ranges: Sequence[Range], read: Callable[[int], None]
     ) -> list[ReplayResult]:
-        """Replay all ranges, each in the next free worker; ``read`` gets numbers of events read.
+        """Replays all ranges, each in the next free worker; ``read`` gets the numbers of events
+        read.
 
         Raises Halted, WorkerDied.
         """
@@ -73,7 +74,7 @@ class WorkerPool:
 
 
 async def _start(job: Job) -> Process:
-    """In a session of its own, so that Ctrl-C in a terminal reaches the parent alone."""
+    """In a separate session, so that Ctrl-C in a terminal reaches only the parent."""
     process = await asyncio.create_subprocess_exec(
         *_COMMAND, stdin=PIPE, stdout=PIPE, limit=LONGEST_LINE, start_new_session=True
     )

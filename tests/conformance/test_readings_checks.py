@@ -256,7 +256,7 @@ async def test_checks_5_the_limit_of_the_key_comes_before_the_permission(
     assert statuses(await within_a_window(twice)) == [403, 429]
 
 
-async def test_checks_11_of_parallel_creates_of_one_slug_one_is_made(
+async def test_checks_11_one_of_parallel_creates_of_a_slug_succeeds(
     open_workplace: OpenWorkplace,
 ) -> None:
     place = await open_workplace()

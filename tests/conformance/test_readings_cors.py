@@ -122,7 +122,7 @@ def fails(*_: object, **__: object) -> None:
     raise RuntimeError("out of cheese")
 
 
-async def test_cors_1_a_500_is_open_to_any_origin(
+async def test_cors_1_a_500_can_be_read_by_any_origin(
     asker: Asker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("api.rest.content.paging.list_of_type", fails)
@@ -135,7 +135,7 @@ async def test_cors_1_a_500_is_open_to_any_origin(
         exposes(answer)
 
 
-async def test_cors_1_a_429_is_open_to_any_origin(open_workplace: OpenWorkplace) -> None:
+async def test_cors_1_a_429_can_be_read_by_any_origin(open_workplace: OpenWorkplace) -> None:
     async def once_too_often() -> list[Answer]:
         place = await open_workplace(requests_per_minute=1)
         return [await place.get(path) for path in OPEN]
@@ -146,7 +146,7 @@ async def test_cors_1_a_429_is_open_to_any_origin(open_workplace: OpenWorkplace)
         exposes(answer)
 
 
-async def test_cors_1_a_429_of_an_address_is_open_to_any_origin(
+async def test_cors_1_a_429_of_an_address_can_be_read_by_any_origin(
     strict: Asker, address: NewAddress
 ) -> None:
     async def once_too_often() -> list[Answer]:
@@ -159,7 +159,7 @@ async def test_cors_1_a_429_of_an_address_is_open_to_any_origin(
         exposes(answer)
 
 
-async def test_cors_1_a_304_is_open_to_any_origin(asker: Asker) -> None:
+async def test_cors_1_a_304_can_be_read_by_any_origin(asker: Asker) -> None:
     for path in OPEN:
         tag = (await asker.ask(get(path))).headers["ETag"]
         answer = await asker.ask(get(path, headers={"If-None-Match": tag}))

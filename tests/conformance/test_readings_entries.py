@@ -220,7 +220,7 @@ async def test_entries_4_pages_never_repeat_or_skip_an_entry(
     assert seen == [f"note-{number}" for number in range(NOTES - 1, -1, -1)]
 
 
-async def test_entries_6_a_changed_type_shows_at_once_in_all_its_entries(
+async def test_entries_6_a_changed_type_is_visible_at_once_in_all_its_entries(
     open_workplace: OpenWorkplace,
 ) -> None:
     place = await open_workplace()
@@ -263,7 +263,7 @@ async def test_entries_7_new_entries_start_in_the_first_stage(
     assert (await one(place))["stage"] == WRITING
 
 
-async def test_entries_7_and_stay_there_when_another_comes_before_it(
+async def test_entries_7_entries_keep_their_stage_when_another_is_inserted_before_it(
     open_workplace: OpenWorkplace,
 ) -> None:
     place = await open_workplace()
@@ -272,7 +272,7 @@ async def test_entries_7_and_stay_there_when_another_comes_before_it(
     assert (await one(place))["stage"] == WRITING
 
 
-async def test_entries_8_out_of_the_archive_the_stage_is_restored(
+async def test_entries_8_the_stage_is_restored_after_the_archive(
     open_workplace: OpenWorkplace,
 ) -> None:
     place = await open_workplace()
@@ -285,7 +285,7 @@ async def test_entries_8_out_of_the_archive_the_stage_is_restored(
     assert (await one(place))["stage"] == REVIEW
 
 
-async def test_entries_9_language_stays_what_it_was_written_in(asker: Asker) -> None:
+async def test_entries_9_language_never_changes(asker: Asker) -> None:
     answer = await asker.ask(get("/v1/content/posts/harbour?language=fr-FR&locale=fr-FR"))
     assert (answer.data["language"], answer.data["locale"]) == ("fr-FR", "fr-FR")
     assert answer.data["fields"]["body"] == "La mer."
@@ -299,7 +299,7 @@ async def test_entries_15_a_new_locale_needs_no_set_up(open_workplace: OpenWorkp
     assert (shown["title"], shown["fields"]["body"], shown["locale"]) == ("Un", "Môr", "cy-GB")
 
 
-async def test_entries_11_a_text_that_is_taken_back_falls_back(
+async def test_entries_11_a_removed_translation_falls_back(
     open_workplace: OpenWorkplace,
 ) -> None:
     place = await open_workplace()

@@ -40,7 +40,7 @@ def test_imports_6_headings_that_match_are_proposed() -> None:
     assert found.targets == ("views", "Title", "", "title")
 
 
-def test_imports_7_what_is_not_an_entrys_to_choose_is_by_default_not_imported() -> None:
+def test_imports_7_columns_that_an_entry_cannot_set_are_not_imported_by_default() -> None:
     headings = ("ID", "Content type", "Created", "Updated", "Published")
     assert set(proposed(headings, FIELDS).targets) == {""}
 
@@ -57,7 +57,7 @@ async def test_imports_10_a_blank_required_field_is_an_error_of_a_published_row(
     assert (await seen("Title,Status,Body\nA,published,\n")).said == [NEEDED]
 
 
-async def test_imports_11_unless_the_entry_already_lacked_it() -> None:
+async def test_imports_11_a_value_that_the_entry_already_lacked_is_no_error() -> None:
     one = entry("one", "published", views="1")
     file = "Title,Status,Body,Views\nOne,published,,2\n"
     assert (await seen(file, one, update=True)).states == ["update"]
@@ -65,12 +65,12 @@ async def test_imports_11_unless_the_entry_already_lacked_it() -> None:
     assert (await seen(file, draft, update=True)).said == [NEEDED]
 
 
-async def test_imports_12_on_a_draft_it_is_a_warning() -> None:
+async def test_imports_12_a_blank_required_field_of_a_draft_is_a_warning() -> None:
     found = await seen("Title,Body\nA,\n")
     assert (found.states, found.said[0][0]) == (["new"], "warning")
 
 
-async def test_imports_13_a_reference_that_is_held_is_accepted_though_it_is_gone() -> None:
+async def test_imports_13_an_existing_reference_to_a_deleted_entry_is_accepted() -> None:
     gone = "018f0000-0000-7000-8000-00000000dead"
     file = f"Title,Body,Author\nOne,y,{gone}\n"
     one = entry("one", body='"x"', author=f'"{gone}"')
@@ -95,7 +95,7 @@ async def test_imports_16_status_is_read_without_regard_to_case() -> None:
     assert [row.status for row in found.rows] == ["published", "archived"]
 
 
-async def test_imports_17_and_kept_on_update_where_it_is_unmapped() -> None:
+async def test_imports_17_an_unmapped_status_is_kept_on_update() -> None:
     one = entry("one", "archived")
     assert (await seen("Title,Body\nOne,y\n", one, update=True)).rows[0].status == "archived"
 
@@ -108,7 +108,7 @@ async def test_imports_18_commas_are_thousands_separators_or_an_error(cell: str)
     assert (await seen('Title,Body,Views\nA,x,"0,000"\n')).value("views") == "0"
 
 
-async def test_imports_20_dates_without_an_offset_stay_as_they_are_written() -> None:
+async def test_imports_20_dates_without_an_offset_are_unchanged() -> None:
     found = await seen("Title,Body,Live\nA,x,2026-01-31T09:30:00\n")
     assert found.value("live") == '"2026-01-31T09:30:00"'
 
@@ -186,13 +186,13 @@ async def test_imports_25_only_ready_rows_refer_to_one_another_within_their_lang
     assert "refers to the row with the slug 'a', which has errors" in found.said[-1][2]
 
 
-async def test_imports_31_repeats_are_counted_apart_and_name_their_row() -> None:
+async def test_imports_31_repeats_are_counted_separately_and_name_their_row() -> None:
     found = await seen("Title,Body\nRome,x\nOslo,x\nRome,y\n")
     assert [row.repeats for row in found.rows] == [None, None, 2]
     assert repeats_text(repeated(found.rows)) == "1 row repeats the slug of an earlier row"
 
 
-async def test_imports_32_they_are_imported_only_after_a_choice() -> None:
+async def test_imports_32_repeats_are_imported_only_after_a_choice() -> None:
     file = "Title,Body\nRome,x\nRome,y\n"
     shown = await seen(file, update=True)
     preview = Preview("", tuple(shown.rows))
@@ -202,13 +202,13 @@ async def test_imports_32_they_are_imported_only_after_a_choice() -> None:
     assert (await seen(file, repeats="update")).states == ["new", "update"]
 
 
-async def test_imports_33_a_suffix_on_derived_slugs() -> None:
+async def test_imports_33_repeats_may_get_a_suffix_on_derived_slugs() -> None:
     found = await seen("Title,Slug,Body\nRome,,x\nRome,,y\nA,a,x\nB,a,y\n", repeats="suffix")
     assert [row.slug for row in found.rows] == ["rome", "rome-2", "a", "a"]
     assert found.states == ["new", "new", "new", "error"]
 
 
-async def test_imports_34_or_another_column_as_the_key() -> None:
+async def test_imports_34_repeats_may_use_another_column_as_the_key() -> None:
     found = await seen("Title,Body,Views\nRome,x,1\nRome,x,2\n", key=2)
     assert [(row.slug, row.repeats) for row in found.rows] == [("1", None), ("2", None)]
 
@@ -232,7 +232,7 @@ async def test_imports_37_24_00_is_midnight_of_the_next_day() -> None:
     assert found.value("live") == '"2026-02-01T00:00Z"'
 
 
-async def test_imports_28_what_spreadsheets_would_run_is_unguarded() -> None:
+async def test_imports_28_guarded_formulas_are_unguarded() -> None:
     fields = (Field("body", "Body", "text"),)
     found = await seen("Title,Body\nA,'=1+1\nB,'plain\n", fields=fields)
     assert (found.value("body"), found.value("body", 1)) == ('"=1+1"', '"\'plain"')

@@ -166,7 +166,7 @@ async def test_keys(case: Case, asker: Asker) -> None:
 
 
 @pytest.mark.parametrize("field", ["author", "related"])
-async def test_keys_2_another_s_entry_is_refused_as_one_that_does_not_exist(
+async def test_keys_2_an_entry_of_another_workspace_is_refused_like_an_unknown_one(
     field: str, asker: Asker
 ) -> None:
     texts = set()

@@ -117,7 +117,7 @@ async def test_limits_3_a_503_shows_them(
     limits_shown(answer)
 
 
-async def test_limits_3_what_is_no_http_is_told_too(live: Server) -> None:
+async def test_limits_3_malformed_http_shows_them(live: Server) -> None:
     url = live.session._base_url
     assert url is not None
     reader, writer = await asyncio.open_connection(url.host, url.port)
@@ -208,7 +208,7 @@ async def test_limits_4_the_router_describes_the_keys_bucket_and_counts_nothing(
     assert last == (7, 5)
 
 
-async def test_limits_4_bad_keys_are_tried_in_vain_on_the_router_too(
+async def test_limits_4_invalid_keys_count_against_the_address_on_the_router_too(
     strict: Asker, address: NewAddress, open_workplace: OpenWorkplace
 ) -> None:
     async def try_keys() -> list[Answer]:
@@ -287,7 +287,7 @@ async def test_limits_10_the_header_of_a_trusted_proxy_counts(
     assert [remaining(answer) for answer in answers] == [2, 2, 1]
 
 
-async def test_limits_10_the_header_of_anybody_else_does_not(
+async def test_limits_10_the_header_of_an_untrusted_client_does_not_count(
     asker: Asker, address: NewAddress
 ) -> None:
     async def from_two() -> list[Answer]:
@@ -307,7 +307,7 @@ async def unlimited(live: Server, contract: Contract) -> AsyncIterator[Asker]:
 
 
 @pytest.mark.parametrize("key", [KEY, None], ids=["key", "address"])
-async def test_limits_11_a_limit_of_0_is_none(key: str | None, unlimited: Asker) -> None:
+async def test_limits_11_a_limit_of_0_means_no_limit(key: str | None, unlimited: Asker) -> None:
     for _ in range(3):
         answer = await unlimited.ask(get("/v1/content", key=key))
         assert (limit(answer), remaining(answer)) == (1_000_000_000, 1_000_000_000)
@@ -315,7 +315,7 @@ async def test_limits_11_a_limit_of_0_is_none(key: str | None, unlimited: Asker)
         limits_shown(answer)
 
 
-async def test_limits_11_a_plan_holds_though_the_setting_is_0(
+async def test_limits_11_a_plans_limit_applies_even_if_the_setting_is_0(
     unlimited: Asker, open_workplace: OpenWorkplace
 ) -> None:
     async def twice() -> list[Answer]:

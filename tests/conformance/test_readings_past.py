@@ -112,7 +112,9 @@ async def test_past_4_a_time_without_an_offset_is_utc(open_workplace: OpenWorkpl
     assert midnight.status == (200 if made.endswith("T00:00:00.000Z") else 404)
 
 
-async def test_past_6_a_slug_leads_to_whoever_had_it(open_workplace: OpenWorkplace) -> None:
+async def test_past_6_a_slug_finds_the_entry_that_had_it_then(
+    open_workplace: OpenWorkplace,
+) -> None:
     place = await open_workplace()
     first = await drafted(place)
     had_by_first = (await place.read("/v1/content/posts/one"))["createdAt"]

@@ -45,7 +45,7 @@ async def test_plans_1_entries_of_all_types_statuses_and_languages_count(
     says("limit of 3 entries")(await place.create("One too many"))
 
 
-async def test_plans_1_a_limit_of_0_is_none_at_all(open_workplace: OpenWorkplace) -> None:
+async def test_plans_1_a_limit_of_0_allows_no_entries(open_workplace: OpenWorkplace) -> None:
     place = await open_workplace(entries=0)
     says("limit of 0 entries")(await place.create("One too many"))
 
@@ -70,13 +70,13 @@ async def test_plans_3_content_types_are_limited_until_one_is_removed(
     assert [one["slug"] for one in shown] == ["authors", "third"]
 
 
-async def test_plans_4_entries_are_unlimited_where_not_set(open_workplace: OpenWorkplace) -> None:
+async def test_plans_4_entries_are_unlimited_if_not_set(open_workplace: OpenWorkplace) -> None:
     place = await open_workplace(content_types=2)
     answers = [await place.create(f"Entry {n}") for n in range(12)]
     assert set(statuses(answers)) == {200}
 
 
-async def test_plans_4_content_types_are_unlimited_where_not_set(
+async def test_plans_4_content_types_are_unlimited_if_not_set(
     open_workplace: OpenWorkplace,
 ) -> None:
     place = await open_workplace(entries=1)
@@ -85,7 +85,7 @@ async def test_plans_4_content_types_are_unlimited_where_not_set(
     assert len(await place.read("/v1/content-types")) == 10
 
 
-async def test_plans_5_600_requests_a_minute_where_not_set(
+async def test_plans_5_the_limit_is_600_requests_a_minute_if_not_set(
     live: Server, contract: Contract, open_workplace: OpenWorkplace
 ) -> None:
     unset, own = await open_workplace(), await open_workplace(requests_per_minute=7)
@@ -96,7 +96,7 @@ async def test_plans_5_600_requests_a_minute_where_not_set(
             assert limit(await asker.ask(get("/v1/content", key=place.key))) == expected
 
 
-async def test_plans_6_no_staging_where_not_set(open_workplace: OpenWorkplace) -> None:
+async def test_plans_6_staging_is_not_included_if_not_set(open_workplace: OpenWorkplace) -> None:
     place = await open_workplace(entries=1)
     refused = await place.get(STAGING)
     assert refused.status == 402

@@ -90,7 +90,7 @@ async def test_slugs(case: Case, asker: Asker) -> None:
 
 
 @pytest.mark.parametrize("slug", AS_GIVEN, ids=AS_GIVEN.values())
-async def test_slugs_5_a_given_slug_is_kept_as_it_is(slug: str, asker: Asker) -> None:
+async def test_slugs_5_a_given_slug_is_kept_unchanged(slug: str, asker: Asker) -> None:
     created = await asker.ask(create("As given", slug=slug))
     assert created.data["slug"] == slug
 
@@ -103,13 +103,13 @@ async def test_slugs_6_path_segments_are_percent_decoded(open_workplace: OpenWor
         assert (found.status, found.data["slug"]) == (200, slug)
 
 
-async def test_slugs_6_an_encoded_slash_divides_nothing(asker: Asker) -> None:
+async def test_slugs_6_an_encoded_slash_is_part_of_the_slug(asker: Asker) -> None:
     error("Content type not found")(await asker.ask(get("/v1/content/a%2Fb")))
     error("Content entry not found")(await asker.ask(get("/v1/content/posts/a%2Fb%2Fc")))
 
 
 @pytest.mark.parametrize("segment", ["%FF", "%00", "%C3%28", "%ED%A0%80", "%", "%zz"])
-async def test_slugs_6_what_is_no_text_names_nothing(segment: str, asker: Asker) -> None:
+async def test_slugs_6_invalid_text_finds_nothing(segment: str, asker: Asker) -> None:
     error("Content type not found")(await asker.ask(get(f"/v1/content/{segment}")))
     error("Content entry not found")(await asker.ask(get(f"/v1/content/posts/{segment}")))
 

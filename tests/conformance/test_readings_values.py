@@ -278,7 +278,7 @@ async def test_values_4_publishing_demands_required_fields(
     assert (await place.read("/v1/content/posts/not-ready"))["status"] == "draft"
 
 
-async def test_values_6_what_is_sent_comes_back_in_every_read(
+async def test_values_6_values_are_returned_as_sent_in_every_read(
     open_workplace: OpenWorkplace,
 ) -> None:
     place = await open_workplace()
@@ -290,7 +290,7 @@ async def test_values_6_what_is_sent_comes_back_in_every_read(
         gives_back("meta", value)(answer)
 
 
-async def test_values_6_references_and_media_come_back_as_ids(
+async def test_values_6_references_and_media_are_returned_as_ids(
     open_workplace: OpenWorkplace,
 ) -> None:
     place = await open_workplace()

@@ -205,7 +205,7 @@ async def test_create(case: Case, asker: Asker) -> None:
     await asker.check(case)
 
 
-async def test_4_4_3_what_was_created_can_be_read_as_a_draft(asker: Asker) -> None:
+async def test_4_4_3_a_created_entry_can_be_read_as_a_draft(asker: Asker) -> None:
     created = (await asker.ask(create("Read again", fields={"views": 5}))).data
     read = (await asker.ask(get("/v1/content/posts/read-again", key=DESK))).data
     assert {name: read[name] for name in CREATED} == created
@@ -213,7 +213,7 @@ async def test_4_4_3_what_was_created_can_be_read_as_a_draft(asker: Asker) -> No
     assert read["publishedAt"] is None
 
 
-async def test_4_4_3_no_property_of_the_body_makes_it_anything_else(asker: Asker) -> None:
+async def test_4_4_3_no_property_of_the_body_changes_the_status(asker: Asker) -> None:
     others = {"status": "published", "language": "fr-FR", "publishedAt": "2026-01-01", "id": NOBODY}
     created = (await asker.ask(create("Nothing else", **others))).data
     read = (await asker.ask(get("/v1/content/posts/nothing-else", key=DESK))).data
@@ -221,7 +221,9 @@ async def test_4_4_3_no_property_of_the_body_makes_it_anything_else(asker: Asker
     assert (read["status"], read["language"], read["publishedAt"]) == ("draft", "en-US", None)
 
 
-async def test_4_4_1_an_editor_who_may_not_look_creates(open_workplace: OpenWorkplace) -> None:
+async def test_4_4_1_a_key_that_may_edit_but_not_view_creates(
+    open_workplace: OpenWorkplace,
+) -> None:
     workplace = await open_workplace(("content.edit",))
     assert (await workplace.create("Unseen")).data["slug"] == "unseen"
     assert (await workplace.get("/v1/content/posts/unseen")).status == 403

@@ -95,7 +95,7 @@ async def test_other_endpoints_and_statuses(case: Case, asker: Asker) -> None:
     await asker.check(case)
 
 
-async def test_4_7_5_an_entry_is_in_the_base_language_unless_told(
+async def test_4_7_5_an_entry_is_in_the_base_language_by_default(
     open_workplace: OpenWorkplace,
 ) -> None:
     workplace = await open_workplace()
@@ -112,6 +112,6 @@ async def test_4_5_3_graphql_exists(asker: Asker) -> None:
     assert answer.body == {"data": {"__typename": "Query"}}
 
 
-async def test_4_5_1_and_no_page_may_write_there(asker: Asker) -> None:
+async def test_4_5_1_content_types_cannot_be_written_by_pages(asker: Asker) -> None:
     answer = await asker.ask(ask("POST", "/v1/content-types"))
     assert answer.status == 405

@@ -16,12 +16,12 @@ from write_side.imports.file_reader import read_file
 from write_side.imports.table import FileRefused
 
 
-async def test_3_1_a_row_is_of_the_status_it_says() -> None:
+async def test_3_1_a_row_has_the_status_in_its_cell() -> None:
     found = await seen("Title,Status,Body\nA,draft,x\nB,published,x\nC,archived,x\n")
     assert [row.status for row in found.rows] == ["draft", "published", "archived"]
 
 
-async def test_3_2_a_row_of_no_status_or_any_other_is_a_draft_in_the_base_language() -> None:
+async def test_3_2_a_row_without_a_valid_status_is_a_draft_in_the_base_language() -> None:
     found = await seen("Title,Status,Body\nA,,x\nB,live,x\n")
     assert [row.status for row in found.rows] == ["draft", "draft"]
     assert found.after().language == "en-US"
@@ -40,7 +40,7 @@ async def test_4_6_3_rows_are_entries_of_the_one_type_chosen() -> None:
     assert len(types) == 1
 
 
-def test_4_6_4_two_thousand_rows_and_no_more() -> None:
+def test_4_6_4_a_file_may_have_two_thousand_rows() -> None:
     assert len(csv_table(b"Title\n" + b"a\n" * 2000, "x.csv").rows) == 2000
     with pytest.raises(FileRefused, match="2,000"):
         csv_table(b"Title\n" + b"a\n" * 2001, "x.csv")
@@ -81,7 +81,7 @@ async def test_4_6_10_only_ready_rows_may_be_imported() -> None:
     assert [row.entry_id is not None for row in found.rows] == [False, True]
 
 
-async def test_4_6_11_a_row_is_a_draft_in_the_base_language_unless_it_says_otherwise() -> None:
+async def test_4_6_11_a_row_is_a_draft_in_the_base_language_by_default() -> None:
     found = await seen("Title,Body\nA,x\n")
     assert (found.after().status, found.after().language) == ("draft", "en-US")
 
@@ -95,7 +95,7 @@ async def test_4_6_13_a_row_whose_slug_exists_is_skipped() -> None:
     assert (await seen("Title,Body\nOne,y\n", entry("one"))).states == ["skipped"]
 
 
-async def test_4_6_14_or_it_updates_that_entry_where_the_option_is_on() -> None:
+async def test_4_6_14_a_row_whose_slug_exists_updates_the_entry_if_the_option_is_on() -> None:
     one = entry("one")
     found = await seen("Title,Body\nOne,y\n", one, update=True)
     assert (found.states, found.rows[0].entry_id) == (["update"], one.id)

@@ -189,7 +189,7 @@ async def test_7_13_plan_limit_of_content_types(open_workplace: OpenWorkplace) -
     assert len(await full.read("/v1/content-types")) == 2
 
 
-async def test_7_15_a_402_removes_nothing_and_blocks_until_upgrade_or_deletion(
+async def test_7_15_a_402_removes_nothing_and_applies_until_upgrade_or_deletion(
     open_workplace: OpenWorkplace,
 ) -> None:
     place = await open_workplace(entries=2)

@@ -118,7 +118,7 @@ async def test_8_3_the_rate_of_a_key_is_set_by_its_plan(open_workplace: OpenWork
     assert [remaining(answer) for answer in answers] == [1, 0, 0]
 
 
-async def test_8_4_it_is_600_a_minute_where_the_plan_sets_none(
+async def test_8_4_it_is_600_a_minute_if_the_plan_sets_none(
     as_installed: Asker, address: NewAddress, open_workplace: OpenWorkplace
 ) -> None:
     place = await open_workplace()
@@ -141,7 +141,7 @@ async def test_8_5_an_address_over_its_limit_is_refused(strict: Asker, address: 
     assert statuses(await within_a_window(four_of_three)) == [401, 401, 401, 429]
 
 
-async def test_8_9_every_request_counts_whatever_comes_of_it(
+async def test_8_9_every_request_counts_regardless_of_its_result(
     open_workplace: OpenWorkplace,
 ) -> None:
     requests = [

@@ -94,11 +94,11 @@ class Service:
         await until(ready, PATIENCE)
 
     async def until_away(self) -> None:
-        """Wait until readiness says that a database does not answer."""
+        """Wait until readiness says that a database does not respond."""
 
         async def not_ready() -> bool:
             status, body = await self.readiness()
-            return status == 503 and "a database does not answer" in body["reason"]
+            return status == 503 and "a database does not respond" in body["reason"]
 
         await until(not_ready, PATIENCE)
 

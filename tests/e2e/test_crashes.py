@@ -66,7 +66,7 @@ def dev(start: Callable[..., Dev], data: Path) -> Iterator[Dev]:
     dev.stop(signal.SIGTERM)
 
 
-async def test_every_answered_create_survives_the_killing_of_any_process(
+async def test_every_acknowledged_create_survives_the_kill_of_any_process(
     dev: Dev, data: Path, port: int
 ) -> None:
     chance = random.Random(20261121)

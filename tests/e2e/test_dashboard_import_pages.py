@@ -247,7 +247,7 @@ async def test_a_dropped_file_is_corrected_imported_and_taken_back(
     await _is_well_made(page)
 
 
-async def test_a_workbook_goes_in_by_the_keyboard_while_the_world_changes(
+async def test_a_workbook_is_imported_by_keyboard_while_content_changes(
     visit: Visit, place: Place
 ) -> None:
     page = await signed_in(visit)

@@ -50,7 +50,7 @@ async def service(database_url: str, tmp_path: Path) -> AsyncIterator[Service]:
         yield service
 
 
-async def test_an_import_whose_process_is_killed_happens_once(
+async def test_an_import_whose_process_is_killed_takes_effect_once(
     service: Service, database_url: str
 ) -> None:
     jar = aiohttp.CookieJar(unsafe=True)

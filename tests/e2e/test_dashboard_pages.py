@@ -107,7 +107,7 @@ async def _magazine(server: Server) -> Given:
     return acme
 
 
-async def test_somebody_finds_an_entry_and_leaves_again(visit: Visit) -> None:
+async def test_a_user_signs_in_finds_an_entry_and_signs_out(visit: Visit) -> None:
     page = await signed_in(visit)
     total = page.locator("#results-heading")
     said = page.locator("#announcer")
@@ -193,7 +193,7 @@ async def test_every_page_is_for_everybody_on_any_screen(visit: Visit) -> None:
     visit.complaints.remove(missing[0])
 
 
-async def test_newer_entries_and_an_earlier_version_come_without_a_reload(
+async def test_newer_entries_and_an_earlier_version_appear_without_a_reload(
     visit: Visit, place: Place
 ) -> None:
     page = await signed_in(visit)
@@ -212,7 +212,7 @@ async def test_newer_entries_and_an_earlier_version_come_without_a_reload(
     await expect(page.locator("#history")).to_contain_text("version 3")
 
 
-async def test_a_keyboard_is_enough(visit: Visit) -> None:
+async def test_the_dashboard_works_with_a_keyboard(visit: Visit) -> None:
     page = await signed_in(visit)
     await page.keyboard.press("Tab")
     await expect(page.get_by_role("link", name="Skip to content")).to_be_focused()

@@ -25,7 +25,7 @@ def answer(line: str) -> Any:
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="runs the printed curl lines")
-def test_the_first_start_answers_its_own_lines_and_the_second_changes_nothing(start: Any) -> None:
+def test_the_commands_of_the_first_start_work_and_the_second_changes_nothing(start: Any) -> None:
     dev = start()
     dev.ready()
     listed, single, create = dev.curl_lines()
@@ -66,7 +66,7 @@ def test_a_port_in_use_is_one_line_before_anything_is_started(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("step", ["PG_VERSION", "demo"])
-def test_a_first_start_that_is_stopped_halfway_is_made_good(
+def test_an_interrupted_first_start_is_completed_by_the_next(
     start: Any, data: Path, step: str
 ) -> None:
     dev = start()

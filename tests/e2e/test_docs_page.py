@@ -35,7 +35,7 @@ async def _magazine(server: Server) -> None:
     await server.caught_up()
 
 
-async def test_it_shows_every_operation_without_asking_another_host(visit: Visit) -> None:
+async def test_it_shows_every_operation_without_requests_to_other_hosts(visit: Visit) -> None:
     operations = [
         (method.upper(), path)
         for path, described in document()["paths"].items()

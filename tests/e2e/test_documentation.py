@@ -73,7 +73,7 @@ def test_commands_are_in_blocks_that_run(document: Path) -> None:
     [*DOCUMENTS, *sorted((ROOT / "deploy/adr").glob("*.md")), ROOT / "deploy/CHANGELOG.md"],
     ids=lambda path: path.name,
 )
-def test_links_lead_somewhere(document: Path) -> None:
+def test_links_have_targets(document: Path) -> None:
     for target, anchor in _LINK.findall(document.read_text("utf-8")):
         path = (document.parent / target) if target else document
         assert path.exists(), f"{document.name} links to {target}"

@@ -65,7 +65,7 @@ class TestOneOfTwoDatabases:
         async with serving(database_url, model_url, log, through=urls.__getitem__) as service:
             yield service
 
-    async def test_while_the_event_store_is_away_reads_go_on(
+    async def test_reads_continue_while_the_event_store_is_unavailable(
         self, service: Service, proxies: dict[str, Proxy], fresh_url: str
     ) -> None:
         proxy = proxies[service.store_url]
@@ -90,7 +90,7 @@ class TestOneOfTwoDatabases:
             await service.until_ready()
         await service.check(fresh_url)
 
-    async def test_while_the_read_model_is_away_creates_go_on(
+    async def test_creates_continue_while_the_read_model_is_unavailable(
         self, service: Service, proxies: dict[str, Proxy], fresh_url: str
     ) -> None:
         proxy = proxies[service.model_url]
@@ -115,7 +115,7 @@ class TestOneOfTwoDatabases:
             await service.until_ready()
         await service.check(fresh_url)
 
-    async def test_who_is_told_to_stop_while_both_are_silent_ends_in_good_order(
+    async def test_a_process_stops_normally_while_both_databases_are_silent(
         self, service: Service, proxies: dict[str, Proxy]
     ) -> None:
         for proxy in proxies.values():
@@ -138,7 +138,7 @@ class TestAServerOfItsOwn:
         with closing(Databases(server.url(), tmp_path)) as databases, databases.new() as url:
             yield url
 
-    async def test_what_an_operator_does_to_it_passes(
+    async def test_the_service_recovers_from_actions_of_operators(
         self, server: Postgres, url: str, fresh_url: str, tmp_path: Path
     ) -> None:
         async with serving(url, url, tmp_path / "processes.log") as service:

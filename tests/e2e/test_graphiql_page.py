@@ -31,7 +31,7 @@ async def _magazine(server: Server) -> None:
     await server.caught_up()
 
 
-async def test_a_query_is_run_there_with_a_key_and_nothing_is_asked_of_another_host(
+async def test_a_query_runs_with_a_key_and_without_requests_to_other_hosts(
     visit: Visit,
 ) -> None:
     page = visit.page

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 OPERATOR = Actor("operator", "tests")
 
 
-async def test_an_import_killed_anywhere_happens_once_or_not_at_all(
+async def test_an_import_killed_anywhere_takes_effect_once_or_not_at_all(
     repository: Repository, database_url: str
 ) -> None:
     for command in (

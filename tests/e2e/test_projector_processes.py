@@ -75,7 +75,7 @@ async def one_of_each(url: str) -> tuple[int, int]:
     return pid_of(found["active"][0]), pid_of(found["standby"][0])
 
 
-async def test_of_two_one_is_active_and_the_other_takes_over_when_it_is_killed(
+async def test_a_standby_takes_over_when_the_active_projector_is_killed(
     start: Start, database_url: str, other_model: str, repository: Repository
 ) -> None:
     given = Given(repository)
@@ -101,7 +101,7 @@ async def test_of_two_one_is_active_and_the_other_takes_over_when_it_is_killed(
     assert await dump(database_url) == await dump(other_model), "nothing lost, nothing twice"
 
 
-async def test_one_that_is_paused_is_replaced_and_writes_nothing_when_it_wakes(
+async def test_a_paused_projector_is_replaced_and_writes_nothing_when_it_resumes(
     start: Start, database_url: str, other_model: str, repository: Repository
 ) -> None:
     given = Given(repository)
@@ -129,7 +129,7 @@ async def test_one_that_is_paused_is_replaced_and_writes_nothing_when_it_wakes(
     assert await dump(database_url) == await dump(other_model), "nothing lost, nothing twice"
 
 
-async def test_one_that_is_told_to_stop_ends_at_once_with_status_0(
+async def test_a_stopped_projector_exits_at_once_with_status_0(
     start: Start, database_url: str, repository: Repository
 ) -> None:
     given = Given(repository)
@@ -159,7 +159,7 @@ async def pids(url: str) -> set[int]:
     return {pid_of(projector) for projector in (await status_of(url)).projectors}
 
 
-async def test_one_that_is_told_to_stop_in_the_middle_of_its_work_loses_nothing(
+async def test_a_projector_stopped_during_its_work_loses_nothing(
     start: Start, database_url: str, other_model: str, repository: Repository
 ) -> None:
     """Stopped and started over and over while entries are made."""

@@ -53,7 +53,7 @@ async def test_a_projector_killed_at_every_commit_loses_nothing(
     assert await dump(database_url) == await dump(model_url)
 
 
-async def test_a_rebuild_killed_anywhere_leaves_the_live_one_as_it_was(
+async def test_a_rebuild_killed_anywhere_leaves_the_live_read_model_unchanged(
     repository: Repository, database_url: str
 ) -> None:
     await Story(repository, 12).tell(40)
@@ -86,7 +86,7 @@ async def test_a_rebuild_of_several_processes_can_be_killed_and_run_again(
     assert await schemas(database_url) == [LIVE, PREVIOUS]
 
 
-async def test_who_reads_over_http_notices_nothing_of_rebuilds_and_a_rollback(
+async def test_readers_over_http_do_not_notice_rebuilds_and_a_rollback(
     repository: Repository, database_url: str, tmp_path: Path
 ) -> None:
     """No answer but 200, none with less than one before, while others create."""

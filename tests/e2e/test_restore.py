@@ -108,7 +108,7 @@ async def add_entries(store_url: str, *slugs: str) -> None:
             await given.entry(slug)
 
 
-async def test_a_dump_of_the_log_brings_back_all_there_was(
+async def test_a_dump_of_the_log_restores_everything(
     server: Postgres,
     commands: Commands,
     model_url: str,
@@ -136,7 +136,7 @@ async def test_a_dump_of_the_log_brings_back_all_there_was(
     assert await head_of(restored) == head + 3
 
 
-async def test_a_restore_to_an_earlier_point_halts_the_projector_and_a_rebuild_mends_it(
+async def test_a_restore_to_an_earlier_point_halts_the_projector_until_a_rebuild(
     server: Postgres,
     commands: Commands,
     model_url: str,

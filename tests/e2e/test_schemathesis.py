@@ -102,7 +102,7 @@ OF_FILES_AND_IDS = {
 """They need a table, or the id of what there is, which is not made at random."""
 
 
-async def test_no_answer_is_other_than_the_document_says(api: Processes) -> None:
+async def test_every_response_matches_the_document(api: Processes) -> None:
     if REQUESTS == 0:
         await asked(api, *BOUNDED)
     seed = 0

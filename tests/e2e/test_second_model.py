@@ -97,7 +97,7 @@ async def second(
         yield found
 
 
-async def test_it_serves_the_same_and_is_rebuilt_without_a_touch_to_the_first(
+async def test_a_second_model_serves_the_same_and_is_rebuilt_independently(
     first: Place, second: Place, database_url: str
 ) -> None:
     assert await compare_answers(first, second) > 50

@@ -55,7 +55,7 @@ def fresh_url(databases: Databases) -> Iterator[str]:
         yield url
 
 
-async def test_an_unknown_event_is_told_of_everywhere_and_the_next_version_resumes_there(
+async def test_an_unknown_event_is_reported_everywhere_and_the_next_version_resumes_there(
     service: Service,
     commands: Commands,
     log: Path,
@@ -91,7 +91,7 @@ async def test_an_unknown_event_is_told_of_everywhere_and_the_next_version_resum
     assert await dump(url) == await dump(fresh_url)
 
 
-async def test_a_read_model_of_a_newer_version_is_not_written_while_reads_go_on(
+async def test_a_read_model_of_a_newer_version_is_not_written_while_reads_continue(
     service: Service, commands: Commands, log: Path
 ) -> None:
     await create(service, "before")
@@ -102,9 +102,9 @@ async def test_a_read_model_of_a_newer_version_is_not_written_while_reads_go_on(
     service.processes.start("projector")
     checkpoint = await checkpoint_of(service.model_url)
     assert await create(service, "after") == "false"
-    await until_halted(service, "another shape")
-    assert "another shape" in reasons_logged(log)[0]
-    assert "another shape" in (await commands.run("status")).printed
+    await until_halted(service, "a different shape")
+    assert "a different shape" in reasons_logged(log)[0]
+    assert "a different shape" in (await commands.run("status")).printed
     assert await metric(service, "contentlog_projector_halted") == 1
     assert await titles(service) == ["before"]
     assert await checkpoint_of(service.model_url) == checkpoint

@@ -1,1 +1,1 @@
-"""The ground floor: what content is and how it may change. It does no I/O (ADR 18)."""
+"""The domain model: content and the rules for changing it. It does no I/O (ADR 18)."""

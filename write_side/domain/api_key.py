@@ -27,8 +27,8 @@ def expiry(text: str) -> datetime:
 
 
 def check_expiry(expires_at: datetime | None, now: datetime) -> None:
-    """``now``: by the event store's clock, which ends the key. Raises InvalidDefinition for a time
-    that is not to come."""
+    """``now``: by the event store's clock, which decides when keys expire. Raises InvalidDefinition
+    for a time that is not in the future."""
     if expires_at is not None and expires_at <= now:
         raise InvalidDefinition(
             f"An expiry of {shown_time(expires_at)} is in the past: use a later one"
@@ -40,7 +40,7 @@ def shown_time(time: datetime) -> str:
 
 
 def expiry_or_duration(text: str, now: datetime) -> datetime:
-    """The same; a duration (``30m``, ``12h``, ``90d``, ``8w``) counts from now."""
+    """Like ``expiry``; a duration (``30m``, ``12h``, ``90d``, ``8w``) counts from now."""
     duration = _DURATION.fullmatch(text)
     if duration is None:
         try:

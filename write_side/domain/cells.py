@@ -1,8 +1,8 @@
 """Values as the text of spreadsheet cells, and back (behaviour.md §4.6).
 
-Readers and writers are inverse: what an export writes, an import reads as the same value. Nothing
-stored is a blank cell, and an empty text is two double quotes. A list whose comma-separated
-notation would not read back is written as a JSON array.
+Readers and writers are inverse: an import reads the same value that an export wrote. A missing
+value is a blank cell, and an empty text is two double quotes. A list whose comma-separated notation
+would not be read back is written as a JSON array.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from write_side.domain.values import (
     texts_of,
 )
 
-if TYPE_CHECKING:  # fields know their types, and types are made of these functions
+if TYPE_CHECKING:  # fields refer to their types, and types to these functions
     from write_side.domain.definition import Field
 
 TRUE = frozenset({"true", "yes", "1", "on"})
@@ -53,7 +53,7 @@ class BadCell(Exception):
 
 
 class Digits(str):
-    """A number as JSON has it, to be written as a number, not as text."""
+    """A number in JSON notation, to be written as a number, not as text."""
 
     __slots__ = ()
 
@@ -78,21 +78,21 @@ def cell_of(field: Field, value: Raw | None, names: Names) -> str:
 
 
 def is_blank(field: Field, cell: str) -> bool:
-    """Whether the cell says nothing. White space does so, unless it is a text or an option."""
+    """Whether the cell is empty. White space counts as empty, except in a text or an option."""
     if field.spec.keeps_spaces:
         return not cell
     return not cell.strip() and cell not in {option.value for option in field.options}
 
 
 def check_storable(cell: str) -> None:
-    """Raises BadCell where the log cannot hold the text."""
+    """Raises BadCell if the log cannot store the text."""
     reason = unstorable(cell)
     if reason is not None:
         raise BadCell(reason)
 
 
 def same(field: Field, value: Raw, held: Raw) -> bool:
-    """Whether two values of a field mean the same, however they are written."""
+    """Whether two values of a field are equal, regardless of notation."""
     if bytes(value) == bytes(held):
         return True
     try:
@@ -102,7 +102,7 @@ def same(field: Field, value: Raw, held: Raw) -> bool:
 
 
 def _meaning(field: Field, value: Raw) -> Any:
-    """Comparable. Of a nested value, the fields that the type has and that are not null."""
+    """A comparable form. A nested value is reduced to the type's fields that are not null."""
     if field.spec.any_json:
         return bytes(value)
     if not field.spec.is_nested or is_null(value):
@@ -118,7 +118,7 @@ def _meaning(field: Field, value: Raw) -> Any:
 
 
 def read_text(_field: Field, cell: str) -> Raw:
-    """Text of nothing but double quotes has two more in its cell than in its value."""
+    """A text of only double quotes has two more of them in its cell than in its value."""
     return json_of(cell[2:] if _QUOTES.fullmatch(cell) else cell)
 
 
@@ -128,7 +128,8 @@ def write_text(_field: Field, value: Raw, _names: Names) -> str:
 
 
 def read_number(_field: Field, cell: str) -> Raw:
-    """Digit for digit as written, without what JSON has no place for: separators, a plus, zeros."""
+    """The digits as written, without what JSON does not allow: separators, a plus sign, leading
+    zeros."""
     match = _NUMBER.fullmatch(cell.strip())
     if match is None or not (match[2] or match[4]):
         raise BadCell("takes a number, such as 1234.5 or 1,234.5")
@@ -151,7 +152,7 @@ def read_boolean(_field: Field, cell: str) -> Raw:
 
 
 def read_date(field: Field, cell: str) -> Raw:
-    """A date that is in the extended calendar form already stays as it is written."""
+    """A date in the extended calendar form is kept as written."""
     if not field.range:
         return json_of(_date_text(cell))
     start, end = split_range(cell)
@@ -159,7 +160,7 @@ def read_date(field: Field, cell: str) -> Raw:
 
 
 def split_range(cell: str) -> tuple[str, str]:
-    """The slash with spaces around it comes first: dates may have slashes. Raises BadCell."""
+    """Prefers a slash with spaces around it, because dates may contain slashes. Raises BadCell."""
     start, slash, end = cell.partition(" / " if " / " in cell else "/")
     if not slash:
         raise BadCell("takes a range of ISO 8601 dates: from / to")
@@ -179,7 +180,7 @@ def write_date(field: Field, value: Raw, _names: Names) -> str:
 
 
 def read_options(field: Field, cell: str) -> Raw:
-    """Options by their value, else by their label, in any case."""
+    """Options matched by value, then by label, regardless of case."""
     names = names_in(field, cell)
     values = {option.value for option in field.options}
     labels = {option.label for option in field.options}
@@ -189,8 +190,8 @@ def read_options(field: Field, cell: str) -> Raw:
 
 
 def _option(field: Field, name: str) -> str:
-    """The value that the name means, or the name where it means none. Raises BadCell where it means
-    several."""
+    """The value of the option with this name, or the name if there is none. Raises BadCell if there
+    are several."""
     for meant in (
         [option.value for option in field.options if option.value == name],
         [option.value for option in field.options if option.value.casefold() == name.casefold()],
@@ -234,7 +235,7 @@ def listed(field: Field, names: list[str]) -> Raw:
 
 
 def is_listable(name: str) -> bool:
-    """Whether a list of names, separated by commas, gives the name back."""
+    """Whether the name can be read back from a list separated by commas."""
     return name == name.strip() != "" and "," not in name and not name.startswith("[")
 
 

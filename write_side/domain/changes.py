@@ -1,4 +1,4 @@
-"""The history of an entry, change by change, in words for its readers."""
+"""The history of an entry, change by change, in terms for its readers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class FieldChange(Struct, frozen=True):
     """``field``: ``title``, ``slug``, ``status``, ``stage``, ``fields.<slug>``,
     ``translations.<locale>.title`` or ``translations.<locale>.fields.<slug>``.
 
-    Values are JSON exactly as stored; null where there is none.
+    Values are JSON exactly as stored; null if there is none.
     """
 
     field: str
@@ -47,7 +47,7 @@ def change(before: Entry | None, event: EntryEvent, after: Entry) -> Change:
 
 
 def actor_name(actor: Actor) -> str:
-    """The name of a key; for imports and operators, with their kind before it."""
+    """The name of a key; for imports and operators, the kind and the name."""
     name = actor.name or actor.id
     return name if actor.kind == "key" else f"{actor.kind} {name}"
 

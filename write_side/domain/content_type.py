@@ -18,8 +18,8 @@ from write_side.domain.identity import Scope
 
 
 class ContentType(Struct, frozen=True, kw_only=True):
-    """A content type, folded from its stream. ``known`` holds removed fields too; the read model
-    does not keep it."""
+    """A content type, folded from its stream. ``known`` includes removed fields; the read model
+    does not store it."""
 
     id: str
     workspace: str

@@ -1,4 +1,4 @@
-"""Dates and date-times of ISO 8601 in all their forms, as the extended calendar form of them."""
+"""Converts all forms of ISO 8601 dates and date-times to the extended calendar form."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _ISO = re.compile(f"{_DATE}(?:[Tt ]{_TIME}{_ZONE}?)?", re.ASCII)
 
 
 def extended_form(text: str) -> str | None:
-    """``2026-01-31`` for ``20260131``, ``2026-031`` and ``2026-W05-6``, and so for date-times;
-    ``24:00`` is midnight of the next day. None where the text is in no such form; whether it is a
-    time of the day is for the caller to check."""
+    """``2026-01-31`` for ``20260131``, ``2026-031`` and ``2026-W05-6``, and likewise for
+    date-times; ``24:00`` is midnight of the next day. None if the text has no such form. The caller
+    checks whether the time of day is valid."""
     match = _ISO.fullmatch(text)
     if match is None:
         return None
@@ -37,7 +37,7 @@ def extended_form(text: str) -> str | None:
 
 
 def _day(parts: dict[str, str | None]) -> date:
-    """Raises ValueError for one that the calendar does not have."""
+    """Raises ValueError for a day that does not exist."""
     year = int(parts["year"] or 0)
     if parts["ordinal"]:
         day = date(year, 1, 1) + timedelta(int(parts["ordinal"]) - 1)

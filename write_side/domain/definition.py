@@ -1,4 +1,4 @@
-"""How a content type is defined: its fields and workflow stages, and which are well formed."""
+"""The definition of a content type: its fields and workflow stages, and the checks for them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Option(Struct, frozen=True, forbid_unknown_fields=True):
 class Field(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One field of a content type (behaviour.md, 'Field values').
 
-    ``to`` holds the slugs of the content types that a reference may point at (empty: any);
+    ``to`` holds the slugs of the content types that a reference may point to (empty: any);
     ``fields`` are a repeater's own. ``multiple`` and ``range`` belong to the type and never change.
     """
 
@@ -54,7 +54,7 @@ class Field(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
 
     @property
     def kind(self) -> tuple[str, bool, bool]:
-        """What a slug keeps for life."""
+        """The properties that a field's slug keeps forever."""
         return (self.type, self.multiple, self.range)
 
 
@@ -66,21 +66,22 @@ class Stage(Struct, frozen=True, forbid_unknown_fields=True):
 class At(Protocol):
     """A context for the checks of the part at a path, such as ``("fields", 0, "slug")``.
 
-    It may keep their refusals and go on with the next part, to find every error of a definition.
+    It may collect their refusals and continue with the next part, to find every error of a
+    definition.
     """
 
     def __call__(self, *path: str | int) -> AbstractContextManager[None]: ...
 
 
 def _first(*_path: str | int) -> AbstractContextManager[None]:
-    """Lets the first refusal pass."""
+    """Does not handle the refusal, so the first one is raised."""
     return nullcontext()
 
 
 def check_definition(
     name: str, fields: Sequence[Field], stages: Sequence[Stage], at: At = _first
 ) -> None:
-    """Raise InvalidDefinition naming the first error that ``at`` lets pass."""
+    """Raises InvalidDefinition for the first error that ``at`` does not handle."""
     with at("name"):
         check_name(name, "The name of the content type")
     _check_fields(fields, "", 0, _within(at, "fields"))
@@ -157,7 +158,7 @@ def _check_option(value: str, path: str, *, multiple: bool) -> None:
 def check_unchanged_kinds(
     before: Mapping[str, Field], after: Iterable[Field], within: str = "", at: At = _first
 ) -> None:
-    """Raise InvalidDefinition if a slug that was ever used would change its kind of value.
+    """Raises InvalidDefinition if a slug that was ever used would change its kind of value.
 
     The paths of ``at`` begin with the index of a field.
     """
@@ -169,7 +170,7 @@ def check_unchanged_kinds(
         with at(index, _changed_setting(known, field)):
             if known.kind != field.kind:
                 raise InvalidDefinition(
-                    f"Field '{path}' is {_described(known)} for life and cannot become "
+                    f"Field '{path}' is {_described(known)} permanently and cannot become "
                     f"{_described(field)}: its stored values would no longer fit; add a new field"
                 )
         inner = {each.slug: each for each in known.fields}
@@ -182,7 +183,7 @@ def _changed_setting(before: Field, after: Field) -> str:
 
 
 def known_fields(before: Mapping[str, Field], after: Iterable[Field]) -> dict[str, Field]:
-    """Every field that the type has had, by slug; repeaters keep their former inner fields."""
+    """Every field that the type has had, by slug; repeaters keep their removed inner fields."""
     known = dict(before)
     for field in after:
         inner = known_fields(
@@ -194,7 +195,7 @@ def known_fields(before: Mapping[str, Field], after: Iterable[Field]) -> dict[st
 
 
 def value_fields(fields: Iterable[Field]) -> Iterator[Field]:
-    """The fields that hold values, which sections do not (behaviour.md §2.1)."""
+    """The fields that hold values, that is, all except sections (behaviour.md §2.1)."""
     return (field for field in fields if field.spec.holds_values)
 
 
@@ -217,7 +218,7 @@ def _described(field: Field) -> str:
 
 
 def check_slug(slug: str, what: str) -> None:
-    """Raise InvalidDefinition if the text cannot be the slug of ``what``."""
+    """Raises InvalidDefinition if the text cannot be the slug of ``what``."""
     if not is_slug(slug):
         raise InvalidDefinition(
             f"{what} {slug!r} must be 1 to 63 of a-z, 0-9, '-' and '_', "
@@ -226,7 +227,7 @@ def check_slug(slug: str, what: str) -> None:
 
 
 def check_name(name: str, what: str) -> None:
-    """Raise InvalidText or InvalidDefinition if the text cannot be the name of ``what``."""
+    """Raises InvalidText or InvalidDefinition if the text cannot be the name of ``what``."""
     check_text(name, what)
     if not name.strip():
         raise InvalidDefinition(f"{what} is empty")

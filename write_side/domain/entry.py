@@ -1,6 +1,6 @@
 """The entry, folded from its events.
 
-The projector folds with the same functions, so the read model and the decisions cannot differ.
+The projector uses the same functions, so the read model and the decisions cannot differ.
 """
 
 from __future__ import annotations
@@ -107,7 +107,8 @@ def _updated(entry: Entry, event: EntryUpdated) -> Entry:
 
 
 def published_at(entry: Entry, status: Status, at: datetime) -> datetime | None:
-    """Set by the first publishing and by each one of a draft; archiving keeps it (behaviour.md)."""
+    """Set by the first publication and each time a draft is published; archiving keeps it
+    (behaviour.md)."""
     if status != "published" or entry.status == "published":
         return entry.published_at
     if entry.status == "draft" or entry.published_at is None:
@@ -118,7 +119,7 @@ def published_at(entry: Entry, status: Status, at: datetime) -> datetime | None:
 def merged_translations(
     before: Mapping[str, Translation], changes: Mapping[str, Translation]
 ) -> dict[str, Translation]:
-    """The translations after the changes, without those that have no text left."""
+    """The translations after the changes, without those that have no texts left."""
     merged = dict(before)
     for locale, change in changes.items():
         known = merged.get(locale, Translation())
@@ -150,7 +151,7 @@ MAX_RENDERED = 1024 * 1024
 Beyond it, a change of one word would make the projector rewrite all of them. Another bound takes a
 rebuild: the projector does not write rows again that it takes to be the same."""
 ROW_BYTES = 1024
-"""What the row of a translation costs besides its texts, in bytes that are written."""
+"""Bytes written for a translation's row in addition to its texts."""
 
 
 def rendered_bytes(entry: Entry) -> int:
@@ -165,8 +166,9 @@ def _rendered_bytes(entry: Entry, translated: int) -> int:
 
 
 def projected_bytes(entry: Entry) -> int:
-    """About how many bytes of rows the projector writes after a change of the entry: its own with
-    the translations, and a row for each of them, ready to serve or with its texts alone."""
+    """The approximate bytes of rows that the projector writes after a change of the entry: its own
+    row with the translations, and a row for each translation, ready to serve or with only its
+    texts."""
     translated = _translated_size(entry)
     rendered = _rendered_bytes(entry, translated)
     rows = translated if rendered > MAX_RENDERED else rendered
@@ -183,8 +185,8 @@ def check_size(entry: Entry) -> None:
     size = _own_size(entry)
     if size > MAX_BYTES:
         raise InvalidEntry(
-            f"The entry takes {size:,} bytes; an entry may take up to {MAX_BYTES:,}: "
-            "move large content to a file or to entries of its own"
+            f"The entry takes {size:,} bytes; the limit is {MAX_BYTES:,}: "
+            "move large content to a file or to separate entries"
         )
     translated = _translated_size(entry)
     if size + translated > MAX_BYTES_IN_ALL_LOCALES:
@@ -229,7 +231,7 @@ def changes(entry: Entry, event: EntryUpdated) -> bool:
 
 
 def restored_fields(then: Mapping[str, Raw], now_held: Mapping[str, Raw]) -> dict[str, Raw]:
-    """The changes that make the values what they were then; null removes one."""
+    """The changes that restore the earlier values; null removes one."""
     slugs = dict.fromkeys((*now_held, *then))
     held = {slug: (then.get(slug, NULL), now_held.get(slug, NULL)) for slug in slugs}
     return {slug: was for slug, (was, is_now) in held.items() if bytes(was) != bytes(is_now)}

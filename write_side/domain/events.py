@@ -1,9 +1,9 @@
 """Every event, in the past tense, and the closed registry of their topics.
 
 A stored event never changes shape. A new shape is a new version of its topic and an upcaster from
-the old one (``write_side/store/mapper.py``). Each event carries where it happened, who did it, when
-(UTC, cut to milliseconds), and the request it came from. The append gives the time, by the event
-store's clock; it is a column of the log, not part of the stored event.
+the old one (``write_side/store/mapper.py``). Each event has its workspace and environment, its
+actor, its time (UTC, cut to milliseconds), and the request it came from. The append gives the time,
+by the event store's clock; it is a column of the log, not part of the stored event.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ class EnvironmentAdded(Event, frozen=True, kw_only=True):
 class KeyIssued(Event, frozen=True, kw_only=True):
     """``secret_hash`` is the hex sha256 of the secret; the secret itself is not stored.
 
-    ``key_environment`` None: the key works in every environment. ``expires_at`` None: for ever.
+    ``key_environment`` None: the key works in all environments. ``expires_at`` None: it never
+    expires.
     """
 
     key_id: str
@@ -73,7 +74,7 @@ class KeyIssued(Event, frozen=True, kw_only=True):
 
 
 class KeyPermissionsChanged(Event, frozen=True, kw_only=True):
-    """Everything that the key may do from now on, as in ``KeyIssued``."""
+    """All permissions that the key has from now on, as in ``KeyIssued``."""
 
     key_id: str
     permissions: tuple[str, ...]
@@ -109,8 +110,8 @@ class ContentTypeRemoved(Event, frozen=True, kw_only=True):
 class Translation(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """An entry's texts in one locale; the slug is never translated (behaviour.md §2.1).
 
-    In an event, ``title`` None changes nothing and "" removes the translation; null and "" remove
-    that of a field.
+    In an event, ``title`` None changes nothing and "" removes the translated title; null and ""
+    remove the translation of a field.
     """
 
     title: str | None = None
@@ -132,7 +133,7 @@ class EntryCreated(Event, frozen=True, kw_only=True):
 
 
 class EntryUpdated(Event, frozen=True, kw_only=True):
-    """What changed, and nothing else: one command makes one event, however much it changes.
+    """Only what changed. One command makes one event for all its changes.
 
     ``fields`` and the fields of ``translations`` are merged by slug; a null value empties one.
     """
@@ -174,8 +175,8 @@ RowOutcome = Literal["new", "updated", "unchanged", "skipped", "error"]
 
 
 class ImportedRow(Struct, frozen=True, array_like=True):
-    """The outcome of a row of the file, numbered as in a spreadsheet; ``note`` says why it was left
-    out."""
+    """The outcome of a row of the file, numbered as in a spreadsheet; ``note`` says why it was not
+    imported."""
 
     number: int
     outcome: RowOutcome
@@ -186,7 +187,7 @@ class ImportedRow(Struct, frozen=True, array_like=True):
 
 class ImportRecorded(Event, frozen=True, kw_only=True):
     """One import. The events of its rows follow it in the log; ``created`` and ``updated`` count
-    them. ``by`` is who imported; ``fingerprint`` is of the file's content."""
+    them. ``by`` is the user who imported; ``fingerprint`` is that of the file's content."""
 
     import_id: str
     content_type_id: str
@@ -203,7 +204,8 @@ class ImportRecorded(Event, frozen=True, kw_only=True):
 
 
 class RevertedEntry(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What a revert did to an entry; ``at`` and ``by`` of the later change that prevented it."""
+    """What a revert did to an entry; ``at`` and ``by`` are those of the later change that prevented
+    it."""
 
     entry_id: str
     slug: str
@@ -213,8 +215,8 @@ class RevertedEntry(Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
 
 
 class ImportReverted(Event, frozen=True, kw_only=True):
-    """An import taken back. The events that do so follow it in the log; ``deleted`` and
-    ``restored`` count them. Entries that were changed or deleted since are left alone."""
+    """A reverted import. The events of the revert follow it in the log; ``deleted`` and
+    ``restored`` count them. Entries that were changed or deleted since are not touched."""
 
     import_id: str
     content_type_id: str

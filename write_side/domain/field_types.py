@@ -1,8 +1,8 @@
-"""The field types: one row for each, with everything that sets it apart from the others.
+"""The field types: one row each, with everything that distinguishes it from the others.
 
-No other module decides by the name of a type: they ask the row (``Field.spec``). To add a type, add
-its name to ``FieldType`` and its row to ``FIELD_TYPES``; ``tests/unit/test_field_types.py``
-names what is still missing.
+No other module tests the name of a type; they read the row (``Field.spec``). To add a type, add its
+name to ``FieldType`` and its row to ``FIELD_TYPES``; ``tests/unit/test_field_types.py`` reports
+what is still missing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from msgspec import Raw, Struct
 
 from write_side.domain import cells, values
 
-if TYPE_CHECKING:  # a field asks this table about itself
+if TYPE_CHECKING:  # a field looks itself up in this table
     from write_side.domain.definition import Field
 
 FieldType = Literal[
@@ -47,22 +47,19 @@ Display = Literal[
 
 
 class FieldTypeSpec(Struct, frozen=True, kw_only=True):
-    """What every part of the service needs to know of a type.
+    """Everything that the service needs to know about a type.
 
     ``takes`` is the value in words, for refusals and the documentation of the API; ``takes_many``
     the same for a field with ``multiple`` or ``range``. The values of the field's options follow.
-    ``fits`` says whether a value that is not null is one of the type's; the elements of a nested
-    type are checked field by field.
-    ``read_cell`` reads the text of a spreadsheet's cell and raises BadCell; ``write_cell`` is its
-    inverse; ``cell_help`` explains the notation to people.
-    ``label`` and ``label_many`` name the type to people.
-    ``display`` selects how the dashboard shows a value.
+    ``fits`` says whether a value that is not null is valid for the type; the elements of a nested
+    type are checked field by field. ``read_cell`` reads the text of a spreadsheet's cell and raises
+    BadCell; ``write_cell`` is its inverse; ``cell_help`` explains the notation to people. ``label``
+    and ``label_many`` name the type to people. ``display`` selects how the dashboard shows a value.
     ``settings`` are the properties of a field that the type allows, ``needs`` those it must have.
-    ``refers_to``: values are ids of entries or of media files.
-    ``any_json``: every JSON value is one, so ``""`` and ``[]`` are not empty, and two values are
-    the same only if their text is.
-    ``keeps_spaces``: white space alone is a value in a cell.
-    ``reads_serials``: a number in a workbook's cell may be a date.
+    ``refers_to``: values are ids of entries or of media files. ``any_json``: every JSON value is
+    valid, so ``""`` and ``[]`` are not empty, and two values are equal only if their text is.
+    ``keeps_spaces``: white space alone is a value in a cell. ``reads_serials``: a number in a
+    workbook's cell may be a date.
     """
 
     takes: str
@@ -89,18 +86,18 @@ class FieldTypeSpec(Struct, frozen=True, kw_only=True):
 
     @property
     def is_nested(self) -> bool:
-        """Values are arrays of objects with fields of their own."""
+        """Values are arrays of objects with their own fields."""
         return "fields" in self.settings
 
     def expected(self, field: Field) -> str:
-        """What a value of the field must be, in words."""
+        """A description of the values that the field takes."""
         takes = self.takes_many if field.multiple or field.range else self.takes
         options = ", ".join(option.value for option in field.options)
         return f"{takes}: {options}" if options else takes
 
     @property
     def description(self) -> str:
-        """What values are, in words, under all settings."""
+        """A description of the type's values under all settings."""
         options = " its options" if "options" in self.needs else ""
         return " or ".join(f"{takes}{options}" for takes in (self.takes, self.takes_many) if takes)
 

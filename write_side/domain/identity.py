@@ -1,4 +1,4 @@
-"""Who acts, where, and how streams, ids and slugs are made."""
+"""Actors and scopes, and how streams, ids and slugs are made."""
 
 from __future__ import annotations
 
@@ -89,8 +89,8 @@ def slug_from(title: str) -> str:
 
 
 def check_slug(slug: str) -> None:
-    """Raises InvalidText if the slug is empty, too long, or one that no URL can name: clients
-    remove ``.`` and ``..`` from paths (RFC 3986, 5.2.4)."""
+    """Raises InvalidText if the slug is empty, too long, or cannot be part of a URL: clients remove
+    ``.`` and ``..`` from paths (RFC 3986, 5.2.4)."""
     if not slug:
         raise InvalidText("The slug is empty")
     if slug in (".", ".."):

@@ -15,7 +15,8 @@ _CODE = re.compile(r"([a-z]{2,3})(?:_[A-Z][a-z]{3})?_([A-Z]{2})")
 
 @cache
 def supported_locales() -> frozenset[str]:
-    """Every language-territory pair of CLDR, also where CLDR adds a script (zh-CN)."""
+    """Every language-territory pair of CLDR, including those to which CLDR adds a script
+    (zh-CN)."""
     matches = map(_CODE.fullmatch, localedata.locale_identifiers())
     return frozenset(f"{match[1]}-{match[2]}" for match in matches if match)
 

@@ -1,4 +1,4 @@
-"""What the write side refuses, and why, in words for the person who sent the command.
+"""What the write side refuses, with messages for the user who sent the command.
 
 Refused
 ├── UnknownWorkspace
@@ -25,7 +25,7 @@ from __future__ import annotations
 
 
 class Refused(Exception):
-    """A command that cannot be carried out; the text is for the person who sent it."""
+    """A command that is refused; the text is for the user who sent it."""
 
 
 class UnknownWorkspace(Refused):
@@ -55,7 +55,7 @@ class UnknownImport(Refused):
 
 class UnknownUpload(Refused):
     def __init__(self) -> None:
-        super().__init__("This upload is no longer kept: upload the file again")
+        super().__init__("This upload has expired: upload the file again")
 
 
 class StagingNotInPlan(Refused):
@@ -73,7 +73,7 @@ class InvalidEntry(Refused):
 
 
 class InvalidText(InvalidEntry):
-    """Text that is empty, that PostgreSQL cannot hold, or JSON that is nested too deep."""
+    """Text that is empty or that PostgreSQL cannot store, or JSON that is nested too deeply."""
 
 
 class InvalidField(InvalidEntry):
@@ -102,7 +102,7 @@ class InvalidDefinition(Refused):
 
 
 class Taken(Refused):
-    """Something that must be unique is in use already."""
+    """Something that must be unique is already in use."""
 
 
 class SlugTaken(Taken):
@@ -145,8 +145,7 @@ class WorkspaceTaken(Taken):
 class ImportIdTaken(Taken):
     def __init__(self, import_id: str) -> None:
         super().__init__(
-            f"The import id {import_id!r} was used for an import into another place; "
-            "choose another id"
+            f"The import id {import_id!r} was used for a different import; choose another id"
         )
 
 

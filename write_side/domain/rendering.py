@@ -1,4 +1,4 @@
-"""An entry's values as they are served: every field of its type, in the type's order (§2.1).
+"""An entry's values as responses contain them: every field of its type, in the type's order (§2.1).
 
 They are rendered when projected, and again on reading if the type has changed since.
 """
@@ -38,7 +38,7 @@ class Renderer:
         return translatable(self._fields)
 
     def render(self, stored: Mapping[str, Raw]) -> bytes:
-        """A JSON object with every field; nothing saved is null, or [] where many would be."""
+        """A JSON object with every field; a missing value is null, or [] for a list."""
         shown = {**self._nothing, **self.shown(stored)}
         for slug in self._many:
             if is_null(shown[slug]):
@@ -46,7 +46,7 @@ class Renderer:
         return _encode(shown)
 
     def shown(self, stored: Mapping[str, Raw]) -> dict[str, Raw]:
-        """The stored values of the type's fields, and of their repeaters' own."""
+        """The stored values of the type's fields and of the fields inside its repeaters."""
         values = {slug: value for slug, value in stored.items() if slug in self._nothing}
         for field in self._repeaters:
             if field.slug in values:
@@ -57,13 +57,13 @@ class Renderer:
         return stage_of(self._stages, status, stage_id)
 
     def translated(self, stored: Mapping[str, Raw], texts: Mapping[str, Raw]) -> dict[str, Raw]:
-        """The stored values, with the translation's texts where it has some (behaviour.md)."""
+        """The stored values, with the translation's texts if it has any (behaviour.md)."""
         return {**stored, **_merged(self._translatable, stored, texts)}
 
 
 def stage_of(stages: Mapping[str, T], status: str, stage_id: str | None) -> T | None:
-    """Of the stages by id. None without a workflow and in the archive (§2.1). An entry from before
-    the workflow, or in a stage that is gone, is in the first stage."""
+    """The stage among those by id. None without a workflow and in the archive (§2.1). An entry that
+    is older than the workflow, or in a removed stage, is in the first stage."""
     if status == "archived" or not stages:
         return None
     first = next(iter(stages.values()))
@@ -90,7 +90,8 @@ def _merged(
 
 
 def _merged_elements(field: Field, original: Raw, texts: Raw) -> Raw:
-    """Element by element. Where their numbers differ, texts cannot be matched: the original."""
+    """Merged element by element. If their numbers differ, texts cannot be matched and the original
+    is kept."""
     if is_null(original):
         return original
     own, translated = elements(original), elements(texts)
@@ -105,8 +106,8 @@ def _merged_elements(field: Field, original: Raw, texts: Raw) -> Raw:
 
 
 def _shown(field: Field, value: Raw) -> Raw:
-    """The value without the removed fields of a repeater's elements; the same bytes where there
-    are none."""
+    """The value without the removed fields of a repeater's elements; unchanged if there are
+    none."""
     if not field.spec.is_nested or is_null(value):
         return value
     stored = elements(value)
@@ -120,6 +121,6 @@ def _shown_element(fields: Sequence[Field], element: Mapping[str, Raw]) -> dict[
 
 
 def _nothing(field: Field) -> Raw:
-    """[] for elements and for references to many, null for everything else (§2.1)."""
+    """[] for repeaters and multiple references, null for everything else (§2.1)."""
     many = field.spec.is_nested or (field.spec.refers_to == "entry" and field.multiple)
     return _NONE if many else NULL

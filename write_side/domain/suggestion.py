@@ -10,6 +10,6 @@ LONGEST = 100
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that is most like a mistyped one; None if none is."""
+    """The known word that is most similar to a mistyped one; None if none is similar."""
     found = get_close_matches(word, known, n=1) if len(word) <= LONGEST else []
     return found[0] if found else None

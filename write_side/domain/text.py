@@ -1,4 +1,4 @@
-"""The JSON and text that the log can hold: all Unicode but NUL, nested to a stated depth."""
+"""The JSON and text that the log can store: all Unicode except NUL, nested up to a fixed depth."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class NotJSON(ValueError):
 
 
 def check_text(text: str, what: str) -> None:
-    """Raise InvalidText if PostgreSQL cannot store the text; ``what`` names it in the refusal."""
+    """Raises InvalidText if PostgreSQL cannot store the text; ``what`` names it in the refusal."""
     reason = unstorable(text)
     if reason is not None:
         raise InvalidText(f"{what} {reason}")
@@ -49,7 +49,7 @@ def unstorable(text: str) -> str | None:
 
 
 def shortened(text: str, longest: int = 100) -> str:
-    """The text as messages quote it. Invalid bytes of a header are lone surrogates, which JSON
+    """The text as messages quote it. Invalid bytes of a header become lone surrogates, which JSON
     cannot represent."""
     text = text.encode("utf-8", "replace").decode()
     return text if len(text) <= longest else text[:longest] + "…"
@@ -59,7 +59,7 @@ def minified(document: bytes) -> bytes:
     """The document without white space between its tokens, its numbers and strings untouched.
 
     Raises NotJSON if it is not JSON in UTF-8, and InvalidText if it is JSON that the log cannot
-    hold: an escaped NUL, half of a surrogate pair, or nesting deeper than MAX_DEPTH.
+    store: an escaped NUL, an unpaired surrogate, or nesting deeper than MAX_DEPTH.
     """
     try:
         document.decode("utf-8")
@@ -74,13 +74,13 @@ def minified(document: bytes) -> bytes:
 
 
 def without_strings(document: bytes) -> bytes:
-    """What is left of JSON without its strings; one that never ends goes to the end. Of text that
-    is not JSON, it is the same as far as a parser reads it.
+    """JSON without its strings; a string that never ends extends to the end. For text that is not
+    JSON, this holds as far as a parser reads it.
 
     A regular expression would look at each byte, which takes ten times as long.
     """
     if b"\\" in document:
-        # Each escape begins with one: without these two, a quote begins or ends a string.
+        # Each escape begins with a backslash; without escapes, a quote begins or ends a string.
         document = document.replace(rb"\\", b"").replace(rb"\"", b"")
     return b"".join(document.split(b'"')[::2])
 

@@ -1,7 +1,8 @@
-"""Whether JSON values fit their fields (behaviour.md, 'Field values'), and what they refer to.
+"""Checks that JSON values fit their fields (behaviour.md, "Field values"), and finds what they
+refer to.
 
-Values stay the JSON text that was sent (``msgspec.Raw``), so numbers of any size, the order of
-keys and escapes come back as they came.
+Values are kept as the JSON text that was sent (``msgspec.Raw``), so numbers of any size, the order
+of keys and escapes are returned unchanged.
 """
 
 from __future__ import annotations
@@ -17,17 +18,18 @@ from msgspec import Raw, Struct
 
 from write_side.domain.refusals import InvalidField
 
-if TYPE_CHECKING:  # fields know their types, and types are made of these functions
+if TYPE_CHECKING:  # fields refer to their types, and types to these functions
     from write_side.domain.definition import Field
 
 X = TypeVar("X")
 
 NULL = Raw(b"null")
 MAX_DIGITS = 4_000
-"""The length of a number in JSON text. Python's clients fail on integers above 4,300 digits."""
+"""The length of a number in JSON text. Python clients fail on integers of more than 4,300
+digits."""
 EMPTY = (b"null", b'""', b"[]")
 MAX_ITEMS = 5_000
-"""Elements of a repeater, or values of a field that takes several: each is checked by itself."""
+"""Elements of a repeater, or values of a multiple field; each is checked separately."""
 
 _STRING = msgspec.json.Decoder(str)
 _STRINGS = msgspec.json.Decoder(list[str])
@@ -53,7 +55,7 @@ _ISO = re.compile(
 def checked(fields: Iterable[Field], values: Mapping[str, Raw], within: str = "") -> dict[str, Raw]:
     """The values of known fields, in the type's order; unknown slugs are ignored (§4.4).
 
-    Raises InvalidField naming the first field whose value does not fit, and what it takes.
+    Raises InvalidField with the first field whose value does not fit, and what it takes.
     """
     accepted = {}
     for field in fields:
@@ -88,7 +90,7 @@ def has_long_number(value: Raw) -> bool:
     document = bytes(value)
     if _LONG_RUN not in document.translate(_AS_DIGITS):
         return False
-    # The run may stand in a string. One match goes on to the first number that is too long.
+    # The digits may be inside a string. A match ends at the first number that is too long.
     within = _SHORT_NUMBERS.match(document)
     return within is None or within.end() < len(document)
 
@@ -110,7 +112,7 @@ def text_of(value: Raw) -> str:
 
 
 def texts_of(field: Field, value: Raw) -> list[str]:
-    """The strings of a field that takes one, or several with ``multiple``."""
+    """The strings of a field that takes one or, with ``multiple``, several."""
     return _STRINGS.decode(value) if field.multiple else [_STRING.decode(value)]
 
 
@@ -185,7 +187,7 @@ def is_nothing(_field: Field, _value: Raw) -> bool:
 
 
 class Target(Struct, frozen=True):
-    """What a checked value refers to: an entry or a media file, as the field's type says."""
+    """What a checked value refers to: an entry or a media file, depending on the field's type."""
 
     path: str
     field: Field
@@ -218,7 +220,7 @@ def targets(
 
 
 def missing(fields: Iterable[Field], values: Mapping[str, Raw], within: str = "") -> list[str]:
-    """The paths of required fields without a value, those inside repeaters included."""
+    """The paths of required fields without a value, including those inside repeaters."""
     absent: list[str] = []
     for field in fields:
         value = values.get(field.slug, NULL)
@@ -232,12 +234,12 @@ def missing(fields: Iterable[Field], values: Mapping[str, Raw], within: str = ""
 
 
 def _any(fields: Iterable[Field], holds: Callable[[Field], bool]) -> bool:
-    """Of these fields, or of those inside of them."""
+    """Whether the condition holds for any of these fields or the fields inside them."""
     return any(holds(field) or _any(field.fields, holds) for field in fields)
 
 
 def is_empty(field: Field, value: Raw) -> bool:
-    """Whether the value is null, "" or []; where any JSON is a value, whether it is null."""
+    """Whether the value is null, "" or []. If any JSON is a value, only null is empty."""
     empty = (b"null",) if field.spec.any_json else EMPTY
     return bytes(value) in empty
 

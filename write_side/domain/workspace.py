@@ -33,7 +33,7 @@ VIEW_PUBLISHED = "content.published"
 EDIT = "content.edit"
 OPERATE = "service.view"
 PERMISSIONS = (VIEW, VIEW_PUBLISHED, EDIT, OPERATE)
-"""``content.published`` reads published entries only; it is for keys that visitors of a web page
+"""``content.published`` reads only published entries; it is for keys that visitors of a web page
 can see. ``service.view`` is for operators: it shows the state of the whole service."""
 
 
@@ -42,8 +42,8 @@ def new_secret() -> str:
 
 
 def secret_hash(secret: str) -> str:
-    """The hex sha256 of an API key's secret, which is all that is stored of it. Lone surrogates are
-    the invalid bytes of a header."""
+    """The hex sha256 of an API key's secret; nothing else of it is stored. Lone surrogates stand
+    for invalid bytes of a header."""
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -57,7 +57,7 @@ class Workspace(Struct, frozen=True, kw_only=True):
 
 
 class Key(Struct, frozen=True, kw_only=True):
-    """``environment`` None: every one. ``expires_at`` None: never."""
+    """``environment`` None: all. ``expires_at`` None: never."""
 
     id: str
     workspace: str
@@ -155,7 +155,8 @@ def check_environment_name(name: str) -> str:
 
 
 def check_environment(plan: Plan, environments: Sequence[str], scope: Scope) -> None:
-    """402 comes before 404, because a team can fix its plan (behaviour.md, 'Order of checks')."""
+    """402 comes before 404, because a team can change its plan (behaviour.md, "Order of
+    checks")."""
     if scope.environment == STAGING and not plan.staging:
         raise StagingNotInPlan
     if scope.environment not in environments:
@@ -163,7 +164,7 @@ def check_environment(plan: Plan, environments: Sequence[str], scope: Scope) -> 
 
 
 def check_key_environment(environment: str | None) -> None:
-    """None is every one. Raises InvalidDefinition."""
+    """None means all. Raises InvalidDefinition."""
     if environment is not None:
         check_environment_name(environment)
 
@@ -174,5 +175,5 @@ def check_permissions(permissions: Sequence[str]) -> None:
     for permission in permissions:
         if permission not in PERMISSIONS:
             raise InvalidDefinition(
-                f"There is no permission {permission!r}; there are {', '.join(PERMISSIONS)}"
+                f"Unknown permission {permission!r}; expected one of {', '.join(PERMISSIONS)}"
             )

@@ -1,1 +1,1 @@
-"""One handler a command: load, decide, return the decision."""
+"""One handler per command: load, decide, return the decision."""

@@ -1,4 +1,4 @@
-"""What every way of writing an entry checks: texts, targets, stages, translations."""
+"""The checks of every way of writing an entry: texts, targets, stages, translations."""
 
 from __future__ import annotations
 
@@ -31,10 +31,11 @@ async def check_targets(
     repository: Repository,
     new_entries: Mapping[str, str] | None = None,
 ) -> None:
-    """Every reference is to a living entry of an allowed type, every media id to a known file.
+    """Checks that every reference is to an existing entry of an allowed type, and every media id to
+    a known file.
 
-    One query for all references and one for all files, however many. ``new_entries``: entry id →
-    type slug of the entries that the same append makes.
+    Uses one query for all references and one for all files. ``new_entries``: entry id → type slug
+    of the entries that the same append creates.
     """
     references = [target for target in found if target.is_entry]
     if references:
@@ -71,7 +72,7 @@ def check_reference(target: Target, known: Mapping[str, str]) -> None:
 def checked_translations(
     content_type: ContentType, language: str, translations: Mapping[str, Translation]
 ) -> dict[str, Translation]:
-    """The translations with what can be translated of their fields; the rest is ignored."""
+    """The translations with the translatable parts of their fields; the rest is ignored."""
     if not translations:
         return {}
     check_translated_values(translations)
@@ -105,7 +106,8 @@ def check_version(expected: int | None, entry: Entry) -> None:
 def refusals(
     content_type: ContentType, after: Entry, before: Entry | None = None
 ) -> Iterator[InvalidEntry]:
-    """What keeps an entry from becoming ``after``, besides single values and what they refer to.
+    """The reasons why an entry may not become ``after``, apart from single values and their
+    references.
 
     Handlers raise the first refusal; the preview of an import shows all of them.
     """
@@ -126,7 +128,7 @@ def check_entry(content_type: ContentType, after: Entry, before: Entry | None = 
 def missing_required(
     content_type: ContentType, after: Entry, before: Entry | None = None
 ) -> list[str]:
-    """The required fields without a value, except those that a published entry lacks already: a
+    """The required fields without a value, except those that a published entry already lacks: a
     field that became required later must not block other changes of the entry."""
     fields = content_type.value_fields
     was_published = before is not None and before.status == "published"
@@ -135,7 +137,7 @@ def missing_required(
 
 
 def _check_texts(before: Entry | None, after: Entry) -> None:
-    """The title and slug, if they are new: what is stored stays valid."""
+    """Checks the title and slug if they are new; stored ones remain valid."""
     if before is None or after.title != before.title:
         check_text(after.title, "The title")
         if not after.title.strip():

@@ -71,7 +71,7 @@ async def revise_content_type(command: ReviseContentType, repository: Repository
 
 
 async def remove_content_type(command: RemoveContentType, repository: Repository) -> Decision:
-    """The append refuses it while the type has entries."""
+    """The append refuses this while the type has entries."""
     current = await repository.fresh_content_type(command.scope, command.slug)
     removed = ContentTypeRemoved(
         **scoped_header(command, command.scope), content_type_id=current.id

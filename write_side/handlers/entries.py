@@ -43,11 +43,12 @@ T = TypeVar("T")
 
 
 SLUG_SOURCE = 4_000
-"""Characters of a title that a slug is made of. It is cut at 500, but a title may have 2 MB."""
+"""Characters of a title that are used for a slug. The slug is cut at 500, but a title may have 2
+MB."""
 
 
 async def create_entry(command: CreateEntry, repository: Repository) -> Decision:
-    """Refusals in the order of behaviour.md: unknown type, fields and references; then, inside the
+    """Refuses in the order of behaviour.md: unknown type, fields and references; then, inside the
     append, slug and plan."""
     content_type = await repository.content_type(command.scope, command.content_type_slug)
     created = created_entry(command, content_type)
@@ -94,7 +95,7 @@ def creation_event(command: CreateEntry, content_type: ContentType) -> EntryCrea
 
 
 def creation_refusal(claims: Sequence[EntryClaim], conflict: Conflict) -> Refused:
-    """What a conflict means for a command that creates entries."""
+    """The refusal for a conflict of a command that creates entries."""
     match conflict:
         case IdConflict(claim=n):
             return EntryIdTaken(claims[n].entry_id)
@@ -176,7 +177,7 @@ def new_targets(updated: EntryUpdated, entry: Entry, content_type: ContentType) 
 
 
 async def delete_entry(command: DeleteEntry, repository: Repository) -> Decision:
-    """Frees slug and quota. References to the entry stay, and read as its id."""
+    """Frees slug and quota. References to the entry remain and are returned as its id."""
     entry = await repository.entry(command.scope, command.entry_id)
     check_version(command.expected_version, entry)
     deleted = EntryDeleted(

@@ -50,7 +50,7 @@ class _Decisions(Struct):
 
 async def import_entries(command: ImportEntries, repository: Repository) -> Decision:
     """All entries or none. A second import of the file with the same id has no effect, even with
-    other rows: the answer is what was recorded (behaviour.md §4.6)."""
+    other rows: it returns what was recorded (behaviour.md §4.6)."""
     check_import_id(command.import_id)
     check_text(command.file_name, "The name of the file")
     content_type = await repository.content_type(command.scope, command.content_type_slug)
@@ -91,14 +91,14 @@ async def recorded_before(
     import_id: str,
     fingerprint: str,
 ) -> Appended | None:
-    """The position of the events of an import, or None. Raises ImportIdTaken, and OtherFile where
-    the fingerprint is of another file."""
+    """The position of the events of an import, or None. Raises ImportIdTaken, and OtherFile if the
+    fingerprint is that of another file."""
     found = await repository.find_import(import_id)
     if found is None:
         return None
     recorded, appended = found
     place = (recorded.workspace, recorded.environment, recorded.content_type_id)
-    # All workspaces share the import ids, and none may see what another has imported.
+    # All workspaces share the import ids, and none may see the imports of another.
     if place != (scope.workspace, scope.environment, content_type.id):
         raise ImportIdTaken(import_id)
     if recorded.fingerprint and recorded.fingerprint != fingerprint:
@@ -114,9 +114,9 @@ async def _decide(
     decisions = _Decisions(await repository.entries(command.scope, ids))
     fields = content_type.value_fields
     async for row in in_slices(command.entries):
-        assert row.scope == command.scope, "an import is of one place"
+        assert row.scope == command.scope, "an import has one scope"
         if isinstance(row, CreateEntry):
-            assert row.content_type_slug == command.content_type_slug, "an import is of one type"
+            assert row.content_type_slug == command.content_type_slug, "an import has one type"
             created = created_entry(row, content_type)
             decisions.created.append(created)
             decisions.targets.extend(targets(fields, created.fields))
@@ -162,7 +162,7 @@ async def save_import_mapping(command: SaveImportMapping, repository: Repository
     content_type = await repository.content_type(command.scope, command.content_type_slug)
     for column in command.columns:
         check_text(column.heading, "A heading")
-        check_text(column.target, "What a column is mapped to")
+        check_text(column.target, "The target of a column")
     version, saved = await repository.import_mapping(content_type.id)
     if saved is not None and saved.columns == command.columns:
         return Decision(content_type=content_type)

@@ -34,7 +34,7 @@ from write_side.store.mapper import StreamEvent
 
 
 class _Decisions(Struct):
-    """On the entries of the import so far."""
+    """The decisions about the import's entries so far."""
 
     entries: list[RevertedEntry] = field(default_factory=list)
     deletes: list[StreamEvent] = field(default_factory=list)
@@ -43,8 +43,8 @@ class _Decisions(Struct):
 
 
 class _EntryHistory(Struct):
-    """One of the import's entries: as it is now, with its last event; as the import left it; and as
-    it was before the import, if it existed."""
+    """One of the import's entries: now, with its last event; right after the import; and before the
+    import, if it existed."""
 
     entry: Entry
     last: EntryEvent
@@ -60,7 +60,7 @@ class _EntryHistory(Struct):
 
 
 async def revert_import(command: RevertImport, repository: Repository) -> Decision:
-    """A second revert has no effect: the answer is what was recorded. Raises UnknownImport."""
+    """A second revert has no effect and returns what was recorded. Raises UnknownImport."""
     recorded, appended = await recorded_import(repository, command.scope, command.import_id)
     reverted = await repository.find_revert(command.import_id)
     if reverted is not None:
@@ -76,7 +76,7 @@ async def revert_import(command: RevertImport, repository: Repository) -> Decisi
             *decisions.deletes,
             *decisions.restores,
         ],
-        # A content type is only removed when it has no entries: then nothing is restored.
+        # A content type can be removed only if it has no entries; then nothing is restored.
         type_checks=[type_check(content_type)] if decisions.restores else [],
         uses=[Use(command.scope, ENTRIES, -len(ids))] if ids else [],
         changes={"entries": [{"op": "release", "id": each} for each in ids]} if ids else None,
@@ -117,7 +117,7 @@ async def _histories(
 
 
 async def _versions(appended: Appended, repository: Repository) -> dict[str, tuple[int, int]]:
-    """Entry id → the first and the last version that the import made of it."""
+    """Entry id → the first and the last version of it that the import made."""
     found: dict[str, tuple[int, int]] = {}
     for row in await repository.recorder.log(appended.position, appended.events - 1):
         entry_id, version = row["originator_id"].partition("/")[2], row["originator_version"]
@@ -148,7 +148,7 @@ def _decide(command: RevertImport, history: _EntryHistory, decisions: _Decisions
 
 
 def _restored(command: RevertImport, before: Entry, entry: Entry) -> EntryUpdated:
-    """Not checked: the entry had these values before. Translations stay as they are."""
+    """Not checked, because the entry had these values before. Translations are unchanged."""
     return EntryUpdated(
         **_header(command, entry),
         title=UNSET if before.title == entry.title else before.title,

@@ -60,7 +60,7 @@ from write_side.store.conflicts import Conflict, KeyConflict
 from write_side.store.mapper import StreamEvent
 
 _RESERVED = {"import": "imports", "operator": "operators"}
-"""In the history, an actor is a key by its name, or one of these words and a name."""
+"""The history shows an actor as the name of a key, or as one of these words and a name."""
 
 
 async def create_workspace(command: CreateWorkspace, repository: Repository) -> Decision:
@@ -90,7 +90,7 @@ async def rename_workspace(command: RenameWorkspace, repository: Repository) -> 
 
 
 async def change_plan(command: ChangePlan, repository: Repository) -> Decision:
-    """A lower limit removes nothing; it only stops what would be added."""
+    """A lower limit removes nothing; it only prevents additions."""
     _check_plan(command.plan)
     workspace = await repository.workspace(command.workspace)
     if workspace.plan == command.plan:

@@ -43,7 +43,7 @@ class DryRun(Struct, frozen=True):
 async def check(
     repository: Repository, table: Table, request: ImportRequest, *, resumes: bool = False
 ) -> DryRun:
-    """``resumes``: entries that this import has made are decided on as if they were not there.
+    """``resumes``: entries that this import created are treated as if they did not exist.
 
     Raises MappingRefused, UnknownContentType, InvalidEntry.
     """
@@ -131,8 +131,8 @@ async def _taken_slugs(
 
 
 async def _quota(repository: Repository, request: ImportRequest, own: int) -> EntryQuota:
-    """Without the import's own entries. Without a row of usage the plan allows nothing
-    (``write_side.append``)."""
+    """The quota without the import's own entries. If there is no row of usage, the plan allows
+    nothing (``write_side.append``)."""
     scope = request.scope
     rows = await repository.recorder.fetch(_QUOTA, scope.workspace, scope.environment, ENTRIES)
     return EntryQuota(rows[0]["used"] - own, rows[0]["bound"]) if rows else EntryQuota(0, 0)

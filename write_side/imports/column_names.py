@@ -23,11 +23,9 @@ def mapped(
     headings: Sequence[str],
     fields: Sequence[Field],
 ) -> ImportRequest:
-    """The request with the target of each column: from ``maps``, pairs of a column's heading or
-    number and a target or "", else by its heading; and with the column of the ``key``.
-
-    Raises MappingRefused where there is no such column or target, or a heading has no target.
-    """
+    """The request with the target of each column, from ``maps`` (pairs of a column's heading or
+    number and a target or "") or from its heading, and with the column of the ``key``. Raises
+    MappingRefused if a column or target does not exist or a heading has no target."""
     offered = [target.target for target in column_targets(fields)]
     names = [*offered, *(target.name for target in column_targets(fields))]
     given: dict[int, str] = {}
@@ -57,7 +55,7 @@ def _column(name: str, headings: Sequence[str]) -> int:
 
 
 def _find(name: str, names: Sequence[str]) -> list[int]:
-    """The indexes of what is named so exactly, else as headings are compared."""
+    """The indexes of the columns with exactly this name, else of those whose headings match."""
     for same in (str.strip, folded):
         if found := [n for n, other in enumerate(names) if same(other) == same(name)]:
             return found

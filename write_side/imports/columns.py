@@ -24,7 +24,7 @@ ATTRIBUTES: tuple[Attribute, ...] = ("Title", "Slug", "Status", "Language")
 LANGUAGE = "Language"
 """The last heading of an export with entries of several languages."""
 NOT_IMPORTED = ("ID", "Content type", "Created", "Updated", "Published")
-"""Columns of an export that an import leaves out (behaviour.md §4.6)."""
+"""Columns of an export that are not imported (behaviour.md §4.6)."""
 EXPORTED = ("ID", *ATTRIBUTES[:3], *NOT_IMPORTED[1:])
 """The first headings of every export; those of the fields follow."""
 NOTHING = ""
@@ -62,7 +62,7 @@ class ColumnTarget(Struct, frozen=True):
 
 
 class Proposal(Struct, frozen=True):
-    """For each column its proposed target, and why."""
+    """The proposed target of each column, and the reason."""
 
     targets: tuple[str, ...]
     sources: tuple[Source, ...]
@@ -77,8 +77,8 @@ def column_targets(fields: Iterable[Field]) -> tuple[ColumnTarget, ...]:
 def columns_of(
     headings: Sequence[str], targets: Sequence[str], fields: Sequence[Field]
 ) -> tuple[Column, ...]:
-    """The columns that are imported. Raises MappingRefused with everything that is wrong: the
-    number of columns, unknown or repeated targets, required targets without a column."""
+    """The columns that are imported. Raises MappingRefused with every error: the number of columns,
+    unknown or repeated targets, required targets without a column."""
     if len(headings) != len(targets):
         raise MappingRefused([f"the file has {len(headings)} columns, not {len(targets)}"])
     known: dict[str, Attribute | Field] = {name: name for name in ATTRIBUTES}
@@ -104,10 +104,8 @@ def columns_of(
 def matched(
     headings: Sequence[str], fields: Sequence[Field], given: Mapping[int, str]
 ) -> tuple[str, ...]:
-    """The targets without a person's choice: those ``given``, by index, then those of the headings.
-
-    Raises MappingRefused where a heading matches no free target.
-    """
+    """The targets without interactive choices: those ``given``, by index, then those that match the
+    headings. Raises MappingRefused if a heading matches no free target."""
     proposal = _proposed(headings, fields, given)
     lost = [
         repr(one_line(heading))
@@ -126,12 +124,12 @@ def matched(
 def proposed(
     headings: Sequence[str], fields: Sequence[Field], saved: Sequence[MappedColumn] = ()
 ) -> Proposal:
-    """The target saved for a heading, then the one that the heading matches. In an export of ours
-    saved targets do not count, since there Title is always the entry's own.
+    """The target saved for a heading, then the one that the heading matches. In our own exports
+    saved targets do not count, because there Title is always the entry's title.
 
     Case, spaces, underscores and hyphens are ignored. Headings are compared with the entry's own
-    columns and the fields' names, then with slugs. Of repeated headings the first is the entry's
-    own, as in an export. Language comes after the fields, as in an export.
+    columns and the fields' names, then with slugs. If a heading is repeated, the first is the
+    entry's own, as in an export. Language comes after the fields, as in an export.
     """
     offered = {target.target for target in column_targets(fields)}
     is_export = tuple(headings[: len(EXPORTED)]) == EXPORTED
@@ -155,8 +153,8 @@ def _proposed(
 
 
 class _Slot(Struct, frozen=True):
-    """A target, and the names that match it. The name of Language, which is not folded, matches
-    nothing: a field with the slug ``language`` comes before it."""
+    """A target, and the names that match it. The name Language is not normalized and therefore
+    matches nothing, because a field with the slug ``language`` comes before it."""
 
     name: str
     slug: str
@@ -210,7 +208,7 @@ async def propose(
 async def save_mapping(
     repository: Repository, request: ImportRequest, headings: Sequence[str], by: Actor
 ) -> None:
-    """Propose this mapping from now on. Raises MappingRefused, UnknownContentType."""
+    """Saves this mapping, to be proposed from now on. Raises MappingRefused, UnknownContentType."""
     scope, type_slug = request.scope, request.content_type_slug
     content_type = await repository.fresh_content_type(scope, type_slug)
     columns_of(headings, request.targets, content_type.value_fields)

@@ -32,10 +32,10 @@ _LIKELY = 4
 """Encodings that a refusal names."""
 _SAMPLE = 50
 _SEPARATOR_LINE = re.compile('"?sep=([^"\r\n])"?(?:\r\n|\r|\n)', re.IGNORECASE)
-"""The line that gives Excel the separator; Excel does not count it as a row."""
+"""The line that tells Excel the separator; Excel does not count it as a row."""
 _LINE = re.compile("[^\r\n]++(?:\r\n|\r|\n)?|\r\n|\r|\n")
 _CELLS = 16_384
-"""Of any row of a spreadsheet, blank ones included."""
+"""The largest row number of a spreadsheet, including blank rows."""
 
 
 def csv_table(document: bytes, name: str) -> Table:
@@ -61,8 +61,8 @@ def read_csv(document: bytes, name: str, choice: Choice, limits: Limits) -> Tabl
 
 
 def decoded(document: bytes, encoding: str | None) -> tuple[str, str, EncodingSource]:
-    """The text without byte order mark, and its encoding: by the byte order mark, else UTF-8 where
-    it is valid, else the one that is detected. Raises FileRefused."""
+    """The text without byte order mark, and its encoding: by the byte order mark, else UTF-8 if
+    valid, else detected. Raises FileRefused."""
     if encoding is not None and encoding not in ENCODINGS:
         raise FileRefused(f"cannot be read as {encoding!r}: use one of {', '.join(ENCODINGS)}")
     source: EncodingSource = "chosen"
@@ -103,7 +103,7 @@ def _undetected(likely: Sequence[tuple[str, str]]) -> str:
 
 
 def _is_damaged(document: bytes) -> bool:
-    """Whether it was meant to be UTF-8: read in another encoding it would be mojibake."""
+    """Whether it is damaged UTF-8, which would be mojibake in another encoding."""
     replaced = document.decode("utf-8", "replace").count("\ufffd")
     return len(_MULTIBYTE.findall(document)) > replaced
 
@@ -125,7 +125,7 @@ def _undecodable(document: bytes, error: UnicodeDecodeError, encoding: str) -> F
 def _detected_delimiter(text: str, limits: Limits) -> str:
     """The separator with which the most rows are as wide as the headings.
 
-    Only one that separates headings counts: commas in the texts of a single column, or in JSON
+    Only a separator between headings counts: commas in the texts of a single column, or in JSON
     between semicolons, do not split them.
     """
     best, detected = (0.0, 0), ","

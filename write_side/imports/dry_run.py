@@ -1,8 +1,8 @@
-"""What becomes of a file's rows: the decisions of an import, without an append.
+"""A dry run of a file's rows: the decisions of an import, without an append.
 
 Each row becomes a command, and the functions of the handlers decide on it; their refusals become
 notes. A row may repeat the slug of an earlier row and refer to any other, so its decision depends
-on theirs, and where only ready rows are imported, on their being ready.
+on theirs and, if only ready rows are imported, on whether they are ready.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ ROUNDS = 100
 
 
 class EntryQuota(Struct, frozen=True):
-    """How many entries there are, and how many the plan allows; None is no limit."""
+    """The number of entries, and how many the plan allows; None means no limit."""
 
     used: int
     bound: int | None
 
 
 class ImportContext(Struct, frozen=True):
-    """The state that the rows are decided on. ``existing``: key → entry id. ``entries``, by id,
-    are loaded where they may be updated."""
+    """The state that the rows are decided on. ``existing``: key → entry id. ``entries``, by id, are
+    loaded if they may be updated."""
 
     content_type: ContentType
     existing: Mapping[EntryKey, str]
@@ -53,7 +53,7 @@ class ImportContext(Struct, frozen=True):
 async def dry_run(
     rows: Sequence[ParsedRow], context: ImportContext, request: ImportRequest
 ) -> list[RowDecision]:
-    """The decision of every row, in order. Raises InvalidEntry where it cannot be determined."""
+    """The decision of every row, in order. Raises InvalidEntry if it cannot be determined."""
     excluded: dict[int, list[Note]] = {}
     for _ in range(ROUNDS):
         decisions = await _Round(context, request, excluded).of(rows)
@@ -62,13 +62,14 @@ async def dry_run(
             return decisions
         excluded |= failing
     raise InvalidEntry(
-        "The rows of the file repeat slugs and refer to one another in too many ways to say which "
-        "of them are ready: correct the rows that have errors first"
+        "The rows of the file repeat slugs and refer to one another in too many ways to determine "
+        "which of them are ready: correct the rows that have errors first"
     )
 
 
 class _Round:
-    """One pass over the rows. ``excluded``: numbers of rows not to be imported, with the reason."""
+    """One pass over the rows. ``excluded``: numbers of rows that are not imported, with the
+    reason."""
 
     def __init__(
         self, context: ImportContext, request: ImportRequest, excluded: Mapping[int, list[Note]]
@@ -103,14 +104,14 @@ class _Round:
         if before is None and not decision.failed:
             self._take_quota(decision)
         decision.settle()
-        # Where only ready rows are imported, a row with errors leaves its slug to others. Elsewhere
-        # it will be corrected, and counts as what it is going to be.
+        # If only ready rows are imported, a row with errors leaves its slug to others. Otherwise it
+        # will be corrected, and counts as if it had no errors.
         if row.slug and not (decision.failed and self._request.ready_only):
             self._register(decision)
         return decision
 
     def _compare(self, decision: RowDecision) -> None:
-        """With the rows above that have its slug."""
+        """Compares a row with the rows above that have its slug."""
         row = decision.row
         decision.repeats = row.repeats
         decision.differs = row.repeats is not None
@@ -137,7 +138,7 @@ class _Round:
     def _slug_notes(self, decision: RowDecision) -> list[Note]:
         if self._request.repeats != "suffix" or decision.row.key not in self._rows:
             return []
-        reason = f"{decision.row.slug!r} is the slug of row {decision.repeats}: give another one"
+        reason = f"{decision.row.slug!r} is the slug of row {decision.repeats}: choose another one"
         return [Note(None, "Slug", "error", "", reason)]
 
     def _known(self, key: EntryKey) -> str | None:
@@ -153,7 +154,7 @@ class _Round:
             self._entries[decision.after.id] = decision.after
 
     def _read_cells(self, decision: RowDecision) -> None:
-        """The values of the row, and a note for every cell that has none."""
+        """The values of the row, and a note for every cell without a valid value."""
         held = decision.before.fields if decision.before else {}
         for cell in decision.row.cells:
             slug = cell.field.slug
@@ -173,7 +174,7 @@ class _Round:
                 decision.values[slug] = found.value
 
     def _decide(self, decision: RowDecision) -> None:
-        """Decides on the row as its handler will, and notes what it would refuse."""
+        """Decides on the row as its handler would, and notes its refusals."""
         content_type, before = self._context.content_type, decision.before
         event: EntryCreated | EntryUpdated
         if before is None:
@@ -245,14 +246,14 @@ class _Round:
 
 
 def _names_are_noted(row: ParsedRow) -> bool:
-    """Whether a note says already what is wrong with the title or the slug."""
+    """Whether a note already reports an error in the title or the slug."""
     return any(note.severity == "error" for note in row.notes)
 
 
 def _dangling(
     decisions: Sequence[RowDecision], excluded: Mapping[int, list[Note]]
 ) -> dict[int, list[Note]]:
-    """Ready rows that refer to rows with errors, and the rows that refer to them in turn.
+    """Ready rows that refer to rows with errors, directly or through other rows.
 
     A later row, which was skipped or an update, may get the slug of a row with errors: rows that
     refer to it wait for the next round.

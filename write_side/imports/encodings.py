@@ -1,8 +1,9 @@
-"""Which encoding a CSV file without byte order mark is in, where it is not UTF-8.
+"""Detects the encoding of a CSV file without byte order mark that is not UTF-8.
 
-An encoding counts where its text is plausible: no word mixes scripts, and it has no control
-characters or drawings. Where several do and their texts differ, chardet's confidence decides, if
-one is far ahead; otherwise the file is refused, since a wrong guess stores mojibake.
+An encoding is considered if its text is plausible: no word mixes scripts, and there are no control
+or box-drawing characters. If several are considered and their texts differ, chardet's confidence
+decides if one is far ahead; otherwise the file is refused, because a wrong guess would store
+mojibake.
 
 Measured on 476 lists of one to eight titles in 20 languages and 17 encodings: one of
 the 255 single titles is detected wrongly, and no longer list; 30 of the 31 lists of eight are
@@ -49,10 +50,10 @@ CODECS = {"shift_jis": "cp932", "euc-kr": "cp949", "big5": "cp950"}
 """Windows writes characters under these names that the standards lack, such as ① and 똠."""
 SAMPLE_BYTES = 64 * 1024
 FEWEST_BYTES, ENOUGH_BYTES = 3, 8
-"""Of other than ASCII characters: with fewer than the first nothing is detected unless all
-encodings agree, with fewer than the second one has to be further ahead."""
+"""Numbers of non-ASCII characters: below the first, nothing is detected unless all encodings agree;
+below the second, one encoding has to be further ahead."""
 _NONE = "utf-8"
-"""Chardet names it where no other encoding fits."""
+"""The name that chardet gives if no other encoding fits."""
 _AHEAD, _FAR_AHEAD = 1.5, 3.0
 _SUPERSETS = {
     "euc_jis_2004": "euc-jp",
@@ -61,26 +62,26 @@ _SUPERSETS = {
     "cp949": "euc-kr",
     "big5hkscs": "big5",
 }
-"""What chardet names, and which of ENCODINGS it means."""
+"""Names that chardet uses → the corresponding encoding of ENCODINGS."""
 _PRIOR = {"cp1252": 1.25, "mac-roman": 0.5, "cp437": 0.5, "cp850": 0.5}
-"""How much more often than others files are in it: programs of this century write the first."""
+"""How much more common it is than the others: current programs write the first."""
 _WORD = re.compile(r"[^\W\d_]+")
 _INSIDE_WORD = re.compile(r"[^\W_][^\w\s\x00-\x7f’‘·–\u3000-\u303f\uff00-\uff65][^\W_]")
-"""Punctuation where there is none: all but joiners and that of East Asia."""
+"""Punctuation that does not occur inside words: all except joiners and East Asian punctuation."""
 _IMPROBABLE = frozenset({"Cc", "Cn", "Co", "Cs", "Sm", "Sk", "Sc"})
 _EAST_ASIAN = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL")
 
 
 class Detection(Struct, frozen=True):
-    """``likely`` are encodings with a line as each reads it, the likeliest first; their texts
-    differ. ``encoding`` is the first of them, or None where that would be a guess."""
+    """``likely``: encodings with a line decoded by each, the most likely first; their texts differ.
+    ``encoding`` is the first of them, or None if that would be a guess."""
 
     encoding: str | None
     likely: tuple[tuple[str, str], ...]
 
 
 def detect(document: bytes) -> Detection:
-    """Of a document that is neither UTF-8 nor UTF-16."""
+    """Detects the encoding of a document that is neither UTF-8 nor UTF-16."""
     sample = b"\n".join(line for line in document.splitlines() if not line.isascii())
     sample = sample[:SAMPLE_BYTES]
     texts = {
@@ -107,7 +108,7 @@ def detect(document: bytes) -> Detection:
 
 
 def _is_certain(confidences: Sequence[float], sample: bytes) -> bool:
-    """``confidences`` are those of different texts, the highest first."""
+    """``confidences``: of different texts, the highest first."""
     if len(confidences) < 2:
         return len(confidences) == 1
     bytes_that_tell = sum(byte > 127 for byte in sample)
@@ -146,7 +147,7 @@ def _is_improbable(character: str) -> bool:
 
 
 def _is_word(word: str) -> bool:
-    """Whether its letters are of one script, and its capitals where capitals stand."""
+    """Whether its letters are of one script and its capitals in plausible places."""
     if word.isascii():
         return True
     if len(set(map(_script, filter(str.isalpha, word)))) > 1:  # without digits such as ① and Ⅱ
@@ -164,7 +165,8 @@ def _script(letter: str) -> str:
 
 
 def _confidences(sample: bytes, encodings: list[str]) -> dict[str, float]:
-    """By chardet, among these encodings. Importing it takes longer than reading most files."""
+    """Chardet's confidences for these encodings. Importing chardet takes longer than reading most
+    files."""
     import chardet
 
     if not encodings:

@@ -1,9 +1,9 @@
 """How text is escaped in the cells of CSV and .xlsx files; both directions are lossless.
 
 In CSV, text that a spreadsheet would run as a formula gets an apostrophe in front; the characters
-are OWASP's («CSV Injection»), full-width ones included. A spreadsheet may be set to separate cells
-by something other than a comma. To it our quotes are ordinary characters, and a cell begins after
-each of its separators and line breaks, so formulas get an apostrophe there too.
+are OWASP's («CSV Injection»), full-width ones included. A spreadsheet may be configured with a
+different separator. It then treats our quotes as ordinary characters, and a cell begins after each
+of its separators and line breaks, so formulas there get an apostrophe too.
 
 In .xlsx, characters that XML cannot hold are written ``_xHHHH_`` (ECMA-376 part 1, 22.9.2.19).
 XlsxWriter escapes by itself; openpyxl does not distinguish an escape from its literal text.
@@ -18,20 +18,21 @@ _FORMULA = f"(?:{_SIGN}|[\t\r\n])"
 _RISKY = re.compile(f"'*{_FORMULA}")
 _GUARDED = re.compile(f"'+{_FORMULA}")
 _SEPARATOR = "([;|\t\r\n])"
-"""A comma is not among them: where it separates the cells, our quotes count."""
+"""Without the comma: if a comma separates cells, our quotes are recognized."""
 _RISKY_INSIDE = re.compile(f"{_SEPARATOR}(?=['\"]*{_SIGN})")
 _GUARDED_INSIDE = re.compile(f"{_SEPARATOR}'(?=['\"]*{_SIGN})")
 _NOT_XML = "\x00-\x08\x0b-\x1f\ufffe\uffff"
 _SPECIAL = re.compile(f"[{_NOT_XML}]|_(?=x[0-9A-Fa-f]{{4}}[_{_NOT_XML}])")
-"""What XML cannot hold, CR (which XML would read as LF), and literals that look like an escape."""
+"""Characters that XML cannot hold, CR (which XML would read as LF), and literals that look like an
+escape."""
 _ESCAPE = re.compile(
     "_x([Dd][89ABab]..)__x([Dd][C-Fc-f]..)_|_x((?![Dd][89A-Fa-f])....)_".replace(".", "[0-9A-Fa-f]")
 )
 
 
 def guard(text: str) -> str:
-    """The text with an apostrophe wherever a cell could begin that runs, or that looks as if it had
-    been guarded."""
+    """The text with an apostrophe wherever a cell could begin with a formula, or with text that
+    looks guarded."""
     inside = _RISKY_INSIDE.sub(r"\1'", text)
     return f"'{inside}" if _RISKY.match(text) else inside
 
@@ -47,7 +48,7 @@ def escaped(text: str) -> str:
 
 
 def unescaped(text: str) -> str:
-    """``unescaped(escaped(text)) == text``. An escaped half of a surrogate pair stays as it is."""
+    """``unescaped(escaped(text)) == text``. An escaped unpaired surrogate is unchanged."""
     return _ESCAPE.sub(_character, text) if "_x" in text else text
 
 

@@ -1,4 +1,4 @@
-"""Reads each file in a process of its own, since files come from strangers."""
+"""Reads each file in a separate process, because files come from untrusted sources."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ AT_ONCE = 2
 """Workers of one process at a time: each may use the memory limit."""
 
 Charge = Callable[[float], None]
-"""Is told the seconds that a worker ran, also where the file is refused."""
+"""Called with the seconds that a worker ran, even if the file is refused."""
 
 _ROOM = 16 * 1024**2
-"""Bytes of an answer in addition to the texts: five for each of a million cells, and more."""
+"""Bytes of an answer in addition to the texts: more than five for each of a million cells."""
 _NAME = 200
 _UNREADABLE = "cannot be read: open it in a spreadsheet program and save it again as .xlsx or CSV"
 
 _STOPPED = (signal.SIGKILL, signal.SIGXCPU, signal.SIGALRM)
-"""By its own limits, or by a system that runs out of memory."""
+"""Killed by its own limits, or by a system that is out of memory."""
 
 _log = structlog.get_logger("write_side.imports")
 _answers = msgspec.msgpack.Decoder(Answer)
@@ -50,7 +50,7 @@ _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKe
 
 
 def no_charge(_seconds: float) -> None:
-    """For commands, whose work has no limit."""
+    """For commands, whose work is not charged."""
 
 
 async def read_file(
@@ -61,7 +61,7 @@ async def read_file(
     *,
     charge: Charge = no_charge,
 ) -> Table:
-    """The table in a CSV or .xlsx file with this name. A path is read in place.
+    """The table in a CSV or .xlsx file with this name. A path is read directly.
 
     Raises FileRefused; its text begins with the name and says what to do.
     """
@@ -86,7 +86,7 @@ async def read_file(
 
 
 def _opened(document: bytes | Path, task: Task) -> BinaryIO:
-    """A seekable file for the worker, empty where the document is in memory."""
+    """A seekable file for the worker; empty if the document is in memory."""
     if isinstance(document, bytes):
         size, limit = len(document), task.limits.upload_bytes
         if size > limit:
@@ -128,7 +128,7 @@ async def _answer(file: BinaryIO, task: Task) -> Answer:
 
 @asynccontextmanager
 async def _worker(file: BinaryIO, task: Task) -> AsyncIterator[Process]:
-    """The worker is killed at the latest when the context is left.
+    """The worker is killed at the latest when the context ends.
 
     It inherits neither the environment, which holds secrets, nor open files.
     """
@@ -155,7 +155,7 @@ async def _worker(file: BinaryIO, task: Task) -> AsyncIterator[Process]:
 
 
 async def _bounded(stream: asyncio.StreamReader, limit: int) -> bytes | None:
-    """All of the stream, or None where there is more."""
+    """The whole stream, or None if it is longer than the limit."""
     chunks = []
     while chunk := await stream.read(limit + 1):
         chunks.append(chunk)

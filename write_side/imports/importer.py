@@ -1,9 +1,9 @@
-"""Imports a file: checks it on the current state of the log, and appends all of it at once.
+"""Imports a file: checks it against the current state of the log, and appends all of it at once.
 
-An import takes a second to decide what an editor saves in a millisecond, and could lose every race
-for the streams of its entries. With priority it holds an advisory lock on its content type, and
-``write_side.append`` answers the changes of others with "stale" without waiting: dispatch sends
-them again until the import is through (ADR 21).
+An import takes a second to decide, an editor's update a millisecond, so an import could lose every
+race for the streams of its entries. With priority, it holds an advisory lock on its content type,
+and ``write_side.append`` answers changes by others with "stale" without waiting; dispatch repeats
+them until the import is done (ADR 21).
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ OVERTAKEN = (
     UnknownReference,
     VersionConflict,
 )
-"""Refusals of a command that was valid when it was checked: the next check says of which row."""
+"""Refusals of a command that was valid when it was checked; the next check reports the row."""
 WAIT = 2.0
-"""Seconds to wait for a connection, and for another import that has priority."""
+"""Seconds to wait for a connection and for another import that has priority."""
 LONGEST = "5s"
-"""PostgreSQL then takes the lock away, also from a process that is paused. More than the largest
-import takes to be checked and appended, less than the patience of dispatch."""
+"""PostgreSQL then releases the lock, even that of a paused process. More than the largest import
+takes to be checked and appended, less than dispatch waits."""
 _LIMIT = "SELECT set_config('idle_in_transaction_session_timeout', $1, true)"
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"
 
@@ -80,7 +80,7 @@ class RepeatsUndecided(Refused):
 
 
 class PreviewOutdated(Struct, frozen=True):
-    """Nothing was imported, since the decision is no longer the one that was shown."""
+    """Nothing was imported, because the decision is no longer the one that was shown."""
 
     preview: Preview
     differences: tuple[Difference, ...]
@@ -95,13 +95,13 @@ async def run_import(
     request_id: str | None = None,
     reserve: Reserve | None = None,
 ) -> Report | PreviewOutdated:
-    """Import the rows that are ready, all of them or none.
+    """Imports the rows that are ready, all of them or none.
 
-    ``expected``: the preview that was agreed to; None agrees to anything. An import that was
-    carried out before has no effect, and its report is returned.
+    ``expected``: the preview that the user confirmed; None accepts any. An import that has already
+    run has no effect, and its report is returned.
 
-    Raises RowsRefused, RepeatsUndecided, ImportIdTaken, OtherFile, StaleDecision where its entries
-    change all the time, and what ``check`` and ``reserve`` raise.
+    Raises RowsRefused, RepeatsUndecided, ImportIdTaken, OtherFile, StaleDecision if its entries
+    keep changing, and what ``check`` and ``reserve`` raise.
     """
     async with AsyncExitStack() as stack:
         for attempt in range(ATTEMPTS):
@@ -125,12 +125,13 @@ async def _attempt(
     request_id: str | None,
     reserve: Reserve | None,
 ) -> Report | PreviewOutdated | None:
-    """None where the log changed between the check and the append."""
+    """None if the log changed between the check and the append."""
     fingerprint = await asyncio.to_thread(fingerprint_of, table)
     if earlier := await earlier_report(repository, request, fingerprint):
         return earlier
     dry_run = await check(repository, table, request)
-    # Sent twice at once: the check may have seen what the other one imported.
+    # The import was sent twice at the same time: the check may have seen what the other one
+    # imported.
     if earlier := await earlier_report(repository, request, fingerprint):
         return earlier
     preview = dry_run.preview
@@ -161,7 +162,7 @@ def _report(
     at: datetime,
     position: int = 0,
 ) -> Report:
-    """Without a position: of an import that changes nothing, and is not recorded."""
+    """Without a position for an import that changes nothing and is not recorded."""
     return Report(
         import_id=request.import_id,
         file_name=table.name,
@@ -204,13 +205,14 @@ def _command(
 
 @asynccontextmanager
 async def priority(repository: Repository, content_type_id: str) -> AsyncIterator[None]:
-    """Have priority while the block runs; if the lock cannot be had in time, run without it.
+    """Gives priority while the block runs; if the lock cannot be acquired in time, runs it without
+    priority.
 
-    One import of this process at a time: each holds a connection of the pool.
+    One import of this process at a time, because each holds a connection of the pool.
     """
     async with repository.import_priority, AsyncExitStack() as stack:
         try:
-            # Leaving the stack gives the connection back to the pool, which resets its session.
+            # Leaving the stack returns the connection to the pool, which resets its session.
             connection = await stack.enter_async_context(
                 repository.recorder.pool.acquire(timeout=WAIT)
             )
@@ -226,6 +228,6 @@ async def priority(repository: Repository, content_type_id: str) -> AsyncIterato
 
 
 async def _roll_back(transaction: Transaction) -> None:
-    """The transaction wrote nothing; PostgreSQL may have ended its session already."""
+    """The transaction wrote nothing; PostgreSQL may have already ended its session."""
     with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
         await transaction.rollback()

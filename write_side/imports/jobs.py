@@ -1,8 +1,8 @@
-"""Imports that were accepted over HTTP and are carried out later, by any API process.
+"""Imports that were accepted over HTTP and are run later by any API process.
 
-A process claims a job for LEASE seconds and renews the lease while it works. When it dies, another
-process claims the job once the lease has ended. An import id takes effect once, even
-if two processes work on it.
+A process claims a job for LEASE seconds and renews the lease while it works. If it dies, another
+process claims the job after the lease has expired. An import id takes effect once, even if two
+processes work on it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from write_side.repository import Repository
 JobState = Literal["checking", "importing", "refused", "checked", "imported"]
 LEASE = 30.0
 MOST_OF_WORKSPACE = 5
-"""Jobs of a workspace that wait or run: up to 80 MB of files."""
+"""Waiting and running jobs of a workspace: up to 80 MB of files."""
 MOST_IN_ALL = 64
 
 _ACCEPT = """
@@ -51,7 +51,7 @@ WHERE id = $1 AND (workspace, environment) = ($2, $3)"""
 
 
 class TooManyJobs(Exception):
-    """``of_workspace``: whether this workspace's own imports are too many."""
+    """``of_workspace``: whether this workspace has too many imports."""
 
     def __init__(self, *, of_workspace: bool) -> None:
         self.of_workspace = of_workspace
@@ -59,7 +59,7 @@ class TooManyJobs(Exception):
 
 
 class JobOptions(Struct, frozen=True):
-    """What was asked for. ``request`` is without targets and key: ``maps`` pairs columns, by
+    """The options of the request. ``request`` has no targets and no key: ``maps`` pairs columns, by
     heading or number, with targets, and the other columns are matched by their headings; ``key`` is
     the column that slugs are derived from."""
 
@@ -73,7 +73,7 @@ class JobOptions(Struct, frozen=True):
 
 
 class NewJob(Struct, frozen=True):
-    """``digest``: of the file and all options; ``command_key``: None for a job sent once."""
+    """``digest``: of the file and all options; ``command_key``: None without an idempotency key."""
 
     command_key: str | None
     digest: bytes
@@ -135,7 +135,7 @@ async def accept_job(repository: Repository, job: NewJob) -> str:
 
 
 async def claim_job(repository: Repository, worker: str, lease: float = LEASE) -> ClaimedJob | None:
-    """The oldest job that no process works on, and whose workspace has no other one running."""
+    """The oldest job that no process works on and whose workspace has no other running job."""
     rows = await repository.recorder.fetch(_CLAIM, worker, lease)
     if not rows:
         return None
@@ -145,7 +145,7 @@ async def claim_job(repository: Repository, worker: str, lease: float = LEASE) -
 
 
 async def renew_lease(repository: Repository, job_id: str, worker: str, lease: float) -> bool:
-    """False where another worker has the job. A lease of 0 gives the job to any other one."""
+    """False if another worker has the job. A lease of 0 releases the job."""
     return bool(await repository.recorder.fetch(_RENEW, job_id, worker, lease))
 
 
@@ -163,7 +163,7 @@ async def end_job(
     message: str | None,
     result: bytes | None,
 ) -> None:
-    """The end of a job; the file is no longer kept."""
+    """Ends a job and deletes its file."""
     compressed = None if result is None else await asyncio.to_thread(zlib.compress, result, 1)
     await repository.recorder.fetch(_END, job_id, worker, state, message, compressed)
 

@@ -1,6 +1,7 @@
-"""Numbers and dates in the notations that a user has chosen, as the text that a field reads.
+"""Converts numbers and dates in a notation chosen by the user to the text that a field reads.
 
-Both are explicit choices: ``1,234`` is a number in either notation, and ``01/02/2026`` two dates.
+Both are explicit choices: ``1,234`` is a number in either notation, and ``01/02/2026`` can mean two
+dates.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ ADVICE = {
 
 
 def in_notation(field: Field, text: str, request: ImportRequest) -> str:
-    """The text of a cell as its field reads it without the choices. Raises BadCell."""
+    """The text of a cell as its field would read it without the choices. Raises BadCell."""
     if request.decimal_comma and field.spec.display == "number":
         return _with_decimal_point(text.strip())
     if request.day_first and field.spec.reads_serials:

@@ -1,4 +1,4 @@
-"""What an import would do, row by row, before anything is saved (behaviour.md §4.6)."""
+"""The outcome of an import, row by row, before anything is saved (behaviour.md §4.6)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHOWN = 60
 class Note(Struct, frozen=True):
     """An error or a warning; ``reason`` continues a sentence that begins with the heading.
 
-    ``column`` is an index into the row's cells, or None where the note is of the row as a whole.
+    ``column`` is an index into the row's cells, or None if the note is about the whole row.
     """
 
     column: int | None
@@ -33,9 +33,9 @@ class Note(Struct, frozen=True):
 
 
 class ImportRow(Struct, frozen=True, kw_only=True):
-    """A row that was imported or would be. ``number`` as a spreadsheet counts; ``entry_id``: of the
-    existing entry, or the one that the new entry has. ``repeats``: the number of the first row with
-    its slug, or with the one that it would have without its suffix. The log does not have it."""
+    """A row that was imported or would be. ``number``: as a spreadsheet counts; ``entry_id``: of
+    the existing or new entry. ``repeats``: the number of the first row with its slug, or with the
+    slug that it would have without its suffix; not in the log."""
 
     number: int
     state: State
@@ -46,7 +46,7 @@ class ImportRow(Struct, frozen=True, kw_only=True):
 
 
 class PreviewRow(ImportRow, frozen=True, kw_only=True):
-    """``changed``: what changes of an existing entry, as targets. ``digest``: of everything the row
+    """``changed``: what changes in an existing entry, as targets. ``digest``: of everything the row
     would do. ``differs``: from an earlier row with its slug."""
 
     title: str
@@ -106,7 +106,8 @@ def repeats_text(count: int) -> str:
 
 
 class Difference(Struct, frozen=True):
-    """A row whose outcome has changed since the preview; ``why`` says how, for a person."""
+    """A row whose outcome has changed since the preview; ``why`` explains the change to the
+    user."""
 
     number: int
     before: State
@@ -124,13 +125,13 @@ def differences(before: Preview, after: Preview) -> tuple[Difference, ...]:
     """Rows of the same table, under the same mapping and options, that have changed."""
     pairs = zip(before.rows, after.rows, strict=False)
     return tuple(
-        Difference(now.number, was.state, now.state, _why(was, now))
+        Difference(now.number, was.state, now.state, _reason(was, now))
         for was, now in pairs
         if was.digest != now.digest
     )
 
 
-def _why(was: PreviewRow, now: PreviewRow) -> str:
+def _reason(was: PreviewRow, now: PreviewRow) -> str:
     new_errors = [note for note in now.notes if note.severity == "error" and note not in was.notes]
     if new_errors:
         return "; ".join(map(str, new_errors))
@@ -138,7 +139,7 @@ def _why(was: PreviewRow, now: PreviewRow) -> str:
         case ("new", "skipped" | "update" | "unchanged"):
             return f"an entry with the slug '{now.slug}' has been created since"
         case ("skipped" | "update" | "unchanged", "new"):
-            return f"the entry with the slug '{now.slug}' is gone"
+            return f"the entry with the slug '{now.slug}' no longer exists"
         case ("error", _):
             return "no longer has errors"
     return "the entry, or what the row refers to, has changed"

@@ -1,4 +1,4 @@
-"""The entries and media files that cells name, looked up for a whole file at once."""
+"""The entries and media files that cells refer to, looked up for a whole file at once."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _IDS = msgspec.json.Decoder(list[str] | str)
 
 
 Among: TypeAlias = tuple[str | None, tuple[str, ...]]
-"""The language, or None for any, and the types among which a slug is looked for; () for any."""
+"""The language, or None for any, and the types among which a slug is looked up; () for any."""
 Key: TypeAlias = EntryKey | None
-"""Of the row of the file that makes an entry, or None where there is the entry already."""
+"""The key of the row that creates the entry, or None if the entry exists."""
 Named: TypeAlias = tuple[str, Key]
-"""An id, and where it is the one of a new entry, its key."""
+"""An id and, for a new entry, its key."""
 
 
 class ResolvedCell(Struct, frozen=True):
-    """The value of a cell, and the keys of the rows of the file that it refers to."""
+    """The value of a cell, and the keys of the file's rows that it refers to."""
 
     value: Raw
     rows: tuple[EntryKey, ...] = ()
@@ -42,9 +42,9 @@ class References(Struct, frozen=True):
     """What the names in a file can refer to.
 
     ``types``: entry id → slug of its type. ``by_slug``: language, or None for any, and allowed
-    types of a field → slug → entries. ``new_entries``: key → entry id of the file's rows that are
-    not entries yet; they are of type ``content_type_slug``, in these ``languages``. ``files``: id
-    or URL → ids of media files.
+    types of a field → slug → entries. ``new_entries``: key → entry id of the file's rows that
+    create entries, of type ``content_type_slug``, in these ``languages``. ``files``: id or URL →
+    ids of media files.
     """
 
     types: Mapping[str, str]
@@ -62,7 +62,7 @@ class References(Struct, frozen=True):
         """
         if isinstance(cell.value, BadCell):
             return ResolvedCell(_unchanged(cell, held, str(cell.value)))
-        if _is_written_so(cell, held):
+        if _is_written_as(cell, held):
             return ResolvedCell(held)
         if isinstance(cell.value, tuple):
             kept = _ids_in(held)
@@ -83,14 +83,14 @@ class References(Struct, frozen=True):
         return self._file(name), None
 
     def _check_inner(self, field: Field, value: Raw, held: Raw) -> None:
-        """A repeater refers by id alone."""
+        """A repeater refers only by id."""
         kept = {target.reference_key for target in _inner(field, held)}
         for target in _inner(field, value):
             if target.reference_key not in kept:
                 self._check(target, f"{target.path} refers to {target.id!r}, ")
 
     def _check(self, target: Target, before: str = "is ") -> None:
-        """Checks as the handlers do. ``before``: what the note says before the reason."""
+        """Checks as the handlers do. ``before``: the beginning of the note, before the reason."""
         try:
             if target.is_entry:
                 check_reference(target, self.types)
@@ -100,8 +100,8 @@ class References(Struct, frozen=True):
             raise BadCell(f"{before}{refused.why}") from None
 
     def _entry(self, field: Field, name: str, language: str) -> Named:
-        """Ids come first, then slugs among the allowed types: those in the row's language, then
-        those in any (behaviour.md)."""
+        """Ids come first, then slugs among the allowed types: in the row's language, then in any
+        (behaviour.md)."""
         if name in self.types:
             self._check(Target(field.slug, field, name))
             return name, None
@@ -114,7 +114,7 @@ class References(Struct, frozen=True):
         return found.popitem()
 
     def _with_slug(self, field: Field, slug: str, language: str | None) -> dict[str, Key]:
-        """Those in the language, or in any: entry id → key of the row that makes the entry."""
+        """Entries in the language, or in any: entry id → key of the row that creates the entry."""
         there = self.by_slug.get((language, field.to), {}).get(slug, [])
         found: dict[str, Key] = dict.fromkeys(entry for entry, _ in there)
         if not field.to or self.content_type_slug in field.to:
@@ -138,8 +138,8 @@ async def look_up(
     rows: Iterable[ParsedRow],
     new_entries: Mapping[EntryKey, str],
 ) -> References:
-    """Makes one query for all ids, one for all files, and for each set of allowed types one per
-    language, and one for any."""
+    """Runs one query for all ids, one for all files, and for each set of allowed types one per
+    language and one for any language."""
     scope, content_type_slug = request.scope, request.content_type_slug
     names: dict[tuple[str, tuple[str, ...]], set[str]] = {}
     ids: set[str] = set()
@@ -161,7 +161,7 @@ async def look_up(
         slugs = given - types.keys()
         found = await repository.entries_by_slug(scope, to, language, slugs)
         by_slug[language, to] = found
-        # Slugs that the row's language does not have are looked for in all others.
+        # Slugs not found in the row's language are looked up in all others.
         slugs -= found.keys()
         if not to or content_type_slug in to:
             slugs = {slug for slug in slugs if (language, slug) not in new_entries}
@@ -175,15 +175,13 @@ async def look_up(
 
 
 def _unchanged(cell: Cell, held: Raw, reason: str) -> Raw:
-    """The entry's value where the cell says the same, such as an option that was removed since.
-
-    Raises BadCell with the reason where it does not.
-    """
+    """The entry's value if the cell has the same value, such as an option that was removed since.
+    Raises BadCell with the reason if not."""
     field = cell.field
     if is_null(held) or not (field.options or field.fields):
         raise BadCell(reason)
     try:
-        # The text as it is comes first: an option may have white space around it.
+        # The unchanged text comes first, because an option may have white space around it.
         is_exact = bool(field.options) and bytes(held) == bytes(json_of(cell.text))
         value = held if is_exact else field.spec.read_cell(field, cell.text)
     except (NotJSON, InvalidText, UnicodeEncodeError):
@@ -193,9 +191,9 @@ def _unchanged(cell: Cell, held: Raw, reason: str) -> Raw:
     return held
 
 
-def _is_written_so(cell: Cell, held: Raw) -> bool:
-    """Whether an export writes the entry's value as this cell, which could be read as another
-    value: an option that was removed since as the label of another one."""
+def _is_written_as(cell: Cell, held: Raw) -> bool:
+    """Whether an export writes the entry's value as this cell. The cell could also be read as
+    another value: a removed option may be the label of another one."""
     field = cell.field
     if is_null(held) or not (field.options or field.spec.reads_serials):
         return False

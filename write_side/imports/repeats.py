@@ -1,8 +1,8 @@
-"""Rows with the slug of an earlier row, where each is to get a slug of its own: ``-2``, ``-3``, …
+"""Gives rows that repeat the slug of an earlier row their own slugs: ``-2``, ``-3``, …
 
-A slug that the file gives is kept. Of rows with one slug, the first whose slug is given keeps it,
-else the first. A row that says the same as an earlier one gets the slug of that one, so that it is
-skipped.
+A slug that the file gives is kept. Of rows with the same slug, the first whose slug is given keeps
+it, else the first. A row with the same content as an earlier one gets the slug of that row, so that
+it is skipped.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from write_side.imports.rows import ParsedRow
 
 _FAMILY = MAX_SLUG - 10
 Lookup = Callable[[set[str]], Awaitable[set[str]]]
-"""Slugs → those that entries have."""
+"""Slugs → those among them that entries have."""
 
 
 async def suffixed(rows: Sequence[ParsedRow], existing: Lookup) -> list[ParsedRow]:
-    """The rows with slugs that are free in the file and in the store. The same rows over the same
-    store get the same slugs."""
+    """The rows with slugs that are free in the file and in the store. The same rows get the same
+    slugs while the store is unchanged."""
     repeats = _repeats(rows)
     stems = [rows[index].slug for index in repeats]
     taken = {row.slug for row in rows}
@@ -59,7 +59,7 @@ def _repeats(rows: Sequence[ParsedRow]) -> dict[int, int]:
 
 
 def _different(rows: Sequence[ParsedRow], same: Sequence[int], keeps: int) -> Iterator[int]:
-    """Rows with a derived slug that say something new."""
+    """Rows with a derived slug and new content."""
     seen = {rows[keeps].content}
     for index in same:
         if rows[index].is_slug_derived and rows[index].content not in seen:
@@ -68,9 +68,9 @@ def _different(rows: Sequence[ParsedRow], same: Sequence[int], keeps: int) -> It
 
 
 async def _taken(stems: Sequence[str], in_file: set[str], existing: Lookup) -> set[str]:
-    """Slugs with a suffix that entries have, up to as many free ones as there are rows that want
-    one. It asks for twice as many each time: the store may have thousands."""
-    # Slugs as long as can be are cut, and may be the same for several stems.
+    """The suffixed slugs that entries have, as far as needed to find a free one for each row. Each
+    query looks up twice as many, because the store may have thousands."""
+    # Slugs of the maximum length are cut, and may be the same for several stems.
     wanted = Counter(stem[:_FAMILY] for stem in stems)
     missing = {stem: wanted[stem[:_FAMILY]] for stem in stems}
     reached = dict.fromkeys(stems, 2)
@@ -89,6 +89,6 @@ async def _taken(stems: Sequence[str], in_file: set[str], existing: Lookup) -> s
 
 
 def with_suffix(slug: str, number: int) -> str:
-    """Cut so that it is a slug of at most MAX_SLUG characters."""
+    """The slug with the suffix, cut to at most MAX_SLUG characters."""
     suffix = f"-{number}"
     return f"{slug[: MAX_SLUG - len(suffix)]}{suffix}"

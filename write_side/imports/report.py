@@ -1,4 +1,4 @@
-"""The outcome of an import, and of reverting it, as the log has it."""
+"""The outcome of an import and of its revert, from the log."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ LONGEST_NOTE = 300
 
 
 class RevertReportEntry(Struct, frozen=True):
-    """``at`` and ``by``: of the entry's last change, which is the revert unless a later one made
-    the revert leave the entry as it is."""
+    """``at`` and ``by``: of the entry's last change. That is the revert, unless a later change kept
+    the revert from touching the entry."""
 
     entry_id: str
     slug: str
@@ -47,8 +47,8 @@ class RevertReport(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """``position``: of the last event, 0 where there is none. ``rows`` are in the order of the
-    file, with their notes per cell right after the import; the log has them as one text."""
+    """``position``: of the last event, 0 if there is none. ``rows`` are in the order of the file.
+    Right after the import they have notes per cell; the log has these as one text."""
 
     import_id: str
     file_name: str
@@ -89,8 +89,8 @@ async def import_report(repository: Repository, scope: Scope, import_id: str) ->
 async def earlier_report(
     repository: Repository, request: ImportRequest, fingerprint: str
 ) -> Report | None:
-    """The report of the import with this id, if it was carried out. Raises ImportIdTaken, and
-    OtherFile where the fingerprint is of another file."""
+    """The report of the import with this id, if it has run. Raises ImportIdTaken, and OtherFile if
+    the fingerprint is that of another file."""
     scope, import_id = request.scope, request.import_id
     if await repository.find_import(import_id) is None:
         return None
@@ -107,11 +107,11 @@ async def revert_import(
     request_id: str | None = None,
     reserve: Reserve | None = None,
 ) -> RevertReport:
-    """Delete the entries that the import created and restore those it updated, unless they have
+    """Deletes the entries that the import created and restores those it updated, unless they have
     changed since.
 
-    The second time nothing is done. References to a deleted entry keep its id, as after any
-    other delete. Raises UnknownImport, and what ``reserve`` raises.
+    A second revert does nothing. References to a deleted entry keep its id, as after any delete.
+    Raises UnknownImport, and what ``reserve`` raises.
     """
     command = RevertImport(actor=by, request_id=request_id, scope=scope, import_id=import_id)
     executed = await execute(command, repository, reserve)
@@ -154,7 +154,7 @@ def _counts(recorded: ImportRecorded) -> Counts:
 
 
 def recorded_row(row: ImportRow) -> ImportedRow:
-    """The row as the log has it: its errors as one text, cut between words."""
+    """The row as it is recorded in the log: its errors as one text, cut between words."""
     text = "; ".join(str(note) for note in row.notes if note.severity == "error")
     if len(text) > LONGEST_NOTE:
         text = text[: LONGEST_NOTE - 1].rsplit(" ", 1)[0] + "…"

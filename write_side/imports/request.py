@@ -1,4 +1,4 @@
-"""What an import is asked to do with a file: where its rows go, and how."""
+"""The request of an import: the targets of its columns, and the options."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from write_side.domain.events import Status
 from write_side.domain.identity import BASE_LANGUAGE, Scope, derived_id
 
 Repeats = Literal["skip", "update", "suffix"]
-"""What becomes of a row with the slug of an earlier row: it is skipped, updates the entry of that
-row, or gets a slug with a suffix."""
+"""What to do with a row that has the slug of an earlier row: skip it, update the entry of that row,
+or add a suffix to the slug."""
 EntryKey: TypeAlias = tuple[str, str]
 """Language and slug, which no two entries of a content type share."""
 
 
 class ImportRequest(Struct, frozen=True):
-    """``targets``: what each column is mapped to. An import id takes effect once. ``language``: of
-    the rows that name none.
+    """``targets``: of each column. An import id takes effect once. ``language``: of the rows
+    without one.
 
-    ``update``: rows whose slug exists change that entry. ``ready_only``: where rows have errors,
-    the others are imported.
+    ``update``: rows whose slug exists change that entry. ``ready_only``: if rows have errors, the
+    others are imported.
 
     ``repeats``: None until the user has chosen; nothing is imported then if rows differ. ``key``:
     the index of the column that slugs are derived from, instead of the title. ``status``: of rows
-    that name none. ``decimal_comma`` reads ``1.234,5``, and ``day_first`` 31.01.2026 and
-    31/01/2026, in fields of numbers and dates.
+    without one. ``decimal_comma`` reads ``1.234,5``, and ``day_first`` 31.01.2026 and 31/01/2026,
+    in fields of numbers and dates.
     """
 
     scope: Scope

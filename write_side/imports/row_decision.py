@@ -1,4 +1,4 @@
-"""What an import does with one row of a file."""
+"""The decision of an import on one row of a file."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from write_side.imports.rows import Cell, ParsedRow
 
 
 class RowDecision(Struct):
-    """What becomes of a row. ``values``: those that it changes, or that the new entry has.
+    """The outcome of a row. ``values``: those that it changes, or those of the new entry.
 
     ``repeats``: the number of the first row with its slug; ``differs``: from a row with that slug.
-    ``references``: key of another row of the file → the cell that names it. ``command`` and
-    ``after`` are set for all rows but skipped ones, even where the row has errors.
+    ``references``: key of another row of the file → the cell that refers to it. ``command`` and
+    ``after`` are set for all rows except skipped ones, even if the row has errors.
     """
 
     row: ParsedRow
@@ -40,7 +40,7 @@ class RowDecision(Struct):
         return any(note.severity == "error" for note in self.notes)
 
     def settle(self) -> None:
-        """Set ``state``, once all notes are known."""
+        """Sets ``state`` once all notes are known."""
         if self.failed:
             self.state = "error"
         elif self.before is None:
@@ -60,7 +60,7 @@ class RowDecision(Struct):
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """What changes of an existing entry, as targets."""
+        """What changes in an existing entry, as targets."""
         return (*self._changed_attributes, *self.values) if self.state == "update" else ()
 
     @property
@@ -83,7 +83,7 @@ class RowDecision(Struct):
 
     @property
     def _digest(self) -> str:
-        """Of all that the row does, and of what it overwrites."""
+        """A digest of everything that the row does and overwrites."""
         before = self.before.fields if self.before else {}
         content = (
             self.state,

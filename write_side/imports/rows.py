@@ -1,4 +1,4 @@
-"""The rows of a file, parsed: titles, slugs, and the value of each cell by itself."""
+"""The rows of a file, parsed: titles, slugs, and the value of each cell on its own."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from write_side.imports.xlsx.serials import iso_date_time, reads_like_a_serial
 Names: TypeAlias = tuple[str, ...]
 """Entries or media files by id, slug or URL, not looked up yet."""
 Value: TypeAlias = Raw | Names | BadCell | None
-"""The value of a cell; None where it is blank, BadCell where it has none."""
+"""The value of a cell; None if it is blank, BadCell if it is not valid."""
 
 
 class Cell(Struct, frozen=True):
-    """``date``: the one that the text was read as, where the spreadsheet has a number."""
+    """``date``: the date as which a number of the spreadsheet was read."""
 
     column: Column
     field: Field
@@ -43,10 +43,10 @@ class Cell(Struct, frozen=True):
 class ParsedRow(Struct, frozen=True):
     """A row of the file.
 
-    ``slug`` is "" where the title, slug or language is wrong. ``status`` is None where no column is
-    mapped to it; where the cell names no status it is the request's, and ``no_status`` says so.
-    Errors in ``notes`` are of the entry's own columns, warnings of any cell. ``repeats``: the
-    number of the row that has the slug which this one would have without its suffix.
+    ``slug`` is "" if the title, slug or language is not valid. ``status`` is None if no column is
+    mapped to it; if the cell has no status, it is the request's and ``no_status`` is set. Errors in
+    ``notes`` are about the entry's own columns, warnings about any cell. ``repeats``: the number of
+    the row that has the slug which this row would have without its suffix.
     """
 
     number: int
@@ -62,7 +62,7 @@ class ParsedRow(Struct, frozen=True):
 
     @property
     def content(self) -> tuple[str, ...]:
-        """What two rows have in common if one says nothing new."""
+        """The content of a row, equal for rows that repeat each other."""
         return (self.title, self.slug, self.status or "", *(cell.text for cell in self.cells))
 
     @property
@@ -70,7 +70,7 @@ class ParsedRow(Struct, frozen=True):
         return self.language, self.slug
 
     def status_notes(self, *, was_published: bool) -> list[Note]:
-        """A blank cell has the status of the request; that is noted only where it unpublishes an
+        """A blank cell has the status of the request; that is noted only if it unpublishes an
         entry."""
         note = self.no_status
         if note is None or not (note.cell or was_published):
@@ -130,7 +130,7 @@ class _RowParser:
         return row.cells[self._attributes[name].index] if name in self._attributes else ""
 
     def _error(self, row: Row, name: Attribute) -> str | None:
-        """Why the spreadsheet has no value in this cell."""
+        """The reason why the spreadsheet has no value in this cell."""
         column = self._attributes.get(name)
         return self._errors.get((row.number, column.index)) if column else None
 
@@ -197,10 +197,10 @@ class _RowParser:
         if is_blank(field, text):
             return Cell(column, field, text, None)
         date = None
-        # A workbook's number means a date, for a field that takes dates.
+        # In a field that takes dates, a workbook's number is a date.
         if self._epoch and place not in self._texts and field.spec.reads_serials:
             date = None if field.range else iso_date_time(text.strip(), self._epoch)
-        # A workbook's own numbers have no notation.
+        # The notation does not apply to numbers of a workbook.
         is_number = self._epoch and place not in self._texts and reads_like_a_serial(text)
         try:
             readable = text if is_number else in_notation(field, text, self._request)
@@ -241,7 +241,7 @@ def _value(field: Field, text: str) -> Value:
 
 
 def status_of(cell: str, otherwise: Status = "draft") -> Status:
-    """The status that the cell names, in upper or lower case; otherwise draft (§3), or the status
-    that was chosen."""
+    """The status in the cell, regardless of case; otherwise draft (§3), or the status that was
+    chosen."""
     named = cell.strip().casefold()
     return next((status for status in STATUSES if status == named), otherwise)

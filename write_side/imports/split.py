@@ -1,7 +1,7 @@
 """Imports a file as several imports, one after another: resumable, and reverted together.
 
-All parts derive their import ids from the one that is given. Started again under the same id, the
-import goes on with the parts that are missing.
+The import ids of all parts are derived from the given one. Started again under the same id, the
+import continues with the missing parts.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class ImportStopped(Refused):
 
 
 class SplitReport(Struct, frozen=True):
-    """``import_ids``: of the parts that the log has, in its order. ``changed_since``: rows whose
-    references were not set, since somebody else has changed the entry in the meantime."""
+    """``import_ids``: of the parts in the log, in its order. ``changed_since``: rows whose
+    references were not set, because their entry was changed in the meantime."""
 
     preview: Preview
     import_ids: tuple[str, ...]
@@ -69,10 +69,11 @@ async def run_split(
     progress: Callable[[int, int], None] = lambda _done, _parts: None,
     part_rows: int = PART_ROWS,
 ) -> SplitReport:
-    """Import the rows that are ready, part by part. ``progress`` is told how many parts are done.
+    """Imports the rows that are ready, part by part. ``progress`` is called with the number of
+    parts that are done.
 
     Raises RowsRefused and RepeatsUndecided before anything is imported, ImportStopped,
-    StaleDecision where its entries change all the time, and what ``check`` raises.
+    StaleDecision if its entries keep changing, and what ``check`` raises.
     """
     run = _Run(repository, table, request, by, progress, part_rows)
     for _ in range(ATTEMPTS):
@@ -122,7 +123,7 @@ class _Run:
         self._fingerprint = ""
 
     async def attempt(self) -> SplitReport | None:
-        """None where the log changed between the check and an append."""
+        """None if the log changed between the check and an append."""
         self._fingerprint = await asyncio.to_thread(fingerprint_of, self._table)
         recorded = await parts_before(self._repository, self._request, self._fingerprint)
         dry_run = await check(self._repository, self._table, self._request, resumes=True)
@@ -133,7 +134,7 @@ class _Run:
         errors = dry_run.preview.counts.error
         if errors and not self._request.ready_only:
             raise ImportStopped(
-                f"{errors} rows have errors, and other parts of the file are imported already: "
+                f"{errors} rows have errors, and other parts of the file are already imported: "
                 "correct what they refer to, or revert the import"
             )
         numbers = range(1, 1 + MOST_PARTS)
@@ -171,7 +172,7 @@ class _Run:
     async def _linked(
         self, links: Sequence[Link], content_type: ContentType
     ) -> tuple[list[UpdateEntry], list[PreviewRow]]:
-        """The commands, and the rows of entries that somebody else has changed."""
+        """The commands, and the rows of entries that were changed in the meantime."""
         ids = [link.entry_id for link in links]
         entries = await self._repository.entries(self._request.scope, ids)
         commands, left = [], []
@@ -237,7 +238,7 @@ class _Run:
 
 
 def _missing(entry: Entry, link: Link) -> tuple[dict[str, Raw], Status | UnsetType]:
-    """What the link sets and the entry does not have."""
+    """The values of the link that the entry does not have."""
     fields = {
         slug: value
         for slug, value in link.fields.items()
@@ -247,7 +248,7 @@ def _missing(entry: Entry, link: Link) -> tuple[dict[str, Raw], Status | UnsetTy
 
 
 def _is_free(entry: Entry, slugs: Collection[str], content_type: ContentType) -> bool:
-    """Whether the fields are still without a value."""
+    """Whether the fields still have no value."""
     fields = [field for field in content_type.value_fields if field.slug in slugs]
     return bool(fields) and all(
         is_empty(field, entry.fields.get(field.slug, NULL)) for field in fields

@@ -1,4 +1,4 @@
-"""What the log has of a split import, and the revert of all of it."""
+"""The record of a split import in the log, and its revert."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Recorded = dict[str, tuple[ImportRecorded, Appended]]
 
 
 async def recorded_parts(repository: Repository, import_id: str) -> Recorded:
-    """What the log has of a split import, the last first."""
+    """The recorded parts of a split import, the last one first."""
     ids = list(import_ids(import_id))
     there = await repository.recorder.select_streams(map(import_stream, ids))
     found = {
@@ -27,7 +27,7 @@ async def recorded_parts(repository: Repository, import_id: str) -> Recorded:
 
 
 async def split_place(repository: Repository, import_id: str) -> Scope | None:
-    """Where a split import was imported; None if there is none with this id."""
+    """The scope of a split import; None if there is none with this id."""
     for import_event, _ in (await recorded_parts(repository, import_id)).values():
         return Scope(import_event.workspace, import_event.environment or "")
     return None
@@ -36,8 +36,8 @@ async def split_place(repository: Repository, import_id: str) -> Scope | None:
 async def revert_split(
     repository: Repository, scope: Scope, import_id: str, by: Actor
 ) -> RevertReport:
-    """Revert all that was imported, the last part first, so that no living entry refers to one that
-    is gone. Interrupted, it goes on when it is started again. Raises UnknownImport."""
+    """Reverts all parts, the last one first, so that no existing entry refers to a deleted one. If
+    interrupted, it continues when it is started again. Raises UnknownImport."""
     if await split_place(repository, import_id) != scope:
         raise UnknownImport(import_id)
     reports = [

@@ -1,9 +1,9 @@
 """How a file of more rows than an import takes is split into several imports.
 
-The whole file is checked at once, so that its rows may refer to one another and repeat slugs across
-parts. At every point of the log references are to living entries: a field that refers to an entry
-of a later part is left as it is, and set by a last step once all parts are there. Where such a
-field is required, that step also publishes the entry.
+The whole file is checked at once, so its rows may refer to one another and repeat slugs across
+parts. References point to existing entries at every position of the log: a field that refers to an
+entry of a later part is unchanged at first, and set by a final step after all parts are imported.
+If such a field is required, that step also publishes the entry.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ def part_id(import_id: str, number: int) -> str:
 
 
 def links_id(import_id: str, number: int) -> str:
-    """The import id of the step that sets what the rows of a part refer to in later parts."""
+    """The import id of the step that sets the references of a part's rows to later parts."""
     return derived_id(import_id, "references", str(number))
 
 
 class Link(Struct):
-    """What is set of an entry once all parts are there. ``version``: the one that it has then,
-    unless somebody else has changed it."""
+    """The values that are set in an entry after all parts are imported. ``version``: the one that
+    it then has, unless it was changed in the meantime."""
 
     row: PreviewRow
     entry_id: str
@@ -57,7 +57,7 @@ class Part(Struct):
 
 
 def plan(dry_run: DryRun, done: Collection[int] = (), size: int = PART_ROWS) -> list[Part]:
-    """The parts of a file. ``done``: numbers of those that are imported already, and whose rows
+    """The parts of a file. ``done``: numbers of the parts that are already imported and whose rows
     are the same as then."""
     return _Planner(dry_run, done, size).parts()
 
@@ -75,7 +75,7 @@ class _Planner:
         }
         self._links: dict[str, Link] = {}
         self._missed: Counter[str] = Counter()
-        """Entry id → events that the check expects and that do not come."""
+        """Entry id → events that the check expects but that do not occur."""
 
     def _rows(self) -> Iterator[Row]:
         """The rows that are ready have commands, in the same order."""
@@ -113,7 +113,7 @@ class _Planner:
         return replace(command, fields=now, status=status)
 
     def _update(self, command: UpdateEntry, row: PreviewRow, part: Part) -> list[UpdateEntry]:
-        """Nothing, where all that the row changes is set later."""
+        """None if everything that the row changes is set later."""
         entry_id, later = command.entry_id, self._take(command.entry_id, command.fields, row, part)
         link, status = self._links.get(entry_id), command.status
         expected = (command.expected_version or 0) - self._missed[entry_id]
@@ -133,10 +133,10 @@ class _Planner:
         return [found] if changed else []
 
     def _take(self, entry_id: str, values: dict[str, Raw], row: PreviewRow, part: Part) -> set[str]:
-        """The fields that are set later, kept in the entry's link; other values replace theirs.
+        """The fields that are set later, kept in the entry's link; other values replace them.
 
-        Of a part that is imported already the link has all references: it is not known which of
-        them referred to later parts then.
+        If a part is already imported, the link has all its references, because it is not known
+        which of them referred to later parts then.
         """
         found = [
             target
@@ -157,12 +157,12 @@ class _Planner:
         return later
 
     def _needs(self, link: Link) -> bool:
-        """Whether the entry cannot be published without what is set later."""
+        """Whether the entry cannot be published without the values that are set later."""
         return any(self._fields[slug].required for slug in link.fields)
 
 
 def import_ids(import_id: str) -> Iterator[str]:
-    """All that a split import may consist of, the last first."""
+    """The ids of all imports that a split import may consist of, the last one first."""
     numbers = range(MOST_PARTS, 0, -1)
     return chain(
         (links_id(import_id, number) for number in numbers),

@@ -1,4 +1,4 @@
-"""A file as a table of text, and the limits of reading one."""
+"""A file as a table of text, and the limits of reading it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
 EncodingSource = Literal["certain", "detected", "chosen"]
-"""Certain are a byte order mark and valid UTF-8."""
+"""How the encoding is known: a byte order mark and valid UTF-8 are certain."""
 CHUNK_CELLS = 10_000
-"""A few milliseconds of encoding or decoding."""
+"""Rows that take a few milliseconds to encode or decode."""
 Epoch = Literal[1900, 1904]
 """The year from which a workbook counts the days of its dates."""
 Record = tuple[int, Sequence[str]]
@@ -34,7 +34,7 @@ class TooManyRows(FileRefused):
 
 
 class Choice(Struct, frozen=True):
-    """How to read a file. None is detected automatically."""
+    """How to read a file. None means detected automatically."""
 
     sheet: str | None = None
     encoding: str | None = None
@@ -47,8 +47,8 @@ NO_CHOICE = Choice()
 class Limits(Struct, frozen=True):
     """The limits of reading one file.
 
-    ``rows`` counts those that are not blank, ``cells`` also blank ones: a workbook has them
-    where it formats. ``memory_bytes`` is address space, not resident memory.
+    ``rows`` counts those that are not blank; ``cells`` includes blank ones, which a workbook has
+    for formats. ``memory_bytes`` is address space, not resident memory.
     """
 
     upload_bytes: int = 16 * 1024**2
@@ -81,7 +81,7 @@ SPLIT_LIMITS = replace(
     cpu_seconds=60,
     seconds=120.0,
 )
-"""Of a file that the command line imports in parts."""
+"""The limits of a file that the command line imports in parts."""
 TOO_MUCH_TEXT = "has too much text: split it into several files"
 
 
@@ -105,8 +105,8 @@ class Table(Struct, frozen=True):
     """A file's headings and its rows that are not blank, each as wide as the headings.
 
     ``sheets``, ``sheet`` and ``epoch`` are set for a workbook, ``encoding``, its source and
-    ``delimiter`` for a CSV file. ``texts``: row and column of a workbook's cells that are texts and
-    read like numbers; they are not days since the epoch. ``cell_warnings``: of cells that have a
+    ``delimiter`` for a CSV file. ``texts``: row and column of a workbook's cells that are text but
+    look like numbers; they are not days since the epoch. ``cell_warnings``: of cells that have a
     value.
     """
 
@@ -146,7 +146,7 @@ def headings_and_rows(
             raise TooManyRows(len(rows) + 1 + more, limits.rows)
         if _width(cells) > len(headings):
             raise FileRefused(
-                f"has more cells in row {number} than there are headings:"
+                f"has more cells in row {number} than headings:"
                 " name every column in the first row, or choose another separator"
             )
         bytes_left -= _checked_bytes(number, cells, limits, cell_characters)
@@ -160,7 +160,7 @@ def headings_and_rows(
 
 
 def non_ascii_cells(table: Table, most: int = 5) -> list[str]:
-    """The first distinct cells, headings included, that a wrong encoding would spoil."""
+    """The first distinct cells, headings included, that a wrong encoding would garble."""
     rows = (table.headings, *(row.cells for row in table.rows))
     found: dict[str, None] = {}
     for cell in (cell for cells in rows for cell in cells if not cell.isascii()):
@@ -182,7 +182,7 @@ def column_letters(column: int) -> str:
 
 def too_far(number: int, limits: Limits) -> str:
     return (
-        f"has cells in row {number:,}, and only {limits.row_number:,} rows are read:"
+        f"has cells in row {number:,}, but only {limits.row_number:,} rows are read:"
         " delete the cells far below the table"
     )
 
@@ -201,7 +201,7 @@ def _filled(cells: Sequence[str], width: int) -> tuple[str, ...]:
 
 
 def _checked_bytes(number: int, cells: Sequence[str], limits: Limits, cell_characters: int) -> int:
-    """The bytes of text in the cells. Raises FileRefused where a cell or the row is too large."""
+    """The bytes of text in the cells. Raises FileRefused if a cell or the row is too large."""
     if len(cells) > limits.columns < _width(cells):
         raise FileRefused(too_wide(limits))
     for column, cell in enumerate(cells):
@@ -217,8 +217,8 @@ class EncodedTable(Struct, frozen=True):
     """A table as bytes, to send between processes and to store. ``table`` is without its rows and
     texts.
 
-    Those are encoded in chunks: decoding a million cells at once takes a tenth of a second, during
-    which no other thread of the process runs.
+    These are encoded in chunks, because decoding a million cells at once takes a tenth of a second,
+    during which no other thread of the process runs.
     """
 
     table: Table
@@ -258,7 +258,7 @@ def fingerprint_of(table: Table) -> str:
 
 
 def digest_of(head: bytes, encoded: EncodedTable) -> str:
-    """Of the head, the rows and the texts."""
+    """The digest of the head, the rows and the texts."""
     digest = hashlib.sha256()
     for part in (head, *encoded.rows, *encoded.texts):
         digest.update(len(part).to_bytes(8, "big") + part)

@@ -1,6 +1,6 @@
 """Uploaded files that are not imported yet, stored in the event store's database.
 
-An upload belongs to a workspace and environment. It is kept for a day, and of each workspace the
+An upload belongs to a workspace and environment. It is kept for a day; each workspace keeps its
 newest 20 uploads and 128 MB.
 """
 
@@ -144,8 +144,8 @@ async def read_again(
     *,
     charge: Charge = no_charge,
 ) -> None:
-    """Read another sheet, or with another encoding or delimiter. Raises UnknownUpload, FileRefused;
-    the earlier table is kept then."""
+    """Reads another sheet, or uses another encoding or delimiter. Raises UnknownUpload,
+    FileRefused; the earlier table is then kept."""
     row = await _row(repository, _DOCUMENT, scope, upload_id)
     table = await read_file(row["document"], row["file_name"], choice, charge=charge)
     parsed = await asyncio.to_thread(_compressed_table, table)
@@ -156,7 +156,7 @@ async def read_again(
 async def keep_preview(
     repository: Repository, scope: Scope, upload_id: str, request: ImportRequest, preview: Preview
 ) -> None:
-    """Keep the preview, so that its pages and filters need no new check. Raises UnknownUpload."""
+    """Stores the preview, so that its pages and filters need no new check. Raises UnknownUpload."""
     compressed = await asyncio.to_thread(_compressed, StoredPreview(request, preview))
     if is_id(upload_id):
         place = (upload_id, *_place(scope))

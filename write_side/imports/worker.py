@@ -1,7 +1,7 @@
 """The process that reads one file from standard input and writes its table to standard output.
 
-One is started for each file. It bounds its own memory and time, imports little, and ends with the
-process that started it.
+One is started for each file. It limits its own memory and time, imports few modules, and ends with
+the process that started it.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ _SIGNATURES = (
     (b"\xff\xd8\xff", "is an image: import a table"),
     (b"GIF8", "is an image: import a table"),
     (b"RIFF", "is an image or a sound: import a table"),
-    (b"\x1f\x8b", "is compressed: unpack it and import the file that is in it"),
-    (b"7z\xbc\xaf", "is compressed: unpack it and import the file that is in it"),
-    (b"Rar!", "is compressed: unpack it and import the file that is in it"),
+    (b"\x1f\x8b", "is compressed: decompress it and import the file inside"),
+    (b"7z\xbc\xaf", "is compressed: decompress it and import the file inside"),
+    (b"Rar!", "is compressed: decompress it and import the file inside"),
     (b"SQLite format 3\0", "is a database: export its table as CSV"),
     (b"PAR1", "is a Parquet file: export its table as CSV"),
 )
@@ -64,8 +64,8 @@ class Task(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """One of the four. ``rows``: of a file with too many. ``failure`` is an unexpected error, for
-    the log."""
+    """One of the four members is set. ``rows``: of a file with too many. ``failure``: an unexpected
+    error, for the log."""
 
     table: EncodedTable | None = None
     rows: int | None = None
@@ -74,7 +74,7 @@ class Answer(Struct, frozen=True):
 
 
 def main() -> None:
-    os.nice(5)  # the processes that serve requests come first
+    os.nice(5)  # processes that serve requests have priority
     task = msgspec.json.decode(sys.argv[1], type=Task)
     confine(task.limits)
     answer = msgspec.msgpack.encode(answer_to(task, sys.stdin.buffer))
@@ -114,7 +114,7 @@ def table_in(file: BinaryIO, task: Task) -> Table:
 def confine(limits: Limits) -> None:
     """Limits the memory, processor time and wall time of this process, which is killed beyond them.
 
-    It can write no file, and a signal ends it when its standard output has no reader any more.
+    It cannot write files, and a signal ends it when its standard output no longer has a reader.
     """
     for kind, limit in (
         (resource.RLIMIT_AS, limits.memory_bytes),
@@ -140,8 +140,8 @@ def end_with_reader(is_armed: bool) -> None:
 
 
 def file_type(head: bytes, name: str) -> FileType:
-    """The type by its first bytes, with which its name must agree. Raises FileRefused with what
-    follows the file's name."""
+    """The type according to its first bytes, which must match its name. Raises FileRefused with
+    what follows the file's name."""
     extension = name.rpartition(".")[2].lower() if "." in name else ""
     for signature, reason in _SIGNATURES:
         if head.startswith(signature):

@@ -1,4 +1,4 @@
-"""Whether a manifest is consistent in itself; the rules are those of the domain."""
+"""Checks that a manifest is consistent in itself, by the rules of the domain."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHORTEST_SECRET = 20
 
 
 def check_consistency(manifest: Manifest, source: Source) -> None:
-    """Note every problem in the source."""
+    """Notes every problem in the source."""
     with source.at("workspace"):
         check_slug(manifest.workspace, "The slug")
     with source.at("name"):
@@ -38,7 +38,7 @@ def _check_keys(manifest: Manifest, source: Source) -> None:
         with source.at("keys", index, "permissions"):
             check_permissions(key.permissions)
         with source.at("keys", index, "expires"):
-            # A duration would end later with every time that the manifest is applied.
+            # A duration would end later each time the manifest is applied.
             if key.expires is not None:
                 expiry(key.expires)
         with source.at("keys", index, "secret"):
@@ -48,7 +48,7 @@ def _check_keys(manifest: Manifest, source: Source) -> None:
 
 
 def check_secret(secret: str) -> None:
-    """Raise InvalidDefinition if it is too short or cannot be sent in a header."""
+    """Raises InvalidDefinition if it is too short or cannot be sent in a header."""
     if len(secret) < SHORTEST_SECRET:
         raise InvalidDefinition(f"must have at least {SHORTEST_SECRET} characters")
     if not secret.isascii() or not secret.isprintable() or " " in secret:
@@ -102,7 +102,7 @@ def _check_unique(value: Hashable, seen: set[Hashable], message: str) -> None:
 
 
 def _note_targets(manifest: Manifest, source: Source) -> None:
-    """Those of references to content types that only the workspace may have."""
+    """Notes references to content types that only the workspace may have."""
     declared = sorted({one.slug for one in manifest.content_types})
     for index, content_type in enumerate(manifest.content_types):
         for path, target in targets(content_type):

@@ -35,8 +35,8 @@ async def diff(
 ) -> list[Step]:
     """The plan: its steps in the order to apply them, none if the workspace is up to date.
 
-    All is checked before the first step: raises ManifestError with every problem, or Refused.
-    Removals come first, to make room under the limits of the plan.
+    Everything is checked before the first step: raises ManifestError with every problem, or
+    Refused. Removals come first, to make room under the plan's limits.
     """
     manifest = document.manifest
     current = await repository.find_workspace(manifest.workspace)
@@ -135,7 +135,7 @@ async def _keys(desired: DesiredState) -> list[Step]:
 async def _check_expiry(
     desired: DesiredState, index: int, declared: ManifestKey, live: Key | None
 ) -> None:
-    """A key that has expired since may stay in the manifest."""
+    """A key that has expired since the last time may stay in the manifest."""
     expires_at = _expiry(declared)
     if live is None or expires_at != live.expires_at:
         with desired.source.at("keys", index, "expires"):

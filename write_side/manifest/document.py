@@ -1,6 +1,7 @@
 """The manifest document: the desired state of a workspace, in YAML or JSON.
 
-These Structs are the one description of manifests: the checks and the JSON Schema follow them.
+These Structs are the only description of manifests: the checks and the JSON Schema follow from
+them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class _Part(Struct, frozen=True, rename="camel", forbid_unknown_fields=True, omi
 
 
 class ManifestPlan(_Part, frozen=True):
-    """None is unlimited, and 600 for requests per minute (§8)."""
+    """None means unlimited, or 600 for requests per minute (§8)."""
 
     entries: Limit | None = None
     content_types: Limit | None = None
@@ -44,7 +45,7 @@ class ManifestPlan(_Part, frozen=True):
 class ManifestKey(_Part, frozen=True):
     """Without ``secret``, a new key gets a generated one and an existing key keeps its own.
 
-    Without ``environment`` it works in all of them; without ``expires`` for ever.
+    Without ``environment`` it works in all of them; without ``expires`` it never expires.
     """
 
     name: str

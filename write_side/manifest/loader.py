@@ -1,4 +1,4 @@
-"""A manifest read from YAML or JSON and checked as far as it can be without its workspace."""
+"""Reads a manifest from YAML or JSON and checks it as far as possible without its workspace."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_BYTES = 2_000_000
 
 
 class Document(Struct, frozen=True):
-    """A manifest, and where its text says what."""
+    """A manifest, and the places of its values in the text."""
 
     manifest: Manifest
     source: Source

@@ -1,7 +1,7 @@
-"""YAML and JSON read as plain values, with the place of each.
+"""Reads YAML and JSON as plain values, with the place of each.
 
-Both are read into YAML nodes, which know their places. The values are made from the nodes within
-limits: an alias counts as often as it is used.
+Both are read into YAML nodes, which have places. The values are built from the nodes within limits:
+an alias counts each time it is used.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """libyaml, which PyYAML's wheels have; it is ten times as fast."""
 
 UNREADABLE = object()
-"""In place of a value whose problem is noted already."""
+"""Stands for a value whose problem has already been noted."""
 
 _TAG = "tag:yaml.org,2002:"
 _MERGE = f"{_TAG}merge"
@@ -42,7 +42,7 @@ _MAPPING = f"{_TAG}map"
 _SEQUENCE = f"{_TAG}seq"
 _JSON = "json"
 _NAME = re.compile(r"'[^'<\s]{4,}'")
-"""What YAML takes for the name of an alias or a tag may be a secret. Names of tokens are shown."""
+"""What YAML reads as the name of an alias or a tag may be a secret. Names of tokens are shown."""
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]]|[^\s{}\[\],:"]+', re.DOTALL)
 
 
@@ -89,7 +89,7 @@ def _unreadable(source: Source, message: str, mark: Mark | None = None) -> Manif
 
 
 class _Values:
-    """Makes values from nodes."""
+    """Builds values from nodes."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -112,7 +112,7 @@ class _Values:
         return self._mapping(node, path)
 
     def _mapping(self, node: Node, path: Path) -> dict[str, Any]:
-        """With merged keys, which those of the mapping itself override."""
+        """Includes merged keys, which the mapping's own keys override."""
         self._count_one(node)
         if not isinstance(node, MappingNode):
             self._source.add(path, "'<<' takes a mapping or a list of mappings")
@@ -142,7 +142,7 @@ class _Values:
             return None
         name: str = msgspec.json.decode(key.value) if key.tag == _JSON else key.value
         if ":" in name:
-            # No key has a colon: the space is missing before a value, which may be a secret.
+            # No key has a colon; a space is missing before the value, which may be a secret.
             name = f"{name.partition(':')[0]}:…"
         self._source.keys[(*path, name)] = _place(key.start_mark, name)
         return name
@@ -151,7 +151,7 @@ class _Values:
         if node.tag == _JSON:
             return msgspec.json.decode(node.value)
         if node.tag in (_TEXT, _TIMESTAMP):
-            # A date without quotes is text too: it is read where a manifest has dates.
+            # An unquoted date is text too; it is parsed where a manifest has dates.
             return node.value
         try:
             return self._loader.construct_object(node)
@@ -184,7 +184,7 @@ class _Marks:
 
 
 def _json_node(document: bytes) -> Node:
-    """msgspec refuses what is not JSON, so that tokens are enough to read the rest."""
+    """msgspec refuses invalid JSON, so tokens are enough to read the rest."""
     msgspec.json.decode(document)
     text = document.decode()
     marks, tokens = _Marks(text), _TOKEN.finditer(text)
@@ -202,13 +202,13 @@ def _node(token: re.Match[str], tokens: Iterator[re.Match[str]], marks: _Marks) 
 
 
 def _nodes(tokens: Iterator[re.Match[str]], marks: _Marks, end: str) -> Iterator[Node]:
-    """The nodes up to a closing bracket; of an object, keys and values in turn."""
+    """The nodes up to a closing bracket; for an object, keys and values alternate."""
     while (token := next(tokens))[0] != end:
         yield _node(token, tokens, marks)
 
 
 def _mark_of(error: msgspec.DecodeError, document: bytes) -> Mark | None:
-    """The place that msgspec's message states, in bytes."""
+    """The place in msgspec's message, which is in bytes."""
     found = re.search(r"\(byte (\d+)\)", str(error))
     if found is None:
         return None

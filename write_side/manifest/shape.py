@@ -1,7 +1,8 @@
-"""Whether the values of a manifest have the types and keys of its Structs: every problem at once.
+"""Checks that the values of a manifest have the types and keys of its Structs, and finds every
+problem at once.
 
-The Structs are the only description: this follows what msgspec says of them, as their JSON Schema
-does.
+The Structs are the only description: like their JSON Schema, this uses msgspec's inspection of
+them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from write_side.manifest.readers import UNREADABLE
 from write_side.manifest.source import SECRET, Path, Source
 
 INVALID = object()
-"""In place of a value that is left out, as its problem is noted."""
+"""Stands for a value that is omitted because its problem has been noted."""
 
 
 class Shape:
@@ -94,11 +95,11 @@ class Shape:
             self._source.add((*path, key), message, is_key=True, allowed=known, suggestion=meant)
 
     def _replace(self, found: dict[str, Any], field: inspect.Field, path: Path) -> None:
-        """Leave out an invalid value, or give a required text a placeholder."""
+        """Omits an invalid value, or gives a required text a placeholder."""
         name = field.encode_name
         if not field.required:
             del found[name]
-            self._leave_out((*path, name))
+            self._omit((*path, name))
         elif isinstance(field.type, inspect.StrType):
             self._placeholders += 1
             found[name] = f"missing-{self._placeholders}"
@@ -108,10 +109,10 @@ class Shape:
         kept = [index for index, one in enumerate(every) if one is not INVALID]
         if len(kept) < len(every):
             self._source.kept[path] = kept
-            self._leave_out(path)
+            self._omit(path)
         return [every[index] for index in kept]
 
-    def _leave_out(self, path: Path) -> None:
+    def _omit(self, path: Path) -> None:
         self._source.broken.update(path[:length] for length in range(len(path) + 1))
 
     def _refuse_type(self, value: Any, kind: Type, path: Path) -> None:
@@ -121,7 +122,7 @@ class Shape:
         self._source.add(path, f"{self._shown(value, path)}; expected {_expected(kind)}{hint}")
 
     def _shown(self, value: Any, path: Path) -> str:
-        """A scalar as it is written, and what it is read as."""
+        """A scalar as it is written, and the type as which it is read."""
         if value is None:
             return "is empty"
         if isinstance(value, dict | list):

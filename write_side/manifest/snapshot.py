@@ -1,4 +1,4 @@
-"""The manifest of a workspace as it is. To apply it changes nothing."""
+"""The manifest of a workspace's current state. Applying it changes nothing."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ async def snapshot(repository: Repository, slug: str) -> Manifest:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Escapes line breaks, of which PyYAML would write some in a way that it reads differently."""
+    """Escapes line breaks, because PyYAML writes some of them in a form that it reads
+    differently."""
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
@@ -94,12 +95,12 @@ def _plan(plan: Plan) -> ManifestPlan | None:
 
 
 def _time(time: datetime | None) -> str | None:
-    """To the millisecond, as it is stored."""
+    """With milliseconds, as stored."""
     return None if time is None else time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _content_types(types: dict[str, list[ContentType]]) -> Iterator[ManifestContentType]:
-    """Each definition once; with its environments, unless every one has it."""
+    """Each definition once, with its environments unless all have it."""
     found: dict[ManifestContentType, list[str]] = {}
     for environment, every in types.items():
         for one in every:

@@ -14,9 +14,9 @@ Path = tuple[str | int, ...]
 """The keys and indexes that lead to a value: ``("keys", 0, "name")``."""
 
 SECRET = "secret"  # noqa: S105 - the name of a key
-"""The key whose value no message shows."""
+"""The key whose value is never shown in messages."""
 SHOWN = 100
-"""Problems that the text of an error lists; ``problems`` has them all."""
+"""Problems that the text of an error lists; ``problems`` has all of them."""
 
 
 class Place(Struct, frozen=True):
@@ -28,10 +28,8 @@ class Place(Struct, frozen=True):
 
 
 class Problem(Struct, frozen=True, omit_defaults=True):
-    """``line`` and ``column`` are absent if the text could not be read so far.
-
-    ``value``: as it is written; ``allowed``: the values or keys that are, if they can be listed.
-    """
+    """``line`` and ``column`` are absent if the text could not be read up to there. ``value``: as
+    it is written; ``allowed``: the values or keys that are allowed, if they can be listed."""
 
     path: str
     message: str
@@ -42,7 +40,7 @@ class Problem(Struct, frozen=True, omit_defaults=True):
     suggestion: str | None = None
 
     def text(self, name: str) -> str:
-        """One line, beginning as compilers do, so that editors find the place."""
+        """One line in the format of compilers, so that editors find the place."""
         place = "" if self.line is None else f":{self.line}:{self.column}"
         path = f"{self.path}: " if self.path else ""
         meant = f"; did you mean {self.suggestion!r}?" if self.suggestion else ""
@@ -71,9 +69,10 @@ class Source:
         self.places: dict[Path, Place] = {}
         self.keys: dict[Path, Place] = {}
         self.kept: dict[Path, list[int]] = {}
-        """Of lists from which items were left out as not valid: the indexes of the others."""
+        """For lists from which invalid items were omitted: the original indexes of the other
+        items."""
         self.broken: set[Path] = set()
-        """What lacks a part that was left out as not valid."""
+        """Paths of values from which an invalid part was omitted."""
         self.notes: list[Problem] = []
         self._problems: list[Problem] = []
 
@@ -87,8 +86,8 @@ class Source:
         allowed: Sequence[str] = (),
         suggestion: str | None = None,
     ) -> None:
-        """Keep a problem. ``is_key``: with the key rather than its value. ``is_note``: it may be
-        right."""
+        """Keeps a problem. ``is_key``: with the key rather than its value. ``is_note``: possibly
+        not an error."""
         place = self.keys.get(path) if is_key else self._place(path)
         value = None if place is None or path[-1:] == (SECRET,) else place.text
         problem = Problem(
@@ -104,10 +103,8 @@ class Source:
 
     @contextmanager
     def at(self, *path: str | int) -> Iterator[None]:
-        """Note a refusal as a problem at the path, in the valid part of the manifest, and go on.
-
-        Not if a part of it was left out: the refusal may be a consequence.
-        """
+        """Notes a refusal as a problem at the path, in the valid part of the manifest, and
+        continues. If a part of it was omitted, ignores the refusal, which may be a consequence."""
         try:
             yield
         except Refused as refusal:
@@ -116,7 +113,7 @@ class Source:
                 self.add(original, text[:1].lower() + text[1:])
 
     def original(self, path: Path) -> Path:
-        """The path in the text of a path in the valid part of the manifest."""
+        """Converts a path in the valid part of the manifest to the path in the text."""
         found: Path = ()
         for step in path:
             kept = self.kept.get(found)
@@ -124,14 +121,14 @@ class Source:
         return found
 
     def raise_problems(self) -> None:
-        """Raise ManifestError if problems were found, in the order of the text."""
+        """Raises ManifestError if problems were found, in the order of the text."""
         if self._problems:
             once = dict.fromkeys(self._problems)
             ordered = sorted(once, key=lambda one: (one.line or 0, one.column or 0))
             raise ManifestError(self.name, ordered)
 
     def _place(self, path: Path) -> Place | None:
-        """Of a value; of what contains it, if it is not there."""
+        """The place of a value, or of what contains it if the value is absent."""
         if path in self.places or not path:
             return self.places.get(path)
         within = self._place(path[:-1])

@@ -44,9 +44,7 @@ class DesiredState(Struct, frozen=True):
 
 class Step(Struct, frozen=True):
     """A command, and what it does: ``subject`` 'content type posts', ``change`` 'created'.
-
-    ``result`` is shown once the command is carried out.
-    """
+    ``result`` is shown after the command was executed."""
 
     subject: str
     change: str
@@ -70,7 +68,7 @@ class AppliedStep(Struct, frozen=True):
 
 
 async def apply_steps(steps: Iterable[Step], repository: Repository) -> AsyncIterator[AppliedStep]:
-    """Carry out the steps in order. If one is refused, the steps before it stay applied."""
+    """Executes the steps in order. If one is refused, the steps before it remain applied."""
     for step in steps:
         executed = await execute(step.command, repository)
         yield AppliedStep(step, executed.position)

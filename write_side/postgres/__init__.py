@@ -1,1 +1,1 @@
-"""What every room that talks to PostgreSQL shares."""
+"""Code shared by all packages that use PostgreSQL."""

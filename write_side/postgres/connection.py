@@ -1,4 +1,4 @@
-"""Connections: their settings, their type, and which of their faults pass."""
+"""Connections: their settings, their type, and which of their faults are temporary."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import asyncpg
 Connection: TypeAlias = (
     "asyncpg.Connection[asyncpg.Record] | asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
 )
-"""A connection of its own, or one lent by a pool."""
+"""A separate connection, or one from a pool."""
 
 SETTINGS: Mapping[str, str] = {"jit": "off"}
-"""What the statements need of a server with default settings. The plan of a list of a large model
+"""Settings that the statements need on a server with defaults. The plan of a list in a large model
 costs more than ``jit_above_cost``, and compiling it takes a hundred times as long as running it."""
 
 _LOCK = 0x636C_6F67_0006
@@ -45,8 +45,8 @@ async def connect(
 ) -> asyncpg.Connection[asyncpg.Record]:
     """``asyncpg.connect`` with SETTINGS, to which ``server_settings`` add.
 
-    PgBouncer refuses parameters that it does not know. Behind it a connection has the defaults of
-    its role, which ``set_defaults`` sets, and of ``server_settings`` those that it knows.
+    PgBouncer refuses parameters that it does not know. Behind it, a connection has the defaults of
+    its role, which ``set_defaults`` sets, and those of ``server_settings`` that PgBouncer knows.
     """
     settings = {**SETTINGS, **(server_settings or {})}
     while True:
@@ -61,11 +61,11 @@ async def connect(
 
 @asynccontextmanager
 async def catalog_transaction(connection: Connection, **options: Any) -> AsyncIterator[None]:
-    """A transaction that finds names without a schema in PostgreSQL's catalog only.
+    """A transaction that looks up names without a schema only in PostgreSQL's catalog.
 
-    By default a role finds functions also in the schema with its own name, which any role that may
-    create schemas can make: that role's functions would run with this role's privileges. Set in
-    each transaction, because PgBouncer may give each another session.
+    By default a role also finds functions in the schema with its own name. Any role that may create
+    schemas can create that one, and its functions would run with this role's privileges. Set in
+    each transaction, because PgBouncer may use a different session for each.
     """
     async with connection.transaction(**options):
         await connection.execute(_CATALOG_ONLY)
@@ -73,9 +73,9 @@ async def catalog_transaction(connection: Connection, **options: Any) -> AsyncIt
 
 
 async def set_defaults(connection: Connection) -> None:
-    """Make SETTINGS the defaults of this connection's role in this database."""
+    """Makes SETTINGS the defaults of this connection's role in this database."""
     async with catalog_transaction(connection):
-        # Two changes of one role at once fail.
+        # Two simultaneous changes of one role fail.
         await connection.execute(_WAIT, _LOCK)
         for name, value in SETTINGS.items():
             await connection.execute(await connection.fetchval(_DEFAULT, name, value))
@@ -84,5 +84,5 @@ async def set_defaults(connection: Connection) -> None:
 def is_transient(error: BaseException) -> bool:
     """Whether the same statement may succeed over a new connection: after a lost connection, a
     timeout, a restart, a deadlock, a query that a replica cancels to keep up, a primary that has
-    become a standby, or an operator's lock_timeout. A full disk does not pass by itself."""
+    become a standby, or an operator's lock_timeout. A full disk is not transient."""
     return isinstance(error, _TRANSIENT) and not isinstance(error, _LASTING)

@@ -3,9 +3,9 @@ lists its parameters: ``-- $1 workspace, $2 type_slug``.
 
 Statements share text as psql scripts do: a line ``\\ir FILE`` stands for the text of a file, whose
 path is relative to the file with the line. Shared files are in folders within ``sql``; they write a
-parameter as ``:workspace``, and each statement numbers it as its own first line does.
+parameter as ``:workspace``, and each statement numbers it as in its own first line.
 
-Statements are made of packaged files alone, when a module is imported.
+Statements are built only from packaged files, when a module is imported.
 """
 
 from __future__ import annotations

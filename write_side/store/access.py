@@ -1,7 +1,8 @@
-"""What API processes read to authenticate callers: keys from their claims, and what changed.
+"""The data that API processes read to authenticate callers: keys from their claims, and what
+changed.
 
-The claims are read, not the read model: no halted projector and no rollback keeps a revoked key
-alive. Every change of a key, a plan or an environment increments the access version.
+The claims are read, not the read model, so neither a halted projector nor a rollback keeps a
+revoked key valid. Every change of a key, a plan or an environment increments the access version.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ _KEY_OF_TOKENS = "SELECT key FROM write_side.token_key"
 
 
 class Mark(Struct, frozen=True):
-    """The state of the store at one time; ``since``: the start of its server; ``now``: what its
-    clock shows."""
+    """The state of the store at one time; ``since``: the start of its server; ``now``: the time of
+    its clock."""
 
     version: int
     position: int
@@ -53,7 +54,7 @@ class Mark(Struct, frozen=True):
 
 
 class KeyClaim(Struct, frozen=True, gc=False):
-    """``digest``: of the key's secret (``secret_hash``). ``environment`` None: every one."""
+    """``digest``: of the key's secret (``secret_hash``). ``environment`` None: all."""
 
     id: str
     workspace: str
@@ -85,13 +86,13 @@ async def changed_streams(fetch: Fetch, after: int, until: int) -> dict[str, int
 
 
 async def record_use(fetch: Fetch, ids: Sequence[str], day: date) -> int:
-    """Keeps that the keys were used on the day. Returns how many rows were written: none for a key
-    whose use on that day, or on a later one, is known."""
+    """Records that the keys were used on the day. Returns how many rows were written; none is
+    written for a key whose use on that day or later is already recorded."""
     return len(await fetch(_RECORD_USE, ids, day))
 
 
 async def last_uses(fetch: Fetch, ids: Sequence[str]) -> dict[str, date]:
-    """By key; one that was never used is left out."""
+    """The day of the last use by key; keys that were never used are absent."""
     return {row["key_id"]: row["day"] for row in await fetch(_LAST_USES, ids)}
 
 

@@ -40,7 +40,7 @@ class TypeCheck(Struct, frozen=True):
 
 
 class Use(Struct, frozen=True):
-    """What a command adds to what counts against the plan."""
+    """What a command adds to the usage that counts against the plan."""
 
     scope: Scope
     quota: Quota
@@ -48,11 +48,11 @@ class Use(Struct, frozen=True):
 
 
 class Append(Struct, frozen=True, kw_only=True):
-    """The events of one command and what must hold for them: appended as a whole or not at all.
+    """The events of one command and the conditions for them: appended completely or not at all.
 
-    ``command_key`` decides whether an append that is sent again has happened; ``digest`` is of the
-    request it came from. ``changes``: see functions/change_claims.sql. ``is_large``: the append
-    has a connection of its own, and its events are staged first (ADR 16).
+    ``command_key`` identifies an append that is sent again; ``digest`` is that of its request.
+    ``changes``: see functions/change_claims.sql. ``is_large``: the append uses a separate
+    connection, and its events are staged first (ADR 16).
     """
 
     events: Sequence[StoredEvent]
@@ -71,7 +71,7 @@ class Append(Struct, frozen=True, kw_only=True):
 
     @property
     def coalescable(self) -> bool:
-        """Whether it may share a call: if it is refused, little must be given back."""
+        """Whether it may share a call: if it is refused, little must be undone."""
         return (
             not self.is_large
             and self.changes is None
@@ -93,8 +93,8 @@ class Append(Struct, frozen=True, kw_only=True):
 
 
 class Appended(Struct, frozen=True):
-    """Where the events of a command stand in the log: ``position`` is that of the first, ``at``
-    the time of all.
+    """The place of a command's events in the log: ``position`` is that of the first, ``at`` the
+    time of all.
 
     ``replayed``: the command was appended before, with this ``digest``.
     """
@@ -120,8 +120,8 @@ def parameters(
 ) -> tuple[Any, ...]:
     """The parameters of ``write_side.append``; commands are numbered from 1.
 
-    ``check_streams``: also where all streams are new. ``batch``: where the states of the events
-    are staged; they are left out then.
+    ``check_streams``: check even if all streams are new. ``batch``: the batch in which the states
+    of the events are staged; they are then omitted.
     """
     numbered = list(enumerate(appends, 1))
     changes = appends[0].changes
@@ -192,7 +192,7 @@ def outcomes(appends: Sequence[Append], rows: Iterable[Any]) -> list[Outcome]:
         if n in exceptions:
             found.append(exceptions[n])
         else:
-            assert position is not None, "write_side.append says nothing of a command"
+            assert position is not None, "write_side.append returned no outcome for a command"
             found.append(Appended(position, len(append.events), at))
             position += len(append.events)
     return found

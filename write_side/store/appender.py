@@ -1,6 +1,6 @@
 """The coalescing appender: appends that arrive while a call is in flight share the next call.
 
-It has a connection of its own and no timer: an append that finds the connection idle goes alone and
+It has its own connection and no timer: an append that finds the connection idle is sent alone and
 at once.
 """
 
@@ -65,8 +65,9 @@ class Appender:
     """Appends over one connection, reconnecting and sending again while ``patience`` lasts.
 
     ``patience``: seconds. One attempt may take half of it, and 10 ms for each event, which leaves
-    time for a second attempt when a connection stops responding. While PostgreSQL is away,
-    StoreUnavailable comes after at most twice the patience, and a little more for a large append.
+    time for a second attempt when a connection stops responding. While PostgreSQL is unavailable,
+    StoreUnavailable is raised after at most twice the patience, and slightly later for a large
+    append.
     """
 
     def __init__(self, connect: Connect, *, patience: float = 10.0) -> None:
@@ -79,10 +80,10 @@ class Appender:
         self._closed = False
 
     async def append(self, append: Append) -> Appended:
-        """Append the command's events, or raise a Conflict or StoreUnavailable.
+        """Appends the command's events. Raises a Conflict or StoreUnavailable.
 
         A PostgresError means that PostgreSQL cannot store what was sent. The append continues if
-        the caller is cancelled: its events may be in the log already.
+        the caller is cancelled, because its events may already be in the log.
         """
         if self._closed:
             raise StoreUnavailable("The event store is closed")
@@ -94,12 +95,12 @@ class Appender:
         return await asyncio.shield(waiting.future)
 
     def refuse(self) -> None:
-        """Accept no more appends; those under way are finished."""
+        """Accepts no more appends; those in progress are finished."""
         self._closed = True
         self._arrived.set()
 
     async def close(self) -> None:
-        """Finish the appends under way, then close the connection."""
+        """Finishes the appends in progress, then closes the connection."""
         self.refuse()
         if self._running is not None:
             await asyncio.wait([self._running])
@@ -111,16 +112,16 @@ class Appender:
                 await self._take_turn()
         finally:
             self._disconnect()
-            # However this task ended, no caller may wait forever.
+            # No caller may wait forever, regardless of how this task ended.
             self._answer_all(StoreUnavailable("The appender was stopped"))
 
     async def _take_turn(self) -> None:
-        """Send the next call and settle its appends."""
+        """Sends the next call and settles its appends."""
         if self._waiting:
             try:
                 await self._settle(_together(self._waiting))
             except StoreUnavailable as error:
-                # The others have waited as long, and would wait as long again.
+                # The others have waited as long and would wait as long again.
                 self._answer_all(error)
         self._waiting = [waiting for waiting in self._waiting if not waiting.future.done()]
         if not self._waiting:
@@ -131,7 +132,7 @@ class Appender:
             waiting.answer(error)
 
     async def _settle(self, batch: Sequence[_Waiting]) -> None:
-        """Give every append of the batch its outcome. Raises StoreUnavailable."""
+        """Gives every append of the batch its outcome. Raises StoreUnavailable."""
         try:
             outcomes = await self._send([waiting.append for waiting in batch])
         except StoreUnavailable:
@@ -140,7 +141,7 @@ class Appender:
             if len(batch) == 1:
                 batch[0].answer(error)
                 return
-            # One of them is at fault, or lost a race for its stream: try each alone.
+            # One of them failed or lost a race for its stream: send each alone.
             for waiting in batch:
                 await self._settle([waiting])
             return
@@ -148,7 +149,7 @@ class Appender:
             waiting.answer(outcome)
 
     async def _send(self, appends: Sequence[Append]) -> list[Outcome]:
-        """Send until PostgreSQL answers; command keys make it safe to send again."""
+        """Sends until PostgreSQL responds; command keys make it safe to send again."""
         deadline = time.monotonic() + self._patience
         pause, check_streams = 0.01, False
         while True:
@@ -157,7 +158,7 @@ class Appender:
             except asyncpg.UniqueViolationError as error:
                 if check_streams:
                     raise StaleAppend from error
-                # A stream taken to be new exists: have the append find out whose.
+                # A stream that was expected to be new exists: let the append check the streams.
                 check_streams = True
                 continue
             except asyncpg.PostgresError as error:
@@ -172,7 +173,7 @@ class Appender:
                 fault = error
             self._disconnect()
             if time.monotonic() + pause > deadline:
-                raise StoreUnavailable(f"The event store does not answer: {fault!r}") from fault
+                raise StoreUnavailable(f"The event store does not respond: {fault!r}") from fault
             _log.warning("append is sent again", commands=len(appends), fault=repr(fault))
             await asyncio.sleep(pause)
             pause = min(pause * 2, 1.0)
@@ -209,7 +210,7 @@ def _together(waiting: Sequence[_Waiting]) -> list[_Waiting]:
         if other.append.coalescable and names.isdisjoint(other.names):
             batch.append(other)
             size += other.size
-        # An append left for later keeps its names, so that no other overtakes it.
+        # A postponed append keeps its names, so that no other append overtakes it.
         names |= other.names
     return batch
 
@@ -218,10 +219,11 @@ def _together(waiting: Sequence[_Waiting]) -> list[_Waiting]:
 async def staged(
     connection: Connection, events: Sequence[StoredEvent], timeout: float
 ) -> AsyncIterator[str]:
-    """Write the events to ``write_side.staged_event`` for as long as the append takes; their batch.
+    """Writes the events to ``write_side.staged_event`` until the append is done. Yields their
+    batch.
 
-    The append copies them from there while it holds the head, which all other writers wait for: it
-    neither receives nor compresses them then. If the process dies, retention deletes them.
+    The append copies them from there while it holds the head, for which all other writers wait; it
+    need not receive or compress them then. If the process dies, retention deletes them.
     """
     batch = uuid.uuid4()
     records = (
@@ -244,7 +246,8 @@ async def staged(
 
 
 async def _clear(connection: Connection, batch: uuid.UUID) -> None:
-    """A failure does not matter: the append's outcome is known, and retention deletes the rest."""
+    """A failure does not matter, because the append's outcome is known and retention deletes the
+    rest."""
     with suppress(asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError):
         await connection.execute(_CLEAR, batch, timeout=CLEARING)
 

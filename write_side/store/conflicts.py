@@ -1,4 +1,4 @@
-"""Why an append was not made.
+"""Why an append failed.
 
 StoreError
 ├── Conflict ── StaleAppend, ContentTypeConflict, ContentTypeNotEmpty, KeyConflict, LimitConflict
@@ -10,11 +10,11 @@ from __future__ import annotations
 
 
 class StoreError(Exception):
-    """The append was not answered with a position."""
+    """The append returned no position."""
 
 
 class Conflict(StoreError):
-    """The append was refused by a claim or a version; nothing of it has happened."""
+    """The append was refused because of a claim or a version and changed nothing."""
 
 
 class StaleAppend(Conflict):
@@ -57,8 +57,8 @@ class LimitConflict(Conflict):
 
 
 class StoreUnavailable(StoreError):
-    """PostgreSQL did not answer in time. Only sending the append again, under the same command key,
-    tells whether it happened."""
+    """PostgreSQL did not respond in time. Only sending the append again, under the same command
+    key, shows whether it happened."""
 
 
 _CONFLICTS: dict[str, type[Conflict]] = {

@@ -1,4 +1,4 @@
-"""Dashboard sessions, stored in the event store's database: every API process knows all of them.
+"""Dashboard sessions, stored in the event store's database, where every API process finds them.
 
 The table holds the SHA-256 of a random token and the id of an API key.
 """
@@ -12,9 +12,9 @@ from datetime import timedelta
 from write_side.store.recorder import Recorder
 
 LIFETIME = timedelta(hours=12)
-"""Counted from sign-in."""
+"""Measured from sign-in."""
 IDLE = timedelta(hours=2)
-"""Without a request that the user made."""
+"""Measured from the user's last request."""
 _BEGIN = """
 INSERT INTO write_side.dashboard_session (token_hash, key_id) VALUES ($1, $2)
 RETURNING key_id"""
@@ -36,13 +36,13 @@ RETURNING key_id"""
 
 
 class Sessions:
-    """Raises StoreUnavailable if the database does not answer."""
+    """Raises StoreUnavailable if the database does not respond."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
 
     async def begin(self, key_id: str) -> str:
-        """A new session's token, which is stored nowhere. Deletes expired sessions."""
+        """The token of a new session, which is not stored. Deletes expired sessions."""
         await self._recorder.fetch(_DELETE_EXPIRED, LIFETIME, IDLE)
         token = secrets.token_urlsafe(32)
         await self._recorder.fetch(_BEGIN, _hash(token), key_id)

@@ -2,7 +2,7 @@
 
 Rows have the columns notification_id, originator_id, originator_version, topic, state and at. The
 index of streams gives each stream's events one after another, so a replay of a range holds one
-entry at a time and spills nothing (deploy/adr/0011).
+entry at a time and spills nothing to disk (ADR 11).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ORDER BY originator_id"""
 
 
 class Range(Struct, frozen=True):
-    """The streams from ``first`` on and before ``end``, by their bytes."""
+    """The streams from ``first``, inclusive, to ``end``, exclusive, ordered by bytes."""
 
     first: str
     end: str
@@ -57,13 +57,14 @@ async def event_at(store: Connection, position: int) -> asyncpg.Record | None:
 async def batch(
     store: Connection, after: int, limit: int, batch_bytes: int, stream: str | None = None
 ) -> list[asyncpg.Record]:
-    """The rows after a position, or those of one stream: at most so many, of about so many
-    bytes."""
+    """The rows after a position, or those of one stream, up to a number of rows and about a number
+    of bytes."""
     return await store.fetch(_BATCH, after, limit, batch_bytes, stream)
 
 
 async def ranges_of_entries(store: Connection, through: int) -> list[Range]:
-    """All streams of entries, in ranges of about as many events each, estimated from a sample."""
+    """All streams of entries, in ranges of about the same number of events, estimated from a
+    sample."""
     parts = max(1, through // EVENTS_IN_A_RANGE)
     wanted = min(through, parts * SAMPLES_FOR_A_RANGE)
     positions = [1 + through * n // wanted for n in range(wanted)]
@@ -77,7 +78,8 @@ async def ranges_of_entries(store: Connection, through: int) -> list[Range]:
 async def pages(
     store: Connection, streams: Range, through: int, page_bytes: int
 ) -> AsyncIterator[list[asyncpg.Record]]:
-    """The rows of the range up to a position, stream by stream, in pages of about so many bytes."""
+    """The rows of the range up to a position, stream by stream, in pages of about this many
+    bytes."""
     after = (streams.first, 0)
     while True:
         rows = await store.fetch(_PAGE, *after, streams.end, through, PAGE, page_bytes)

@@ -1,7 +1,8 @@
 """Encodes events as JSON under versioned topics, and decodes them again.
 
-Topics are names in a closed registry, not ``module:qualname``: code may move, the log stays. There
-is no transcoder with markers: a client's JSON that looks like a marker must come back unchanged.
+Topics are names in a closed registry, not ``module:qualname``, because code may move while the log
+stays. No transcoder with markers is used, because a client's JSON that looks like a marker must be
+returned unchanged.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ UPCASTS: dict[str, tuple[str, Upcast]] = {}
 
 
 class UnknownTopic(Exception):
-    """An event of a topic that this code does not know. A reader halts at it, and never skips."""
+    """An event of a topic that this version does not know. A reader halts at it and never skips
+    it."""
 
     def __init__(self, topic: str) -> None:
         super().__init__(
@@ -36,14 +38,14 @@ class UnknownTopic(Exception):
 
 
 class UndecodableEvent(Exception):
-    """An event whose state is not what its topic says."""
+    """An event whose state does not match its topic."""
 
     def __init__(self, topic: str, error: Exception) -> None:
         super().__init__(f"An event of topic {topic} does not decode: {error}")
 
 
 _UNREADABLE = (msgspec.DecodeError, LookupError, ValueError)
-"""What decoders and upcasters raise for a state that does not fit."""
+"""Exceptions that decoders and upcasters raise for a state that does not match."""
 
 
 class StreamEvent(Struct, frozen=True):
@@ -56,7 +58,7 @@ class StreamEvent(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class RecordedEvent(StoredEvent):
-    """A row of the log: the library's, and its time."""
+    """A row of the log: the library's StoredEvent with its time."""
 
     at: datetime
 
@@ -76,7 +78,7 @@ class EventMapper(Mapper[str]):
         self._raw = msgspec.json.Decoder(dict[str, Raw])
 
     def to_stored_event(self, domain_event: Any) -> StoredEvent:
-        """A StreamEvent as it is appended: without its time, which the append gives."""
+        """A StreamEvent in the form that is appended, without its time."""
         return StoredEvent(
             originator_id=domain_event.originator_id,
             originator_version=domain_event.originator_version,

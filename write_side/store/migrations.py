@@ -1,10 +1,10 @@
-"""Installs the event store's schema, and brings an older one up to date.
+"""Installs the event store's schema or upgrades an older one.
 
 The schema is the files of ``tables``, ``types``, ``functions`` and ``triggers``, one for each
-database object. An empty database gets these files, and is then at the newest version. To change
-the schema, edit the object's file and add a numbered file to ``migrations`` (``0002_name.sql`` is
-the first) that does the same to a database of the version before. Functions need no statement
-there: they are replaced after every migration, from their files.
+database object. An empty database gets these files and is then at the newest version. To change the
+schema, edit the object's file and add a numbered file to ``migrations`` (``0002_name.sql`` is the
+first) that makes the same change to a database of the previous version. Functions need no statement
+there, because they are replaced from their files after every migration.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _RECORD = "INSERT INTO write_side.schema_version (version, digest) VALUES ($1, $
 
 
 class MigrationError(Exception):
-    """The event store's schema cannot be brought up to date; the text says what to do."""
+    """The event store's schema cannot be upgraded; the text says what to do."""
 
 
 class Migration(Struct, frozen=True):
-    """What makes version ``number`` of the schema out of the one before."""
+    """The statements from the previous version of the schema to version ``number``."""
 
     number: int
     name: str
@@ -61,12 +61,12 @@ def migrations() -> list[Migration]:
 
 
 async def migrate(connection: Connection) -> list[str]:
-    """Install the schema or apply the migrations that are missing, in one transaction.
+    """Installs the schema or applies the missing migrations, in one transaction.
 
-    Returns what was done, a line for each step. Raises MigrationError where the database is of an
-    unreleased version or of a newer one, or where its version was made of other files.
+    Returns what was done, a line for each step. Raises MigrationError if the database is of an
+    unreleased or newer version, or if its version was installed from other files.
     """
-    # A process that waited for the lock must then see what another one did.
+    # A process that waited for the lock must see the changes of the other one.
     async with catalog_transaction(connection, isolation="read_committed"):
         await connection.execute(_WAIT, _LOCK)
         await check_released(connection)
@@ -88,10 +88,10 @@ async def check_owner(owner: Connection, role: str) -> None:
 
 
 async def grant_runtime(owner: Connection, role: str, password: str | None) -> list[str]:
-    """Let a role append and read, but not change events; creates it if it does not exist.
+    """Lets a role append and read, but not change events; creates it if it does not exist.
 
-    Returns what was done, a line for each step. Raises MigrationError where the owner may not
-    create the role.
+    Returns what was done, a line for each step. Raises MigrationError if the owner may not create
+    the role.
     """
     async with catalog_transaction(owner):
         if await owner.fetchval(_CURRENT_ROLE) == role:
@@ -115,7 +115,7 @@ async def _create_role(owner: Connection, role: str, password: str | None) -> No
 
 
 async def check_released(connection: Connection) -> None:
-    """Raise MigrationError where the event store is of a version before the first release."""
+    """Raises MigrationError if the event store was made before the first release."""
     if await connection.fetchval(_IS_UNRELEASED):
         raise MigrationError(
             "the event store was made by an unreleased version of contentlog, which cannot be "

@@ -1,9 +1,9 @@
 """The counter that all API processes lease requests from: a table of the event store's database.
 
-A window is 60 s of the database's clock, so the clocks of the API's machines do not matter. Of each
-bucket the table holds how many requests of the window are leased, and how many of those are spare:
-leased beyond the demand, so that they may still come back. The formula is in SQL, in
-``write_side.lease`` and ``write_side.rate_block``.
+A window is 60 s of the database's clock, so the clocks of the API's machines do not matter. For
+each bucket the table has the number of requests of the window that are leased, and how many of
+those are spare: leased beyond the demand, so that they may still be returned. The formula is in
+SQL, in ``write_side.lease`` and ``write_side.rate_block``.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from write_side.postgres.connection import Connection, connect
 WINDOW = 60
 """Seconds."""
 FEW = 64
-"""Below this number of free requests, none are leased to spare."""
+"""Below this number of free requests, none are leased as spare."""
 SHARE = 16
-"""One in this number of the free requests is leased to spare."""
+"""One in this number of the free requests is leased as spare."""
 MOST = 1_000
-"""The largest number leased to spare."""
+"""The largest number leased as spare."""
 
 EXPIRED_AT_ONCE = 1_000
 CONNECT_TIMEOUT = 2.0
 APPLICATION_NAME = "contentlog rate limits"
 _LEASE = "SELECT * FROM write_side.lease($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
-# SKIP LOCKED, and the second look at the window: a bucket that is in use again stays.
+# SKIP LOCKED and the second check of the window keep a bucket that is in use again.
 _EXPIRE = """
 WITH expired AS (
     SELECT bucket FROM write_side.rate_limit WHERE started < $1
@@ -37,10 +37,10 @@ DELETE FROM write_side.rate_limit r USING expired e WHERE r.bucket = e.bucket AN
 
 
 class Demand(Struct, frozen=True):
-    """The number of requests asked of a bucket, and what became of its previous lease.
+    """The number of requests demanded from a bucket, and the rest of its previous lease.
 
     ``window`` is the Unix second at which the window of that lease began; ``spare`` is what the
-    counter recorded as spare, of which ``unused`` come back.
+    counter recorded as spare, of which ``unused`` are returned.
     """
 
     bucket: str
@@ -51,17 +51,15 @@ class Demand(Struct, frozen=True):
     unused: int = 0
 
     def for_retry(self) -> Demand:
-        """The demand after a call that may have been carried out: requests must not be given back
-        twice, while asking twice only wastes a lease."""
+        """The demand after a call that may have been executed: requests must not be returned twice,
+        while demanding twice only wastes a lease."""
         return Demand(self.bucket, self.limit, self.asked)
 
 
 class Grant(Struct, frozen=True):
-    """``granted`` is less than the demand only where no more are free.
-
-    ``free`` are left to lease; ``spare`` may still come back, from any process. ``window`` is the
-    Unix second at which it began and ``at`` the current time, both by the database's clock.
-    """
+    """``granted`` is less than the demand only if no more are free. ``free`` are left to lease;
+    ``spare`` may still be returned by any process. ``window`` is the Unix second at which it began
+    and ``at`` the current time, both by the database's clock."""
 
     window: int
     granted: int
@@ -71,7 +69,7 @@ class Grant(Struct, frozen=True):
 
 
 class Counter:
-    """Uses a connection of its own, made on first use; one call at a time."""
+    """Uses its own connection, opened on first use; one call at a time."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -91,7 +89,7 @@ class Counter:
         return [Grant(*row) for row in rows]
 
     async def expire(self, window: int) -> bool:
-        """Deletes some buckets of earlier windows. True where there are more."""
+        """Deletes some buckets of earlier windows. True if there are more."""
         connection = await self._connected()
         deleted = await connection.execute(_EXPIRE, window, EXPIRED_AT_ONCE)
         return deleted == f"DELETE {EXPIRED_AT_ONCE}"

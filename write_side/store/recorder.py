@@ -57,12 +57,12 @@ _TIME = """
 SELECT greatest(at, write_side.clock()) AS time FROM write_side.head"""
 _LARGEST = 2**63 - 1
 PATIENCE = 10.0
-"""Seconds for a read. Far more than any takes: it is for a server that stops responding."""
+"""Seconds for a read, far more than any takes; for a server that stops responding."""
 LONG_READS = 2
-"""Long streams that are read at once, each of another workspace: so that updates need not wait for
-a connection, and few pages are in memory."""
+"""Long streams that are read at a time, each of a different workspace, so that updates need not
+wait for a connection and few pages are in memory."""
 CONNECTING = 5.0
-"""Seconds to wait for a connection of the pool: for a free one, and for making it."""
+"""Seconds to wait for a connection of the pool, including the time to open it."""
 
 
 class Lag(Struct, frozen=True):
@@ -74,14 +74,15 @@ class Lag(Struct, frozen=True):
 
 
 CLOSING = 1.0
-"""Seconds for the connections of the pool to end in good order."""
+"""Seconds for the connections of the pool to close normally."""
 
 
 @asynccontextmanager
 async def open_recorder(
     url: str, *, connections: int = 10, patience: float = 10.0
 ) -> AsyncIterator[Recorder]:
-    """A recorder on the event store at a PostgreSQL URL, with a pool and the appender's own."""
+    """A recorder on the event store at a PostgreSQL URL, with a pool and the appender's
+    connections."""
     async with asyncpg.create_pool(
         url, min_size=1, max_size=connections, command_timeout=PATIENCE, connect=connect
     ) as pool:
@@ -103,7 +104,7 @@ class Recorder:
     def __init__(self, pool: Pool, connect: Connect, *, patience: float = 10.0) -> None:
         self._pool = pool
         self._appender = Appender(connect, patience=patience)
-        # A small append never waits here for a large one.
+        # Here a small append never waits for a large one.
         self._large_appender = Appender(connect, patience=patience)
         self.long_reads = FairQueue(LONG_READS)
 
@@ -112,14 +113,12 @@ class Recorder:
         return self._pool
 
     async def append(self, append: Append) -> Appended:
-        """Append a command's events as a whole. Raises Conflict or StoreUnavailable."""
+        """Appends all events of a command. Raises Conflict or StoreUnavailable."""
         return await (self._large_appender if append.is_large else self._appender).append(append)
 
     async def appended(self, command_key: str) -> Appended | None:
-        """Where the events of a command stand, if it is in the log by now.
-
-        None does not mean that it will not be: only sending it again tells.
-        """
+        """The place of a command's events, if they are in the log. None does not mean that they
+        will not be; only sending the command again shows that."""
         for row in await self.fetch(_COMMAND, command_key):
             return Appended(
                 row["notification_id"],
@@ -131,7 +130,7 @@ class Recorder:
         return None
 
     async def close(self) -> None:
-        """Finish the appends under way; later ones raise StoreUnavailable."""
+        """Finishes the appends in progress; later ones raise StoreUnavailable."""
         self._appender.refuse()
         self._large_appender.refuse()
         await asyncio.gather(self._appender.close(), self._large_appender.close())
@@ -179,12 +178,12 @@ class Recorder:
         return Lag(row["head"], max(0, row["head"] - position), max(0.0, row["seconds"]))
 
     async def size(self) -> int:
-        """Bytes of the event store, indexes included."""
+        """Bytes of the event store, including indexes."""
         [row] = await self.fetch(SCHEMA_SIZE, "write_side")
         return int(row["bytes"])
 
     async def fetch(self, statement: str, *parameters: Any) -> list[asyncpg.Record]:
-        """Read with the pool, and once more over a new connection if the first was dead.
+        """Reads with the pool, and once more over a new connection if the first was dead.
 
         Raises StoreUnavailable if that fails too.
         """
@@ -193,22 +192,23 @@ class Recorder:
         except Exception as error:
             if not is_transient(error):
                 raise
-        # What ended one connection, such as a restart, usually ended the idle ones as well.
+        # An event that ended one connection, such as a restart, usually ended the idle ones as
+        # well.
         await self._pool.expire_connections()
         try:
             return await self._fetch(statement, *parameters)
         except Exception as error:
             if not is_transient(error):
                 raise
-            raise StoreUnavailable(f"The event store does not answer: {error!r}") from error
+            raise StoreUnavailable(f"The event store does not respond: {error!r}") from error
 
     async def _fetch(self, statement: str, *parameters: Any) -> list[asyncpg.Record]:
         async with self._pool.acquire(timeout=CONNECTING) as connection:
             try:
                 return await connection.fetch(statement, *parameters)
             except (asyncio.CancelledError, TimeoutError):
-                # The pool would ask a server that may be gone to cancel the statement, and wait as
-                # long again.
+                # The pool would ask a possibly unreachable server to cancel the statement, and wait
+                # as long again.
                 connection.terminate()
                 raise
 

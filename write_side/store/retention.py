@@ -1,10 +1,10 @@
 """Deletes what has expired: command keys, uploads, results of imports, and staged events.
 
-Every append leaves a row, so that sending it again is harmless. The row counts for 24 hours
+Every append leaves a row, so that sending it again is harmless. The row is valid for 24 hours
 (write_side.command_lifetime, which the append checks); when it is twice as old, any process may
 delete it. Imports keep theirs. Uploads expire after write_side.upload_lifetime, imports over HTTP
-that have ended a week after they were accepted, staged events after an hour: their process died
-during the append.
+that have ended a week after they were accepted, staged events after an hour, because their process
+died during the append.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from write_side.store.recorder import Recorder
 
 INTERVAL = 3600.0
 BATCH = 5_000
-# SKIP LOCKED: rows that another process is deleting are left to it.
+# SKIP LOCKED skips rows that another process is deleting.
 _DELETE_COMMANDS = """
 WITH deleted AS (
     DELETE FROM write_side.command WHERE ctid = ANY (ARRAY(
@@ -39,8 +39,8 @@ _log = structlog.get_logger("write_side.retention")
 
 
 async def delete_commands(recorder: Recorder, batch: int = BATCH) -> int:
-    """Delete the expired commands, in small transactions that no append waits for. Returns how
-    many they were."""
+    """Deletes the expired commands, in small transactions that no append waits for. Returns their
+    number."""
     deleted = 0
     while True:
         [row] = await recorder.fetch(_DELETE_COMMANDS, batch)
@@ -51,7 +51,7 @@ async def delete_commands(recorder: Recorder, batch: int = BATCH) -> int:
 
 
 async def delete_leftovers(recorder: Recorder) -> None:
-    """Delete the expired uploads, results of imports and staged events."""
+    """Deletes the expired uploads, results of imports and staged events."""
     await recorder.fetch(_DELETE_UPLOADS)
     await recorder.fetch(_DELETE_JOBS)
     await recorder.fetch(_DELETE_STAGED)
@@ -59,7 +59,7 @@ async def delete_leftovers(recorder: Recorder) -> None:
 
 @asynccontextmanager
 async def retention(recorder: Recorder) -> AsyncIterator[None]:
-    """Delete leftovers now, and everything expired once an hour."""
+    """Deletes leftovers now, and everything expired once an hour."""
     task = asyncio.create_task(_repeat(recorder), name="retention")
     try:
         yield
@@ -70,7 +70,8 @@ async def retention(recorder: Recorder) -> AsyncIterator[None]:
 
 
 async def _repeat(recorder: Recorder) -> None:
-    # The previous process may have died of what it left, such as an upload too large for it.
+    # The previous process may have been killed by its leftovers, such as an upload too large for
+    # it.
     await _delete_expired(recorder, commands=False)
     # At random, so that processes started together do not collide.
     await asyncio.sleep(random.uniform(0, INTERVAL))  # noqa: S311

@@ -1,4 +1,4 @@
-"""Slices of several streams at once, read in pages of a bounded size."""
+"""Reads slices of several streams at once, in pages of a limited size."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ BYTES = 16 * 1024 * 1024
 LAST = 2**63 - 1
 
 SNAPSHOT = "snapshot"
-"""In place of a topic: the row is not an event, but the entry after all events to its version."""
-# OFFSET 0: one look-up for each stream, never a join with all snapshots.
-# The first event of a page has no bytes before it, so it is read whatever its size.
+"""Instead of a topic: the row is not an event but the entry after all events up to its version."""
+# OFFSET 0: one lookup per stream, never a join with all snapshots. The first event of a page has no
+# bytes before it, so it is read regardless of its size.
 _PAGE = """
 SELECT o, originator_version, topic, state, at, bytes FROM (
     SELECT *, sum(octet_length(state)) OVER (ORDER BY o, originator_version) AS bytes FROM (
@@ -60,8 +60,8 @@ async def slice_pages(
     shape: str | None = None,
 ) -> AsyncIterator[list[tuple[int, asyncpg.Record]]]:
     """Events (originator_version, topic, state, at), each with the index of its slice: slice by
-    slice in the given order, each by version. One statement reads a page. ``shape``: instead of
-    the events that a snapshot of this shape holds, the snapshot.
+    slice in the given order, each by version. One statement reads a page. ``shape``: a snapshot of
+    this shape replaces the events that it includes.
 
     Raises StoreUnavailable.
     """

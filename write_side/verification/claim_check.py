@@ -1,7 +1,7 @@
 """Compares the claims and the usage of the event store with the log.
 
-Entries are read in ranges, each in a short snapshot of its own: one snapshot of the whole log would
-keep vacuum from the row that every append changes.
+Entries are read in ranges, each in a separate short snapshot, because one snapshot of the whole log
+would keep vacuum from the row that every append changes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SELECT workspace, environment, count(*) AS n FROM write_side.entry_claim GROUP B
 
 
 class Difference(Struct, frozen=True, order=True):
-    """A row derived from the log that differs from what the log says.
+    """A row of the claims that differs from the log.
 
     ``missing`` from the table, ``unknown`` to the log, or ``different``. ``key``: the primary key
     as JSON.
@@ -58,7 +58,7 @@ class Progress(Protocol):
 
 
 async def claim_differences(store: Connection, progress: Progress) -> list[Difference]:
-    """The rows of the claims tables that differ from the log. Appends may go on meanwhile.
+    """The rows of the claims tables that differ from the log. Appends may continue meanwhile.
 
     Raises UnknownTopic or UndecodableEvent.
     """
@@ -76,7 +76,7 @@ async def claim_differences(store: Connection, progress: Progress) -> list[Diffe
 def differing_keys(
     stored: Mapping[Key, Any], expected: Mapping[Key, Any]
 ) -> list[tuple[Key, Kind]]:
-    """The keys at which the rows that are stored are not those expected."""
+    """The keys whose stored rows differ from the expected ones."""
     return [
         (key, _kind(stored.get(key), expected.get(key)))
         for key in stored.keys() | expected.keys()
@@ -95,7 +95,7 @@ class _Check:
         self._store = store
         self._progress = progress
         self._mapper = EventMapper()
-        # How many claims of entries each place lacks, less those it has in excess.
+        # How many claims of entries each scope lacks, minus those it has in excess.
         self._lacking: Counter[Place] = Counter()
 
     async def entries(self, streams: Range) -> list[Difference]:
@@ -120,8 +120,8 @@ class _Check:
         ]
 
     async def others(self) -> list[Difference]:
-        """All claims but those of entries. The entries used are the claims there are, each of them
-        compared with the log before, and those they lack."""
+        """All claims except those of entries. Usage counts the existing claims of entries, each
+        compared with the log before, plus the missing ones."""
         expected = Claims()
         async with _snapshot(self._store) as through:
             for streams in OTHERS:
@@ -144,13 +144,13 @@ class _Check:
 
 @asynccontextmanager
 async def _snapshot(store: Connection) -> AsyncIterator[int]:
-    """The head of the log, and the claims of the same moment."""
+    """The head of the log, and the claims at the same moment."""
     async with store.transaction(isolation="repeatable_read", readonly=True):
         yield await head(store)
 
 
 def _entry_id(stream: str) -> str | None:
-    """The entry id at an end of a range; None at the first and the last of all."""
+    """The entry id at an end of a range; None at the very first and the very last."""
     return None if stream in (ENTRIES.first, ENTRIES.end) else stream.removeprefix(ENTRIES.first)
 
 

@@ -1,4 +1,4 @@
-"""Sets claims and usage to what the log says."""
+"""Corrects claims and usage according to the log."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _DELETE = {
     "entry_claim": "DELETE FROM write_side.entry_claim WHERE id = ANY ($1::uuid[])",
     "content_type_claim": "DELETE FROM write_side.content_type_claim WHERE id = ANY ($1::uuid[])",
     "key_claim": "DELETE FROM write_side.key_claim WHERE id = ANY ($1)",
-    # The next update that reads enough writes another.
+    # The next update that reads enough events writes a new one.
     "entry_snapshot": """
         DELETE FROM write_side.entry_snapshot
         WHERE stream IN (SELECT 'entry/' || id FROM unnest($1::text[]) AS id)""",
@@ -54,7 +54,7 @@ _INSERT = {
 }
 _DELETE_USAGE = """
 DELETE FROM write_side.usage WHERE (workspace, environment, quota) = ($1, $2, $3)"""
-# Counts the claims, which are right by then.
+# Counts the claims, which are correct by then.
 _INSERT_USAGE = """
 INSERT INTO write_side.usage (workspace, environment, quota, used, bound)
 SELECT $1::text, $2::text, $3::text, count(*), $4 FROM (
@@ -71,15 +71,13 @@ SELECT pg_notify('contentlog_access', '') FROM raised"""
 
 
 async def repair(store: Connection, wrong: Sequence[Difference]) -> int:
-    """Rewrite these rows from the log, while appends wait. Returns how many they were.
-
-    Rows that are right by now stay so. Raises the PostgresError where the log itself contradicts
-    the claims' constraints.
-    """
+    """Rewrites these rows from the log, while appends wait. Returns their number. Rows that are
+    correct by now do not change. Raises PostgresError if the log itself violates the claims'
+    constraints."""
     for attempt in range(ATTEMPTS):
         try:
-            # Appends lock the head last, so none commits from here on. One that already has claims
-            # and waits for the head makes a deadlock: either it is retried, or this is.
+            # Appends lock the head last, so none commits from here on. An append that already has
+            # claims and waits for the head causes a deadlock, and either it or this is retried.
             async with catalog_transaction(store):
                 await store.execute(_HOLD_APPENDS)
                 await _Repair(store).all(wrong)
@@ -91,7 +89,7 @@ async def repair(store: Connection, wrong: Sequence[Difference]) -> int:
 
 
 class _Repair:
-    """Within one transaction that holds up all appends."""
+    """Runs within one transaction, for which all appends wait."""
 
     def __init__(self, store: Connection) -> None:
         self._store = store
@@ -101,7 +99,8 @@ class _Repair:
         keys: dict[str, list[list[str]]] = {}
         for one in wrong:
             keys.setdefault(one.relation, []).append(msgspec.json.decode(one.key))
-        # All wrong rows go before any is inserted: they may hold the slugs of the right ones.
+        # All wrong rows are deleted before any is inserted, because they may hold the slugs of the
+        # right ones.
         for table, statement in _DELETE.items():
             await self._store.execute(statement, [key for (key,) in keys.get(table, ())])
         for table in STREAM_OF:

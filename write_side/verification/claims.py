@@ -1,8 +1,7 @@
 """The rows that the claims tables must have: a fold of the log.
 
-The claims tables change only inside the append, so at every position of the log they equal the
-fold of the events up to there. The rows of command keys cannot be derived, and nothing depends on
-them.
+The claims tables change only inside the append, so at every position of the log they equal the fold
+of the events up to it. The rows of command keys cannot be derived, and nothing depends on them.
 """
 
 from __future__ import annotations
@@ -93,7 +92,7 @@ class Claims(Struct):
     usage: dict[tuple[str, str, str], UsageRow] = field(default_factory=dict)
 
     def apply(self, events: Iterable[Event]) -> None:
-        """Fold further events of the log. Usage gets the plans' limits; ``count`` says what is
+        """Folds further events of the log. Usage gets the plans' limits; ``count`` sets what is
         used."""
         for event in events:
             self._apply(event)
@@ -151,7 +150,7 @@ class Claims(Struct):
                 self._set_bounds(place, entries, types)
 
     def count(self, entries: Mapping[Place, int]) -> None:
-        """Set what is used: as many entries as given, and the content types there are."""
+        """Sets what is used: the given number of entries, and the number of content types."""
         types = _places(self.content_type_claim.values())
         for key, row in self.usage.items():
             used = entries if row.quota == ENTRIES else types
@@ -163,7 +162,7 @@ class Claims(Struct):
 
 
 def fold(events: Iterable[Event]) -> Claims:
-    """The claims after the events of the log from the first on."""
+    """The claims after all events of the log, starting with the first."""
     claims = Claims()
     claims.apply(events)
     claims.count(_places(claims.entry_claim.values()))
@@ -171,7 +170,7 @@ def fold(events: Iterable[Event]) -> Claims:
 
 
 async def stored(connection: Connection) -> Claims:
-    """The rows that the tables have. Call it in a transaction that reads one snapshot."""
+    """The rows in the tables. To be called in a transaction that reads one snapshot."""
     claims = await stored_without_entries(connection)
     claims.entry_claim = await stored_entries(connection)
     return claims
@@ -180,7 +179,7 @@ async def stored(connection: Connection) -> Claims:
 async def stored_entries(
     connection: Connection, first: str | None = None, end: str | None = None
 ) -> dict[str, EntryRow]:
-    """The rows of entries from the id ``first`` on and before ``end``."""
+    """The rows of entries from the id ``first``, inclusive, to ``end``, exclusive."""
     rows = await connection.fetch(_ENTRIES, first, end)
     return {row["id"]: EntryRow(**row) for row in rows}
 

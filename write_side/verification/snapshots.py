@@ -25,7 +25,7 @@ async def stored_snapshots(store: Connection, streams: Range) -> SnapshotCheck:
 
 
 class SnapshotCheck:
-    """Takes the events of a range of streams, stream by stream."""
+    """Receives the events of a range of streams, stream by stream."""
 
     def __init__(self, rows: list[asyncpg.Record]) -> None:
         self._stored = {row["stream"]: (row["version"], row["digest"]) for row in rows}

@@ -1,4 +1,4 @@
-"""The second step: what each column of the file becomes."""
+"""The second step: the target of each column."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ from write_side.imports.table import FileRefused, column_letters, non_ascii_cell
 from write_side.imports.uploads import Upload
 
 MAX_OPTIONS = 40_000
-"""In all selects of the page; above it, inputs share one list of options."""
+"""Options in all selects of the page; with more, inputs share one list of options."""
 CHECK = "check"
-"""A field of the form: only its errors are requested."""
+"""A field of the form, set if only its errors are requested."""
 SAMPLE_ROWS = 5
 SAMPLE_COLUMNS = 30
 
@@ -70,12 +70,12 @@ async def show_columns(request: DashboardRequest, upload: Upload) -> web.StreamR
     type_slug, language = request.query.get("type", ""), request.query.get("language", "")
     kept = await uploads.find_preview(request.repository, request.scope, upload.id)
     if kept:
-        # The user comes back from the preview, unless the address names something else.
+        # The user comes back from the preview, unless the URL names something else.
         shown = kept.request
         if type_slug in ("", shown.content_type_slug) and language in ("", shown.language):
             return await _show(request, upload, ColumnMapping(shown))
     if not type_slug:
-        # The address was shortened; guessing a content type would be worse than starting again.
+        # The URL was shortened; starting again is better than guessing a content type.
         return redirect(request.link("imports", "new"))
     return await _show(request, upload, await _proposed(request, upload, type_slug, language))
 
@@ -89,7 +89,7 @@ async def map_columns(request: DashboardRequest, upload: Upload, form: Form) -> 
         targets=tuple(form.getall("target", [])),
         language=form.get("language", "") or BASE_LANGUAGE,
         update="update" in form,
-        # Rows with errors never block the others: the import button states how many are left out.
+        # Rows with errors never block the others: the import button says how many are left out.
         ready_only=True,
         repeats=repeats,
         key=key,
@@ -103,7 +103,7 @@ async def map_columns(request: DashboardRequest, upload: Upload, form: Form) -> 
         problem = "The file was read with other settings in the meantime. These are its columns now"
         return await _show(request, upload, mapping, problem, 409)
     if CHECK in form:
-        # Only the parts that another choice changes: with many columns, the page is large.
+        # Only the parts that a different choice changes: with many columns, the page is large.
         return html(render("wizard/checked.html", **await _views(request, upload, mapping)))
     try:
         await _preview(request, upload, mapping)
@@ -116,7 +116,7 @@ async def map_columns(request: DashboardRequest, upload: Upload, form: Form) -> 
 
 
 async def read_again(request: DashboardRequest, upload: Upload, form: Form) -> web.StreamResponse:
-    """With another content type or language, or another sheet, encoding or delimiter."""
+    """With another content type, language, sheet, encoding or delimiter."""
     type_slug, language = form.get("type", ""), form.get("language", "") or BASE_LANGUAGE
     choice = form_choices.reading_choice(form)
     try:
@@ -163,7 +163,7 @@ def _address(request: DashboardRequest, upload: Upload, type_slug: str, language
 async def _views(
     request: DashboardRequest, upload: Upload, mapping: ColumnMapping
 ) -> dict[str, Any]:
-    """What both templates show. Raises UnknownContentType."""
+    """The data of both templates. Raises UnknownContentType."""
     content_type = await request.repository.fresh_content_type(
         request.scope, mapping.request.content_type_slug
     )
@@ -229,7 +229,7 @@ async def _column_views(
 
 
 def _errors(targets: Sequence[str], offered: Sequence[ColumnTarget]) -> list[str]:
-    """What is wrong with each column's target, or ""."""
+    """The error of each column's target, or ""."""
     known = {NOTHING, *(one.target for one in offered)}
     columns: dict[str, list[int]] = {}
     for index, target in enumerate(targets):
@@ -264,7 +264,7 @@ def _option(target: ColumnTarget, kind: str) -> str:
 
 
 def _how_to_write(fields: Sequence[Field]) -> list[tuple[str, str]]:
-    """How to write cells, for the kinds of fields that the content type has."""
+    """How to write cells, for the types of fields that the content type has."""
     found = {field.spec.label_of(field): field.spec.cell_help for field in fields}
     return sorted(found.items())
 
@@ -275,5 +275,5 @@ def _sample_rows(upload: Upload) -> list[tuple[int, list[str]]]:
 
 
 def _hidden_columns(upload: Upload) -> int:
-    """How many columns the sample rows leave out."""
+    """How many columns the sample rows omit."""
     return max(0, len(upload.table.headings) - SAMPLE_COLUMNS)

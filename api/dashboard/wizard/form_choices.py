@@ -1,4 +1,4 @@
-"""What the wizard's forms offer: content types, languages, and how to read a file."""
+"""The choices in the wizard's forms: content types, languages, and how to read a file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REPEATS = (
     ("", "Choose…"),
     ("skip", "Skip the later rows"),
     ("update", "Later rows update the entry of the first"),
-    ("suffix", "Give later rows a slug of their own: -2, -3"),
+    ("suffix", "Give later rows a slug with a suffix: -2, -3"),
 )
 
 
@@ -65,8 +65,8 @@ def reading_choice(form: Mapping[str, str]) -> Choice:
 
 
 def repeats_choice(form: Mapping[str, str], columns: int) -> tuple[Repeats | None, int | None]:
-    """What becomes of rows that repeat a slug, and the column that slugs are derived from. Unknown
-    values are those of a form that was not filled in."""
+    """What to do with rows that repeat a slug, and the column that slugs are derived from. Unknown
+    values count as not chosen."""
     repeats, key = form.get("repeats"), form.get("key", "")
     return (
         next((one for one in get_args(Repeats) if one == repeats), None),

@@ -28,7 +28,7 @@ class Cell(Struct, frozen=True):
 class Line(Struct, frozen=True):
     """The first cells are Title, Slug and Status, then Language if a column is mapped to it.
 
-    ``reasons`` concern the row as a whole.
+    ``reasons`` are about the row as a whole.
     """
 
     row: PreviewRow
@@ -37,7 +37,7 @@ class Line(Struct, frozen=True):
 
     @property
     def problems(self) -> list[str]:
-        """What is wrong and in which columns; these may be scrolled out of sight."""
+        """The problems with their columns, which may be scrolled out of sight."""
         problems = [one for one in self.cells if one.kind == "problem"]
         return [f"{one.name}: {reason}" for one in problems for reason in one.reasons]
 
@@ -53,7 +53,7 @@ class LineReader:
         entries: Mapping[str, Entry],
         names: Mapping[str, str],
     ) -> None:
-        """``names``: of what the entries refer to, by id."""
+        """``names``: of referenced entries and files, by id."""
         self._table = upload.table
         self._preview = kept.preview
         self._entries = entries
@@ -72,7 +72,7 @@ class LineReader:
 
     def line(self, index: int) -> Line:
         row, cells = self._preview.rows[index], self._table.rows[index].cells
-        # A later row of the same entry replaces values of the earlier row, not of the entry.
+        # A later row for the same entry replaces values of the earlier row, not of the entry.
         is_first = row.state == "update" and row.repeats is None
         before = self._entries.get(row.entry_id or "") if is_first else None
         mapped = {*self._own.values(), *self._fields.values()}
@@ -127,7 +127,7 @@ def _cell(
 
 
 def _reasons(notes: Sequence[Note]) -> tuple[str, ...]:
-    """Those of a row as a whole begin with what they are about."""
+    """Reasons that are about the row as a whole begin with their subject."""
     return tuple(
         note.reason if note.column is not None else f"{note.heading} {note.reason}".strip()
         for note in notes

@@ -1,4 +1,4 @@
-"""The third step: what would become of each row, and the import itself."""
+"""The third step: the outcome of each row, and the import itself."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from write_side.store.conflicts import StoreUnavailable
 
 ROWS = 50
 CELLS = 2_000
-"""Maximum of a page: with many columns it has fewer rows."""
+"""Rows per page at most; with many columns, there are fewer."""
 MAX_PROBLEMS = 6
-"""Problems that are listed above the rows."""
+"""Problems listed above the rows."""
 STATES = (
     ("new", "New"),
     ("update", "Update"),
@@ -47,13 +47,13 @@ STATES = (
     ("error", "Errors"),
 )
 REPEATED = ("repeats", "Repeated slugs")
-"""A tab for rows in any state."""
+"""The tab for rows in any state."""
 _OTHER_PREVIEW = "Nothing was imported: the preview has been replaced, perhaps in another tab"
 _CHANGED = "Nothing was imported: the content has changed since this file was checked"
 
 
 class EntryCounts(Struct, frozen=True):
-    """Several rows can be about one entry. ``rows_of_new``: the rows of the new entries."""
+    """Several rows can concern one entry. ``rows_of_new``: the rows of the new entries."""
 
     new: int
     updated: int
@@ -61,7 +61,7 @@ class EntryCounts(Struct, frozen=True):
 
 
 class Problem(Struct, frozen=True):
-    """``rows`` have it; ``first`` is the number of the first one."""
+    """``rows``: how many rows have it; ``first``: the number of the first one."""
 
     severity: str
     heading: str
@@ -86,7 +86,8 @@ async def problems_as_csv(request: DashboardRequest, upload: Upload) -> web.Stre
 
 
 async def run(request: DashboardRequest, upload: Upload, form: Form) -> web.StreamResponse:
-    """Imports at most once, however often the form is sent: the upload's id is the import's."""
+    """Imports at most once, even if the form is sent again, because the upload's id is the import
+    id."""
     repository, scope = request.repository, request.scope
     kept = await uploads.find_preview(repository, scope, upload.id)
     if kept is None:
@@ -107,7 +108,7 @@ async def run(request: DashboardRequest, upload: Upload, form: Form) -> web.Stre
             request.service.limits.projection(request.known_caller),
         )
     except MappingRefused:
-        # The content type's fields have changed; the page of the columns shows which.
+        # The content type's fields have changed; the columns page shows which.
         return _to_columns(request)
     if isinstance(done, PreviewOutdated):
         now = StoredPreview(kept.request, done.preview)
@@ -125,7 +126,7 @@ async def run(request: DashboardRequest, upload: Upload, form: Form) -> web.Stre
 async def choose_repeats(
     request: DashboardRequest, upload: Upload, form: Form
 ) -> web.StreamResponse:
-    """Checks again with what the user wants of rows that repeat a slug."""
+    """Checks again with the user's choice for rows that repeat a slug."""
     kept = await uploads.find_preview(request.repository, request.scope, upload.id)
     if kept is None:
         return _to_columns(request)
@@ -203,7 +204,7 @@ async def _line_reader(
     content_type: ContentType,
     page: Sequence[int],
 ) -> LineReader:
-    """With the entries that rows of the page would update."""
+    """With the entries that rows on this page would update."""
     rows = [kept.preview.rows[index] for index in page]
     ids = {row.entry_id for row in rows if row.state == "update" and row.entry_id}
     entries = await request.repository.entries(request.scope, ids)
@@ -224,7 +225,7 @@ def _entry_counts(rows: Sequence[PreviewRow]) -> EntryCounts:
 
 
 def _button_text(counts: Counts, entries: EntryCounts) -> str:
-    """What the button says and does."""
+    """The text of the button, which says what it does."""
     if not counts.ready:
         return "Nothing to import"
     parts = []
@@ -247,7 +248,7 @@ def _obstacle(kept: StoredPreview) -> str:
     """Why nothing can be imported; "" if something can."""
     counts, update = kept.preview.counts, kept.request.update
     if kept.preview.is_undecided(kept.request):
-        return "Rows repeat the slug of an earlier row: choose what becomes of them."
+        return "Rows repeat the slug of an earlier row: choose what to do with them."
     if counts.ready:
         return ""
     if counts.error:

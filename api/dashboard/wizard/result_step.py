@@ -1,4 +1,4 @@
-"""The last step: what became of each row, and the revert; and the list of past imports."""
+"""The last step: the outcome of each row, and the revert. Also the list of past imports."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def show_imports(request: DashboardRequest) -> web.StreamResponse:
     unfinished = []
     if page == 1 and request.may(EDIT):
         unfinished = await unfinished_uploads(request.repository, request.scope)
-    # One row more than is shown tells whether there is a next page.
+    # One row more than shown, to know whether there is a next page.
     rows = await import_runs(*request.read_model, limit=ROWS + 1, offset=(page - 1) * ROWS)
     return await show(
         request,
@@ -99,7 +99,7 @@ async def revert(request: DashboardRequest, _form: Form) -> web.StreamResponse:
 def _revert_counts(report: Report) -> tuple[int, int]:
     """How many entries a revert deletes, and how many others it restores."""
     if not report.rows:
-        # The import is older than the recording of rows.
+        # The import was made before rows were recorded.
         return report.counts.new, report.counts.update
     new = {row.entry_id for row in report.rows if row.state == "new"}
     updated = {row.entry_id for row in report.rows if row.state == "update"}

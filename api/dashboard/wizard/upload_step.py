@@ -36,7 +36,7 @@ async def show_upload(request: DashboardRequest) -> web.StreamResponse:
 
 
 async def receive_upload(request: DashboardRequest) -> web.StreamResponse:
-    """Nothing of the body is read before a slot is free."""
+    """Does not read the body before a slot is free."""
     await check_cost(request)
     async with request.request.app[RECEIVING].slot(request.scope.workspace):
         form = await read_file_form(request)
@@ -90,8 +90,8 @@ async def _show(request: DashboardRequest, form: UploadForm, status: int) -> web
 
 
 async def read_file_form(request: DashboardRequest) -> UploadForm:
-    """Without a token in the header, the first part must be a valid token, or nothing after it is
-    read.
+    """Without a token in the header, the first part must be a valid token; otherwise nothing after
+    it is read.
 
     Raises BadRequest, ForgedRequest, SlowClient.
     """

@@ -1,4 +1,4 @@
-"""What the steps of the wizard share: the upload they work on, and links."""
+"""Shared by the wizard's steps: the upload they work on, and links."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ def upload_page(handler: UploadPage) -> Handler:
 
 
 def upload_form(handler: UploadForm) -> Handler:
-    """The same for a form."""
+    """Like ``upload_page``, for a form."""
     return action(EDIT, partial(_on_upload, handler))
 
 
 def redirect_to(step: str) -> Handler:
-    """For a form's address that is reloaded: redirects to the page with the form."""
+    """For a reload of a form's URL: redirects to the page with the form."""
 
     async def opened(request: DashboardRequest, upload: Upload) -> web.StreamResponse:
         return redirect(request.link("imports", upload.id, step))
@@ -47,8 +47,8 @@ def redirect_to(step: str) -> Handler:
 async def show_step(
     request: DashboardRequest, template: str, address: str, status: int, /, **context: Any
 ) -> web.StreamResponse:
-    """A refused form is shown under the address, which can be reloaded: the form's own accepts
-    POST only."""
+    """A refused form is shown under this URL, which can be reloaded; the form's own URL accepts
+    only POST."""
     response = await show(request, template, status, steps=STEPS, **context)
     if status != 200:
         response.headers["HX-Push-Url"] = address
@@ -56,7 +56,8 @@ async def show_step(
 
 
 async def check_cost(request: DashboardRequest, rows: int = 0) -> None:
-    """Before a file is read, or so many of its rows are checked. Raises CostLimitExceeded."""
+    """To be called before a file is read or this many of its rows are checked. Raises
+    CostLimitExceeded."""
     limits, caller = request.service.limits, request.known_caller
     if rows:
         await limits.reserve_cost(caller, rows * IMPORTED_ROW)
@@ -69,7 +70,7 @@ def charge_worker(request: DashboardRequest, seconds: float) -> None:
 
 
 def import_id(request: DashboardRequest) -> str:
-    """The id in the address; an upload and its import have the same."""
+    """The id in the URL; an upload and its import have the same id."""
     return request.request.match_info["id"]
 
 
@@ -97,7 +98,7 @@ async def is_imported(request: DashboardRequest) -> bool:
 
 
 async def wait_until_readable(request: DashboardRequest, position: int) -> None:
-    """Waits for the read model, but not for long: a page that is slightly stale does no harm."""
+    """Waits briefly for the read model; a slightly stale page does no harm."""
     if position:
         service = request.service
         await service.checkpoint.wait(position, service.settings.read_your_writes)
@@ -106,7 +107,7 @@ async def wait_until_readable(request: DashboardRequest, position: int) -> None:
 async def _on_upload(
     handler: Callable[..., Awaitable[web.StreamResponse]], request: DashboardRequest, *form: Form
 ) -> web.StreamResponse:
-    """An upload that disappears in the meantime was imported, for example by a double click."""
+    """If the upload disappears meanwhile, it was imported, for example by a double click."""
     if not await is_imported(request):
         try:
             async with request.request.app[WORKING].slot(request.scope.workspace):

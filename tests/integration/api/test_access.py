@@ -83,7 +83,7 @@ async def settled(known: Access) -> None:
     await until(has_looked)
 
 
-async def test_a_revoked_key_is_refused_though_nobody_says_so(
+async def test_a_revoked_key_is_refused_without_a_notification(
     given: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(access, "POLL", FOR_EVER)
@@ -96,7 +96,7 @@ async def test_a_revoked_key_is_refused_though_nobody_says_so(
 
 
 @pytest.mark.usefixtures("unprompted")
-async def test_a_revoked_key_is_refused_once_the_store_says_so(
+async def test_a_revoked_key_is_refused_after_a_notification(
     given: Given, database_url: str
 ) -> None:
     async with Access(database_url, given.repository) as known:
@@ -110,7 +110,7 @@ async def test_a_revoked_key_is_refused_once_the_store_says_so(
         await until(refused)
 
 
-async def test_a_revoked_key_is_refused_without_a_request_that_asks(
+async def test_a_revoked_key_is_removed_without_a_request(
     given: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(access, "VALID", FOR_EVER)
@@ -124,7 +124,7 @@ async def test_a_revoked_key_is_refused_without_a_request_that_asks(
 
 
 @pytest.mark.usefixtures("unprompted")
-async def test_a_key_that_was_issued_a_moment_ago_is_good(given: Given) -> None:
+async def test_a_key_that_was_just_issued_is_valid(given: Given) -> None:
     async with Access(NOWHERE, given.repository) as known:
         for n in range(5):
             await issued(given, f"new {n}", f"a-secret-of-number-{n}")
@@ -132,7 +132,7 @@ async def test_a_key_that_was_issued_a_moment_ago_is_good(given: Given) -> None:
 
 
 @pytest.mark.usefixtures("unprompted")
-async def test_a_known_key_is_answered_from_memory_alone(
+async def test_a_known_key_is_found_in_memory(
     given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Access(database_url, given.repository) as known:
@@ -178,7 +178,7 @@ async def test_every_refusal_does_the_same_work(
 
 
 @pytest.mark.usefixtures("unprompted")
-async def test_a_flood_of_bad_keys_is_a_trickle_of_looks(
+async def test_many_invalid_keys_cause_few_refreshes(
     given: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Access(NOWHERE, given.repository) as known:
@@ -198,7 +198,7 @@ async def test_a_flood_of_bad_keys_is_a_trickle_of_looks(
 
 
 @pytest.mark.usefixtures("unprompted")
-async def test_one_who_gives_up_does_not_take_the_look_from_the_others(given: Given) -> None:
+async def test_a_cancelled_request_does_not_cancel_the_refresh_of_others(given: Given) -> None:
     async with Access(NOWHERE, given.repository) as known:
         await issued(given, "new", "a-secret-of-the-new-one")
         waiting = [
@@ -211,7 +211,7 @@ async def test_one_who_gives_up_does_not_take_the_look_from_the_others(given: Gi
 
 
 class TestStoreAway:
-    async def test_known_keys_are_served_and_nobody_waits(
+    async def test_known_keys_are_served_without_waiting(
         self, given: Given, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(access, "VALID", 0.0)
@@ -226,7 +226,7 @@ class TestStoreAway:
                         await known.caller("unknown, or issued a moment ago")
                 assert len(looks) == 1
 
-    async def test_when_it_is_back_what_was_revoked_is_refused(
+    async def test_revoked_keys_are_refused_when_the_store_is_back(
         self, given: Given, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         async with Access(NOWHERE, given.repository) as known:
@@ -260,7 +260,7 @@ class TestStoreAway:
             await settled(known)
             assert await known.caller(SECRET) is None
 
-    async def test_a_connection_that_is_dead_without_a_word_keeps_no_revoked_key_alive(
+    async def test_a_silently_dead_connection_keeps_no_revoked_key_valid(
         self, given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(access, "POLL", FOR_EVER)
@@ -293,7 +293,7 @@ class Clock:
 
 @pytest.mark.usefixtures("unprompted")
 class TestTrust:
-    async def test_without_the_store_known_keys_are_good_for_five_minutes(
+    async def test_without_the_store_known_keys_are_valid_for_five_minutes(
         self, given: Given, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         clock = Clock()
@@ -312,10 +312,10 @@ class TestTrust:
                     await known.caller_of_key("the key of a session")
                 assert await known.caller("") is None
                 assert known.cached_caller(SECRET) is None
-            await known._look()
+            await known._next_refresh()
             assert await known.caller(SECRET)
 
-    async def test_after_five_minutes_without_a_request_a_look_is_enough(
+    async def test_after_five_minutes_without_a_request_one_refresh_is_sufficient(
         self, given: Given
     ) -> None:
         clock = Clock()
@@ -344,7 +344,7 @@ class TestExpiry:
             assert known.cached_caller("a-secret-that-expires") is None
             assert known.cached_caller(SECRET)
 
-    async def test_an_expired_key_is_as_an_unknown_one(self, given: Given) -> None:
+    async def test_an_expired_key_is_refused_like_an_unknown_one(self, given: Given) -> None:
         soon = datetime.now(UTC) + timedelta(milliseconds=50)
         await issued(given, "brief", "a-secret-that-expires", expires_at=soon)
         await asyncio.sleep(0.06)

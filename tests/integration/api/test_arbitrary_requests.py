@@ -99,7 +99,7 @@ def statuses() -> Iterator[Counter[int]]:
 
 @BOUNDED
 @given(several=st.lists(requests(), min_size=AT_A_TIME, max_size=AT_A_TIME))
-async def test_whatever_comes_over_the_wire(
+async def test_arbitrary_bytes_are_answered(
     impatient: Server, statuses: Counter[int], several: list[Sent]
 ) -> None:
     async with asyncio.timeout(ENOUGH):
@@ -132,7 +132,7 @@ async def test_any_body(server: Server, statuses: Counter[int], several: list[by
         CONTRACT.check("POST", "/v1/content", answer.status, answer.headers, answer.text)
 
 
-async def test_who_goes_away_is_no_fault(server: Server) -> None:
+async def test_a_client_that_disconnects_is_no_fault(server: Server) -> None:
     """At any byte of a create: one that was sent whole is carried out nevertheless, no other is."""
     whole = create("Cut")
     for end in (*range(0, len(whole), 25), len(whole) - 1):

@@ -111,7 +111,7 @@ async def is_closed(streams: Streams) -> bool:
         return True
 
 
-async def test_what_is_no_http_has_the_error_envelope_and_an_id(
+async def test_malformed_http_has_the_error_envelope_and_an_id(
     server: Server, logged: Logged
 ) -> None:
     read, before = logged("json"), broken()
@@ -166,7 +166,7 @@ async def test_a_fault_outside_of_the_application_has_the_error_envelope(
 
 
 class TestSlowClients:
-    async def test_a_head_that_does_not_end_is_given_up(self, impatient: Server) -> None:
+    async def test_a_head_that_does_not_end_is_aborted(self, impatient: Server) -> None:
         async with connected(impatient) as streams:
             for byte in b"GET /v1/content HTTP/1.1\r\nHost":
                 streams[1].write(bytes([byte]))
@@ -175,18 +175,18 @@ class TestSlowClients:
                     break
             assert await is_closed(streams)
 
-    async def test_a_connection_that_sends_nothing_is_given_up(self, impatient: Server) -> None:
+    async def test_a_connection_that_sends_nothing_is_closed(self, impatient: Server) -> None:
         async with connected(impatient) as streams:
             assert await is_closed(streams)
 
-    async def test_a_second_head_is_given_up_too(self, impatient: Server) -> None:
+    async def test_a_second_head_that_does_not_end_is_aborted(self, impatient: Server) -> None:
         async with connected(impatient) as streams:
             request = b"GET /v1/content HTTP/1.1\r\nHost: x\r\n" + KEY + b"\r\n"
             assert (await answered(streams, request))[0] == 200
             streams[1].write(b"GET /v1")
             assert await is_closed(streams)
 
-    async def test_a_pause_between_requests_is_not_slowness(self, impatient: Server) -> None:
+    async def test_a_pause_between_requests_is_allowed(self, impatient: Server) -> None:
         request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
         async with connected(impatient) as streams:
             assert (await answered(streams, request))[0] == 200
@@ -197,12 +197,12 @@ class TestSlowClients:
             await asyncio.sleep(0.5)
             assert (await answered(streams, request))[0] == 200
 
-    async def test_a_body_that_does_not_come_is_a_408(self, impatient: Server) -> None:
+    async def test_a_body_that_does_not_arrive_is_a_408(self, impatient: Server) -> None:
         async with connected(impatient) as streams:
             status, _, body = await answered(streams, POST + b"Content-Length: 100\r\n\r\n{")
             assert (status, list(body)) == (408, ["error"])
 
-    async def test_a_body_that_drips_is_a_408(self, impatient: Server) -> None:
+    async def test_a_body_that_arrives_slowly_is_a_408(self, impatient: Server) -> None:
         async with connected(impatient) as streams:
             streams[1].write(POST + b"Transfer-Encoding: chunked\r\n\r\n")
             for _ in range(60):
@@ -211,7 +211,7 @@ class TestSlowClients:
             status, _, body = await answered(streams, b"")
             assert (status, list(body)) == (408, ["error"])
 
-    async def test_a_client_that_does_not_read_is_let_go(
+    async def test_a_client_that_does_not_read_is_disconnected(
         self, impatient: Server, logged: Logged
     ) -> None:
         read = logged("json")
@@ -233,7 +233,7 @@ class TestSlowClients:
 
 
 class TestBodies:
-    async def test_the_limit_holds_for_chunks_and_for_what_is_unpacked(
+    async def test_the_limit_applies_to_chunks_and_to_decompressed_bodies(
         self, impatient: Server
     ) -> None:
         client = impatient.client()
@@ -254,15 +254,13 @@ class TestBodies:
         answer = await client.ask("POST", "/v1/content", data=chunks(1000, 50), headers=close)
         refused(answer, 400, "valid JSON")
 
-    async def test_a_body_that_says_it_is_too_large_is_not_waited_for(
-        self, impatient: Server
-    ) -> None:
+    async def test_a_body_declared_as_too_large_is_refused_at_once(self, impatient: Server) -> None:
         async with connected(impatient) as streams:
             request = POST + b"Content-Length: 50001\r\n\r\n"
             status, _, body = await answered(streams, request)
             assert (status, list(body)) == (413, ["error"])
 
-    async def test_a_damaged_one_is_a_400_and_no_fault(
+    async def test_a_damaged_body_is_a_400_and_no_fault(
         self, impatient: Server, logged: Logged
     ) -> None:
         read = logged("json")
@@ -287,14 +285,14 @@ class TestBodies:
             assert await is_closed(streams)
         assert {json.decode(line)["level"] for line in read().splitlines()} == {"info"}
 
-    async def test_one_packed_otherwise_is_a_400_and_says_how_it_may_be(
+    async def test_an_unsupported_compression_is_a_400_that_names_the_supported_ones(
         self, impatient: Server
     ) -> None:
         for encoding in ("br", "zstd"):
             answer = await impatient.client().post(NEW, headers={"Content-Encoding": encoding})
             refused(answer, 400, "gzip or deflate")
 
-    async def test_one_that_nobody_reads_is_never_unpacked(
+    async def test_an_unread_body_is_never_decompressed(
         self, impatient: Server, unpacked: list[int]
     ) -> None:
         """The second request is answered when the first one's body is off the connection."""
@@ -314,7 +312,7 @@ class TestBodies:
                 assert (await answered(streams, packed(nobody, b"")))[0] == 401
         assert unpacked == []
 
-    async def test_one_that_unpacks_without_end_is_unpacked_up_to_the_limit(
+    async def test_an_endless_compressed_body_is_decompressed_up_to_the_limit(
         self, impatient: Server, unpacked: list[int]
     ) -> None:
         bomb = gzip.compress(bytes(5_000_000))
@@ -327,7 +325,7 @@ class TestBodies:
             assert sum(unpacked) == impatient.service.settings.max_body_bytes + 1
             unpacked.clear()
 
-    async def test_json_is_read_whatever_it_is_called(self, impatient: Server) -> None:
+    async def test_json_is_read_regardless_of_its_content_type(self, impatient: Server) -> None:
         client = impatient.client()
         for n, name in enumerate(
             ["application/json; charset=utf-8", "text/plain", "application/x-www-form-urlencoded"]

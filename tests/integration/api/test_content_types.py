@@ -82,7 +82,7 @@ async def test_all_are_listed_by_slug(server: Server, client: Client, acme: Give
     assert types[1]["workflow"] is None
 
 
-async def test_a_revision_shows(server: Server, client: Client, acme: Given) -> None:
+async def test_a_revision_is_visible(server: Server, client: Client, acme: Given) -> None:
     await acme.content_type()
     await acme.revised(replace(BODY, name="Text"), stages=STAGES[:1])
     await server.caught_up()
@@ -92,7 +92,7 @@ async def test_a_revision_shows(server: Server, client: Client, acme: Given) -> 
     assert shown["updatedAt"] >= shown["createdAt"]
 
 
-async def test_they_are_of_one_workspace_and_one_environment(
+async def test_content_types_belong_to_one_workspace_and_environment(
     server: Server, client: Client, acme: Given
 ) -> None:
     staging = Given(acme.repository, replace(acme.scope, environment="staging"))

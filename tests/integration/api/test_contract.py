@@ -134,7 +134,7 @@ async def test_creates(server: Server) -> None:
     holds("POST", "/v1/content", await server.client(None).post(NEW), 401)
 
 
-async def test_what_the_plan_refuses(server: Server) -> None:
+async def test_requests_that_the_plan_refuses(server: Server) -> None:
     globex = await server.workspace("globex", entries=0)
     await globex.content_type()
     client = server.client("secret-of-globex")
@@ -154,7 +154,7 @@ async def test_methods_that_the_path_does_not_have_and_preflights(server: Server
         await ask(server.client(None), "DELETE", template, 405)
 
 
-async def test_faults_and_databases_that_are_away(
+async def test_faults_and_unavailable_databases(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for fault, status in ((RuntimeError, 500), (ReadModelUnavailable, 503)):
@@ -169,13 +169,13 @@ async def test_faults_and_databases_that_are_away(
             await ask(server.client(), "GET", path, status)
 
 
-async def test_what_is_no_http(server: Server) -> None:
+async def test_malformed_http(server: Server) -> None:
     expects = b"GET /v1/content HTTP/1.1\r\nHost: x\r\nExpect: x\r\n\r\n"
     for request, status in [*BROKEN.items(), (expects, 417)]:
         await holds_raw(server, request, status, "GET", "/")
 
 
-async def test_a_body_that_does_not_come(database_url: str, repository: Repository) -> None:
+async def test_a_body_that_does_not_arrive(database_url: str, repository: Repository) -> None:
     async with serving(database_url, repository, client_timeout=0.3) as server:
         await server.workspace()
         slow = POST + b"Content-Length: 100\r\n\r\n{"
@@ -189,7 +189,7 @@ async def holds_raw(server: Server, request: bytes, status: int, method: str, pa
     CONTRACT.check(method, path, got, CIMultiDict(headers), json.encode(body).decode())
 
 
-async def test_an_answer_that_is_not_as_declared_is_noticed(server: Server) -> None:
+async def test_an_undeclared_response_is_detected(server: Server) -> None:
     path = "/v1/content-types"
     answer = await server.client().get(path)
     had, text = dict(answer.headers), answer.text

@@ -24,7 +24,7 @@ def is_open(answer: Answer) -> bool:
     )
 
 
-async def test_every_status_of_an_open_path_says_so(
+async def test_every_status_of_a_cross_origin_path_has_cors_headers(
     server: Server, client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await acme.content_type()
@@ -49,7 +49,7 @@ async def test_every_status_of_an_open_path_says_so(
         assert is_open(answer), status
 
 
-async def test_who_asks_too_often_is_told_so_on_an_open_path(
+async def test_a_429_of_a_cross_origin_path_has_cors_headers(
     database_url: str, repository: Repository
 ) -> None:
     async with serving(database_url, repository, key_rate_limit=1) as server:
@@ -61,7 +61,7 @@ async def test_who_asks_too_often_is_told_so_on_an_open_path(
             assert cors_headers(await server.client().get("/v1/content")) == set()
 
 
-async def test_the_other_paths_have_no_such_header_ever(server: Server, client: Client) -> None:
+async def test_other_paths_never_have_cors_headers(server: Server, client: Client) -> None:
     for path in CLOSED:
         for method in ("GET", "HEAD", "POST", "OPTIONS", "DELETE"):
             for who in (client, server.client(None)):
@@ -84,7 +84,7 @@ async def test_a_preflight_is_answered_without_a_key(server: Server) -> None:
         assert int(answer.headers["Access-Control-Max-Age"]) > 0
 
 
-async def test_options_where_no_page_may_ask_is_a_wrong_method(server: Server) -> None:
+async def test_options_on_other_paths_is_an_unsupported_method(server: Server) -> None:
     answer = await server.client(None).ask("OPTIONS", "/v1/content")
     assert (answer.status, answer.body) == (405, {"error": "Method not allowed"})
     assert set(answer.headers["Allow"].split(",")) == {"GET", "HEAD", "POST"}

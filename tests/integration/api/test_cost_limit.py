@@ -47,8 +47,8 @@ def check_refused(answer: Answer, limit: int = LIMIT) -> None:
     wait = answer.headers["Retry-After"]
     assert answer.status == 429, answer.text
     assert answer.body == {
-        "error": "Cost limit exceeded: the requests of this workspace have cost their "
-        f"{limit:,} units of this minute; ask for less at once, please retry in {wait} seconds"
+        "error": "Cost limit exceeded: this workspace has used its "
+        f"{limit:,} units of this minute; request less at a time, please retry in {wait} seconds"
     }
     assert answer.headers["X-RateLimit-Limit"] == "1000000", "it counts requests"
     assert int(answer.headers["X-RateLimit-Remaining"]) > 0
@@ -63,7 +63,7 @@ async def test_a_query_is_refused_before_it_runs_and_a_smaller_one_passes(start:
     assert (await server.client().get(PATH)).status == 429, "it is known to be spent"
 
 
-async def test_bytes_are_charged_and_other_workspaces_have_a_limit_of_their_own(
+async def test_bytes_are_charged_and_each_workspace_has_its_own_limit(
     start: Start,
 ) -> None:
     server = await start(projector=True)
@@ -90,7 +90,7 @@ async def test_processes_share_the_limit(start: Start) -> None:
     check_refused(await asked(second.client(), FULL % 30))
 
 
-async def test_zero_switches_it_off(start: Start) -> None:
+async def test_zero_disables_the_limit(start: Start) -> None:
     server = await start(0)
     await server.workspace()
     for _ in range(3):

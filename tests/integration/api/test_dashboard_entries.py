@@ -130,7 +130,7 @@ async def test_limits_are_stated_when_they_are_reached(
         )
 
 
-async def test_an_export_holds_the_entries_that_the_page_counts(
+async def test_an_export_contains_the_entries_that_the_page_counts(
     server: Server, acme: Given
 ) -> None:
     await acme.content_type()
@@ -383,7 +383,7 @@ async def _shown_with_covers(server: Server) -> tuple[str, str]:
     return page.text, str(page.headers["Content-Security-Policy"])
 
 
-async def test_thumbnails_of_images_may_be_loaded_from_their_hosts_alone(server: Server) -> None:
+async def test_thumbnails_may_be_loaded_only_from_the_hosts_of_images(server: Server) -> None:
     page, policy = await _shown_with_covers(server)
     thumbnails = re.findall(r'<img class="thumbnail" src="([^"]+)"', page)
     assert thumbnails == ["https://cdn.example.com:8443/a.png", "data:image/svg+xml,%3Csvg/%3E"]

@@ -31,7 +31,7 @@ async def article(acme: Given) -> str:
     return entry
 
 
-async def test_changed_words_stand_inside_their_text_without_markup(
+async def test_changed_words_are_shown_in_their_text_without_markup(
     server: Server, acme: Given
 ) -> None:
     entry = await article(acme)
@@ -100,7 +100,7 @@ async def test_only_editors_restore(server: Server) -> None:
         assert (await visitor.post(f"{where}/restore", {"version": "1"})).status == 403
 
 
-async def test_versions_of_others_are_not_restored(server: Server, acme: Given) -> None:
+async def test_versions_of_other_workspaces_are_not_restored(server: Server, acme: Given) -> None:
     entry = await article(acme)
     await server.workspace("rival")
     await server.caught_up()

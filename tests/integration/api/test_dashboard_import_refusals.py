@@ -173,7 +173,7 @@ async def test_malformed_upload_forms_are_refused(server: Server, browser: Brows
     assert (answer.status, "Choose a file" in answer.text) == (422, True)
 
 
-async def test_slow_and_disconnected_clients_are_not_waited_for(
+async def test_the_upload_does_not_wait_for_slow_and_disconnected_clients(
     database_url: str, repository: Repository, logged: Callable[[Any], Callable[[], str]]
 ) -> None:
     read_log = logged("json")

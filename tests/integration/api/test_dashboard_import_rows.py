@@ -59,7 +59,7 @@ async def test_rows_of_one_entry_are_shown_and_counted_as_one(wizard: Wizard) ->
     assert "Publication times are not restored" in undone
 
 
-async def test_repeats_get_a_slug_of_their_own_or_one_of_another_column(wizard: Wizard) -> None:
+async def test_repeats_get_a_suffix_or_a_slug_from_another_column(wizard: Wizard) -> None:
     rows = (HEAD, "Rome,,,1", "Rome,,,2", "Rome,,,1")
     import_id = await wizard.previewed(csv(*rows), *MAPPED)
     assert (await wizard.sent(import_id, "repeats", ("key", "3"))).status == 303

@@ -118,7 +118,7 @@ async def test_uploads_that_are_not_imported_are_listed(
     assert listed.count("unfinished.csv") == 1
 
 
-async def test_an_import_happens_once(wizard: Wizard, server: Server) -> None:
+async def test_an_import_takes_effect_once(wizard: Wizard, server: Server) -> None:
     import_id = await wizard.previewed(ROWS, *MAPPED)
     digest = await wizard.digest(import_id)
     answers = await asyncio.gather(*(wizard.run(import_id, digest) for _ in range(3)))
@@ -136,7 +136,7 @@ async def test_an_import_happens_once(wizard: Wizard, server: Server) -> None:
     assert len(report["reverted"]["deleted"]) == 1
 
 
-async def test_an_import_goes_on_when_its_page_is_left(wizard: Wizard, server: Server) -> None:
+async def test_an_import_continues_when_its_page_is_left(wizard: Wizard, server: Server) -> None:
     import_id = await wizard.previewed(ROWS, *MAPPED)
     digest = await wizard.digest(import_id)
     token = await wizard.browser.token()
@@ -202,7 +202,7 @@ async def test_columns_show_missing_and_duplicate_targets(wizard: Wizard, acme: 
     assert (await wizard.mapped(import_id, *MAPPED, type="nothing")).status == 404
 
 
-async def test_a_form_that_is_refused_has_an_address_that_can_be_reloaded(
+async def test_a_refused_form_has_a_url_that_can_be_reloaded(
     wizard: Wizard, server: Server, acme: Given
 ) -> None:
     await acme.content_type(slug="topics")

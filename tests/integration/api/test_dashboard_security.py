@@ -54,7 +54,7 @@ async def test_a_form_of_an_earlier_session_links_to_its_page(server: Server, ac
 
 
 @pytest.mark.parametrize("path", [SIGN_OUT, "/dashboard/sign-in"])
-async def test_a_form_of_another_site_does_nothing(path: str, server: Server, acme: Given) -> None:
+async def test_a_form_of_another_site_is_refused(path: str, server: Server, acme: Given) -> None:
     async with signed_in(server) as visitor:
         sent = {"csrf": await visitor.token(), "key": "secret-of-acme"}
         for headers in FOREIGN:

@@ -34,7 +34,7 @@ async def leads_to_sign_in(visitor: Browser) -> bool:
     return answer.status == 303 and answer.headers["Location"].startswith(SIGN_IN)
 
 
-async def test_a_session_is_a_cookie_for_the_dashboard_alone(server: Server, acme: Given) -> None:
+async def test_a_session_is_a_cookie_for_the_dashboard_only(server: Server, acme: Given) -> None:
     async with browser(server) as visitor:
         assert await leads_to_sign_in(visitor)
         answer = await visitor.sign_in(ACME)
@@ -54,7 +54,7 @@ async def test_a_session_is_a_cookie_for_the_dashboard_alone(server: Server, acm
 
 
 @pytest.mark.parametrize(("trusted", "secure"), [("127.0.0.1", True), ("10.0.0.1", False)])
-async def test_the_cookie_is_for_https_where_a_trusted_proxy_says_so(
+async def test_the_cookie_is_secure_if_a_trusted_proxy_uses_https(
     trusted: str, secure: bool, database_url: str, repository: Repository
 ) -> None:
     async with serving(database_url, repository, trusted_proxies=trusted) as server:

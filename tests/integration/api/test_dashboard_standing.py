@@ -27,7 +27,7 @@ def _fresh_status(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("api.operations.health.KEPT", -1.0)
 
 
-async def test_a_stopped_projector_is_said_so_on_both_pages(
+async def test_a_stopped_projector_is_reported_on_both_pages(
     database_url: str, repository: Repository
 ) -> None:
     async with serving(database_url, repository, projector=False) as server:
@@ -84,7 +84,7 @@ async def test_a_list_says_how_many_entries_are_newer(server: Server, acme: Give
         assert _POLL.findall(later)[0][1] == "", "a later page has no newest entry"
 
 
-async def test_columns_that_are_empty_on_the_page_are_left_out(server: Server, acme: Given) -> None:
+async def test_columns_that_are_empty_on_the_page_are_omitted(server: Server, acme: Given) -> None:
     await acme.content_type(slug="pages")
     await acme.entry("page", type_slug="pages")
     await server.caught_up()
@@ -111,7 +111,7 @@ def status(position: int, lag: float | None) -> ServiceStatus:
     return ServiceStatus(position, model, behind)
 
 
-def test_charts_are_of_the_last_samples_with_gaps_where_nothing_was_known() -> None:
+def test_charts_show_the_last_samples_with_gaps_for_unknown_values() -> None:
     history = LagHistory()
     assert history.lag(0.0) is None
     for at, position, lag in ((0, 10, 1.0), (5, 20, 4.0), (10, 40, None), (15, 30, 2.0)):

@@ -43,7 +43,7 @@ async def _slowly(token: str, goes_on: asyncio.Event) -> AsyncIterator[bytes]:
     yield FILE + b"\r\n--b--\r\n"
 
 
-async def test_no_more_files_are_received_than_there_are_slots(
+async def test_received_files_are_limited_by_slots(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(upload_slots, "PATIENCE", 0.1)
@@ -72,7 +72,7 @@ async def test_no_more_files_are_received_than_there_are_slots(
     assert (await Wizard(browser).send(FILE)).status == 303
 
 
-async def test_no_more_files_are_worked_on_than_there_are_slots(
+async def test_processed_files_are_limited_by_slots(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wizard, goes_on, inside = Wizard(browser), asyncio.Event(), 0
@@ -100,7 +100,7 @@ async def test_no_more_files_are_worked_on_than_there_are_slots(
     assert (await wizard.run(import_id)).status == 303
 
 
-async def test_an_import_whose_entries_are_being_edited_says_so(
+async def test_an_import_whose_entries_are_being_edited_reports_it(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def overtaken(*_: Any) -> None:

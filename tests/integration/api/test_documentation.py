@@ -42,7 +42,7 @@ async def test_routes_and_document_agree(server: Server) -> None:
     assert served - {PAGE} == described
 
 
-async def test_the_document_is_for_anybody(server: Server) -> None:
+async def test_the_document_needs_no_key(server: Server) -> None:
     answer = await server.client(None).get("/v1/openapi.json")
     assert (answer.status, answer.headers["Content-Type"]) == (200, "application/json")
     assert answer.body == document()
@@ -64,7 +64,7 @@ async def test_the_page_loads_nothing_from_elsewhere(server: Server) -> None:
             assert (await client.get(f"/{file}")).status == 200
 
 
-async def test_it_is_counted_as_every_request_of_an_address_is(
+async def test_it_is_counted_against_the_address(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def is_over(_request: web.Request) -> LimitStatus:
@@ -77,12 +77,12 @@ async def test_it_is_counted_as_every_request_of_an_address_is(
 
 
 @pytest.mark.parametrize("name", ["LICENSE", "index.html", "..%2Fwire.py", "nothing", "%00"])
-async def test_other_files_are_not_there(name: str, server: Server) -> None:
+async def test_other_files_are_not_found(name: str, server: Server) -> None:
     answer = await server.client(None).get(f"/docs/{name}")
     assert (answer.status, answer.body) == (404, {"error": "Not found"})
 
 
-async def test_a_route_that_is_not_described_is_noticed(
+async def test_an_undescribed_route_is_detected(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = routes(server.service)

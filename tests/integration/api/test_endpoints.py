@@ -54,7 +54,7 @@ async def posts(acme: Given) -> str:
     return await acme.content_type(*FIELDS, stages=STAGES)
 
 
-async def test_create_answers_with_the_entry_and_a_message(client: Client, posts: str) -> None:
+async def test_create_returns_the_entry_and_a_message(client: Client, posts: str) -> None:
     answer = await client.post(NEW)
     assert list(answer.body) == ["data", "message"]
     assert answer.headers["Content-Type"] == "application/json"
@@ -70,7 +70,7 @@ async def test_create_answers_with_the_entry_and_a_message(client: Client, posts
     assert isinstance(answer.body["message"], str)
 
 
-async def test_single_answers_with_every_property(client: Client, posts: str) -> None:
+async def test_single_entry_has_every_property(client: Client, posts: str) -> None:
     created = (await client.post(NEW)).data
     answer = await client.get("/v1/content/posts/hello--world-")
     assert list(answer.body) == ["success", "data"]
@@ -84,7 +84,7 @@ async def test_single_answers_with_every_property(client: Client, posts: str) ->
     assert entry["publishedAt"] is None
 
 
-async def test_the_list_of_a_type_answers_with_every_property(client: Client, posts: str) -> None:
+async def test_the_list_of_a_type_has_every_property(client: Client, posts: str) -> None:
     created = (await client.post(NEW)).data
     answer = await client.get("/v1/content/posts?status=draft")
     assert list(answer.body) == ["success", "data", "pagination"]
@@ -96,9 +96,7 @@ async def test_the_list_of_a_type_answers_with_every_property(client: Client, po
     assert {name: entry[name] for name in shared} == {name: created[name] for name in shared}
 
 
-async def test_the_list_across_types_answers_with_every_property(
-    client: Client, posts: str
-) -> None:
+async def test_the_list_across_types_has_every_property(client: Client, posts: str) -> None:
     created = (await client.post(NEW)).data
     answer = await client.get("/v1/content")
     assert list(answer.body) == ["data", "pagination"]
@@ -108,7 +106,7 @@ async def test_the_list_across_types_answers_with_every_property(
     assert {name: entry[name] for name in CREATED} == created
 
 
-async def test_what_was_written_can_be_read_at_once(client: Client, posts: str) -> None:
+async def test_a_write_can_be_read_at_once(client: Client, posts: str) -> None:
     """Twenty at a time, each read by whoever wrote it."""
 
     async def write_and_read(n: int) -> None:
@@ -121,7 +119,7 @@ async def test_what_was_written_can_be_read_at_once(client: Client, posts: str) 
     assert (await client.get("/v1/content")).body["pagination"]["total"] == 20
 
 
-async def test_lists_are_of_one_status_unless_they_cross_types(
+async def test_lists_of_a_type_have_one_status(
     server: Server, client: Client, acme: Given, posts: str
 ) -> None:
     for status in ("draft", "published", "archived"):
@@ -142,7 +140,7 @@ async def test_lists_are_of_one_status_unless_they_cross_types(
     assert stages == [None, *[{"id": "writing", "name": "Writing"}] * 2]
 
 
-async def test_the_list_across_types_can_be_of_one(
+async def test_the_list_across_types_can_be_limited_to_one(
     server: Server, client: Client, acme: Given, posts: str
 ) -> None:
     await acme.content_type(slug="empty")
@@ -159,7 +157,7 @@ async def test_the_list_across_types_can_be_of_one(
     assert (unknown.status, unknown.body) == (404, {"error": "Content type not found"})
 
 
-async def test_an_entry_is_of_one_language(
+async def test_an_entry_has_one_language(
     server: Server, client: Client, acme: Given, posts: str
 ) -> None:
     ids = {
@@ -215,7 +213,7 @@ async def everywhere(client: Client, query: str) -> list[Any]:
     ]
 
 
-async def test_a_changed_type_shows_at_once_in_every_read(
+async def test_a_changed_type_is_visible_at_once_in_every_read(
     server: Server, client: Client, acme: Given, posts: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rendered on reading, in the locale too: the catching up is held off."""
@@ -242,7 +240,7 @@ async def test_a_changed_type_shows_at_once_in_every_read(
             assert entry["stage"] == {"id": "review", "name": "Review"}
 
 
-async def test_publishing_is_a_timestamp(
+async def test_publishing_sets_a_timestamp(
     server: Server, client: Client, acme: Given, posts: str
 ) -> None:
     entry_id = await acme.entry("one")
@@ -253,7 +251,7 @@ async def test_publishing_is_a_timestamp(
     assert entry["publishedAt"] == entry["updatedAt"] >= entry["createdAt"]
 
 
-async def test_values_come_back_as_they_were_sent(client: Client, acme: Given) -> None:
+async def test_values_are_returned_as_sent(client: Client, acme: Given) -> None:
     await acme.content_type(Field("v", "V", "json"), Field("n", "N", "number"), slug="things")
     value = '{"b":[1.50,1e2,-0],"a":{"_type_":"x"},"é":"\\u00e9\\ud83d\\ude00"}'
     body = f'{{"contentTypeSlug":"things","title":"T","fields":{{"v":{value},"n":1.10}}}}'
@@ -263,7 +261,7 @@ async def test_values_come_back_as_they_were_sent(client: Client, acme: Given) -
         assert f'"fields":{{"v":{value},"n":1.10}}' in answer.text
 
 
-async def test_entries_of_staging_are_apart(server: Server, client: Client, acme: Given) -> None:
+async def test_entries_of_staging_are_isolated(server: Server, client: Client, acme: Given) -> None:
     staging = replace_scope(acme)
     await acme.does(c.AddEnvironment, scope=staging.scope)
     await acme.content_type()
@@ -283,7 +281,7 @@ def replace_scope(given: Given) -> Given:
     return Given(given.repository, replace(given.scope, environment="staging"))
 
 
-async def test_head_answers_as_get_does_without_a_body(
+async def test_head_responds_like_get_without_a_body(
     server: Server, client: Client, posts: str
 ) -> None:
     await server.caught_up()

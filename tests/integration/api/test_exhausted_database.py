@@ -66,7 +66,7 @@ def check_log(log: ReadLog, fault: str, request_id: str = "mine") -> None:
 
 
 @pytest.mark.parametrize("fault", [DISK_IS_FULL, NO_MEMORY])
-async def test_a_write_without_room_may_be_retried(
+async def test_a_write_on_a_full_database_may_be_retried(
     fault: str, server: Server, client: Client, log: ReadLog
 ) -> None:
     await execute(server, fault)
@@ -77,7 +77,7 @@ async def test_a_write_without_room_may_be_retried(
     assert (await client.post(ENTRY)).status == 200
 
 
-async def test_a_mutation_without_room_has_no_success(
+async def test_a_mutation_on_a_full_database_fails(
     server: Server, client: Client, log: ReadLog
 ) -> None:
     await execute(server, DISK_IS_FULL)
@@ -88,7 +88,7 @@ async def test_a_mutation_without_room_has_no_success(
 
 
 @pytest.mark.parametrize("kind", [asyncpg.DiskFullError, asyncpg.OutOfMemoryError])
-async def test_a_read_without_room_may_be_retried(
+async def test_a_read_on_a_full_database_may_be_retried(
     kind: type[asyncpg.PostgresError],
     client: Client,
     log: ReadLog,
@@ -103,7 +103,7 @@ async def test_a_read_without_room_may_be_retried(
     check_log(log, kind.__name__)
 
 
-async def test_a_page_without_room_says_what_to_do(
+async def test_a_page_on_a_full_database_says_what_to_do(
     server: Server, log: ReadLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fetch(*_: Any) -> Any:

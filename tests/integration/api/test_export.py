@@ -117,7 +117,7 @@ class Paused:
         monkeypatch.setattr(Export, "pages", pages)
 
 
-async def test_csv_is_a_download_of_its_name(server: Server) -> None:
+async def test_csv_is_a_download_with_a_file_name(server: Server) -> None:
     async with server.session.get("/export/posts.csv", headers=KEY) as response:
         text = (await response.read()).decode()
     assert response.status == 200
@@ -141,7 +141,7 @@ async def test_csv_is_a_download_of_its_name(server: Server) -> None:
     assert re.fullmatch(expected, text), text
 
 
-async def test_xlsx_is_a_download_of_its_name_and_leaves_nothing(
+async def test_xlsx_is_a_download_with_a_file_name_and_leaves_nothing(
     server: Server, temporary: Path
 ) -> None:
     async with server.session.get("/export/posts.xlsx?status=published", headers=KEY) as response:
@@ -157,12 +157,12 @@ async def test_xlsx_is_a_download_of_its_name_and_leaves_nothing(
     await nothing_left_in(temporary)
 
 
-async def test_an_export_of_nothing_is_a_file_of_headings(server: Server) -> None:
+async def test_an_empty_export_has_only_headings(server: Server) -> None:
     answer = await server.client().get("/export/posts.csv?status=archived")
     assert (answer.status, answer.text) == (200, f"\ufeff{HEADINGS}\r\n")
 
 
-async def test_head_says_the_same_and_sends_nothing(server: Server) -> None:
+async def test_head_returns_the_same_headers_without_a_body(server: Server) -> None:
     for kind in ("csv", "xlsx"):
         answer = await server.client().ask("HEAD", f"/export/posts.{kind}")
         assert (answer.status, answer.text) == (200, "")
@@ -170,7 +170,7 @@ async def test_head_says_the_same_and_sends_nothing(server: Server) -> None:
     assert (await server.client().get("/export/posts.csv")).status == 200
 
 
-async def test_above_5000_the_newest_are_exported_and_it_says_so(server: Server) -> None:
+async def test_above_5000_the_newest_are_exported_with_a_note(server: Server) -> None:
     await fill(server.url, LIMIT + 3)
     answer = await server.client().get("/export/posts.csv")
     assert answer.headers["X-Content-Exported"] == "5000"
@@ -180,7 +180,7 @@ async def test_above_5000_the_newest_are_exported_and_it_says_so(server: Server)
     assert (",Entry 1,entry-1," in lines[1], ",Entry 5000,entry-5000," in lines[-1]) == (True, True)
 
 
-async def test_what_is_refused_is_refused_before_anything_is_sent(
+async def test_refusals_are_sent_before_any_data(
     server: Server, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = server.client()
@@ -215,7 +215,7 @@ async def test_a_text_longer_than_a_cell_is_exported_whole(server: Server) -> No
     assert len(table.rows) == 3
 
 
-async def test_a_fault_on_the_way_breaks_the_connection_off(
+async def test_a_fault_during_the_export_aborts_the_connection(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fails(export: Export) -> AsyncIterator[list[ExportRow]]:
@@ -231,7 +231,7 @@ async def test_a_fault_on_the_way_breaks_the_connection_off(
 
 
 @pytest.mark.parametrize("kind", ["csv", "xlsx"])
-async def test_who_goes_away_is_not_written_for(
+async def test_an_export_stops_when_the_client_disconnects(
     kind: str, server: Server, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await fill(server.url, 50)
@@ -251,7 +251,7 @@ async def test_who_goes_away_is_not_written_for(
     assert paused.given <= 2
 
 
-async def test_an_export_under_way_leaves_nothing_when_the_service_stops(
+async def test_an_export_in_progress_leaves_nothing_when_the_service_stops(
     database_url: str, repository: Repository, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paused = Paused(monkeypatch)
@@ -266,7 +266,7 @@ async def test_an_export_under_way_leaves_nothing_when_the_service_stops(
             await request
 
 
-async def test_others_are_answered_while_a_large_file_is_made(server: Server) -> None:
+async def test_other_requests_are_served_while_a_large_file_is_built(server: Server) -> None:
     await fill(server.url, LIMIT, stored='{"body": "' + "x" * 500 + '"}')
     client = server.client()
     export = asyncio.create_task(server.session.get("/export/posts.xlsx", headers=KEY))

@@ -71,7 +71,7 @@ async def injected(server: Server, client: Client, acme: Given, logged: Logged) 
     return Injected(client, logged("json"))
 
 
-async def test_it_is_a_500_with_every_promised_header_and_no_detail(
+async def test_a_fault_is_a_500_with_every_header_and_no_detail(
     injected: Injected, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for where, method, path in [*IN_HANDLERS, *BEFORE_THEM, *AFTER_THEM]:
@@ -80,7 +80,7 @@ async def test_it_is_a_500_with_every_promised_header_and_no_detail(
             await injected.check(where, method, path)
 
 
-async def test_so_it_is_where_a_header_cannot_be_added(
+async def test_a_header_that_cannot_be_added_is_a_500(
     injected: Injected, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The answer was ready by then; what goes out, and is counted, is a 500."""

@@ -11,7 +11,7 @@ from tests.integration.live_projector import until
 from tests.processes import free_port
 
 
-async def test_what_a_process_starts_with_is_not_visited_again(database_url: str) -> None:
+async def test_startup_objects_are_excluded_from_collections(database_url: str) -> None:
     settings = ApiSettings(
         event_store_url=database_url, read_model_url=database_url, port=free_port()
     )

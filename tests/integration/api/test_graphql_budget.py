@@ -22,8 +22,8 @@ from write_side.repository import Repository
 RELATED = Field("related", "Related", "reference", multiple=True)
 MANY_FIELDS = tuple(Field(f"f{n}", f"F{n}", "text") for n in range(200))
 MANY_OPTIONS = tuple(Option(f"o{n}", f"O{n}") for n in range(1_000))
-LOOKING_BACK = "The query looks back over more than 20 changes: "
-LARGE = "The answer takes more than 10,000 bytes of values: "
+MANY_CHANGES = "The query reads more than 20 changes: "
+LARGE = "The response has more than 10,000 bytes of values: "
 
 
 def aliased(number: int, selection: str) -> str:
@@ -35,7 +35,7 @@ async def costs_too_much(client: Client, document: str, **variables: Any) -> boo
     return status == 400 and message.startswith("The query costs ")
 
 
-async def test_references_cost_what_there_really_are_before_they_are_looked_up(
+async def test_references_are_charged_by_their_real_number_before_lookup(
     server: Server, client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await acme.content_type(BODY, RELATED)
@@ -52,7 +52,7 @@ async def test_references_cost_what_there_really_are_before_they_are_looked_up(
     assert len(statements) == 3
 
 
-async def test_types_cost_what_they_really_hold(
+async def test_types_are_charged_by_their_real_fields(
     server: Server, client: Client, acme: Given
 ) -> None:
     choice = Field("choice", "Choice", "select", options=MANY_OPTIONS)
@@ -68,7 +68,7 @@ async def test_types_cost_what_they_really_hold(
         assert await costs_too_much(client, f"{{ {several} }}"), several
 
 
-async def test_what_is_folded_is_bounded_and_one_stream_never(
+async def test_folded_events_are_limited_except_for_one_stream(
     server: Server, client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cost, "EVENTS", 20)
@@ -90,7 +90,7 @@ async def test_what_is_folded_is_bounded_and_one_stream_never(
     for document in (f"{{ a: {then % 'one'} b: {then % 'two'} }}", both):
         status, message = await refused(client, document, **({"n": 2} if document == both else {}))
         assert status == 400
-        assert message.startswith(LOOKING_BACK)
+        assert message.startswith(MANY_CHANGES)
 
 
 async def test_the_same_moment_is_looked_up_once(
@@ -107,7 +107,7 @@ async def test_the_same_moment_is_looked_up_once(
     assert len(statements) == 3  # who had the slug, the type and the entry
 
 
-async def test_looking_back_leaves_connections_to_others(
+async def test_reads_of_the_past_leave_connections_for_others(
     repository: Repository, acme: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await acme.content_type()

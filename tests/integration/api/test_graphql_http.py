@@ -40,7 +40,7 @@ def error_of(answer: Answer) -> tuple[int, str]:
     return error["extensions"]["status"], error["message"]
 
 
-async def test_a_bad_key_is_401_as_over_rest(server: Server, posts: Given) -> None:
+async def test_an_invalid_key_is_401_as_over_rest(server: Server, posts: Given) -> None:
     for secret in (None, "unknown"):
         answer = await asked(server.client(secret), ASK)
         rest = await server.client(secret).get("/v1/content")
@@ -52,7 +52,7 @@ async def test_a_bad_key_is_401_as_over_rest(server: Server, posts: Given) -> No
     assert answer.body == {"data": {"__typename": "Query"}}
 
 
-async def test_both_doors_count_in_one_bucket(server: Server) -> None:
+async def test_rest_and_graphql_count_in_one_bucket(server: Server) -> None:
     await server.workspace(requests_per_minute=1_000)
     client = server.client()
     left = []
@@ -68,7 +68,7 @@ async def test_both_doors_count_in_one_bucket(server: Server) -> None:
     assert left[0] - left[-1] == 3 or left[-1] > left[0], "or the window has ended meanwhile"
 
 
-async def test_a_body_that_is_too_large_is_refused_inside_the_answer(
+async def test_a_body_that_is_too_large_is_an_error_in_the_response(
     database_url: str, repository: Repository
 ) -> None:
     async with serving(database_url, repository, max_body_bytes=2048) as server:
@@ -77,7 +77,7 @@ async def test_a_body_that_is_too_large_is_refused_inside_the_answer(
         assert error_of(answer) == (413, "Request body is too large")
 
 
-async def test_any_origin_may_ask(server: Server, client: Client, posts: Given) -> None:
+async def test_any_origin_may_read(server: Server, client: Client, posts: Given) -> None:
     preflight = await server.client(None).ask(
         "OPTIONS",
         "/graphql",
@@ -92,7 +92,7 @@ async def test_any_origin_may_ask(server: Server, client: Client, posts: Given) 
     assert {a.headers["Access-Control-Allow-Origin"] for a in answers} == {"*"}
 
 
-async def test_a_mutation_says_where_it_stands_and_a_query_waits_for_it(
+async def test_a_mutation_returns_its_position_and_a_query_waits_for_it(
     client: Client, posts: Given, server: Server
 ) -> None:
     answer = await asked(client, NEW, title="A")
@@ -156,7 +156,7 @@ async def test_what_is_not_visible_yet_is_503_inside_the_answer_and_waited_for_o
         assert "data" in (await asked(client, ASK)).body
 
 
-async def test_a_mutation_that_is_sent_again_is_carried_out_once(
+async def test_a_repeated_mutation_is_executed_once(
     server: Server, client: Client, posts: Given
 ) -> None:
     again = {"Idempotency-Key": "one"}
@@ -171,7 +171,7 @@ async def test_a_mutation_that_is_sent_again_is_carried_out_once(
     assert wrong.body["data"]["createContentEntry"]["message"].startswith("Idempotency-Key takes")
 
 
-async def test_each_mutation_of_a_document_that_is_sent_again_is_carried_out_once(
+async def test_each_mutation_of_a_repeated_document_is_executed_once(
     client: Client, posts: Given
 ) -> None:
     document = """mutation ($id: ID!) {
@@ -188,7 +188,7 @@ async def test_each_mutation_of_a_document_that_is_sent_again_is_carried_out_onc
     assert (await asked(client, document, id=entry["id"], headers=again)).body == first.body
 
 
-async def test_while_one_is_under_way_another_with_its_key_is_refused(
+async def test_a_second_request_with_the_key_is_refused_while_the_first_is_in_progress(
     client: Client, posts: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, go = asyncio.Event(), asyncio.Event()
@@ -215,7 +215,7 @@ async def test_while_one_is_under_way_another_with_its_key_is_refused(
     assert (await data(client, ASK))["contentEntries"]["pagination"]["total"] == 1
 
 
-async def test_what_a_mutation_names_is_waited_for_until_it_can_be_read(
+async def test_a_mutation_waits_until_what_it_refers_to_can_be_read(
     database_url: str, repository: Repository
 ) -> None:
     async with serving(database_url, repository, projector=False, read_your_writes=30) as server:
@@ -302,7 +302,7 @@ HOSTILE: dict[str, str] = {
 }
 
 
-async def test_what_asks_for_too_much_is_refused_before_anything_is_looked_up(
+async def test_expensive_queries_are_refused_before_any_lookup(
     client: Client, posts: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def looked_up(*_: Any) -> None:

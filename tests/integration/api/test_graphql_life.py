@@ -47,7 +47,7 @@ def refusal(payload: Any) -> str:
     return str(payload["message"])
 
 
-async def test_what_is_created_is_answered_and_can_be_read_at_once(
+async def test_a_created_entry_is_returned_and_can_be_read_at_once(
     client: Client, posts: Given
 ) -> None:
     entry = await created(
@@ -111,7 +111,9 @@ async def test_what_changes_nothing_appends_nothing(
     assert await server.repository.recorder.head() == head
 
 
-async def test_translations_fall_back_per_field_in_both_doors(client: Client, posts: Given) -> None:
+async def test_translations_fall_back_per_field_in_rest_and_graphql(
+    client: Client, posts: Given
+) -> None:
     faq = [{"q": "Why?", "n": 1}, {"q": "How?", "n": 2}]
     entry = await created(client, status="published", fields={"body": "B", "lead": "L", "faq": faq})
     french = {
@@ -144,7 +146,7 @@ async def shown_in(client: Client, entry: Any, locale: str) -> tuple[str, Any]:
     return rest["title"], asked_for
 
 
-async def test_entries_of_one_slug_in_several_languages_are_apart(
+async def test_entries_of_one_slug_in_several_languages_are_separate(
     client: Client, posts: Given
 ) -> None:
     english = await created(client, fields={"body": "E"}, status="published")
@@ -195,14 +197,14 @@ async def test_expected_version_refuses_a_lost_update(client: Client, posts: Giv
     assert (await data(client, STATES, id=entry["id"]))["contentEntryById"]["title"] == "Mine"
 
 
-async def test_two_who_change_one_entry_lose_nothing(client: Client, posts: Given) -> None:
+async def test_concurrent_changes_of_one_entry_lose_nothing(client: Client, posts: Given) -> None:
     entry = await created(client)
     changes = [updated(client, entry, title=f"{who} {n}") for who in "ab" for n in range(10)]
     versions = [changed["version"] for changed in await asyncio.gather(*changes)]
     assert sorted(versions) == list(range(2, 22))
 
 
-async def test_mutations_of_one_document_run_in_order_each_for_itself(
+async def test_mutations_of_one_document_run_in_order_and_independently(
     client: Client, posts: Given
 ) -> None:
     document = """mutation ($first: CreateContentEntryInput!, $taken: CreateContentEntryInput!) {
@@ -239,7 +241,7 @@ async def test_a_later_mutation_sees_what_an_earlier_one_wrote(
         assert answered[unknown] == {"success": False, "message": "Content entry not found"}
 
 
-async def test_what_a_mutation_has_left_can_be_asked_for_further(
+async def test_the_result_of_a_mutation_can_be_selected_in_depth(
     client: Client, posts: Given
 ) -> None:
     target = await created(client, title="Target")
@@ -256,9 +258,7 @@ async def test_what_a_mutation_has_left_can_be_asked_for_further(
     assert entry["history"] == [{"version": 1, "action": "created"}]
 
 
-async def test_what_was_read_for_one_mutation_is_read_again_for_the_next(
-    client: Client, posts: Given
-) -> None:
+async def test_each_mutation_reads_again(client: Client, posts: Given) -> None:
     target = await created(client, title="Old")
     holder = await created(client, fields={"related": [target["id"]]})
     shown = '{ entry { references(field: "related") { title history(limit: 1) { version } } } }'
@@ -274,7 +274,7 @@ async def test_what_was_read_for_one_mutation_is_read_again_for_the_next(
     ]
 
 
-async def test_the_entry_is_right_where_no_projector_runs(
+async def test_the_entry_is_correct_without_a_projector(
     database_url: str, repository: Repository
 ) -> None:
     async with serving(database_url, repository, projector=False, read_your_writes=0.05) as server:

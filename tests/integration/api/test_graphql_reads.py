@@ -88,7 +88,7 @@ async def test_limit_and_offset_are_clamped(
         assert (pagination["limit"], pagination["offset"]) == effective
 
 
-async def test_the_entry_of_every_way_of_asking_is_that_of_rest(
+async def test_every_query_returns_the_same_entry_as_rest(
     server: Server, client: Client, acme: Given
 ) -> None:
     await acme.content_type(BODY, Field("lead", "Lead", "text"), stages=STAGES)
@@ -139,7 +139,7 @@ async def test_content_types_are_those_of_rest(server: Server, client: Client, a
 
 
 @pytest.mark.parametrize("change", [{"status": "draft"}, {"slug": "renamed"}])
-async def test_what_changes_after_its_id_was_found_is_not_shown_as_what_was_asked_for(
+async def test_an_entry_that_changes_after_its_id_was_found_is_not_returned(
     server: Server,
     client: Client,
     acme: Given,
@@ -166,7 +166,7 @@ async def test_what_changes_after_its_id_was_found_is_not_shown_as_what_was_aske
         assert await data(client, query) == {"contentEntry": None}
 
 
-async def test_references_keep_their_order_and_locale_and_leave_out_what_is_gone(
+async def test_references_keep_their_order_and_locale_and_omit_deleted_entries(
     server: Server, client: Client, acme: Given
 ) -> None:
     await acme.content_type(BODY, RELATED, LEAD)
@@ -246,7 +246,7 @@ async def test_the_past_is_shown_as_it_was(client: Client, acme: Given, server: 
         assert answer.body["errors"][0]["extensions"]["status"] == 400
 
 
-async def test_environments_and_workspaces_are_apart(
+async def test_environments_and_workspaces_are_isolated(
     server: Server, client: Client, acme: Given
 ) -> None:
     other = await server.workspace("other")

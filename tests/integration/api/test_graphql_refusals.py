@@ -190,7 +190,7 @@ async def test_queries_are_refused_with_the_status_of_rest(
         assert await refused(client, query) == expected
 
 
-async def test_what_is_not_there_is_null(client: Client, acme: Given) -> None:
+async def test_unknown_content_is_null(client: Client, acme: Given) -> None:
     query = """{
       slug: contentEntry(type: "posts", slug: "nothing") { id }
       nul: contentEntry(type: "posts", slug: "\\u0000") { id }
@@ -205,7 +205,7 @@ async def test_what_is_not_there_is_null(client: Client, acme: Given) -> None:
     assert found == {"contentEntries": {"data": []}}
 
 
-async def test_what_an_edit_key_may_not_read_is_no_refusal_of_its_mutation(
+async def test_a_mutation_succeeds_even_if_its_key_may_not_read(
     server: Server, acme: Given
 ) -> None:
     await server.key("an-editor's", "acme", ("content.edit",))
@@ -216,7 +216,7 @@ async def test_what_an_edit_key_may_not_read_is_no_refusal_of_its_mutation(
     assert answer.body["errors"][0]["extensions"] == {"status": 403}
 
 
-async def test_an_update_shows_the_entry_to_whom_may_view_it_a_create_to_whom_has_sent_it(
+async def test_an_update_returns_the_entry_only_to_viewers_a_create_always(
     server: Server, acme: Given
 ) -> None:
     await server.key("an-editor's", "acme", ("content.edit",))
@@ -238,7 +238,7 @@ async def test_an_update_shows_the_entry_to_whom_may_view_it_a_create_to_whom_ha
     assert created == {"createContentEntry": {"entry": {"title": "Mine"}}}
 
 
-async def test_a_store_that_is_away_is_a_refusal_and_a_fault_of_ours_an_error(
+async def test_an_unavailable_store_is_a_refusal_and_an_internal_fault_an_error(
     client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch, logged: Any
 ) -> None:
     async def away(*_: object) -> None:

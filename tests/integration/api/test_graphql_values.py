@@ -64,7 +64,7 @@ def message(answer: Answer) -> str:
     return str(payload["message"])
 
 
-async def test_every_json_value_survives_to_the_letter(client: Client, meta: Given) -> None:
+async def test_every_json_value_is_returned_unchanged(client: Client, meta: Given) -> None:
     for number, value in enumerate(SURVIVING):
         answer = await sent(client, f'{{ "meta" : {value} , "views":0.10}}', f"Entry {number}")
         expected = f'"fields":{{"meta":{value},"views":0.10}}'
@@ -73,7 +73,9 @@ async def test_every_json_value_survives_to_the_letter(client: Client, meta: Giv
         assert expected in (await client.get(f"/v1/content/posts/entry-{number}")).text
 
 
-async def test_what_is_written_in_the_document_survives_too(client: Client, meta: Given) -> None:
+async def test_json_literals_in_the_document_are_returned_unchanged(
+    client: Client, meta: Given
+) -> None:
     for number, (written, value) in enumerate(WRITTEN.items()):
         document = f"""mutation ($views: Int, $left: JSON) {{ createContentEntry(input: {{
           contentTypeSlug: "posts", title: "Entry {number}",
@@ -83,7 +85,7 @@ async def test_what_is_written_in_the_document_survives_too(client: Client, meta
         assert f'"fields":{{"meta":{value},"views":7}}' in answer.text, answer.text
 
 
-async def test_a_variable_of_json_inside_of_what_is_written(client: Client, meta: Given) -> None:
+async def test_a_json_variable_inside_a_literal(client: Client, meta: Given) -> None:
     document = """mutation ($a: JSON = {default: 1.10}, $b: JSON) { createContentEntry(input: {
       contentTypeSlug: "posts", title: "A", fields: { meta: {a: $a, b: [$b, $c], c: $c} }
     }) { entry { fields } } }"""
@@ -91,7 +93,7 @@ async def test_a_variable_of_json_inside_of_what_is_written(client: Client, meta
     assert '"meta":{"a":{"default":1.10},"b":[{"x":1},null]}' in answer.text
 
 
-async def test_what_rest_refuses_is_refused_in_its_words(client: Client, meta: Given) -> None:
+async def test_graphql_refuses_with_the_messages_of_rest(client: Client, meta: Given) -> None:
     deep = "[" * 255 + "]" * 255
     for fields in (
         '{"views":1e400}',
@@ -137,7 +139,7 @@ async def test_a_body_that_cannot_be_read_is_refused_as_a_whole(
     assert answer.body["errors"][0]["message"] == "variables must be an object"
 
 
-async def test_numbers_of_the_schema_are_no_json_of_ours(client: Client, meta: Given) -> None:
+async def test_numbers_of_the_schema_are_not_our_json(client: Client, meta: Given) -> None:
     """What GraphQL's own types refuse is an error of the query."""
     query = "query ($n: Int) { contentEntries(limit: $n) { data { id } } }"
     for wrong in ("1.5", '"1"', "true", "2147483648", "9" * 5000, "1e400", "[1]", '{"a":1}'):
@@ -148,7 +150,7 @@ async def test_numbers_of_the_schema_are_no_json_of_ours(client: Client, meta: G
     assert msgspec.json.decode((await client.post(body.encode(), "/graphql")).text)["data"]
 
 
-async def test_what_the_schema_does_not_know_is_named(client: Client, meta: Given) -> None:
+async def test_unknown_names_of_the_schema_are_reported(client: Client, meta: Given) -> None:
     for given, named in (
         ({"contentTypeSlug": "posts", "title": "A", "nope": 1}, "nope"),
         ({"contentTypeSlug": "posts"}, "title"),
@@ -163,7 +165,7 @@ async def test_what_the_schema_does_not_know_is_named(client: Client, meta: Give
         assert named in error["message"]
 
 
-async def test_a_large_value_stands_in_a_variable_and_there_once(
+async def test_a_large_value_is_a_variable_that_is_used_once(
     client: Client, meta: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def execute(*_: object, **__: object) -> None:
@@ -182,7 +184,7 @@ async def test_a_large_value_stands_in_a_variable_and_there_once(
     ):
         [error] = answer.body["errors"]
         assert error["extensions"]["status"] == 400
-        assert "come to 5,001,000 bytes; they may come to 4,194,304" in error["message"]
+        assert "add up to 5,001,000 bytes; the limit is 4,194,304" in error["message"]
     monkeypatch.setattr("api.graphql.handler.schema.execute", execute)
     answer = await asked(client, document % (f'"{large * 20}"', "$x"))
     [error] = answer.body["errors"]

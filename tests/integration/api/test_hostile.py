@@ -127,7 +127,7 @@ async def test_bytes_that_no_client_library_sends_are_answered(server: Server, a
         assert status in (200, 400, 404), (text, body)
 
 
-async def test_headers_that_are_no_text_are_answered(server: Server) -> None:
+async def test_invalid_headers_are_answered(server: Server) -> None:
     await server.workspace()
     names = (b"X-Environment", b"X-API-Key", b"Authorization", b"X-Request-Id")
     values = (b"\xff", b"\xed\xa0\x80", b"Bearer \xff\xfe", b"x" * 6000)
@@ -151,7 +151,7 @@ async def sent(server: Server, request: bytes) -> tuple[int, bytes]:
     return int(head.split()[1]), body
 
 
-async def test_a_slug_is_kept_as_it_is_and_found_percent_encoded(
+async def test_a_slug_is_kept_unchanged_and_found_percent_encoded(
     client: Client, acme: Given
 ) -> None:
     await acme.content_type()
@@ -163,7 +163,7 @@ async def test_a_slug_is_kept_as_it_is_and_found_percent_encoded(
         assert (await client.get(path)).data["id"] == created.data["id"], slug
 
 
-async def test_any_text_that_can_be_stored_comes_back(client: Client, acme: Given) -> None:
+async def test_any_storable_text_is_returned_unchanged(client: Client, acme: Given) -> None:
     await acme.content_type()
     for n, text in enumerate(TEXTS):
         new = {

@@ -38,7 +38,7 @@ async def head(server: Server) -> int:
 
 
 class TestReplays:
-    async def test_the_same_body_has_the_same_answer_byte_for_byte(
+    async def test_the_same_body_has_the_same_response_byte_for_byte(
         self, server: Server, client: Client
     ) -> None:
         first = await client.post(POST, headers=ONCE)
@@ -48,14 +48,16 @@ class TestReplays:
         assert again.text == first.text
         assert await head(server) == before
 
-    async def test_whatever_became_of_the_entry_since(self, client: Client, posts: Given) -> None:
+    async def test_a_replay_is_independent_of_later_changes(
+        self, client: Client, posts: Given
+    ) -> None:
         first = await client.post(POST, headers=ONCE)
         await posts.delete(first.data["id"])
         await posts.does(c.RemoveContentType, scope=posts.scope, slug="posts")
         again = await client.post(POST, headers=ONCE)
         assert again.text == first.text
 
-    async def test_a_limit_that_was_reached_since_refuses_nothing(
+    async def test_a_replay_is_independent_of_limits_reached_later(
         self, client: Client, posts: Given
     ) -> None:
         first = await client.post(POST, headers=ONCE)
@@ -63,7 +65,7 @@ class TestReplays:
         refused(await client.post({**POST, "title": "B"}), 402)
         assert (await client.post(POST, headers=ONCE)).text == first.text
 
-    async def test_another_process_knows_it_too(
+    async def test_another_process_replays_it_too(
         self, server: Server, client: Client, database_url: str
     ) -> None:
         first = await client.post(POST, headers=ONCE)
@@ -103,12 +105,12 @@ class TestWhatAKeyHoldsFor:
         assert (await client.post({**POST, "title": "B"}, headers=ONCE)).status == 200
 
     @pytest.mark.parametrize("given", ["", "x" * 256, "ä", "\t"])
-    async def test_what_is_no_key_is_refused(self, given: str, client: Client) -> None:
+    async def test_an_invalid_idempotency_key_is_refused(self, given: str, client: Client) -> None:
         refused(await client.post(POST, headers={"Idempotency-Key": given}), 400, "Idempotency")
 
 
 class TestTime:
-    async def test_it_holds_for_24_hours_and_then_works_anew(
+    async def test_a_key_is_valid_for_24_hours_and_can_then_be_used_again(
         self, server: Server, client: Client
     ) -> None:
         first = await client.post(POST, headers=ONCE)
@@ -121,7 +123,7 @@ class TestTime:
         assert (await client.post({**POST, "title": "B"}, headers=ONCE)).text == second.text
         refused(await client.post(POST, headers=ONCE), 422)
 
-    async def test_of_many_that_find_it_expired_one_is_carried_out(
+    async def test_one_of_many_requests_with_an_expired_key_is_executed(
         self, server: Server, client: Client, database_url: str
     ) -> None:
         await client.post(POST, headers=ONCE)
@@ -137,7 +139,7 @@ class TestTime:
 
 
 class TestInFlight:
-    async def test_one_that_is_still_under_way_is_refused(
+    async def test_a_repetition_is_refused_while_the_first_is_in_progress(
         self, server: Server, client: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         asked, answer = asyncio.Event(), asyncio.Event()
@@ -156,7 +158,7 @@ class TestInFlight:
         assert done.status == 200
         assert (await client.post(POST, headers=ONCE)).text == done.text
 
-    async def test_of_forty_at_once_one_is_carried_out(
+    async def test_one_of_forty_simultaneous_requests_is_executed(
         self, server: Server, client: Client, database_url: str
     ) -> None:
         before = await head(server)
@@ -168,7 +170,7 @@ class TestInFlight:
         assert await head(server) == before + 1
 
 
-async def test_an_answer_that_never_arrived_is_had_by_asking_again(client: Client) -> None:
+async def test_a_lost_response_is_returned_to_a_repetition(client: Client) -> None:
     for _ in range(20):
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(0.001):

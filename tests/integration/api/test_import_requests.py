@@ -150,7 +150,7 @@ class TestIdempotency:
     @pytest.mark.parametrize(
         "other", [{"document": b"Title,Body\nZ,x\n"}, {"name": "b.csv"}, {"update": "true"}]
     )
-    async def test_another_file_or_option_is_refused(
+    async def test_a_different_file_or_option_is_refused(
         self, client: Client, other: dict[str, Any]
     ) -> None:
         await send(client, headers=ONCE)
@@ -167,7 +167,7 @@ class TestIdempotency:
 
 
 class TestRefusals:
-    async def test_what_is_no_import(self, server: Server, client: Client) -> None:
+    async def test_invalid_imports(self, server: Server, client: Client) -> None:
         for status, answer in (
             (415, await client.post({"contentType": "posts"}, PATH)),
             (415, await send(client, name="posts.txt")),
@@ -214,7 +214,7 @@ class TestRefusals:
             refused(await asked.get(f"{PATH}/x{path}"), status)
             refused(await asked.ask("POST", f"{PATH}/x/revert{path}"), status)
 
-    async def test_too_many_that_wait(
+    async def test_too_many_waiting_imports(
         self, server: Server, client: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         await waiting(server, monkeypatch)
@@ -230,7 +230,7 @@ class TestRefusals:
         refused(everywhere, 503)
         assert everywhere.headers["Retry-After"] == "1"
 
-    async def test_of_another_workspace_there_is_nothing(
+    async def test_imports_of_other_workspaces_do_not_exist(
         self, server: Server, client: Client
     ) -> None:
         await server.workspace("rival", staging=True)

@@ -94,7 +94,7 @@ async def test_an_import_whose_process_died_after_the_append_is_not_repeated(
     assert not await ImportWorker(magazine).work()
 
 
-async def test_an_import_that_always_ends_its_process_is_given_up(
+async def test_an_import_that_always_kills_its_process_is_abandoned(
     magazine: Repository, database_url: str
 ) -> None:
     job_id = await accepted(magazine)
@@ -127,7 +127,7 @@ async def test_an_unexpected_failure_is_tried_again(
     assert (await status(magazine, job_id)).state == "imported"
 
 
-async def test_a_worker_that_is_stopped_gives_its_import_to_another(
+async def test_a_stopped_worker_releases_its_import(
     magazine: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job_id = await accepted(magazine)

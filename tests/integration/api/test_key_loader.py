@@ -77,7 +77,7 @@ async def read_anew(repository: Repository) -> list[Any]:
     return held(claims.keys)
 
 
-async def test_change_by_change_it_is_what_the_store_has(
+async def test_the_keys_in_memory_match_the_store_after_every_change(
     repository: Repository, asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "AT_ONCE", 3)
@@ -118,7 +118,7 @@ async def change(given: Given, dice: random.Random) -> None:
         pass  # There is such a key, or none.
 
 
-async def test_where_nothing_has_changed_one_small_question_is_asked(
+async def test_one_small_query_is_sent_if_nothing_has_changed(
     repository: Repository, asked: Asked
 ) -> None:
     given = await workspace(repository, "acme")
@@ -133,7 +133,7 @@ async def test_where_nothing_has_changed_one_small_question_is_asked(
 
 
 @pytest.mark.parametrize("how", ["restored", "failed over", "far behind", "repaired"])
-async def test_where_the_log_cannot_tell_all_keys_are_read(
+async def test_all_keys_are_read_if_the_log_is_not_sufficient(
     how: str,
     repository: Repository,
     asked: Asked,
@@ -164,7 +164,7 @@ async def test_where_the_log_cannot_tell_all_keys_are_read(
     assert len(claims.keys._by_digest) == 0
 
 
-async def test_keys_are_there_while_they_are_read_anew(
+async def test_keys_remain_available_while_they_are_read_again(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = await workspace(repository, "acme")

@@ -154,7 +154,7 @@ def slow_reader(server: Server, path: str, body: bytes = b"") -> socket.socket:
     return client
 
 
-async def test_who_exceeds_the_share_waits_and_is_then_refused(
+async def test_a_workspace_over_its_share_waits_and_is_then_refused(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(byte_budget, "PATIENCE", 0.05)
@@ -214,8 +214,8 @@ async def test_a_query_knows_the_size_of_entries_before_it_reads_them(
     monkeypatch.setattr("read_side.entries.WHOLE", 0)
     refused = await asked(server.client(), document)
     assert refused.body["errors"][0]["message"] == (
-        "The answer takes more than 1,000,000 bytes of values: "
-        "ask for fewer entries or fields at once"
+        "The response has more than 1,000,000 bytes of values: "
+        "request fewer entries or fields at a time"
     )
     await sent(server)
 

@@ -48,7 +48,7 @@ async def answers(server: Server) -> list[object]:
     return found
 
 
-async def test_they_are_served_as_those_that_are_stored_ready_to_serve(
+async def test_large_translations_are_served_like_stored_ones(
     server: Server, acme: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await acme.content_type(BODY, LEAD)

@@ -59,7 +59,7 @@ async def test_the_database_gives_what_the_model_gives(make: Make) -> None:
         last.update({demand.bucket: grant for demand, grant in zip(demands, grants, strict=True)})
 
 
-async def test_a_grant_is_what_is_asked_and_little_more(make: Make) -> None:
+async def test_a_grant_is_the_demand_and_a_small_reserve(make: Make) -> None:
     dice = random.Random(4711)
     demands = [
         Demand(f"{n:03}", dice.choice([-5, 0, 10, FEW, 10**6]), dice.choice([0, 1, 70, 10**6]))
@@ -72,7 +72,7 @@ async def test_a_grant_is_what_is_asked_and_little_more(make: Make) -> None:
             assert grant.granted <= demand.asked
 
 
-async def test_many_at_once_are_given_the_limit_and_no_more(make: Make) -> None:
+async def test_simultaneous_demands_get_exactly_the_limit(make: Make) -> None:
     await quiet()
     counters = [make() for _ in range(8)]
 
@@ -104,7 +104,7 @@ async def test_expired_rows_are_deleted_a_bounded_number_at_once(database_url: s
     await counter.close()
 
 
-async def test_a_clock_that_is_set_back_opens_no_window_again(database_url: str) -> None:
+async def test_a_clock_set_back_does_not_reopen_a_window(database_url: str) -> None:
     """As after a failover to a machine whose clock is behind."""
     counter = Counter(database_url)
     [grant] = await counter.lease([Demand("a", 10, 1)])

@@ -40,7 +40,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class TestBuckets:
-    async def test_the_plan_beats_the_setting(
+    async def test_the_plan_takes_precedence_over_the_setting(
         self, database_url: str, repository: Repository
     ) -> None:
         async with serving(database_url, repository, projector=False) as server:
@@ -50,7 +50,7 @@ class TestBuckets:
         assert [answer.status for answer in given] == [200, 200, 429]
         assert [shown(answer) for answer in given] == [(2, 1), (2, 0), (2, 0)]
 
-    async def test_keys_and_addresses_have_buckets_of_their_own(
+    async def test_keys_and_addresses_have_separate_buckets(
         self, database_url: str, repository: Repository
     ) -> None:
         async with serving(
@@ -183,7 +183,9 @@ class TestResponses:
             for path in ("/healthz", "/readyz", "/nowhere", "/healthz"):
                 assert shown(await client.get(path)) == (3, 2)
 
-    async def test_a_limit_of_0_is_none(self, database_url: str, repository: Repository) -> None:
+    async def test_a_limit_of_0_means_no_limit(
+        self, database_url: str, repository: Repository
+    ) -> None:
         async with serving(
             database_url, repository, projector=False, ip_rate_limit=0, key_rate_limit=0
         ) as server:
@@ -199,7 +201,7 @@ class TestResponses:
 
 
 class TestProxies:
-    async def test_a_trusted_one_is_believed(
+    async def test_a_trusted_proxy_is_believed(
         self, database_url: str, repository: Repository
     ) -> None:
         async with serving(
@@ -222,7 +224,9 @@ class TestProxies:
             assert await remaining("1.2.3.4", "203.0.113.9", "10.0.0.1") == 2
             assert await remaining() == 4
 
-    async def test_nobody_else_is(self, database_url: str, repository: Repository) -> None:
+    async def test_other_clients_are_not_believed(
+        self, database_url: str, repository: Repository
+    ) -> None:
         async with serving(
             database_url, repository, projector=False, ip_rate_limit=5, trusted_proxies="10.0.0.1"
         ) as server:
@@ -234,7 +238,7 @@ class TestProxies:
 
 
 class TestCounterAway:
-    async def test_while_the_counter_is_away_requests_pass_and_it_comes_back(
+    async def test_requests_pass_while_the_counter_is_unavailable(
         self, database_url: str, repository: Repository
     ) -> None:
         async with (

@@ -58,7 +58,7 @@ async def test_an_empty_library_is_a_page(server: Server) -> None:
     assert answer.body["pagination"] == {"limit": 100, "offset": 0, "total": 0}
 
 
-async def test_a_file_is_found_by_its_id_in_the_own_workspace_alone(library: Client) -> None:
+async def test_a_file_is_found_by_its_id_only_in_its_workspace(library: Client) -> None:
     assert (await library.get("/v1/media/hero")).body == {"success": True, "data": FILES[1]}
     assert (await library.get("/v1/media/a-chart")).body["data"] == FILES[0]
     for unknown in ("nothing", "theirs", "%00", "%ED%A0%80"):

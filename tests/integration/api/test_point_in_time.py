@@ -85,9 +85,7 @@ async def test_an_entry_as_it_was_after_each_change(
     assert (await at(client, Clock.time)).data == now
 
 
-async def test_a_time_is_told_to_the_millisecond(
-    client: Client, acme: Given, server: Server
-) -> None:
+async def test_a_time_has_milliseconds(client: Client, acme: Given, server: Server) -> None:
     await acme.content_type()
     Clock.time += timedelta(milliseconds=7)
     await acme.entry("one")
@@ -101,7 +99,7 @@ async def test_a_time_is_told_to_the_millisecond(
     assert (await client.get(f"{POST}?asOf=2026-01-31")).body == NO_TYPE
 
 
-async def test_what_has_passed_is_told_by_the_clock_of_the_store(
+async def test_the_clock_of_the_store_decides_what_is_in_the_past(
     client: Client, acme: Given, server: Server
 ) -> None:
     """Not by this machine's, which may be years off."""
@@ -117,7 +115,9 @@ async def test_what_has_passed_is_told_by_the_clock_of_the_store(
     assert await title(client, later) == "One"
 
 
-async def test_a_slug_leads_to_whoever_had_it(client: Client, acme: Given, server: Server) -> None:
+async def test_a_slug_finds_the_entry_that_had_it_then(
+    client: Client, acme: Given, server: Server
+) -> None:
     await acme.content_type()
     first = await acme.entry("one", title="First")
     had_by_first = tick()
@@ -145,7 +145,7 @@ async def test_a_slug_leads_to_whoever_had_it(client: Client, acme: Given, serve
     assert await title(client, Clock.time, "/v1/content/posts/two") == "Third"
 
 
-async def test_a_clock_that_is_set_back_does_not_take_a_slug_from_who_had_it(
+async def test_a_clock_set_back_does_not_change_who_had_a_slug(
     client: Client, acme: Given, server: Server
 ) -> None:
     """Time stands still in the log until the clock has passed its last event."""
@@ -167,7 +167,7 @@ async def test_a_clock_that_is_set_back_does_not_take_a_slug_from_who_had_it(
     assert found == ["First", "First", "Second", "Second", "Third"]
 
 
-async def test_the_content_type_is_the_one_of_then(
+async def test_the_content_type_is_that_of_the_past_time(
     client: Client, acme: Given, server: Server
 ) -> None:
     await acme.content_type(BODY, stages=STAGES)
@@ -191,7 +191,7 @@ async def test_the_content_type_is_the_one_of_then(
     assert await title(client, made_again) == NO_ENTRY
 
 
-async def test_translations_languages_and_environments_of_then(
+async def test_translations_languages_and_environments_in_the_past(
     client: Client, acme: Given, server: Server
 ) -> None:
     await acme.content_type()
@@ -215,7 +215,7 @@ async def test_translations_languages_and_environments_of_then(
     assert await title(client, then, language="xx") == NO_ENTRY
 
 
-async def test_the_past_of_another_workspace_is_nobody_elses(
+async def test_the_past_of_another_workspace_is_not_found(
     client: Client, acme: Given, server: Server
 ) -> None:
     other = await server.workspace("other")
@@ -235,7 +235,7 @@ async def test_the_past_of_another_workspace_is_nobody_elses(
         await of_id(server, acme, entry_id, living)
 
 
-async def test_an_entry_by_its_id_whatever_its_slug_was(acme: Given, server: Server) -> None:
+async def test_an_entry_is_found_by_id_regardless_of_its_slug(acme: Given, server: Server) -> None:
     before = tick()
     await acme.content_type()
     entry_id = await acme.entry("one")
@@ -248,7 +248,7 @@ async def test_an_entry_by_its_id_whatever_its_slug_was(acme: Given, server: Ser
             await of_id(server, acme, nothing, time)
 
 
-async def test_what_the_read_model_does_not_know_yet_is_told_by_the_log(
+async def test_the_log_has_what_the_read_model_lacks(
     client: Client, acme: Given, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It may still say that an entry has a slug, which the log knows it has given up."""
@@ -274,7 +274,7 @@ async def test_what_the_read_model_does_not_know_yet_is_told_by_the_log(
     assert await title(client, Clock.time) == NO_ENTRY
 
 
-async def test_what_was_never_changes_and_has_an_etag(
+async def test_the_past_never_changes_and_has_an_etag(
     client: Client, acme: Given, server: Server
 ) -> None:
     await acme.content_type()
@@ -291,7 +291,7 @@ async def test_what_was_never_changes_and_has_an_etag(
 
 
 @pytest.mark.parametrize("given", ["yesterday", "9999-12-31", "2026-02-30"])
-async def test_no_time_of_the_past_is_refused_before_anything_is_looked_for(
+async def test_an_invalid_past_time_is_refused_before_any_lookup(
     given: str, client: Client
 ) -> None:
     answer = await client.get(f"/v1/content/nothing/nothing?asOf={given}")
@@ -299,7 +299,7 @@ async def test_no_time_of_the_past_is_refused_before_anything_is_looked_for(
     assert "2026-01-31T09:30:00Z" in answer.body["error"]
 
 
-async def test_lists_do_not_know_the_past(client: Client, acme: Given, server: Server) -> None:
+async def test_lists_ignore_as_of(client: Client, acme: Given, server: Server) -> None:
     await acme.content_type()
     await acme.entry("one", status="published")
     await server.caught_up()

@@ -51,7 +51,7 @@ async def test_a_read_that_names_it_waits_until_it_can_be_read(
             assert (await patient.client().get(GETS[2], headers=position)).data["slug"] == "a"
 
 
-async def test_past_the_bound_it_is_to_be_asked_again(behind: Server) -> None:
+async def test_after_the_time_limit_a_read_is_503_with_retry_after(behind: Server) -> None:
     position = await written(behind.client())
     for path in GETS:
         answer = await behind.client().get(path, headers=position)
@@ -60,7 +60,7 @@ async def test_past_the_bound_it_is_to_be_asked_again(behind: Server) -> None:
     assert behind.service.checkpoint._waiting == {}
 
 
-async def test_what_is_no_position_of_the_workspace_is_refused(behind: Server) -> None:
+async def test_an_invalid_position_token_is_refused(behind: Server) -> None:
     client = behind.client()
     await (await behind.workspace("globex")).content_type()
     theirs = await written(behind.client("secret-of-globex"))
@@ -93,7 +93,7 @@ async def test_a_replayed_answer_names_the_same_position(behind: Server) -> None
     assert again.headers["X-Content-Position"] == first.headers["X-Content-Position"]
 
 
-async def test_a_new_event_store_has_a_key_of_its_own(
+async def test_a_new_event_store_has_its_own_token_key(
     empty_database_url: str, database_url: str
 ) -> None:
     async with connected(empty_database_url) as empty, connected(database_url) as other:

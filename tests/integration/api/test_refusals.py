@@ -94,13 +94,13 @@ def refused(answer: Answer, status: int, *says: str) -> None:
 
 
 class TestKeys:
-    async def test_missing_and_unknown_ones_are_refused_alike(self, server: Server) -> None:
+    async def test_missing_and_unknown_keys_are_refused_alike(self, server: Server) -> None:
         await server.workspace()
         for headers in NO_KEYS:
             answer = await server.client(None).get("/v1/content?environment=x", headers=headers)
             assert (answer.status, answer.body) == (401, UNAUTHORIZED), headers
 
-    async def test_each_of_them_is_looked_for(
+    async def test_every_invalid_key_is_looked_up(
         self, server: Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """So that it takes as long: what the look is, is the same for all (``test_access``)."""
@@ -125,7 +125,7 @@ class TestKeys:
             assert answer.status == 200, headers
 
     @pytest.mark.parametrize("projector", [True, False], ids=["projector up", "projector down"])
-    async def test_a_revoked_one_is_refused_soon(
+    async def test_a_revoked_key_is_refused_within_a_second(
         self, projector: bool, database_url: str, repository: Repository
     ) -> None:
         async with serving(database_url, repository, projector=projector) as server:
@@ -139,7 +139,7 @@ class TestKeys:
 
             await until(is_refused)
 
-    async def test_a_new_one_serves_at_once_though_it_was_unknown_before(
+    async def test_a_new_key_works_at_once_even_if_it_was_unknown_before(
         self, server: Server
     ) -> None:
         await server.workspace()
@@ -152,7 +152,7 @@ class TestKeys:
 
         await until(serves, SOON)
 
-    async def test_a_change_of_permissions_holds_within_a_second(
+    async def test_a_change_of_permissions_takes_effect_within_a_second(
         self, client: Client, acme: Given
     ) -> None:
         await acme.content_type()
@@ -167,7 +167,7 @@ class TestKeys:
         await until(forbidden, SOON)
 
     @pytest.mark.parametrize(("held", "lacking"), [BOTH, BOTH[::-1]])
-    async def test_the_permission_that_is_lacking_is_named(
+    async def test_the_missing_permission_is_named(
         self, held: str, lacking: str, server: Server
     ) -> None:
         await server.workspace(permissions=(held,))
@@ -181,7 +181,7 @@ class TestKeys:
 
 
 class TestTenants:
-    async def test_what_is_anothers_does_not_exist(
+    async def test_content_of_another_workspace_does_not_exist(
         self, server: Server, client: Client, acme: Given
     ) -> None:
         other = await server.workspace("other")
@@ -205,7 +205,9 @@ class TestTenants:
         ), "as if there were no such entry"
         assert (await client.get("/v1/content/posts/one")).data["id"] == entry_id
 
-    async def test_slugs_of_one_are_free_for_the_other(self, server: Server, acme: Given) -> None:
+    async def test_a_slug_of_one_workspace_is_free_in_another(
+        self, server: Server, acme: Given
+    ) -> None:
         other = await server.workspace("other")
         for given, slug in ((acme, "acme"), (other, "other")):
             await given.content_type()
@@ -218,7 +220,9 @@ def acme_like(entry_id: str) -> str:
 
 
 class TestEnvironments:
-    async def test_unknown_then_not_in_the_plan_then_not_set_up(self, server: Server) -> None:
+    async def test_environments_are_checked_as_unknown_not_in_plan_not_set_up(
+        self, server: Server
+    ) -> None:
         acme = await server.workspace()
         client = server.client()
         unknown = await client.get("/v1/content?environment=prod&locale=xx")
@@ -250,9 +254,7 @@ class TestEnvironments:
 
 
 class TestBodies:
-    async def test_the_first_thing_that_is_wrong_is_named(
-        self, client: Client, acme: Given
-    ) -> None:
+    async def test_the_first_error_is_reported(self, client: Client, acme: Given) -> None:
         await acme.content_type()
         for body, says in BODIES:
             refused(await client.post(body), 400, says)
@@ -287,7 +289,7 @@ class TestBodies:
             refused(await client.post({**POST, "title": "x" * 2000}), 413, "too large")
             assert (await client.post({**POST, "title": "x" * 100})).status == 404
 
-    async def test_a_compressed_body_may_be_damaged_or_unpack_without_end(
+    async def test_a_compressed_body_may_be_damaged_or_endless(
         self, database_url: str, repository: Repository
     ) -> None:
         async with serving(database_url, repository, max_body_bytes=100_000) as server:
@@ -303,7 +305,7 @@ class TestBodies:
 
 
 class TestParallel:
-    async def test_of_forty_posts_of_one_slug_one_is_created(
+    async def test_forty_posts_of_one_slug_create_one_entry(
         self, server: Server, client: Client, acme: Given
     ) -> None:
         await acme.content_type()
@@ -316,7 +318,7 @@ class TestParallel:
         assert await server.repository.recorder.head() == head + 1
         assert (await client.get("/v1/content")).body["pagination"]["total"] == 1
 
-    async def test_of_twenty_posts_against_a_limit_of_three_three_are_created(
+    async def test_twenty_posts_against_a_limit_of_three_create_three_entries(
         self, server: Server
     ) -> None:
         acme = await server.workspace(entries=3)
@@ -333,21 +335,21 @@ class TestParallel:
 
 
 class TestRouter:
-    async def test_an_unknown_path_is_not_found_whoever_asks(
+    async def test_an_unknown_path_is_not_found_with_or_without_a_key(
         self, server: Server, client: Client
     ) -> None:
         for path, who in product(NO_PATHS, (client, server.client(None))):
             answer = await who.get(path)
             assert (answer.status, answer.body) == (404, {"error": "Not found"})
 
-    async def test_a_wrong_method_is_told_the_right_ones(self, client: Client) -> None:
+    async def test_an_unsupported_method_gets_the_supported_ones(self, client: Client) -> None:
         for method, path, allowed in WRONG_METHODS:
             answer = await client.ask(method, path)
             refused(answer, 405, "Method not allowed")
             assert set(answer.headers["Allow"].split(",")) == allowed
 
 
-async def test_a_fault_of_ours_gives_no_detail_away(
+async def test_an_internal_error_reveals_no_details(
     server: Server, client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fails(*_: object, **__: object) -> None:
@@ -360,7 +362,7 @@ async def test_a_fault_of_ours_gives_no_detail_away(
     assert answer.headers["X-Request-Id"]
 
 
-async def test_a_read_model_that_is_away_is_service_unavailable(
+async def test_an_unavailable_read_model_is_503(
     server: Server, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def away(*_: object, **__: object) -> None:

@@ -52,7 +52,7 @@ async def raw(server: Server, path: str, accept: str, method: str = "GET") -> tu
 
 
 class TestEtags:
-    async def test_what_the_client_has_is_not_sent_again(self, client: Client) -> None:
+    async def test_an_unchanged_response_is_not_sent_again(self, client: Client) -> None:
         for path in PATHS:
             first = await plain(client, path)
             tag = first.headers["ETag"]
@@ -78,13 +78,13 @@ class TestEtags:
         assert answer.status == 200
         assert answer.headers["ETag"] != tag
 
-    async def test_a_304_of_an_open_path_is_open_too(self, client: Client) -> None:
+    async def test_a_304_of_a_cross_origin_path_has_cors_headers(self, client: Client) -> None:
         path = "/v1/content/posts/a"
         answer = await client.get(path, headers={"If-None-Match": "*"})
         assert (answer.status, answer.headers["Access-Control-Allow-Origin"]) == (304, "*")
         assert answer.headers["X-Request-Id"]
 
-    async def test_a_key_is_asked_for_first(self, server: Server) -> None:
+    async def test_a_304_needs_a_key(self, server: Server) -> None:
         nobody = server.client(None)
         assert (await nobody.get("/v1/content", headers={"If-None-Match": "*"})).status == 401
 
@@ -109,7 +109,9 @@ class TestHead:
                 assert (head.status, head.text) == (get.status, "")
                 assert lasting(head) == lasting(get), path
 
-    async def test_its_length_is_that_of_the_packed_body_too(self, server: Server) -> None:
+    async def test_a_compressed_head_has_the_length_of_the_compressed_body(
+        self, server: Server
+    ) -> None:
         path = "/v1/content/posts/a"
         headers, body = await raw(server, path, "gzip")
         empty_headers, empty = await raw(server, path, "gzip", "HEAD")
@@ -120,7 +122,9 @@ class TestHead:
 
 
 class TestGzip:
-    async def test_a_large_body_is_packed_for_who_takes_it(self, server: Server) -> None:
+    async def test_a_large_body_is_compressed_if_the_client_accepts_it(
+        self, server: Server
+    ) -> None:
         path = "/v1/content/posts/a"
         headers, body = await raw(server, path, "identity")
         packed_headers, packed = await raw(server, path, "br, gzip;q=0.5")
@@ -132,19 +136,19 @@ class TestGzip:
         assert packed_headers["Vary"] == headers["Vary"]
         assert "Accept-Encoding" in headers["Vary"]
 
-    async def test_a_small_body_goes_as_it_is(self, server: Server) -> None:
+    async def test_a_small_body_is_not_compressed(self, server: Server) -> None:
         headers, body = await raw(server, "/v1/content/posts", "gzip")
         assert "Content-Encoding" not in headers
         assert body.startswith(b'{"success":true')
 
-    async def test_the_answer_to_a_post_is_packed_too(self, client: Client) -> None:
+    async def test_the_response_to_a_post_is_compressed_too(self, client: Client) -> None:
         post = {"contentTypeSlug": "posts", "title": "B", "fields": {"body": "b" * 2000}}
         answer = await client.post(post, headers={"Accept-Encoding": "gzip"})
         assert answer.headers["Content-Encoding"] == "gzip"
         assert answer.data["fields"]["body"] == "b" * 2000
 
 
-async def test_only_the_clients_own_cache_keeps_what_a_key_may_read(client: Client) -> None:
+async def test_only_the_clients_own_cache_may_keep_responses(client: Client) -> None:
     for path in PATHS:
         answer = await client.get(path)
         assert answer.headers["Cache-Control"] == "private, no-cache"

@@ -93,7 +93,7 @@ async def test_the_server_header_names_no_version(server: Server) -> None:
     assert headers["server"] == "contentlog"
 
 
-async def test_browsers_stay_on_https_where_a_trusted_proxy_has_it(
+async def test_browsers_stay_on_https_behind_a_trusted_proxy(
     database_url: str, repository: Repository
 ) -> None:
     for proxies, strict in (("127.0.0.1", True), ("10.0.0.0/8", False)):

@@ -37,7 +37,7 @@ LAST = "SELECT state FROM write_side.event ORDER BY notification_id DESC LIMIT 1
 
 
 class TestRequestIds:
-    async def test_a_well_formed_one_is_echoed_and_goes_into_the_log(
+    async def test_a_well_formed_request_id_is_returned_and_logged(
         self, server: Server, client: Client, acme: Given
     ) -> None:
         await acme.content_type()
@@ -50,7 +50,9 @@ class TestRequestIds:
             assert state["request_id"] == given
             assert (state["actor"]["kind"], state["actor"]["name"]) == ("key", "secret-of-acme")
 
-    async def test_otherwise_one_is_made(self, server: Server, client: Client, acme: Given) -> None:
+    async def test_an_invalid_request_id_is_replaced(
+        self, server: Server, client: Client, acme: Given
+    ) -> None:
         await acme.content_type()
         for n, given in enumerate([None, "", "x" * 129, "a b", "a\tb", "ä", "a,b", "<x>"]):
             headers = {} if given is None else {"X-Request-Id": given}
@@ -73,7 +75,7 @@ class TestRequestIds:
 
 class TestLogs:
     @pytest.mark.parametrize("log_format", ["json", "text"])
-    async def test_they_never_hold_a_secret(
+    async def test_logs_never_contain_a_secret(
         self,
         log_format: Any,
         logged: Logged,
@@ -137,7 +139,7 @@ class TestLogs:
 
 
 class TestHealth:
-    async def test_a_process_that_is_up_says_so_to_anybody(self, server: Server) -> None:
+    async def test_healthz_needs_no_key(self, server: Server) -> None:
         answer = await server.client(None).get("/healthz")
         assert (answer.status, answer.body) == (200, {"status": "ok"})
 
@@ -154,7 +156,7 @@ class TestHealth:
             "lag": {"events": 0, "seconds": 0.0},
         }
 
-    async def test_not_ready_where_the_read_model_is_too_old(
+    async def test_not_ready_if_the_read_model_is_too_old(
         self, database_url: str, repository: Repository
     ) -> None:
         async with serving(database_url, repository, projector=False, ready_lag=0.2) as server:
@@ -171,7 +173,7 @@ class TestHealth:
             assert body["lag"]["seconds"] >= 0.2
             assert "too far behind" in body["reason"]
 
-    async def test_not_ready_where_the_projector_has_halted(self, server: Server) -> None:
+    async def test_not_ready_if_the_projector_has_halted(self, server: Server) -> None:
         async with connected(server.url) as connection:
             await connection.execute(UNKNOWN_EVENT)
 
@@ -183,7 +185,7 @@ class TestHealth:
         text = (await server.operator.get("/metrics")).text
         assert "contentlog_projector_halted 1.0" in text
 
-    async def test_not_ready_where_a_database_is_away(
+    async def test_not_ready_if_a_database_is_unavailable(
         self, server: Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def away(*_: object, **__: object) -> None:
@@ -234,7 +236,7 @@ class TestWhoSeesTheDetails:
         assert answer.status == 403
         assert "service.view" in answer.text
 
-    async def test_the_limit_of_an_address_meets_guesses_and_no_operator(
+    async def test_guessed_keys_count_against_the_address_but_valid_ones_do_not(
         self, database_url: str, repository: Repository
     ) -> None:
         async with serving(database_url, repository, projector=False, ip_rate_limit=3) as server:
@@ -273,7 +275,7 @@ class TestMetrics:
         assert found["contentlog_requests_total", "/v1/content", "200"] >= 1
         assert found["contentlog_request_seconds_count", "/v1/content", None] >= 1
 
-    async def test_what_a_database_does_not_say_is_left_out(
+    async def test_values_that_cannot_be_read_are_omitted(
         self, server: Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Not repeated from when it last did."""
@@ -302,9 +304,7 @@ class TestMetrics:
             assert await shown() == (of_the_model, {"event_store": 0, "read_model": 1})
         assert (await shown())[0] == FIGURES
 
-    async def test_paths_and_methods_that_anybody_may_think_of_are_no_labels(
-        self, server: Server
-    ) -> None:
+    async def test_unknown_paths_and_methods_are_not_labels(self, server: Server) -> None:
         client = server.client(None)
         await client.get("/v1/content/some-type-nobody-has/some-slug")
         await client.get("/nowhere-at-all")
@@ -317,7 +317,7 @@ class TestMetrics:
 class TestVisibility:
     """What a POST says of its entry's being readable."""
 
-    async def test_with_the_projector_down_it_succeeds_after_the_bound(
+    async def test_a_write_succeeds_after_the_time_limit_if_the_projector_is_down(
         self, database_url: str, repository: Repository
     ) -> None:
         async with serving(
@@ -331,7 +331,7 @@ class TestVisibility:
             assert (await server.client().get("/v1/content/posts/a")).status == 404
             assert server.service.checkpoint._waiting == {}, "nobody waits any more"
 
-    async def test_it_does_not_wait_where_it_is_told_not_to(
+    async def test_a_write_does_not_wait_if_the_setting_is_0(
         self, database_url: str, repository: Repository
     ) -> None:
         async with serving(database_url, repository, projector=False, read_your_writes=0) as server:
@@ -339,7 +339,7 @@ class TestVisibility:
             await acme.content_type()
             assert (await server.client().post(POST)).headers["X-Content-Visible"] == "false"
 
-    async def test_where_notifications_fail_it_is_asked_for(
+    async def test_the_checkpoint_is_polled_if_notifications_fail(
         self, database_url: str, repository: Repository, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         # Before the watch listens: what it hands to its connection is the method of that moment.

@@ -42,9 +42,7 @@ T = TypeVar("T")
 MOMENTS = 6 if MANY else 2
 
 
-def test_both_doors_lead_to_one_house(
-    databases: Databases, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rest_and_graphql_agree(databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(House, "databases", databases, raising=False)
     monkeypatch.setattr(House, "found", set(), raising=False)
     in_the_suite = settings(IN_THE_SUITE, max_examples=3, stateful_step_count=8)

@@ -77,7 +77,7 @@ async def served(process: Processes, stack: AsyncExitStack) -> aiohttp.ClientSes
     return session
 
 
-async def test_what_changes_something_is_one_event_and_nothing_is_lost(
+async def test_every_change_is_one_event_and_none_is_lost(
     processes: list[Processes], repository: Repository
 ) -> None:
     given = Given(repository)

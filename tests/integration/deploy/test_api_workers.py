@@ -141,7 +141,7 @@ async def test_they_share_a_port_and_their_counts_and_a_killed_one_is_replaced(
     assert not folder.exists()
 
 
-async def test_told_to_stop_they_refuse_what_is_new_and_finish_what_is_in_flight(
+async def test_stopping_workers_refuse_new_requests_and_finish_those_in_progress(
     workers: Workers, repository: Repository
 ) -> None:
     given = Given(repository)
@@ -176,7 +176,7 @@ async def test_told_to_stop_they_refuse_what_is_new_and_finish_what_is_in_flight
         one.close()
 
 
-async def test_those_that_cannot_serve_are_started_again_later_and_later_until_they_can(
+async def test_failing_workers_are_restarted_with_growing_pauses(
     empty_database_url: str, tmp_path: Path
 ) -> None:
     log = tmp_path / "log"

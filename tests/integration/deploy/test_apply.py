@@ -67,7 +67,7 @@ async def test_a_second_run_changes_nothing(repository: Repository) -> None:
     assert await repository.recorder.head() == head
 
 
-async def test_a_dry_run_tells_what_would_be_done_and_appends_nothing(
+async def test_a_dry_run_prints_the_changes_and_appends_nothing(
     repository: Repository,
 ) -> None:
     text = f"{STAGED}, {KEY}, contentTypes: [{POSTS}, {AUTHORS}]}}"
@@ -115,13 +115,13 @@ contentTypes:
     assert await repository.recorder.head() == 2
 
 
-async def test_what_is_not_mentioned_is_left_alone(repository: Repository) -> None:
+async def test_anything_not_mentioned_is_kept(repository: Repository) -> None:
     await apply(repository, f"{STAGED}, {KEY}, contentTypes: [{AUTHORS}]}}")
     assert await apply(repository, f"{HEAD}}}") == []
     assert (await repository.workspace("acme")).plan.staging is True
 
 
-async def test_prune_removes_what_is_not_mentioned(repository: Repository) -> None:
+async def test_prune_removes_anything_not_mentioned(repository: Repository) -> None:
     text = f"{STAGED}, {KEY}, contentTypes: [{AUTHORS}], "
     text += "media: [{id: hero, url: 'https://x.example/h', name: h, contentType: image/png}]}"
     await apply(repository, text)
@@ -150,7 +150,7 @@ async def test_a_content_type_with_entries_is_not_pruned(repository: Repository)
     assert await repository.recorder.head() == head
 
 
-async def test_a_secret_is_made_and_told_once(repository: Repository) -> None:
+async def test_a_secret_is_generated_and_shown_once(repository: Repository) -> None:
     text = f"{HEAD}, keys: [{{name: web, permissions: [content.view]}}]}}"
     (_, said) = await apply(repository, text)
     found = re.fullmatch(r"secret of key web, shown only once: (cl_\S{43})", said)
@@ -234,7 +234,7 @@ async def test_a_secret_of_another_workspace_is_refused_before_anything_is_done(
     assert await repository.find_workspace("acme") is None
 
 
-async def test_revisions_are_told_field_by_field(repository: Repository) -> None:
+async def test_revisions_are_printed_field_by_field(repository: Repository) -> None:
     await apply(repository, f"{HEAD}, contentTypes: [{POSTS}, {AUTHORS}]}}")
     revised = (
         "{slug: posts, name: Stories, workflow: {stages: [{id: review, name: Review}]}, fields: ["
@@ -254,7 +254,7 @@ async def test_revisions_are_told_field_by_field(repository: Repository) -> None
     ]
 
 
-async def test_a_field_keeps_its_type_for_life(repository: Repository) -> None:
+async def test_a_field_never_changes_its_type(repository: Repository) -> None:
     await apply(repository, f"{HEAD}, contentTypes: [{AUTHORS}]}}")
     changed = AUTHORS.replace("type: text", "type: number")
     with pytest.raises(

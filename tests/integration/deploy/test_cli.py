@@ -120,7 +120,7 @@ def refused(done: Result) -> str:
     return done.stderr.removeprefix("contentlog: ").strip()
 
 
-def test_migrate_makes_both_databases_once(run: Run, empty_database_url: str) -> None:
+def test_migrate_creates_both_databases_once(run: Run, empty_database_url: str) -> None:
     assert "run `contentlog migrate`" in refused(run("status", url=empty_database_url))
     assert "run `contentlog migrate`" in refused(run("events", url=empty_database_url))
     first = said(run("migrate", url=empty_database_url))
@@ -146,15 +146,17 @@ async def test_an_event_store_of_an_unreleased_version_is_refused_by_every_comma
         )
 
 
-async def test_a_read_model_of_another_shape_is_to_be_rebuilt(run: Run, database_url: str) -> None:
+async def test_a_read_model_of_a_different_shape_must_be_rebuilt(
+    run: Run, database_url: str
+) -> None:
     async with open_connection("", database_url) as connection:
         await connection.execute("UPDATE read_model.checkpoint SET shape = 'older'")
-        assert "another shape" in refused(run("migrate"))
+        assert "a different shape" in refused(run("migrate"))
         await connection.execute("DROP SCHEMA read_model CASCADE")
     assert said(run("migrate")) == ["event store: up to date", "read model: created"]
 
 
-def test_rebuild_rollback_and_verify_tell_how_they_go(run: Run, files: Path) -> None:
+def test_rebuild_rollback_and_verify_report_progress(run: Run, files: Path) -> None:
     """With --json as JSON lines; the last one is the result."""
     assert run("apply", "acme.yaml").exit_code == 0
     assert "only a rebuild leaves one" in refused(run("rollback"))
@@ -174,7 +176,7 @@ def test_rebuild_rollback_and_verify_tell_how_they_go(run: Run, files: Path) -> 
     }  # fmt: skip
 
 
-def test_without_json_nothing_is_machine_readable_though_it_is_piped(run: Run, files: Path) -> None:
+def test_without_json_output_is_text_even_in_a_pipe(run: Run, files: Path) -> None:
     assert run("apply", "acme.yaml").exit_code == 0
     assert said(run("rebuild"))[-1] == (
         "the new read model is live, at position 3; not compared: it is empty"
@@ -186,7 +188,7 @@ def test_without_json_nothing_is_machine_readable_though_it_is_piped(run: Run, f
     assert said(run("verify"))[-1] == "log, claims and read model agree, at position 3"
 
 
-def test_a_stream_that_is_not_there_is_refused(run: Run, files: Path) -> None:
+def test_an_unknown_stream_is_refused(run: Run, files: Path) -> None:
     run("apply", "acme.yaml")
     (line,) = said(run("events", "--stream", "workspace/acme"))
     assert json.loads(line)["position"] == 1
@@ -236,7 +238,7 @@ def test_every_error_of_a_manifest_is_printed(run: Run, tmp_path: Path) -> None:
     ]
 
 
-async def test_an_older_installation_is_rebuilt_though_it_knows_nothing_of_rebuilds(
+async def test_an_installation_without_rebuild_tables_is_rebuilt(
     run: Run, files: Path, database_url: str
 ) -> None:
     run("apply", "acme.yaml")
@@ -248,7 +250,7 @@ async def test_an_older_installation_is_rebuilt_though_it_knows_nothing_of_rebui
     assert run("status").exit_code == 0
 
 
-async def test_status_tells_of_an_event_that_cannot_be_read(run: Run, database_url: str) -> None:
+async def test_status_reports_an_event_that_cannot_be_read(run: Run, database_url: str) -> None:
     async with open_connection("", owner_of(database_url)) as connection:
         for position, state in ((1, "not json"), (2, '{"at": 7}')):
             await connection.execute("UPDATE write_side.head SET position = $1", position)
@@ -280,7 +282,7 @@ async def test_what_differs_is_printed_and_ends_with_status_1(
     assert done.stdout.splitlines()[-1] == 'workspace ["acme"]: different'
     done = run("rebuild", "--json")
     assert done.stdout.splitlines()[-1] == model
-    assert "the live read model stays" in refused(done)
+    assert "the live read model is unchanged" in refused(done)
     done = run("verify", "--repair", "--json")
     assert done.stdout.splitlines()[-3:-1] == [model, usage]
     assert "run `contentlog rebuild --accept-differences`" in refused(done)
@@ -295,7 +297,7 @@ def told(done: Result) -> tuple[list[str], dict[str, Any]]:
     return list(dict.fromkeys(phases)), lines[-1]
 
 
-def test_a_server_that_is_not_there_is_one_line_without_its_password(run: Run) -> None:
+def test_an_unreachable_server_is_one_line_without_its_password(run: Run) -> None:
     with socket.socket() as unheard:
         unheard.bind(("127.0.0.1", 0))
         url = f"postgresql://ann:secret@127.0.0.1:{unheard.getsockname()[1]}/content"
@@ -307,7 +309,7 @@ def test_a_server_that_is_not_there_is_one_line_without_its_password(run: Run) -
             assert "secret" not in line
 
 
-def test_a_database_that_is_not_there_is_one_line(
+def test_a_missing_database_is_one_line(
     start: Callable[..., subprocess.Popen[str]], database_url: str
 ) -> None:
     process = start("status", url=re.sub(r"/[^/?]+(\?|$)", r"/nowhere\1", database_url, count=1))
@@ -372,7 +374,7 @@ def test_keys_are_issued_listed_and_revoked(run: Run, files: Path) -> None:
 
 
 @pytest.mark.usefixtures("projecting")
-async def test_a_key_may_expire_and_be_of_one_environment(
+async def test_a_key_may_expire_and_be_limited_to_one_environment(
     run: Run, files: Path, database_url: str
 ) -> None:
     run("apply", "acme.yaml")
@@ -398,7 +400,7 @@ async def test_a_key_may_expire_and_be_of_one_environment(
     assert (rows[1]["lastUsed"], rows[1]["expires"]) == ("2026-01-31", "2100-01-31T09:30:00Z")
 
 
-def test_without_a_projector_what_is_done_is_done_and_noted(run: Run, files: Path) -> None:
+def test_without_a_projector_changes_are_stored_with_a_note(run: Run, files: Path) -> None:
     done = run("apply", "acme.yaml")
     assert done.exit_code == 0
     assert done.stderr == (
@@ -409,7 +411,7 @@ def test_without_a_projector_what_is_done_is_done_and_noted(run: Run, files: Pat
     assert json.loads(run("status", "--json").stdout)["lag"]["events"] == 3
 
 
-def test_a_dry_run_tells_what_would_be_done_and_changes_nothing(run: Run, files: Path) -> None:
+def test_a_dry_run_prints_the_changes_and_changes_nothing(run: Run, files: Path) -> None:
     done = run("apply", "acme.yaml", "--dry-run")
     assert (done.exit_code, done.stderr) == (0, "note: this was a dry run; nothing has changed\n")
     assert done.stdout.splitlines() == [
@@ -420,7 +422,7 @@ def test_a_dry_run_tells_what_would_be_done_and_changes_nothing(run: Run, files:
     assert said(run("events")) == []
 
 
-def test_a_manifest_that_is_wrong_is_one_line(run: Run, files: Path) -> None:
+def test_an_invalid_manifest_is_one_line(run: Run, files: Path) -> None:
     (files / "wrong.yaml").write_text("workspace: acme\nname: Acme\ncolour: red\n")
     assert refused(run("apply", "wrong.yaml")) == (
         "wrong.yaml:3:1: colour: unknown key 'colour'; expected workspace, name, plan, "
@@ -429,7 +431,7 @@ def test_a_manifest_that_is_wrong_is_one_line(run: Run, files: Path) -> None:
     assert "No such file" in refused(run("apply", "nowhere.yaml"))
 
 
-def test_cells_that_are_wrong_are_named_and_nothing_is_imported(run: Run, files: Path) -> None:
+def test_invalid_cells_are_listed_and_nothing_is_imported(run: Run, files: Path) -> None:
     run("apply", "acme.yaml")
     (files / "bad.csv").write_text("Title,Views,Related\nOne,many,\n,3,three\n")
     done = run("import", "bad.csv", "--workspace", "acme", "--type", "posts")

@@ -34,7 +34,7 @@ from tests.integration.deploy.processes import (
     user,
 )
 
-# As root a user who is not root must do as well as root.
+# As root, a user other than root must work as well as root.
 OTHER_USERS = [pytest.param(("nobody",), id="nobody", marks=pytest.mark.slow)] if IS_ROOT else []
 as_each_user = pytest.mark.parametrize("name", [pytest.param((), id="self"), *OTHER_USERS])
 

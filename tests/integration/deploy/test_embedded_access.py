@@ -175,7 +175,7 @@ def test_a_data_folder_made_again_starts_empty(
 def test_a_cluster_that_is_gone_is_told(private_data: Path, shelters: tuple[Path, ...]) -> None:
     private_data.mkdir()
     (private_data / "postgres-is-at").write_text("/nowhere/at/all\n")
-    gone = r"was in /nowhere/at/all, which is gone: .* remove .*postgres-is-at"
+    gone = r"was in /nowhere/at/all, which no longer exists: .* remove .*postgres-is-at"
     with (
         pytest.raises(EmbeddedPostgresError, match=gone),
         use(private_data, shelters=shelters),
@@ -211,7 +211,7 @@ def test_a_shelter_that_others_can_write_is_passed_over(open_folder: Path) -> No
     linked.symlink_to(open_folder / "ours")
     unsafe = (strangers, writable, linked)
     assert files.shelter((*unsafe, open_folder / "good")) == open_folder / "good"
-    with pytest.raises(EmbeddedPostgresError, match="make one of them a folder of root's"):
+    with pytest.raises(EmbeddedPostgresError, match="make root the owner of one of them"):
         files.shelter(unsafe)
 
 

@@ -151,7 +151,7 @@ def test_an_import_updates_is_repeated_and_is_reverted(typed: Typed) -> None:
     before = events(typed)
     assert done(typed("import", "--revert", "i-2")) == [
         "import 'i-2' was reverted: 1 deleted, 1 restored",
-        "note: entries that the revert publishes again have its time as publishedAt",
+        "note: entries that the revert publishes again get its time as publishedAt",
         "note: references of other entries to the deleted ones are unchanged",
     ]
     assert events(typed) == before + 3
@@ -324,7 +324,7 @@ def test_columns_are_mapped_by_heading_or_number(typed: Typed) -> None:
     assert "the file has no column '5'; it has: Name, Text" in refused(
         typed(*place, "--map", "5=Title")
     )
-    assert "unknown target 'Price'; there are: Title, Slug, Status, Language, body" in (
+    assert "unknown target 'Price'; expected one of: Title, Slug, Status, Language, body" in (
         refused(typed(*place, "--map", "1=Price"))
     )
     lacking = refused(typed(*place, "--map", "1=slug", "--map", "2=", "--map", "3="))

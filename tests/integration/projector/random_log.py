@@ -263,7 +263,7 @@ class Story:
             await self._do(c.RevertImport(actor=ACTOR, scope=scope, import_id=import_id))
 
     async def _changes_of(self, scope: Scope, slug: str) -> list[c.UpdateEntry]:
-        """Of two entries of the type at most: an import is of one type."""
+        """Of at most two entries of the type: an import has one type."""
         known = self._entries.get(scope, [])
         types = await self._repository.types_of_entries(scope, known)
         return [

@@ -236,7 +236,7 @@ async def test_a_read_model_of_another_shape_is_not_written(
         ("ALTER TABLE read_model.checkpoint DROP COLUMN happened_at",),
     )
     async with projecting(database_url):
-        await until_halted(database_url, "another shape than this code writes: rebuild it")
+        await until_halted(database_url, "a different shape than this version writes: rebuild it")
     assert await checkpoint_of(database_url) == 0
 
 

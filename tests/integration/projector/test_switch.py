@@ -250,7 +250,7 @@ async def test_rollback_needs_a_previous_one_that_this_version_can_write(
     await rebuild(database_url)
     async with connected(database_url) as connection:
         await connection.execute("UPDATE read_model_previous.checkpoint SET shape = 'older'")
-        with pytest.raises(NoPreviousReadModel, match="another shape"):
+        with pytest.raises(NoPreviousReadModel, match="a different shape"):
             await rollback(database_url)
         await connection.execute("UPDATE read_model_previous.checkpoint SET position = 99")
     assert await schemas(database_url) == [LIVE, PREVIOUS]

@@ -114,10 +114,12 @@ async def test_a_revision_to_the_same_appends_nothing(world: World) -> None:
 
 async def test_a_slug_never_changes_its_kind_though_it_was_removed_between(world: World) -> None:
     await world.content_type("authors", AUTHORS)
-    async with world.refuses(InvalidDefinition, "Field 'bio' is text for life and cannot become"):
+    async with world.refuses(
+        InvalidDefinition, "Field 'bio' is text permanently and cannot become"
+    ):
         await revise(world, NUMBER)
     await revise(world, ())
-    async with world.refuses(InvalidDefinition, "Field 'bio' is text for life"):
+    async with world.refuses(InvalidDefinition, "Field 'bio' is text permanently"):
         await revise(world, NUMBER)
     async with world.appends(ContentTypeRevised):
         await revise(world, AUTHORS)

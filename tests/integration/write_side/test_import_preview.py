@@ -422,7 +422,7 @@ async def test_a_row_that_is_too_large_says_so(magazine: Repository) -> None:
     )
     shown = await seen(magazine, big)
     assert states(shown) == ["error", "new"]
-    assert "an entry may take up to 2,097,152" in shown.rows[0].notes[0].reason
+    assert "the limit is 2,097,152" in shown.rows[0].notes[0].reason
     with pytest.raises(RowsRefused):
         await imported(magazine, big)
 

@@ -258,13 +258,13 @@ async def test_keys_that_cannot_be_are_refused(world: World) -> None:
         ),
         (" Import posts.csv", (VIEW,), "begins with 'import', which the history uses for"),
         ("k", (), "A key needs a permission"),
-        ("k", ("admin",), "There is no permission 'admin'"),
+        ("k", ("admin",), "Unknown permission 'admin'"),
     ):
         async with world.refuses(InvalidDefinition, text):
             said = {"permissions": permissions, "secret_hash": hashed("s")}
             await world.do(c.IssueKey, workspace="acme", name=name, **said)
     await issue(world, "website", "one")
-    async with world.refuses(InvalidDefinition, "There is no permission 'admin'"):
+    async with world.refuses(InvalidDefinition, "Unknown permission 'admin'"):
         await world.do(c.PermitKey, workspace="acme", name="website", permissions=("admin",))
 
 

@@ -77,8 +77,8 @@ def test_a_limit_in_a_variable_counts_as_it_will_be_clamped() -> None:
 def test_a_refusal_says_the_cost_the_bound_and_what_to_do() -> None:
     query = "{ contentEntries(limit: 100) { data { history(limit: 100) { fields { field } } } } }"
     assert refusal(query) == (
-        f"The query costs 1,211,010; one may cost up to {COST:,}: "
-        "ask for smaller pages, or for fewer lists inside of lists"
+        f"The query costs 1,211,010; the limit is {COST:,}: "
+        "request smaller pages or fewer nested lists"
     )
 
 
@@ -123,7 +123,7 @@ def test_what_the_limiters_cannot_read_is_refused_before_them() -> None:
     circle = "{ ...A } fragment A on Query { ...B } fragment B on Query { ...A }"
     assert refusal(circle) == "Fragment 'A' spreads itself"
     assert refusal("{ ...A } fragment A on Query { ...B }") == "Unknown fragment 'B'"
-    assert refusal("{ contentTypes { } }") == "A selection is empty: name the fields to answer with"
+    assert refusal("{ contentTypes { } }") == "A selection is empty: name the fields to return"
 
 
 def test_fields_of_fragments_count_wherever_they_are_spread() -> None:
@@ -132,13 +132,13 @@ def test_fields_of_fragments_count_wherever_they_are_spread() -> None:
 
     assert SELECTIONS == 5_000
     check_document(parse(spread(10)))
-    assert "more than 5,000 fields where its fragments are spread" in refusal(spread(11))
+    assert "more than 5,000 fields with its fragments expanded" in refusal(spread(11))
 
 
 def test_fragments_that_double_without_end_are_refused_at_once() -> None:
     doubling = " ".join(f"fragment F{n} on Query {{ ...F{n + 1} ...F{n + 1} }}" for n in range(48))
     last = "fragment F48 on Query { x }"
-    assert "where its fragments are spread" in refusal("{ ...F0 }" + doubling + last)
+    assert "with its fragments expanded" in refusal("{ ...F0 }" + doubling + last)
 
 
 def test_definitions_are_limited() -> None:

@@ -28,7 +28,7 @@ def variables(sent: bytes, most: int = MAX_INPUTS) -> dict[str, object]:
 @pytest.mark.parametrize("value", [b"1", b"{}", b"[]", b'""', b'{"a":[]}', b"[[]]"])
 def test_values_are_counted_however_they_are_written(value: bytes) -> None:
     many = b"[" + b",".join([value] * (MAX_VALUES + 1)) + b"]"
-    with pytest.raises(BadRequest, match="more than 100,000 values: send less"):
+    with pytest.raises(BadRequest, match="more than 100,000 values: send fewer"):
         check_values(many)
 
 

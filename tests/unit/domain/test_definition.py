@@ -1,4 +1,4 @@
-"""Which definitions of a content type are well formed, and what a slug keeps for life."""
+"""Which definitions of a content type are well formed, and what a slug keeps forever."""
 
 from __future__ import annotations
 
@@ -167,25 +167,27 @@ KINDS = [
 
 @pytest.mark.parametrize("before", KINDS)
 @pytest.mark.parametrize("after", KINDS)
-def test_a_slug_keeps_its_kind_for_life(before: Field, after: Field) -> None:
+def test_a_slug_keeps_its_kind_forever(before: Field, after: Field) -> None:
     if before is after:
         check_unchanged_kinds({"f": before}, [after])
         return
     with pytest.raises(InvalidDefinition) as refused:
         check_unchanged_kinds({"f": before}, [after])
-    assert "for life and cannot become" in str(refused.value)
+    assert "permanently and cannot become" in str(refused.value)
     assert "add a new field" in str(refused.value)
 
 
 def test_the_refusal_names_both_kinds() -> None:
     before, after = Field("f", "F", "reference", multiple=True), Field("f", "F", "datetime")
-    with pytest.raises(InvalidDefinition, match=r"'f' is reference \(multiple\) for life and can"):
+    with pytest.raises(
+        InvalidDefinition, match=r"'f' is reference \(multiple\) permanently and can"
+    ):
         check_unchanged_kinds({"f": before}, [after])
 
 
 def test_every_field_is_compared_with_the_one_of_its_slug() -> None:
     before, after = Field("f", "F", "datetime", range=True), Field("f", "F", "datetime")
-    with pytest.raises(InvalidDefinition, match=r"'f' is datetime \(range\) for life"):
+    with pytest.raises(InvalidDefinition, match=r"'f' is datetime \(range\) permanently"):
         check_unchanged_kinds({"f": before}, [Field("new", "N", "text"), after])
 
 
@@ -219,7 +221,7 @@ def test_a_removed_slug_keeps_its_kind() -> None:
     content_type = revised(evolve(None, type_created(TEXT)))
     assert content_type.fields == ()
     check_unchanged_kinds(content_type.known, [TEXT])
-    with pytest.raises(InvalidDefinition, match="'body' is text for life"):
+    with pytest.raises(InvalidDefinition, match="'body' is text permanently"):
         check_unchanged_kinds(content_type.known, [Field("body", "Body", "number")])
 
 
@@ -228,7 +230,7 @@ def test_a_slug_inside_a_repeater_keeps_its_kind_though_both_were_removed() -> N
     content_type = revised(content_type, repeater(Field("other", "Other", "text")))
     content_type = revised(content_type)
     check_unchanged_kinds(content_type.known, [repeater(TEXT)])
-    with pytest.raises(InvalidDefinition, match=r"'faq\.body' is text for life"):
+    with pytest.raises(InvalidDefinition, match=r"'faq\.body' is text permanently"):
         check_unchanged_kinds(content_type.known, [repeater(Field("body", "Body", "number"))])
 
 

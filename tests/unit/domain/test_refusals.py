@@ -46,7 +46,7 @@ def texts() -> list[tuple[r.Refused, str]]:
         (r.WorkspaceTaken("acme"), "A workspace 'acme' already exists; choose another slug"),
         (
             r.ImportIdTaken("i"),
-            "The import id 'i' was used for an import into another place; choose another id",
+            "The import id 'i' was used for a different import; choose another id",
         ),
         (
             r.ContentTypeInUse("posts"),
@@ -62,7 +62,7 @@ def texts() -> list[tuple[r.Refused, str]]:
             "The entry is at version 2, not 1: read it again and repeat the change",
         ),
         (r.UnknownImport("i-1"), "There is no import 'i-1'"),
-        (r.UnknownUpload(), "This upload is no longer kept: upload the file again"),
+        (r.UnknownUpload(), "This upload has expired: upload the file again"),
         (
             r.OtherFile("i-1", "posts.csv"),
             "The import id 'i-1' was used for another file, 'posts.csv': "

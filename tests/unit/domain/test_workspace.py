@@ -138,10 +138,10 @@ def test_a_key_may_have_any_of_the_permissions(permissions: tuple[str, ...]) -> 
     [
         ("A key needs a permission: content.view, content.published, content.edit,", ()),
         (
-            "There is no permission 'content.delete'; there are content.view, content.published,",
+            "Unknown permission 'content.delete'; expected one of content.view, content.published,",
             ("content.delete",),
         ),
-        ("There is no permission ''", ("content.view", "")),
+        ("Unknown permission ''", ("content.view", "")),
     ],
 )
 def test_other_permissions_are_refused_by_name(why: str, permissions: tuple[str, ...]) -> None:

@@ -69,7 +69,7 @@ STRICT = PARTS["xl/_rels/workbook.xml.rels"].replace(
         ({"xl/_rels/workbook.xml.rels": STRICT}, "is a «Strict Open XML» workbook: save it as"),
         ({**NONE, "mimetype": "application/vnd.oasis.opendocument.spreadsheet"}, "OpenDocument"),
         ({**NONE, "Index/Document.iwa": ""}, "is a Numbers file: export it"),
-        (NONE, "is a zip archive: unpack it"),
+        (NONE, "is a zip archive: decompress it"),
     ],
 )
 def test_other_archives_are_named(parts: dict[str, str | None], said: str) -> None:

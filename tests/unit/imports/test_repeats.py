@@ -52,7 +52,7 @@ async def test_a_suffix_fits_into_the_longest_slug() -> None:
 async def test_given_slugs_that_repeat_have_no_suffix_to_get() -> None:
     found = await seen("Title,Slug,Body\nA,s,a\nB,s,b\nB,s,b\n", repeats="suffix")
     assert found.states == ["new", "error", "skipped"]
-    assert found.said[0][1:] == ("Slug", "'s' is the slug of row 2: give another one")
+    assert found.said[0][1:] == ("Slug", "'s' is the slug of row 2: choose another one")
 
 
 async def test_rows_that_differ_are_counted_apart_from_those_that_do_not() -> None:

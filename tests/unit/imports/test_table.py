@@ -34,7 +34,7 @@ def test_two_thousand_rows_and_no_more() -> None:
         (b" , \na,b\n", "has no headings"),
         (b"Title\n\x81\n", "cannot be detected for certain; it could be"),
         (b'Title\n"open\n', "is not valid CSV in line 2"),
-        (b"Title\na,b\n", "has more cells in row 2 than there are headings"),
+        (b"Title\na,b\n", "has more cells in row 2 than headings"),
     ],
 )
 def test_a_file_that_cannot_be_read_says_why(document: bytes, said: str) -> None:

@@ -127,7 +127,9 @@ def test_hidden_sheets_are_listed_and_read_when_chosen() -> None:
     assert table(file.getvalue()).sheets == ("Sheet", "Open & Großes")
     assert table(file.getvalue()).headings == ("Title",)
     assert table(file.getvalue(), Choice(sheet="Sheet")).headings == ("Secret",)
-    with pytest.raises(FileRefused, match="has no sheet 'X'; there are: Sheet, Open & Großes"):
+    with pytest.raises(
+        FileRefused, match="has no sheet 'X'; expected one of: Sheet, Open & Großes"
+    ):
         table(file.getvalue(), Choice(sheet="X"))
 
 

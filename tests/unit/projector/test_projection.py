@@ -178,7 +178,7 @@ class TestEntries:
             (recorded(created(), deleted(), updated()), "was never created"),
             (
                 [RecordedEvent(5, "entry/1", 2, created())],
-                "version 2 at position 5, where 1 was due",
+                "version 2 at position 5, but 1 was expected",
             ),
             (recorded(created(), created()), "is created again at position 2"),
             (recorded(created(content_type_id=AUTHORS)), "builds on a row that is missing"),
@@ -191,7 +191,7 @@ class TestEntries:
             project(batch, POSTS_TYPE)
 
     @pytest.mark.parametrize(
-        ("event", "says"), [(updated(), "was never created"), (created(), "where 1 was due")]
+        ("event", "says"), [(updated(), "was never created"), (created(), "but 1 was expected")]
     )
     def test_a_stream_ends_with_the_deletion(self, event: e.Event, says: str) -> None:
         state: EntryState | None = None
@@ -202,7 +202,7 @@ class TestEntries:
             next_state(state, third)
 
     def test_a_version_left_out_does_not_fit(self) -> None:
-        with pytest.raises(Inconsistent, match=r"has version 3 .* where 2 was due"):
+        with pytest.raises(Inconsistent, match=r"has version 3 .* but 2 was expected"):
             project(recorded(updated(), after=2), known(created()))
 
 

@@ -1,1 +1,1 @@
-"""Workbooks: as much of Office Open XML as the cells of one sheet take."""
+"""Workbooks: the parts of Office Open XML that the cells of one sheet need."""

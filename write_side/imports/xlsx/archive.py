@@ -26,7 +26,7 @@ _CHUNK = 1024**2
 class Archive(ZipFile):
     """Parts by name; case does not matter. ``zipfile`` stops at the size that a header declares.
 
-    Raises FileRefused where the declared sizes exceed the limits, and what ``zipfile`` raises.
+    Raises FileRefused if the declared sizes exceed the limits, and what ``zipfile`` raises.
     """
 
     def __init__(self, file: BinaryIO, limits: Limits) -> None:
@@ -47,7 +47,7 @@ class Archive(ZipFile):
         return root
 
     def parse(self, name: str, handler: ContentHandler) -> None:
-        """Parse a large part as a stream. Raises what the handler raises."""
+        """Parses a large part as a stream. Raises what the handler raises."""
         parser = sax.make_parser()
         parser.forbid_dtd = True
         parser.setContentHandler(handler)
@@ -63,7 +63,7 @@ class Archive(ZipFile):
             raise FileRefused(DAMAGED)
         for part in parts:
             if part.filename.startswith("/") or ".." in part.filename.split("/"):
-                raise FileRefused("contains a path that leads outside: it is not imported")
+                raise FileRefused("contains a path outside the archive: it is not imported")
             if part.flag_bits & 0x1:
                 raise FileRefused("is encrypted: save it without a password")
             if part.file_size > max(limits.ratio_from_bytes, limits.ratio * part.compress_size):
@@ -78,7 +78,7 @@ def _too_large(size: int) -> str:
 
 
 def _check_directory(file: BinaryIO, limits: Limits) -> None:
-    """Bounds the directory before ``zipfile`` reads it into memory."""
+    """Limits the directory before ``zipfile`` reads it into memory."""
     size = file.seek(0, 2)
     file.seek(max(0, size - _COMMENT_BYTES - _END_BYTES - _ZIP64_BYTES))
     tail = file.read()

@@ -1,7 +1,7 @@
 """Texts that are too long for a cell, continued on a second sheet; nothing is cut off.
 
 The cell holds the beginning and ends with a marker. The second sheet holds the rest, in rows that
-name the cell by the ID of its row and the heading of its column, so that rows may be sorted.
+identify the cell by the ID of its row and the heading of its column, so that rows may be sorted.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ LONGEST = 32_767
 """UTF-16 units in a cell: spreadsheets cut off the rest."""
 SHEET = "Continued texts"
 HEADINGS = ("ID", "Column", "Occurrence", "Part", "Text")
-"""Occurrence tells columns with the same heading apart: the first is 1. Part is such as 2 of 3."""
+"""Occurrence distinguishes columns with the same heading, counted from 1. An example of Part is ``2
+of 3``."""
 MARKER = f"⟦continued on the sheet {SHEET}⟧"
 
 Place: TypeAlias = tuple[str, str, str]
 """ID, heading and occurrence."""
 _PART = re.compile(r"([1-9]\d{0,4}) of ([1-9]\d{0,4})", re.ASCII)
-_AGAIN = "export the entries again, or replace the cell by the whole text"
+_AGAIN = "export the entries again, or replace the cell with the whole text"
 
 
 class Part(Struct, frozen=True):
@@ -45,10 +46,9 @@ class Part(Struct, frozen=True):
 
 
 def split(text: str) -> tuple[str, list[Part]]:
-    """What the cell holds, and what the second sheet holds: nothing, where a cell holds the text.
-
-    A text that ends with the marker is continued too, by a part without text.
-    """
+    """The text of the cell, and the parts for the second sheet, of which there are none if the cell
+    can hold the text. A text that ends with the marker is also continued, by a part without
+    text."""
     if not text.endswith(MARKER) and _is_held(text):
         return text, []
     beginning, rest = _cut(text, LONGEST - len(MARKER))
@@ -64,14 +64,14 @@ def _is_held(text: str) -> bool:
 
 
 def _cut(text: str, units: int) -> tuple[str, str]:
-    """The text at up to so many UTF-16 units, never inside a surrogate pair."""
+    """Cuts the text at up to this many UTF-16 units, never inside a surrogate pair."""
     encoded = text[:units].encode("utf-16-le")[: 2 * units]
     beginning = encoded.decode("utf-16-le", "ignore")
     return beginning, text[len(beginning) :]
 
 
 def occurrences(headings: Iterable[str]) -> list[str]:
-    """For each heading, how often it has been there up to here."""
+    """For each heading, how often it has occurred so far."""
     seen: Counter[str] = Counter()
     found = []
     for heading in headings:
@@ -88,7 +88,7 @@ def is_continuation(records: Sequence[Record]) -> bool:
 def joined(table: Table, records: Sequence[Record], limits: Limits) -> Table:
     """The table with its continued texts, which the records of the second sheet hold.
 
-    A marker without all of its parts is an error of the cell. Raises FileRefused where the texts
+    A marker without all of its parts is an error of the cell. Raises FileRefused if the texts
     exceed the limits.
     """
     return _Joiner(table, _parts(records), limits).joined()
@@ -167,7 +167,7 @@ class _Joiner:
 
 
 def _missing(parts: Sequence[Part]) -> str | None:
-    """Why the parts are not a whole text, or None."""
+    """Why the parts do not make a whole text, or None."""
     if not parts:
         return f"is continued on the sheet {SHEET!r}, which has no text for it: {_AGAIN}"
     numbers = sorted(part.number for part in parts)

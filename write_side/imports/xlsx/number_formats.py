@@ -1,7 +1,7 @@
 """Numbers as a spreadsheet shows them: as decimals, dates, times or durations.
 
-A number format says which of them (ECMA-376 part 1, 18.8.30). openpyxl knows the built-in formats
-but those of East Asia, and which codes are dates.
+The number format decides which (ECMA-376 part 1, 18.8.30). openpyxl knows the built-in formats
+except those of East Asia, and which codes are dates.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _EAST_ASIAN: dict[int, Kind] = {
     **dict.fromkeys((*range(32, 36), 55, 56), "time"),
 }
 _CODE_LENGTH = 255
-"""The longest that programs write; longer codes could take the regular expressions minutes."""
+"""The longest code that programs write; longer codes could take the regular expressions minutes."""
 _LITERAL = re.compile(rf"{STRIP_RE.pattern}|[\\_*].")
 _FORMAT = f"{{{SHEET_MAIN_NS}}}numFmts/{{{SHEET_MAIN_NS}}}numFmt"
 _STYLE = f"{{{SHEET_MAIN_NS}}}cellXfs/{{{SHEET_MAIN_NS}}}xf"
@@ -54,7 +54,7 @@ def number_kinds(archive: Archive, styles: str) -> list[Kind | None]:
 
 
 def kind_of_format(code: str | None) -> Kind | None:
-    """By its first section, which is for positive numbers. ``m`` alone is a month."""
+    """Decided by the first section, which is for positive numbers. A single ``m`` is a month."""
     if code is None or len(code) > _CODE_LENGTH:
         return None
     if is_timedelta_format(code):
@@ -68,11 +68,9 @@ def kind_of_format(code: str | None) -> Kind | None:
 
 
 def number_text(stored: str, kind: Kind | None, epoch: Epoch) -> str:
-    """The stored number as text: a date or time where it is shown as one and is a valid one.
-
-    Raises ValueError for what is not a number. openpyxl's ``from_excel`` is not used: it takes
-    day 60 of 1900 for day 59, and does not distinguish dates from midnights.
-    """
+    """The stored number as text: a date or time if it is shown as one and is valid. Raises
+    ValueError if it is not a number. openpyxl's ``from_excel`` is not used: it takes day 60 of 1900
+    for day 59, and does not distinguish dates from midnights."""
     text = decimal_text(float(stored) if set(stored) & set(".eE") else int(stored))
     match kind:
         case "date":
@@ -93,7 +91,7 @@ def decimal_text(number: float) -> str:
     """
     exact = Decimal(repr(number))
     if not exact.is_finite():
-        raise ValueError("is beyond what a number can be")
+        raise ValueError("exceeds the range of numbers")
     if isinstance(number, int) or not exact or _SMALLEST <= exact.adjusted() < _LARGEST:
         text = f"{exact:f}"
         return text.rstrip("0").rstrip(".") if "." in text else text

@@ -11,16 +11,14 @@ from write_side.imports.table import Epoch
 _MILLISECONDS = 86_400_000
 _DAY_ZERO: dict[Epoch, date] = {1900: date(1899, 12, 30), 1904: date(1904, 1, 1)}
 _LIKE_A_NUMBER = re.compile(r"[\d._eE+\s-]+")
-"""A quick test that most texts fail; Decimal decides on the others."""
+"""A quick test that most texts fail; Decimal decides for the others."""
 _NEVER = 60
 """29 February 1900, which spreadsheets count although it never existed."""
 
 
 def iso_date_time(serial: str, epoch: Epoch) -> str | None:
-    """``2026-01-31``, or ``2026-01-31T09:30:00`` with milliseconds where there are some.
-
-    None where it is not a day between the epoch and the year 9999.
-    """
+    """``2026-01-31``, or ``2026-01-31T09:30:00``, with milliseconds if there are any. None if it is
+    not a day between the epoch and the year 9999."""
     moment = _moment(serial, epoch)
     if moment is None:
         return None
@@ -34,13 +32,13 @@ def reads_like_a_serial(text: str) -> bool:
 
 
 def iso_with_time(serial: str, epoch: Epoch) -> str | None:
-    """The same, always with the time."""
+    """Like ``iso_date_time``, always with the time."""
     moment = _moment(serial, epoch)
     return None if moment is None else _text(moment)
 
 
 def clock_time(serial: str) -> str | None:
-    """``09:30:00``, hours running on beyond a day: ``26:30:00``."""
+    """``09:30:00``; hours may exceed a day: ``26:30:00``."""
     total = _milliseconds(serial)
     if total is None:
         return None
@@ -71,7 +69,7 @@ def _moment(serial: str, epoch: Epoch) -> datetime | None:
 
 
 def _milliseconds(serial: str) -> int | None:
-    """Rounded, since a double is exact to a microsecond only."""
+    """Rounded, because a double is exact only to a microsecond."""
     try:
         days = Decimal(serial)
         return round(days * _MILLISECONDS) if days.adjusted() < 8 else None

@@ -31,16 +31,16 @@ Rows = dict[int, dict[int, Cell]]
 """Cells that are not blank, by row number and column index."""
 
 _ROWS, _COLUMNS = 1_048_576, 16_384
-"""Of any worksheet."""
+"""The largest row number of a worksheet."""
 _TEXTS = frozenset("vft")
 """Elements that hold text: value, formula, and a run of a string."""
 _NO_VALUE = "has a formula without a saved value: open and save the file in a spreadsheet program"
 
 
 class _TextHandler(ContentHandler):
-    """Collects the text of elements. Phonetic readings of East Asian texts are left out.
+    """Collects the text of elements. Phonetic readings of East Asian texts are ignored.
 
-    Elements are known by their local names: resolving namespaces takes twice the time.
+    Elements are recognized by their local names, because resolving namespaces takes twice the time.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -101,7 +101,7 @@ class SheetHandler(_TextHandler):
 
     @property
     def limits_left(self) -> Limits:
-        """For another sheet of the same file."""
+        """The limits that are left for another sheet of the same file."""
         return replace(self._limits, cells=self._cells_left, text_bytes=self._room)
 
     def start(self, tag: str, attributes: AttributesImpl) -> None:
@@ -206,7 +206,8 @@ def _whole(number: str) -> int:
 
 
 class StringsHandler(_TextHandler):
-    """Fills ``found`` with the shared strings at the indexes: a workbook may have many more."""
+    """Fills ``found`` with the shared strings at the given indexes, because a workbook may have
+    many more."""
 
     def __init__(self, indexes: set[int], limits: Limits) -> None:
         super().__init__(limits)

@@ -88,7 +88,8 @@ def workbook_table(file: BinaryIO, name: str, choice: Choice, limits: Limits) ->
 
 
 def _continuation(archive: Archive, workbook: Workbook, sheet: Sheet, read: SheetHandler) -> Rows:
-    """The rows of the sheet with continued texts, within the limits that the other sheet left."""
+    """The rows of the sheet with continued texts, within the limits that the other sheet left
+    over."""
     cells = SheetHandler([], workbook.epoch, read.limits_left)
     for one in workbook.sheets:
         if one.name == SHEET and one.part != sheet.part:
@@ -111,12 +112,12 @@ def _damage_refused() -> Iterator[None]:
         except DefusedXmlException:
             raise FileRefused(_ENTITIES) from None
         except Exception as error:
-            # Parsers report damage in many ways, and this process reads nothing but the file.
+            # Parsers report damage in many ways, and this process reads only the file.
             raise FileRefused(DAMAGED) from error
 
 
 def _workbook(archive: Archive) -> Workbook:
-    """Raises FileRefused where it is another kind of file, with what to do."""
+    """Raises FileRefused, with what to do, if it is another kind of file."""
     if ARC_CONTENT_TYPES not in archive:
         _refuse_other(archive)
     _check_types(archive.root(ARC_CONTENT_TYPES))
@@ -142,7 +143,7 @@ def _workbook(archive: Archive) -> Workbook:
 
 
 def _sheets(workbook: Element, related: Mapping[str, Relationship]) -> Iterator[Sheet]:
-    """Worksheets alone: charts have sheets too."""
+    """Only worksheets; charts have sheets too."""
     for sheet in workbook.iterfind(_SHEET):
         part = related[sheet.get(_ID, "")]
         if _type(part) == "worksheet":
@@ -151,12 +152,12 @@ def _sheets(workbook: Element, related: Mapping[str, Relationship]) -> Iterator[
 
 
 def _type(relationship: Relationship) -> str:
-    """The last part of the URL that names the type."""
+    """The last part of the URL of the type."""
     return relationship.Type.rpartition("/")[2]
 
 
 def _check_types(content_types: Element) -> None:
-    """The part with a type ``….main`` says what the whole file is."""
+    """The part with a type ``….main`` gives the type of the whole file."""
     for part in content_types:
         content_type = part.get("ContentType", "").lower()
         for word, reason in _OTHERS.items():
@@ -169,7 +170,7 @@ def _refuse_other(archive: Archive) -> NoReturn:
         raise FileRefused(f"is an OpenDocument file, .ods: {_SAVE}")
     if "Index/Document.iwa" in archive or "Index.zip" in archive:
         raise FileRefused("is a Numbers file: export it as Excel or CSV")
-    raise FileRefused("is a zip archive: unpack it and import the file that is in it")
+    raise FileRefused("is a zip archive: decompress it and import the file inside")
 
 
 def _chosen(sheets: Sequence[Sheet], choice: Choice) -> Sheet:
@@ -182,13 +183,13 @@ def _chosen(sheets: Sequence[Sheet], choice: Choice) -> Sheet:
         if sheet.name == choice.sheet:
             return sheet
     names = ", ".join(sheet.name for sheet in sheets[:20])
-    raise FileRefused(f"has no sheet {choice.sheet!r}; there are: {names}")
+    raise FileRefused(f"has no sheet {choice.sheet!r}; expected one of: {names}")
 
 
 def _strings(
     sheets: Iterable[Rows], archive: Archive, part: str | None, limits: Limits
 ) -> dict[int, str]:
-    """The shared strings of these sheets, by index. Raises KeyError where one does not exist."""
+    """The shared strings of these sheets, by index. Raises KeyError if one does not exist."""
     cells = (cell for rows in sheets for row in rows.values() for cell in row.values())
     indexes = {cell for cell in cells if isinstance(cell, int)}
     if not indexes:
@@ -201,7 +202,7 @@ def _strings(
 
 
 def _texts(rows: Rows, strings: dict[int, str]) -> Iterator[tuple[int, int]]:
-    """Where the shared strings stand that read like numbers."""
+    """The cells of shared strings that look like numbers."""
     like_numbers = {index for index, text in strings.items() if reads_like_a_serial(text)}
     for number, row in rows.items() if like_numbers else ():
         for column, cell in row.items():
@@ -210,7 +211,7 @@ def _texts(rows: Rows, strings: dict[int, str]) -> Iterator[tuple[int, int]]:
 
 
 def _records(rows: Rows, strings: dict[int, str]) -> Iterator[Record]:
-    """Rows as wide as the widest: a column without a heading is still a column."""
+    """Rows as wide as the widest, because a column without a heading is still a column."""
     width = 1 + max((max(row) for row in rows.values()), default=-1)
     for number, row in rows.items():
         cells = [""] * width
