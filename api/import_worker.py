@@ -102,7 +102,7 @@ class ImportWorker:
         job = await self._claimed()
         if job is None:
             return False
-        work = asyncio.create_task(self._run(job))
+        work = asyncio.create_task(self._carry_out(job))
         try:
             while not (await asyncio.wait({work}, timeout=jobs.LEASE / 3))[0]:
                 if not await jobs.renew_lease(self._repository, job.id, self._id, jobs.LEASE):
@@ -125,7 +125,7 @@ class ImportWorker:
                 async with asyncio.timeout(CLOSING):
                     job = await claiming
                     if job is not None:
-                        await self._give_back(job, 0)
+                        await self._release(job, 0)
             raise
 
     async def _carry_out(self, job: ClaimedJob) -> None:
