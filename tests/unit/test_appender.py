@@ -181,7 +181,7 @@ def test_call_in_which_nothing_is_appended_has_no_first_position() -> None:
 
 
 def test_answer_that_is_silent_on_a_command_is_never_taken_for_success() -> None:
-    with pytest.raises(AssertionError, match="says nothing"):
+    with pytest.raises(AssertionError, match="returned no outcome"):
         outcomes([_append("a"), _append("b")], [(1, "stale", "")])
 
 
