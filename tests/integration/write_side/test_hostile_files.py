@@ -234,7 +234,7 @@ def test_two_thousand_rows_are_read_in_little_memory() -> None:
     assert peak < 100 * MIB
 
 
-def test_the_processes_that_serve_requests_come_first() -> None:
+def test_processes_that_serve_requests_have_priority() -> None:
     program = "import os; from write_side.imports.worker import main; main(); print(os.nice(0))"
     task = msgspec.json.encode(Task("a.csv", NO_CHOICE, LIMITS)).decode()
     command = [sys.executable, "-c", program, task]
@@ -242,7 +242,7 @@ def test_the_processes_that_serve_requests_come_first() -> None:
     assert int(done.stdout.split()[-1]) >= os.nice(0) + 5
 
 
-async def test_the_service_goes_on() -> None:
+async def test_the_service_continues() -> None:
     hostile = [read_file(made(), "x.xlsx") for made, _ in list(HOSTILE.values())[:5]]
     *refused, table = await asyncio.gather(
         *hostile, read_file(workbook(), "good.xlsx"), return_exceptions=True
