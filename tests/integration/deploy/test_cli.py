@@ -195,7 +195,7 @@ def test_an_unknown_stream_is_refused(run: Run, files: Path) -> None:
     assert said(run("events", "--stream", "workspace/acme", "--after", "1")) == []
     for options in ((), ("--follow",)):
         reason = refused(run("events", "--stream", "workspace/acm", *options))
-        assert reason.startswith("there is no stream 'workspace/acm'; a stream is named such as ")
+        assert reason.startswith("there is no stream 'workspace/acm'; streams have names such as ")
 
 
 def test_a_manifest_is_shown_and_applied_without_a_change(run: Run, files: Path) -> None:
