@@ -185,7 +185,7 @@ def test_a_result_without_an_outcome_is_never_a_success() -> None:
         outcomes([_append("a"), _append("b")], [(1, "stale", "")])
 
 
-def test_conflicts_carry_what_the_caller_needs() -> None:
+def test_conflicts_have_the_details_that_callers_need() -> None:
     many = conflict("slug_taken", "12")
     assert isinstance(many, SlugConflict)
     assert many.claim == 11

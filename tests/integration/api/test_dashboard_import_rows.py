@@ -127,7 +127,7 @@ async def test_a_result_says_why_rows_were_left_out(wizard: Wizard) -> None:
     assert "<p>1 entry was deleted.</p>" in (await wizard.page(import_id)).text
 
 
-async def test_the_button_says_that_there_is_nothing_to_import(wizard: Wizard) -> None:
+async def test_the_button_shows_that_there_is_nothing_to_import(wizard: Wizard) -> None:
     import_id = await wizard.previewed(csv(HEAD, "Wrong,,,many"), *MAPPED)
     shown = (await wizard.page(import_id, "preview")).text
     assert re.search(r"<button[^>]* disabled [^>]*>Nothing to import<", shown)

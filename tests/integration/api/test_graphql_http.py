@@ -183,7 +183,7 @@ async def test_a_second_request_with_the_key_is_refused_while_the_first_is_in_pr
     assert (await data(client, ASK))["contentEntries"]["pagination"]["total"] == 1
 
 
-async def test_a_mutation_waits_until_what_it_refers_to_can_be_read(
+async def test_a_mutation_waits_until_its_references_can_be_read(
     database_url: str, repository: Repository
 ) -> None:
     async with serving(database_url, repository, projector=False, read_your_writes=30) as server:

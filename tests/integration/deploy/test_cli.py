@@ -249,7 +249,7 @@ async def test_status_reports_an_event_that_cannot_be_read(run: Run, database_ur
             await connection.execute("UPDATE read_model.checkpoint SET position = 0")
 
 
-async def test_what_differs_is_printed_and_ends_with_status_1(
+async def test_differences_are_printed_and_end_with_status_1(
     run: Run, files: Path, database_url: str
 ) -> None:
     run("apply", "acme.yaml")

@@ -56,7 +56,7 @@ async def ask_with_asyncpg(url: str, question: str) -> object:
         await connection.close()
 
 
-def test_first_use_makes_a_database_that_both_drivers_reach(data: Path) -> None:
+def test_first_use_creates_a_database_that_both_drivers_reach(data: Path) -> None:
     who = "SELECT current_database() || ' ' || session_user"
     with use(data) as url:
         assert ask(url, who) == "contentlog contentlog"
@@ -195,7 +195,7 @@ def test_a_stale_pid_file_does_not_affect_an_unrelated_process(data: Path) -> No
 
 
 @pytest.mark.slow
-def test_stopping_signals_nobody_when_the_server_has_died(
+def test_stopping_a_dead_server_signals_no_process(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(postmaster, "STOP_TIMEOUT", 0.1)

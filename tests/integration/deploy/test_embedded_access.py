@@ -162,7 +162,7 @@ def test_a_data_folder_finds_its_cluster_after_a_move(
         assert ask(url, "SELECT number FROM kept.kept") == "7"
 
 
-def test_a_data_folder_made_again_starts_empty(
+def test_a_recreated_data_folder_starts_empty(
     private_data: Path, shelters: tuple[Path, ...]
 ) -> None:
     with use(private_data, durable=False, shelters=shelters) as url:

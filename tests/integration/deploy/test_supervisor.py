@@ -176,7 +176,7 @@ async def test_a_pause_is_observed(tmp_path: Path, caplog: pytest.LogCaptureFixt
     assert last - first >= 0.1 + 0.2 + 0.4
 
 
-async def test_a_long_life_makes_the_pause_short_again(
+async def test_a_long_run_resets_the_pause(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervisor, "LONG_LIFE", 0.0)

@@ -49,7 +49,7 @@ async def test_appended_events_are_projected_at_once(given: Given, database_url:
             assert await watch.wait(await head_of(database_url), 0.9), "sooner than the poll"
 
 
-async def test_the_live_projector_makes_the_same_tables(
+async def test_the_live_projector_writes_the_same_tables(
     repository: Repository, database_url: str, model_url: str
 ) -> None:
     """It follows while the story is told: its batches are what they happen to be."""

@@ -208,7 +208,7 @@ SELECT pid FROM pg_stat_activity WHERE application_name = 'contentlog projector'
 AND datname = current_database() ORDER BY 1"""
 
 
-async def test_rollback_catches_up_and_goes_back_and_forth(given: Given, database_url: str) -> None:
+async def test_rollback_catches_up_and_can_be_repeated(given: Given, database_url: str) -> None:
     await given.magazine()
     await given.entry("one")
     await project_all(database_url, database_url)

@@ -211,7 +211,7 @@ async def test_a_page_is_an_index_scan_without_a_sort(
 
 @pytest.mark.parametrize("mode", PLANS)
 @pytest.mark.parametrize("name", DEEP_LISTS)
-async def test_a_deep_offset_is_skipped_over_the_index_alone(
+async def test_a_deep_offset_is_skipped_in_the_index_only(
     name: str, mode: str, filled: Connection
 ) -> None:
     deep = [*LISTS[name]]
@@ -244,7 +244,7 @@ async def test_a_single_entry_is_found_by_its_slugs_index(
 @pytest.mark.parametrize("mode", PLANS)
 @pytest.mark.parametrize("offset", [0, 5_000])
 @pytest.mark.parametrize("name", IDS)
-async def test_the_ids_of_a_page_are_read_off_an_index_alone(
+async def test_the_ids_of_a_page_are_read_only_from_an_index(
     name: str, offset: int, mode: str, filled: Connection
 ) -> None:
     parameters = [*IDS[name]]

@@ -203,7 +203,7 @@ HARMLESS: dict[str, Callable[[], bytes]] = {
 
 
 @pytest.mark.parametrize("made", HARMLESS.values(), ids=HARMLESS)
-def test_what_is_not_a_cell_is_ignored_in_little_memory(made: Callable[[], bytes]) -> None:
+def test_other_elements_than_cells_are_ignored_in_little_memory(made: Callable[[], bytes]) -> None:
     answer, peak = read_and_measured(made(), "x.xlsx")
     assert answer.table is not None, answer
     assert decode_table(answer.table) == read_and_decoded(workbook())

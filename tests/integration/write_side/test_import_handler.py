@@ -94,7 +94,7 @@ async def test_the_second_time_the_rows_do_not_matter(world: World) -> None:
             assert (await run(world, *rows)).events == first.events
 
 
-async def test_an_import_stays_imported_after_its_entries_are_gone(world: World) -> None:
+async def test_an_import_remains_imported_after_its_entries_are_deleted(world: World) -> None:
     first = await run(world, row("a"))
     gone = first.events[1].event
     assert isinstance(gone, EntryCreated)

@@ -93,7 +93,7 @@ def test_it_is_valid() -> None:
     validate(DOCUMENT)
 
 
-def test_each_operation_makes_a_good_method_of_a_client() -> None:
+def test_each_operation_becomes_a_good_client_method() -> None:
     assert len(OPERATIONS) == sum(map(len, DOCUMENT["paths"].values()))
     assert OPERATIONS.keys() == METHOD_NAMES
     assert {method for path in DOCUMENT["paths"].values() for method in path} == {"get", "post"}

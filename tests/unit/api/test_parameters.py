@@ -159,7 +159,7 @@ def test_a_type_is_optional() -> None:
 
 
 @pytest.mark.parametrize("text", ["a\x00b", "\ud800"])
-def test_text_that_postgresql_cannot_hold_finds_nothing(text: str) -> None:
+def test_text_that_postgresql_cannot_store_finds_nothing(text: str) -> None:
     assert parameters.searchable(text) == ""
     assert parameters.language({"language": text}) == ""
     assert parameters.type_slug({"type": text}) == ""

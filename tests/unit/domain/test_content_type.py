@@ -58,7 +58,7 @@ def test_a_removed_type_is_marked_as_removed() -> None:
     assert (content_type.version, content_type.updated_at) == (2, LATEST)
 
 
-def test_sections_hold_no_values() -> None:
+def test_sections_have_no_values() -> None:
     content_type = fold([type_created(Field("intro", "Intro", "section"), TEXT)])
     assert content_type is not None
     assert content_type.value_fields == (TEXT,)

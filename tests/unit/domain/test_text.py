@@ -130,7 +130,7 @@ def test_the_edges_of_unicode_are_kept() -> None:
 
 
 @pytest.mark.parametrize("document", NOT_JSON)
-def test_what_is_not_json_is_refused(document: bytes) -> None:
+def test_invalid_json_is_refused(document: bytes) -> None:
     with pytest.raises(NotJSON):
         minified(document)
 
@@ -141,7 +141,7 @@ def test_a_byte_order_mark_is_not_json() -> None:
 
 
 @pytest.mark.parametrize("document", NOT_UTF8)
-def test_what_is_not_utf_8_is_refused_with_the_place(document: bytes) -> None:
+def test_invalid_utf_8_is_refused_with_the_place(document: bytes) -> None:
     with pytest.raises(NotJSON, match="not UTF-8 at byte 1"):
         minified(document)
 
