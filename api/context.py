@@ -7,6 +7,7 @@ from msgspec import Struct, field
 
 from api.auth.access import Access
 from api.auth.keys import Caller
+from api.http.byte_budget import ByteBudget
 from api.http.large_bodies import LargeBodies
 from api.http.loop_turns import LoopTurns
 from api.import_worker import ImportWorker
@@ -23,7 +24,7 @@ from write_side.repository import Repository
 
 
 class Service(Struct):
-    """The parts of an API process."""
+    """The parts of an API process. ``request_bodies``: those of large requests in memory."""
 
     settings: ApiSettings
     repository: Repository
@@ -32,6 +33,7 @@ class Service(Struct):
     checkpoint: CheckpointWatch
     limits: Limits
     positions: Positions
+    request_bodies: ByteBudget
     large_bodies: LargeBodies
     imports: ImportWorker
     in_flight: InFlight = field(default_factory=InFlight)

@@ -187,7 +187,7 @@ STATUS: dict[type[Exception], int] = {
     asyncpg.InsufficientResourcesError: 503,
 }
 
-_ROUTER = {
+ROUTER = {
     404: "Not found",
     405: "Method not allowed",
     413: "Request body is too large",
@@ -195,6 +195,7 @@ _ROUTER = {
     431: f"Request headers are too large: the limit is 128 headers of {MAX_HEADER:,} bytes each",
     501: "Unknown method: use GET, HEAD, POST or OPTIONS",
 }
+"""The messages of aiohttp's errors, where they are not its own."""
 RETRY_AFTER = "1"
 
 
@@ -209,7 +210,7 @@ def status_of(error: Exception) -> int:
 def message_of(error: Exception) -> str:
     """The message of the response; a 500 or 503 reveals no details."""
     if isinstance(error, web.HTTPException):
-        return _ROUTER.get(error.status, error.reason)
+        return ROUTER.get(error.status, error.reason)
     if isinstance(error, NotJSON):
         return "Request body must be valid JSON"
     if isinstance(error, KeysUnchecked):

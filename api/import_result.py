@@ -48,7 +48,7 @@ class KeptEntryResult(EntryResult, frozen=True, rename="camel"):
 
 
 class RevertResult(Struct, frozen=True, rename="camel"):
-    """See ``report.RevertReport``."""
+    """See ``report.RevertReport``. ``position``: None for keys without ``service.view``."""
 
     import_id: str
     at: datetime
@@ -57,7 +57,7 @@ class RevertResult(Struct, frozen=True, rename="camel"):
     restored: list[EntryResult]
     changed_since: list[KeptEntryResult]
     gone: list[KeptEntryResult]
-    position: int
+    position: int | None
     replayed: bool
 
 
@@ -72,14 +72,15 @@ class FileResult(Struct, frozen=True, rename="camel"):
 
 
 class ImportResult(Struct, frozen=True, rename="camel", kw_only=True):
-    """``rows`` were imported, would be, or have errors. ``at`` and ``by`` are None if the file was
-    only checked. ``repeated`` counts rows with the slug of an earlier row; the log does not.
-    ``parts``: the import ids of a file that was split."""
+    """``rows`` were imported, would be, or have errors. ``at`` and ``by`` are None where the file
+    was only checked. ``repeated`` counts rows with the slug of an earlier row; the log does not.
+    ``parts``: the import ids of a split file. ``position``: of the last event in the log; 0
+    if nothing was imported, None for keys without ``service.view``."""
 
     import_id: str
     imported: bool = False
     replayed: bool = False
-    position: int = 0
+    position: int | None = 0
     counts: Counts
     rows: list[RowResult]
     at: datetime | None = None
@@ -101,6 +102,12 @@ def result_of_preview(import_id: str, preview: Preview) -> ImportResult:
 def result_of_report(report: Report) -> ImportResult:
     result = msgspec.convert(report, ImportResult, from_attributes=True)
     return replace(result, repeated=repeated(report.rows))
+
+
+def without_positions(result: ImportResult) -> ImportResult:
+    """For keys without ``service.view``: positions count the events of all workspaces."""
+    reverted = result.reverted and replace(result.reverted, position=None)
+    return replace(result, position=None, reverted=reverted)
 
 
 def with_file(result: ImportResult, table: Table) -> ImportResult:

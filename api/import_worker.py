@@ -32,7 +32,9 @@ from write_side.repository import Repository
 
 AT_ONCE = 2
 ATTEMPTS = 5
-"""Attempts after which an import that kills its process is abandoned."""
+"""An import that ends its process is not tried for ever."""
+CLOSING = 1.0
+"""Seconds for a claim to end, so that its import can be given back."""
 POLL = 5.0
 """Seconds between checks for imports that another process has abandoned."""
 AGAIN = 5.0
@@ -41,6 +43,7 @@ GIVEN_UP = (
     f"The import was interrupted {ATTEMPTS} times and was abandoned; nothing was imported: "
     "send the file again, or a smaller one"
 )
+CHOOSE = ": choose with repeats or key"
 _log = structlog.get_logger("api.imports")
 
 
@@ -95,11 +98,11 @@ class ImportWorker:
                     await self._wake.wait()
 
     async def work(self) -> bool:
-        """Claims one import and runs it; False if there is none."""
-        job = await jobs.claim_job(self._repository, self._id)
+        """Claim one import and carry it out; False where there is none."""
+        job = await self._claimed()
         if job is None:
             return False
-        work = asyncio.create_task(self._run(job))
+        work = asyncio.create_task(self._carry_out(job))
         try:
             while not (await asyncio.wait({work}, timeout=jobs.LEASE / 3))[0]:
                 if not await jobs.renew_lease(self._repository, job.id, self._id, jobs.LEASE):
@@ -111,7 +114,21 @@ class ImportWorker:
                 await self._release(job, 0)
         return True
 
-    async def _run(self, job: ClaimedJob) -> None:
+    async def _claimed(self) -> ClaimedJob | None:
+        """One import. The server may carry out a claim that was cancelled, and nobody would know of
+        it until the lease ends: so a claim is waited for, and then given back."""
+        claiming = asyncio.create_task(jobs.claim_job(self._repository, self._id))
+        try:
+            return await asyncio.shield(claiming)
+        except asyncio.CancelledError:
+            with contextlib.suppress(Exception):
+                async with asyncio.timeout(CLOSING):
+                    job = await claiming
+                    if job is not None:
+                        await self._release(job, 0)
+            raise
+
+    async def _carry_out(self, job: ClaimedJob) -> None:
         try:
             end = await self._end_of(job)
             result = None if end.result is None else msgspec.json.encode(end.result)
@@ -150,7 +167,9 @@ class ImportWorker:
         try:
             end = await self._import(job, table)
         except (RowsRefused, RepeatsUndecided) as refused:
-            end = JobEnd("refused", result_of_preview(job.id, refused.preview), str(refused))
+            todo = CHOOSE if isinstance(refused, RepeatsUndecided) else ""
+            result = result_of_preview(job.id, refused.preview)
+            end = JobEnd("refused", result, f"{refused}{todo}")
         assert end.result is not None
         return replace(end, result=with_file(end.result, table))
 
@@ -163,7 +182,7 @@ class ImportWorker:
             request, options.maps, options.key, table.headings, content_type.value_fields
         )
         preview = (await check(repository, table, request)).preview
-        if preview.counts.error and not request.ready_only:
+        if preview.is_refused(request):
             raise RowsRefused(preview)
         if preview.is_undecided(request):
             raise RepeatsUndecided(preview)

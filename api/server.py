@@ -14,6 +14,7 @@ from api.auth.access import Access
 from api.context import SERVICE, Service
 from api.dashboard.routes import add_dashboard
 from api.graphql import handler as graphql
+from api.http.byte_budget import ByteBudget
 from api.http.connections import open_runner
 from api.http.cors import add_preflights
 from api.http.default_headers import add_default_headers
@@ -29,7 +30,7 @@ from api.operations import health, metrics
 from api.operations.health import STATUS, StatusCache
 from api.rate_limits.leases import Leases
 from api.rate_limits.limits import Limits
-from api.rest import content, imports, media
+from api.rest import content, imports, locales, media
 from api.rest.positions import Positions
 from api.settings import ApiSettings
 from read_side.checkpoint import CheckpointWatch
@@ -42,8 +43,13 @@ from write_side.store.recorder import open_recorder
 from write_side.store.retention import retention
 
 COLLECT_AFTER = (700, 10, 2)
-"""Thresholds: new objects, and collections of the young and of the middle generation."""
-# Seconds that requests in progress have to finish; supervisors kill a process later than that.
+"""New objects, and collections of the young and of the middle generation."""
+BODIES = 8
+"""Bodies of the largest size that requests hold in memory; those of a workspace half of them."""
+OPERATORS = 64
+"""Connections of the listener for operators. They are its own, and not among those that clients of
+the API compete for."""
+# Seconds that requests in progress have to finish; supervisors kill after more.
 GRACE = 5.0
 
 
@@ -73,6 +79,7 @@ async def open_service(settings: ApiSettings) -> AsyncIterator[Service]:
                     checkpoint,
                     limits,
                     positions,
+                    ByteBudget(BODIES * settings.max_body_bytes),
                     LargeBodies(settings.response_file_bytes),
                     worker,
                 )
@@ -86,7 +93,7 @@ def application(service: Service) -> web.Application:
     app[SERVICE] = service
     app[STATUS] = StatusCache(service)
     app.on_response_prepare.append(add_default_headers)
-    for part in (content, imports, media, health, metrics, document, graphql):
+    for part in (content, imports, media, locales, health, metrics, document, graphql):
         app.add_routes(part.routes())
     add_upload_slots(app)
     add_dashboard(app, service.repository.recorder)
@@ -116,7 +123,11 @@ async def serve(settings: ApiSettings) -> None:
         open_service(settings) as service,
         _listener(settings, application(service), settings.host, settings.port),
         _listener(
-            settings, operator_application(service), settings.admin_host, settings.admin_port
+            settings,
+            operator_application(service),
+            settings.admin_host,
+            settings.admin_port,
+            OPERATORS,
         ),
     ):
         freeze_objects()
@@ -137,12 +148,18 @@ def freeze_objects() -> None:
 
 @asynccontextmanager
 async def _listener(
-    settings: ApiSettings, app: web.Application, host: str, port: int | None
+    settings: ApiSettings,
+    app: web.Application,
+    host: str,
+    port: int | None,
+    connections: int | None = None,
 ) -> AsyncIterator[None]:
     """Serves the application at the address; does nothing without a port."""
     if port is None:
         yield
         return
-    async with open_runner(app, patience=settings.client_timeout, grace=GRACE) as runner:
+    async with open_runner(
+        app, patience=settings.client_timeout, grace=GRACE, connections=connections
+    ) as runner:
         await listen(runner, host, port, reuse_port=settings.reuse_port)
         yield

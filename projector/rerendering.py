@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from projector.checkpoint import hold
-from projector.rows import Renderers, entry_rows, locale_rows, portions
+from projector.entry_rows import Renderers, entry_rows, locale_rows
+from projector.rows import portions
 from projector.stored_rows import entry_state, type_row
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -12,10 +12,9 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from write_side.domain.content_type import ContentType
-from write_side.domain.entry import MAX_RENDERED, Entry, rendered_bytes
+from write_side.domain.entry import Entry
 from write_side.domain.events import Plan
 from write_side.domain.identity import slug_hash
-from write_side.domain.rendering import Renderer
 
 _json = msgspec.json.Encoder()
 
@@ -99,8 +98,8 @@ class ImportRow(Struct, frozen=True, kw_only=True):
 CountKey = tuple[str, str, str, str, str]
 """Workspace, environment, content type id, status, language."""
 
-LocaleKey = tuple[str, str, str]
-"""Workspace, environment, locale."""
+LocaleKey = tuple[str, str, str, str]
+"""Workspace, environment, locale, status."""
 
 
 class Rows(Struct):
@@ -145,7 +144,8 @@ def locale_changes(before: Rows, after: Rows) -> Counter[LocaleKey]:
 
 def locale_keys(entry: Entry) -> Iterator[LocaleKey]:
     """A key for each translation."""
-    return ((entry.workspace, entry.environment, locale) for locale in entry.translations)
+    of_entry = entry.workspace, entry.environment
+    return ((*of_entry, locale, entry.status) for locale in entry.translations)
 
 
 def count_key(entry: Entry) -> CountKey:
@@ -157,45 +157,6 @@ def count_key(entry: Entry) -> CountKey:
         entry.language,
     )
 
-
-class Renderers:
-    """One renderer for each content type at its newest version."""
-
-    def __init__(self) -> None:
-        self._made: dict[str, tuple[int, Renderer]] = {}
-
-    def of(self, row: ContentType) -> Renderer:
-        version, renderer = self._made.get(row.id, (0, None))
-        if renderer is None or version != row.version:
-            renderer = Renderer(row.fields, row.stages)
-            self._made[row.id] = (row.version, renderer)
-        return renderer
-
-
-ENTRY_COLUMNS = (
-    "workspace",
-    "environment",
-    "id",
-    "content_type_id",
-    "slug",
-    "slug_hash",
-    "slug_since",
-    "title",
-    "status",
-    "language",
-    "stage_id",
-    "stage",
-    "published_at",
-    "created_at",
-    "updated_at",
-    "position",
-    "version",
-    "type_version",
-    "stored",
-    "translations",
-    "fields",
-)
-"""The columns of ``entry``, in the order of ``entry_rows`` and of ``put_entries``."""
 
 PORTION = 16 * 1024 * 1024
 """Characters of rendered fields in one statement; PostgreSQL does not accept a message of 1 GB."""
@@ -219,60 +180,6 @@ def portions(rows: Iterable[tuple[Any, ...]]) -> Iterator[list[list[Any]]]:
 def columns(rows: Iterable[tuple[Any, ...]]) -> list[list[Any]]:
     """Rows as the parameters of a set-based statement; none if there are no rows."""
     return [list(column) for column in zip(*rows, strict=True)]
-
-
-def entry_rows(
-    states: Iterable[EntryState], types: Mapping[str, ContentType], renderers: Renderers
-) -> Iterator[tuple[Any, ...]]:
-    """The rows of ``entry``, rendered one after another."""
-    for state in states:
-        entry = state.entry
-        type_ = types[entry.content_type_id]
-        renderer = renderers.of(type_)
-        stage = renderer.stage(entry.status, entry.stage_id)
-        yield (
-            entry.workspace,
-            entry.environment,
-            entry.id,
-            entry.content_type_id,
-            entry.slug,
-            slug_hash(entry.slug),
-            state.slug_since,
-            entry.title,
-            entry.status,
-            entry.language,
-            entry.stage_id,
-            None if stage is None else bytes(stage).decode(),
-            entry.published_at,
-            entry.created_at,
-            entry.updated_at,
-            state.position,
-            entry.version,
-            type_.version,
-            _json.encode(entry.fields).decode(),
-            _json.encode(entry.translations).decode() if entry.translations else None,
-            renderer.render(entry.fields).decode(),
-        )
-
-
-def locale_rows(
-    entries: Iterable[Entry], types: Mapping[str, ContentType], renderers: Renderers
-) -> Iterator[tuple[Any, ...]]:
-    """The rows of ``entry_locale``, in the order of ``put_locales``: one for each locale into which
-    an entry is translated. If it has only a title, the fields are those of the entry; if all of
-    them would be large, they are rendered from their texts on reading."""
-    for entry in entries:
-        renderer = renderers.of(types[entry.content_type_id])
-        is_large = rendered_bytes(entry) > MAX_RENDERED
-        for locale, translation in entry.translations.items():
-            texts = fields = None
-            if translation.fields and is_large:
-                texts = _json.encode(translation.fields).decode()
-            elif translation.fields:
-                merged = renderer.translated(entry.fields, translation.fields)
-                fields = renderer.render(merged).decode()
-            title = translation.title or entry.title
-            yield (entry.workspace, entry.environment, locale, entry.id, title, texts, fields)
 
 
 PAST_SLUG_COLUMNS = tuple(

@@ -8,16 +8,13 @@ import asyncpg
 import msgspec
 
 from projector.checkpoint import Checkpoint, hold, move
+from projector.entry_rows import ENTRY_COLUMNS, Renderers, entry_rows, locale_rows
 from projector.projection import Inconsistent, RecordedEvent, project
 from projector.rows import (
-    ENTRY_COLUMNS,
-    Renderers,
     Rows,
     columns,
     count_changes,
-    entry_rows,
     locale_changes,
-    locale_rows,
     past_slug_rows,
     portions,
     type_rows,
@@ -145,10 +142,11 @@ class Writer:
             )
         copied = {state.entry.id for state in new}
         others = (state for i, state in living.items() if i not in copied)
-        for parameters in portions(entry_rows(others, types, self._renderers)):
+        for parameters in portions(entry_rows(others, types, self._renderers, before.entries)):
             await self._execute("put_entries", parameters)
         entries = (state.entry for state in living.values())
-        for parameters in portions(locale_rows(entries, types, self._renderers)):
+        changed = locale_rows(entries, types, self._renderers, before.entries)
+        for parameters in portions(changed):
             await self._execute("put_locales", parameters)
 
     async def _write_types(self, before: Rows, after: Rows) -> None:

@@ -17,8 +17,8 @@ SELECT 'entry_locale',
        hash_record_extended(ROW(workspace, split_part(partition_key, '/', 1), locale, id, title), 0)
 FROM entry_locale
 UNION ALL
-SELECT 'locale_count', jsonb_build_array(workspace, environment, locale)::text, 0,
-       hash_record_extended(ROW(workspace, environment, locale, n), 0)
+SELECT 'locale_count', jsonb_build_array(workspace, environment, locale, status)::text, 0,
+       hash_record_extended(ROW(workspace, environment, locale, status, n), 0)
 FROM locale_count
 UNION ALL
 SELECT 'entry_count',

@@ -17,15 +17,15 @@ from write_side.domain.identity import Scope, slug_hash
 from write_side.domain.rendering import Renderer
 from write_side.postgres.statements import statement
 
-_OF_SLUG = statement("read_side", "entry_of_slug")
-_OF_SLUG_IN_LOCALE = statement("read_side", "entry_of_slug_in_locale")
 _ID_OF_SLUG = statement("read_side", "id_of_slug")
 _BY_ID = statement("read_side", "entries_by_id")
 _SLUG_OWNER = statement("read_side", "slug_owner")
 
 
 INLINE = 16 * 1024
-"""Bytes of an entry up to which a list reads it at once, so a page has at most 1.6 MB."""
+"""Bytes of an entry up to which a list reads it at once: a page then has 1.6 MB at most."""
+SHARED = 64 * 1024
+"""Bytes of a single entry up to which it is read together with others."""
 WHOLE = 2**31 - 1
 """Used instead of INLINE for entries of any size."""
 
@@ -74,13 +74,23 @@ async def entry_of_slug(
     locale: str,
 ) -> EntryRow:
     """The entry of a slug, in any status (§4.2). Raises TypeNotFound, EntryNotFound."""
-    where = (scope.workspace, scope.environment, type_slug, language, slug_hash(slug))
-    # A text is never translated into its original language.
-    if locale == language:
-        records = await fetch(pool, _OF_SLUG, *where, WHOLE)
-    else:
-        records = await fetch(pool, _OF_SLUG_IN_LOCALE, *where, locale, WHOLE)
-    return typed_entry_row(_found(records), locale)
+    where: tuple[Any, ...] = (
+        scope.workspace,
+        scope.environment,
+        type_slug,
+        language,
+        slug_hash(slug),
+    )
+    name = "entry_of_slug"
+    # A text is never translated into the language it was written in.
+    if locale != language:
+        name, where = "entry_of_slug_in_locale", (*where, locale)
+    try:
+        records = await pool.shared.fetch(name, *where, SHARED)
+        return typed_entry_row(_found(records), locale)
+    except NotInline:
+        records = await fetch(pool, statement("read_side", name), *where, WHOLE)
+        return typed_entry_row(_found(records), locale)
 
 
 async def id_of_slug(pool: Pool, scope: Scope, *, type_slug: str, slug: str, language: str) -> str:

@@ -9,8 +9,9 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct
 
 from read_side.entries import INLINE, WHOLE, EntryRow, NotInline
-from read_side.pool import Pool, fetch, snapshot
+from read_side.pool import Pool, snapshot
 from read_side.refusals import TypeNotFound
+from write_side.postgres.statements import statement
 
 PIECE = 1024 * 1024
 """Bytes of entries that are fetched at once, roughly."""
@@ -42,18 +43,18 @@ class LargePage(Exception):
 
 
 class Listing(Struct, frozen=True):
-    """A statement with the columns of ``served_columns.sql``, and its parameters except the last,
-    ``inline``."""
+    """The name of a statement with the columns of ``served_columns.sql``, and its parameters but
+    for the last, ``inline``."""
 
     pool: Pool
-    statement: str
+    name: str
     parameters: Sequence[Any]
     row: Callable[[Any], EntryRow]
     type_slug: str | None = None
 
     async def page(self) -> Page[EntryRow]:
         """Raises TypeNotFound, LargePage."""
-        records = await fetch(self.pool, self.statement, *self.parameters, INLINE)
+        records = await self.pool.shared.fetch(self.name, *self.parameters, INLINE)
         try:
             return page_of(records, self.row, self.type_slug)
         except NotInline:
@@ -62,9 +63,10 @@ class Listing(Struct, frozen=True):
 
     @asynccontextmanager
     async def rows(self, step: int) -> AsyncIterator[tuple[int, AsyncIterator[EntryRow]]]:
-        """The total, and the entries of the page in portions; all as they were at one moment.
-        Raises TypeNotFound, ReadModelUnavailable."""
-        async with snapshot(self.pool, self.statement, *self.parameters, WHOLE) as cursor:
+        """The total, and the entries of the page, so many in memory at a time; all as they were at
+        one moment. Raises TypeNotFound, ReadModelUnavailable."""
+        found = statement("read_side", self.name)
+        async with snapshot(self.pool, found, *self.parameters, WHOLE) as cursor:
             first = page_of(await cursor.fetch(step), self.row, self.type_slug)
 
             async def rows() -> AsyncIterator[EntryRow]:

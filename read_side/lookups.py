@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from datetime import datetime
-from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -13,7 +12,10 @@ from read_side.pool import Pool, fetch
 from write_side.domain.identity import Scope
 from write_side.postgres.statements import statement
 
-_ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?", re.ASCII)
+_WEB = re.compile("https?://", re.IGNORECASE)
+_SOURCE = re.compile(
+    r"https?://[a-z0-9.-]+(:[0-9]{1,5})?(?=[/?#]|\Z)|data:(?=image/)", re.IGNORECASE | re.ASCII
+)
 _MEDIA = statement("read_side", "media_files")
 _IMPORTS = statement("read_side", "import_runs")
 _LANGUAGES = statement("read_side", "languages")
@@ -29,16 +31,17 @@ class MediaFile(Struct, frozen=True):
 
     @property
     def is_linkable(self) -> bool:
-        """The library accepts any text as a URL, including ``javascript:``."""
-        return urlsplit(self.url).scheme in ("http", "https")
+        """The library takes any text for an address, and ``javascript:`` is one too."""
+        return _WEB.match(self.url) is not None
 
     @property
-    def image_origin(self) -> str | None:
-        """The scheme and host of an image; None for other files, and for hosts that no
-        Content-Security-Policy can name."""
-        origin = urlsplit(self.url)._replace(path="", query="", fragment="").geturl()
-        is_image = self.content_type.startswith("image/")
-        return origin if is_image and _ORIGIN.fullmatch(origin) else None
+    def image_source(self) -> str | None:
+        """What a Content-Security-Policy names to allow this image: its scheme and host, or
+        ``data:``. None for other files, and for hosts that no policy can name."""
+        if not self.content_type.startswith("image/"):
+            return None
+        source = _SOURCE.match(self.url)
+        return source[0] if source else None
 
 
 class ImportRun(Struct, frozen=True):
@@ -67,16 +70,17 @@ async def import_runs(pool: Pool, scope: Scope, *, limit: int, offset: int) -> l
     return [ImportRun(**record) for record in records]
 
 
-async def languages(pool: Pool, scope: Scope) -> list[str]:
-    """The languages in which entries are written."""
-    records = await fetch(pool, _LANGUAGES, scope.workspace, scope.environment)
-    return [record["language"] for record in records]
+async def languages(pool: Pool, scope: Scope, status: str | None = None) -> dict[str, int]:
+    """The languages that entries are written in, with the number of entries; of one status, or of
+    all."""
+    records = await fetch(pool, _LANGUAGES, scope.workspace, scope.environment, status)
+    return {record["code"]: record["total"] for record in records}
 
 
-async def locales(pool: Pool, scope: Scope) -> list[str]:
-    """The locales into which entries are translated."""
-    records = await fetch(pool, _LOCALES, scope.workspace, scope.environment)
-    return [record["locale"] for record in records]
+async def locales(pool: Pool, scope: Scope, status: str | None = None) -> dict[str, int]:
+    """The locales that entries are translated into, with the number of translations."""
+    records = await fetch(pool, _LOCALES, scope.workspace, scope.environment, status)
+    return {record["code"]: record["total"] for record in records}
 
 
 async def workspace_name(pool: Pool, slug: str) -> str | None:

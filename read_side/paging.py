@@ -81,9 +81,7 @@ async def list_of_type(
     if locale != language:
         name = "list_of_type_in_locale"
         where.append(locale)
-    listing = Listing(
-        pool, _STATEMENTS[name], where, lambda record: entry_row(record, locale), type_slug
-    )
+    listing = Listing(pool, name, where, lambda record: entry_row(record, locale), type_slug)
     return await listing.page()
 
 
@@ -104,9 +102,7 @@ async def list_across_types(
     filters = Filters(type_slug, status)
     name, parameters = _filtered("list", filters)
     where = (scope.workspace, scope.environment, limit, offset, *parameters, locale)
-    listing = Listing(
-        pool, _STATEMENTS[name], where, lambda record: typed_entry_row(record, locale), type_slug
-    )
+    listing = Listing(pool, name, where, lambda record: typed_entry_row(record, locale), type_slug)
     return await listing.page()
 
 
@@ -116,8 +112,8 @@ async def list_ids(
     """Only the ids, for entries that are read together with others; ``locale`` and ``search`` are
     ignored. Raises TypeNotFound."""
     name, parameters = _filtered("ids", filters)
-    where = (scope.workspace, scope.environment, limit, offset, *parameters)
-    records = await fetch(pool, _STATEMENTS[name], *where)
+    where: list[Any] = [scope.workspace, scope.environment, limit, offset, *parameters]
+    records = await pool.shared.fetch(name, *where)
     return page_of(records, lambda record: str(record["id"]), filters.type_slug)
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import asyncpg
 from asyncpg.cursor import Cursor
 
 from read_side.refusals import ReadModelUnavailable
+from read_side.shared_reads import SharedReads
 from write_side.postgres.connection import Connection, connect, is_transient
 
 SIZE = 10
@@ -39,6 +41,7 @@ class Pool:
         self._idle: list[Connection] = []
         self._open: set[Connection] = set()
         self._free = asyncio.Semaphore(size)
+        self.shared = SharedReads(partial(fetch, self))
 
     async def fetch(self, statement: str, *parameters: Any) -> list[asyncpg.Record]:
         """All rows. Raises what the connection raises."""

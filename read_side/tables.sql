@@ -130,13 +130,14 @@ CREATE TABLE locale_partition (
     PRIMARY KEY (environment, locale)
 );
 
--- The number of translations, maintained by the projector.
+-- The number of translations by the status of their entry, maintained by the projector.
 CREATE TABLE locale_count (
     workspace   text   NOT NULL,
     environment text   NOT NULL,
     locale      text   NOT NULL,
+    status      text   NOT NULL,
     n           bigint NOT NULL CHECK (n > 0),
-    PRIMARY KEY (workspace, environment, locale)
+    PRIMARY KEY (workspace, environment, locale, status)
 ) WITH (fillfactor = 50);
 
 -- The entries that had a slug before: one row for each slug that was released by a rename or a delete.

@@ -74,7 +74,7 @@ async def histories(
     async with repository.recorder.long_reads.turn(scope.workspace):
         async for index, event, size in _events(repository, slices, budget):
             found[index].take(event, size)
-    return [latest.changes(scope) for latest in found]
+    return [await latest.changes(scope) for latest in found]
 
 
 class _LatestChanges:
@@ -96,12 +96,11 @@ class _LatestChanges:
         ):
             self._size -= self._held.popleft()[-1]
 
-    def changes(self, scope: Scope) -> tuple[Change, ...]:
+    async def changes(self, scope: Scope) -> tuple[Change, ...]:
         if self._entry is None or self._entry.scope != scope:
             return ()
-        return tuple(
-            change(before, event, after) for before, event, after, _ in reversed(self._held)
-        )
+        found = [change(*held[:3]) async for held in in_slices(reversed(self._held))]
+        return tuple(found)
 
 
 async def entry_at(

@@ -35,7 +35,12 @@ from write_side.domain.identity import (
     slug_hash,
     workspace_stream,
 )
-from write_side.domain.refusals import UnknownContentType, UnknownEntry, UnknownWorkspace
+from write_side.domain.refusals import (
+    InvalidEntry,
+    UnknownContentType,
+    UnknownEntry,
+    UnknownWorkspace,
+)
 from write_side.domain.workspace import (
     Key,
     Media,
@@ -132,13 +137,23 @@ class Repository:
             raise UnknownEntry
         return found[entry_id]
 
-    async def entries(self, scope: Scope, entry_ids: Iterable[str]) -> dict[str, Entry]:
-        """The entries with these ids that exist in the scope."""
-        return {
-            entry.id: entry
-            async for entry in self.latest_entries(entry_ids)
-            if not entry.deleted and entry.scope == scope
-        }
+    async def entries(
+        self, scope: Scope, entry_ids: Iterable[str], most: int | None = None
+    ) -> dict[str, Entry]:
+        """Those of the ids that are living entries of the scope. Raises InvalidEntry as soon as
+        they take more than ``most`` bytes."""
+        found: dict[str, Entry] = {}
+        size = 0
+        async for entry in self.latest_entries(entry_ids):
+            if entry.deleted or entry.scope != scope:
+                continue
+            size += entries.stored_bytes(entry)
+            if most is not None and size > most:
+                raise InvalidEntry(
+                    f"The entries to be updated take more than {most:,} bytes: update fewer at once"
+                )
+            found[entry.id] = entry
+        return found
 
     async def latest_entries(self, entry_ids: Iterable[str]) -> AsyncIterator[Entry]:
         """The entries with these ids in any scope, including deleted ones."""

@@ -148,8 +148,8 @@ async def _filter_form(request: DashboardRequest) -> FilterForm:
     """An invalid filter is not an error: the page shows it as not chosen."""
     query = request.query
     types = await content_types(*request.read_model)
-    used_languages = await languages(*request.read_model)
-    used_locales = await locales(*request.read_model)
+    used_languages = list(await languages(*request.read_model))
+    used_locales = list(await locales(*request.read_model))
     of_type = next((one for one in types if one.slug == query.get("type", "")), None)
     filters = Filters(
         type_slug=of_type.slug if of_type else None,

@@ -14,7 +14,7 @@ from api.dashboard.entry_changes import CHANGES, entry_changes, requested_compar
 from api.dashboard.entry_list import stage_of
 from api.dashboard.excerpts import CHARACTERS, ITEMS, Cutter, Excerpt, value_at
 from api.dashboard.page_handlers import show
-from api.dashboard.security import IMAGE_ORIGINS
+from api.dashboard.security import IMAGE_SOURCES
 from api.dashboard.table_pages import number
 from api.dashboard.values import (
     DisplayValue,
@@ -171,6 +171,6 @@ async def _targets(
     media = {target for one in shown for target in one.targets("media")}
     found = await reference_targets(request, entries, media, locale)
     if request.service.settings.thumbnails:
-        origins = {file.image_origin for file in found.media.values()}
-        request.request[IMAGE_ORIGINS] = frozenset(one for one in origins if one)
+        sources = {file.image_source for file in found.media.values()}
+        request.request[IMAGE_SOURCES] = frozenset(one for one in sources if one)
     return found

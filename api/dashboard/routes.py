@@ -19,7 +19,7 @@ from api.dashboard.page_handlers import (
     stream,
 )
 from api.dashboard.security import ROOT, SESSIONS
-from api.dashboard.templates import static_file
+from api.dashboard.templates import compiling, static_file
 from api.dashboard.wizard import columns_step, preview_step, result_step, upload_step
 from api.dashboard.wizard.wizard_steps import redirect_to, upload_form, upload_page
 from api.operations.health import STATUS
@@ -34,7 +34,7 @@ def add_dashboard(app: web.Application, recorder: Recorder) -> None:
     """Sessions are read from the event store through the recorder."""
     app[SESSIONS] = Sessions(recorder)
     app[HISTORY] = LagHistory()
-    app.cleanup_ctx.append(sampling)
+    app.cleanup_ctx.extend((sampling, compiling))
     app.add_routes(_routes())
 
 

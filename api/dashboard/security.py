@@ -40,8 +40,8 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-IMAGE_ORIGINS = web.RequestKey("image_origins", frozenset[str])
-"""The origins of the images of the media library that a page shows; no others may be loaded."""
+IMAGE_SOURCES = web.RequestKey("image_sources", frozenset[str])
+"""The sources of the images of the media library that a page shows; no others may be loaded."""
 _NONCE = 16
 _PURPOSE = b"contentlog dashboard forms"
 
@@ -51,9 +51,9 @@ async def add_security_headers(request: web.Request, response: web.StreamRespons
     path = request.rel_url.path_safe
     if path == ROOT or path.startswith(f"{ROOT}/"):
         response.headers.update(_HEADERS)
-        if origins := request.get(IMAGE_ORIGINS):
-            sources = " ".join(("img-src 'self'", *sorted(origins)))
-            policy = CONTENT_SECURITY_POLICY.replace("img-src 'self'", sources)
+        if sources := request.get(IMAGE_SOURCES):
+            allowed = " ".join(("img-src 'self'", *sorted(sources)))
+            policy = CONTENT_SECURITY_POLICY.replace("img-src 'self'", allowed)
             response.headers["Content-Security-Policy"] = policy
 
 

@@ -123,7 +123,9 @@ class GraphQLContext:
         """Seconds that the document took before it was executed."""
         self._reserved = 0
         self.written = 0
-        """The last position that this request wrote."""
+        """The last position that this request has written."""
+        self.ignored: list[str] = []
+        """The members of ``fields`` that its mutations have ignored."""
         self._timeout = self.service.settings.read_your_writes
         self._waiting: asyncio.Task[None] | None = None
 

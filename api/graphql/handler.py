@@ -20,6 +20,7 @@ from api.graphql.schema import schema
 from api.http.loop_turns import JSON
 from api.http.request_log import log_fault
 from api.http.static_files import StaticFiles, limited_by_address
+from api.rest.ignored_members import ignored_header
 from api.rest.positions import HEADER as POSITION
 from api.rest.request_body import receive_body
 from api.rest.request_checks import authenticate
@@ -102,6 +103,7 @@ async def _execute(call: Call) -> web.Response:
         token = call.service.positions.token(call.known_caller.workspace, context.written)
         response.headers[POSITION] = token
         response.headers["X-Content-Visible"] = "true" if await context.visible() else "false"
+        response.headers.update(ignored_header(context.ignored))
     return response
 
 

@@ -24,6 +24,7 @@ from api.graphql.inputs import (
 )
 from api.graphql.types import described
 from api.http.request_log import log_fault
+from api.rest.ignored_members import ignored_names
 from write_side.commands import Command, DeleteEntry
 from write_side.dispatch import CommandResult, execute
 from write_side.domain.content_type import ContentType
@@ -130,7 +131,8 @@ async def _write(context: GraphQLContext, command: Callable[..., Command]) -> Wr
     made = command(**given)
     reserve = context.service.limits.projection(context.call.known_caller)
     executed = await execute(made, context.repository, reserve)
-    # A command without events was decided on the current state of the log.
+    context.ignored.extend(ignored_names(made, executed))
+    # A command without events was decided on the present state of the log.
     context.record_write(executed.position or await context.repository.recorder.head())
     return Write(scope, getattr(made, "entry_id", None), executed)
 

@@ -1,4 +1,4 @@
-"""The bytes that responses of a process hold until they are sent; one workspace may hold half."""
+"""Bytes that requests or responses of a process hold; a workspace may hold half."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ByteBudget:
             async with asyncio.timeout(PATIENCE), self._returned:
                 await self._returned.wait_for(lambda: self.take(workspace, number))
         except TimeoutError:
-            raise Busy("Too many large responses are being sent at the moment") from None
+            raise Busy("Too many large requests and responses are in progress") from None
 
     async def give_back(self, workspace: str, number: int) -> None:
         self._taken[workspace] -= number

@@ -224,13 +224,18 @@ class Server(web.Server):
     """Creates the connections of an application. ``served`` is aiohttp's own server for it."""
 
     def __init__(
-        self, application: web.Application, served: web.Server, patience: float, **options: Any
+        self,
+        application: web.Application,
+        served: web.Server,
+        patience: float,
+        connections: int,
+        **options: Any,
     ) -> None:
         self._application = application
         self._served = served
         self._patience = patience
         self._options = options
-        self._open = OpenConnections(most_connections())
+        self._open = OpenConnections(connections)
         super().__init__(self.answer, request_factory=self.begin_request)  # type: ignore[arg-type]
 
     def __call__(self) -> web.RequestHandler:
@@ -262,10 +267,11 @@ class Server(web.Server):
 
 @contextlib.asynccontextmanager
 async def open_runner(
-    application: web.Application, *, patience: float, grace: float
+    application: web.Application, *, patience: float, grace: float, connections: int | None = None
 ) -> AsyncIterator[web.BaseRunner]:
     """Runs the application on the sites that are added. ``grace``: seconds that requests in
-    progress have to finish at the end."""
+    progress have to finish at the end; ``connections``: how many it keeps, where that is not the
+    process's share of its open files."""
     started = web.AppRunner(application)
     await started.setup()
     assert started.server is not None
@@ -273,6 +279,7 @@ async def open_runner(
         application,
         started.server,
         patience,
+        most_connections() if connections is None else connections,
         access_log=None,
         keepalive_timeout=KEEP_ALIVE,
         lingering_time=LINGERING,

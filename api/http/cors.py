@@ -9,14 +9,14 @@ from aiohttp import web
 
 # By path, not by route: a page must be able to read a 404, a 405 or a 500, too.
 _SPECIFIED = r"/v1/content/[^/]+(?:/[^/]+)?|/v1/content-types(?:/[^/]+)?|/graphql"
-_ADDED = re.compile(r"/v1/media(?:/[^/]+)?")
+_ADDED = re.compile(r"/v1/media(?:/[^/]+)?|/v1/locales")
 _PATHS = re.compile(f"{_SPECIFIED}|{_ADDED.pattern}")
 # For the paths that it specifies, §5 names only these four.
 ALLOWED_HEADERS = "Authorization, X-API-Key, X-Environment, Content-Type"
 MORE_ALLOWED_HEADERS = f"{ALLOWED_HEADERS}, Last-Event-ID, If-None-Match"
 EXPOSED_HEADERS = (
     "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, ETag, "
-    "X-Request-Id, X-Content-Position, X-Content-Visible"
+    "X-Request-Id, X-Content-Position, X-Content-Visible, X-Content-Ignored"
 )
 MAX_AGE = "7200"  # seconds; browsers remember a preflight for no longer than this
 

@@ -51,7 +51,7 @@ class LargeBodies:
             # A public page: all responses share the same bytes.
             return BytesIOPayload(io.BytesIO(body), content_type=content_type)
         if self.memory.take(workspace, len(body)):
-            _after_sending(request, lambda: self.memory.give_back(workspace, len(body)))
+            after_sending(request, lambda: self.memory.give_back(workspace, len(body)))
             return BytesIOPayload(io.BytesIO(body), content_type=content_type)
         try:
             file = await self.file(request, workspace, len(body))
@@ -68,9 +68,9 @@ class LargeBodies:
         Raises Busy, NoTemporarySpace.
         """
         await self.files.wait_and_take(workspace, size)
-        _after_sending(request, lambda: self.files.give_back(workspace, size))
+        after_sending(request, lambda: self.files.give_back(workspace, size))
         file = BodyFile()
-        _after_sending(request, file.close)
+        after_sending(request, file.close)
         return file
 
 
@@ -137,5 +137,6 @@ async def response_sent(request: web.BaseRequest) -> None:
     request.pop(AFTER_SENDING, None)
 
 
-def _after_sending(request: web.BaseRequest, release: Callable[[], Awaitable[None]]) -> None:
+def after_sending(request: web.BaseRequest, release: Callable[[], Awaitable[None]]) -> None:
+    """Awaits it when the response is sent, or when that has failed."""
     request.setdefault(AFTER_SENDING, []).append(release)

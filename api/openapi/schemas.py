@@ -23,6 +23,7 @@ _BODIES: tuple[type[Struct], ...] = (
     wire.ContentTypeBody,
     wire.MediaListBody,
     wire.MediaBody,
+    wire.LocalesBody,
     AcceptedImportBody,
     ImportStatusBody,
     Readiness,

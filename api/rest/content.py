@@ -12,7 +12,7 @@ from api.errors import BadRequest
 from api.http.loop_turns import JSON
 from api.rest import parameters, point_in_time, wire
 from api.rest.idempotency import HEADER, command_key, digest
-from api.rest.ignored_members import ignored_header
+from api.rest.ignored_members import ignored_header, ignored_names
 from api.rest.json_budget import check_values
 from api.rest.list_response import json_response, list_response
 from api.rest.positions import HEADER as POSITION
@@ -139,8 +139,7 @@ async def _created(call: Call, command: CreateEntry) -> web.Response:
         call.scope.workspace, executed.position
     )
     response.headers["X-Content-Visible"] = "true" if visible else "false"
-    assert executed.content_type is not None
-    response.headers.update(ignored_header(executed.content_type.fields, command.fields))
+    response.headers.update(ignored_header(ignored_names(command, executed)))
     return response
 
 

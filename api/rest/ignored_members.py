@@ -1,7 +1,8 @@
 """``X-Content-Ignored``: the members of ``fields`` that were ignored (§4.4), to show typos.
 
-Names are percent-encoded, because they may be any text, and separated by commas. A name inside a
-repeater follows the repeater's slug and a dot, once for all elements.
+Names are percent-encoded, since they may be any text, and separated by commas. One inside of a
+repeater follows the repeater's slug and a dot, once for all elements; one of a translation follows
+``translations.fr-FR.``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from urllib.parse import quote
 
 from msgspec import Raw
 
-from write_side.domain.definition import Field
+from write_side.commands import Command, CreateEntry, UpdateEntry
+from write_side.dispatch import CommandResult
+from write_side.domain.definition import Field, translatable
 from write_side.domain.values import elements, is_null
 
 HEADER = "X-Content-Ignored"
@@ -22,9 +25,21 @@ MAX_REPEATER = 64 * 1024
 """Bytes; members of larger repeaters are not named, because that would block the event loop."""
 
 
-def ignored_header(fields: Iterable[Field], values: Mapping[str, Raw]) -> dict[str, str]:
-    """The header, or nothing. ``values`` must fit the fields."""
-    names = list(dict.fromkeys(_ignored(fields, values)))
+def ignored_names(command: Command, executed: CommandResult) -> Iterator[str]:
+    """Those of a create or an update that was executed."""
+    if not isinstance(command, CreateEntry | UpdateEntry):
+        return
+    assert executed.content_type is not None
+    fields = executed.content_type.value_fields
+    yield from _ignored(fields, command.fields)
+    for locale, translation in command.translations.items():
+        for name in _ignored(translatable(fields), translation.fields):
+            yield f"translations.{locale}.{name}"
+
+
+def ignored_header(given: Iterable[str]) -> dict[str, str]:
+    """The header with these names, each once, or nothing."""
+    names = list(dict.fromkeys(given))
     shown: list[str] = []
     length = 0
     for name in names:
@@ -37,6 +52,7 @@ def ignored_header(fields: Iterable[Field], values: Mapping[str, Raw]) -> dict[s
 
 
 def _ignored(fields: Iterable[Field], values: Mapping[str, Raw]) -> Iterator[str]:
+    """``values`` must fit the fields."""
     known = {field.slug: field for field in fields if field.spec.holds_values}
     for slug, value in values.items():
         field = known.get(slug)

@@ -13,15 +13,16 @@ from msgspec.structs import replace
 from api.context import Call
 from api.errors import BadRequest, Busy, NothingToRevert, TooManyImports, UnsupportedMedia
 from api.http.upload_slots import RECEIVING
-from api.import_result import ImportResult, result_of_report
+from api.import_result import ImportResult, result_of_report, without_positions
 from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.import_form import import_options
 from api.rest.multipart_form import FileForm, FormReader
 from api.rest.positions import HEADER as POSITION
 from api.rest.request_checks import check_edit, with_checks
-from write_side.domain.identity import new_id
+from write_side.domain.identity import PRODUCTION, new_id
 from write_side.domain.refusals import UnknownImport
 from write_side.domain.text import check_text
+from write_side.domain.workspace import OPERATE
 from write_side.imports import jobs
 from write_side.imports.jobs import NewJob
 from write_side.imports.report import Report, import_report, revert_import
@@ -131,10 +132,11 @@ def _accepted_response(call: Call, job_id: str) -> web.Response:
 
 
 def _environment(call: Call) -> str:
-    """The environment as a query parameter. Without it, Location would only work with the request's
-    X-Environment header."""
-    environment = call.request.query.get("environment")
-    return f"?environment={quote(environment, safe='')}" if environment else ""
+    """The key and the environment decide what is found: without this, Location would need the
+    header that the request had."""
+    is_named = bool(call.request.query.get("environment"))
+    environment = call.scope.environment
+    return f"?environment={environment}" if is_named or environment != PRODUCTION else ""
 
 
 async def show(call: Call) -> web.Response:
@@ -174,6 +176,8 @@ async def _shown(call: Call, import_id: str, status: int = 200) -> web.Response:
         result = logged if result is None else replace(result, reverted=logged.reverted)
         rows, message = len(report.rows), None
         state = "imported" if report.reverted is None else "reverted"
+    if result is not None and OPERATE not in call.known_caller.permissions:
+        result = without_positions(result)
     progress = ImportProgress(rows, 0 if result is None else rows or 0)
     shown = ImportStatus(import_id, state, progress, message, result)
     response = _json(ImportStatusBody(True, shown), status)

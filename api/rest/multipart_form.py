@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any, cast
 
 from aiohttp import BodyPartReader, MultipartReader, web
@@ -11,8 +10,9 @@ from aiohttp.streams import StreamReader
 from msgspec import Struct
 
 from api.context import Call
-from api.errors import BadRequest, FileTooLarge, SlowClient
-from api.rest.request_body import SLOWEST
+from api.errors import BadRequest, FileTooLarge
+from api.rest.request_body import arrival_deadline
+from write_side.domain.text import unstorable
 from write_side.imports.table import LIMITS
 
 FILE = "file"
@@ -68,9 +68,6 @@ class FormReader:
     def __init__(self, call: Call, most: int) -> None:
         self._call = call
         self._most = most
-        self._patience = call.service.settings.client_timeout or None
-        self._began = asyncio.get_running_loop().time()
-        self._received = 0
         self.form = FileForm({})
 
     async def read(self) -> FileForm:
@@ -79,8 +76,6 @@ class FormReader:
             raise BadRequest(UNREADABLE)
         try:
             await self._parts()
-        except TimeoutError:
-            raise SlowClient from None
         except ConnectionError:
             closed = "The connection was closed before the file was complete"
             raise BadRequest(closed) from None
@@ -95,7 +90,7 @@ class FormReader:
         """Called after a field has been read."""
 
     async def _parts(self) -> None:
-        async with asyncio.timeout(self._patience) as self._deadline:
+        async with arrival_deadline(self._call) as self._arrival:
             request = self._call.request
             bounded = _BoundedLines(request.content, self._most * LINES_PER_FIELD)
             reader = MultipartReader(request.headers, cast("StreamReader", bounded))
@@ -104,6 +99,8 @@ class FormReader:
                 if part is None:
                     return
                 if not isinstance(part, BodyPartReader):
+                    raise BadRequest(UNREADABLE)
+                if unstorable(f"{part.name}{part.filename}"):
                     raise BadRequest(UNREADABLE)
                 self.check_part(part.name or "")
                 await (self._file if part.name == FILE else self._field)(part)
@@ -133,9 +130,7 @@ class FormReader:
         while chunk := await part.read_chunk(_CHUNK):
             chunks.append(chunk)
             limit -= len(chunk)
-            self._received += len(chunk)
             if limit < 0:
                 return None
-            if self._patience:
-                self._deadline.reschedule(self._began + self._patience + self._received / SLOWEST)
+            self._arrival.add(len(chunk))
         return b"".join(chunks)

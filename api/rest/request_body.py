@@ -9,11 +9,14 @@ from __future__ import annotations
 import asyncio
 import zlib
 from codecs import BOM_UTF8
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 from aiohttp import web
 
 from api.context import Call
 from api.errors import BadRequest, SlowClient
+from api.http.large_bodies import LARGE, after_sending
 from api.http.loop_turns import PACKED
 
 SLOWEST = 8 * 1024  # bytes per second at which a body must arrive after ``client_timeout``
@@ -25,13 +28,18 @@ UNSUPPORTED = ("br", "zstd")
 PIECE = 4096
 # An empty member has 20 bytes but costs as much time as a full one.
 MAX_MEMBERS = 1024
+# A byte of DEFLATE becomes no more than so many.
+MOST_INFLATED = 1032
 
 
 async def receive_body(call: Call, most: int | None = None) -> bytes:
     """The body, decompressed; up to ``most`` bytes if that is less than the setting. Its
     Content-Type does not matter, because forms of other sites cannot send the header with the key.
 
-    Raises BadRequest or SlowClient, and aiohttp's 413 as soon as it is too large.
+    One that may exceed ``LARGE`` is counted until the response is sent, and waits before it is
+    received where too many are in memory.
+
+    Raises BadRequest, SlowClient or Busy, and aiohttp's 413 as soon as it is too large.
     """
     request, settings = call.request, call.service.settings
     limit = min(most or settings.max_body_bytes, settings.max_body_bytes)
@@ -44,6 +52,40 @@ async def receive_body(call: Call, most: int | None = None) -> bytes:
     except ConnectionError:
         # The client will not see this, but it must not count as an internal error.
         raise BadRequest("The client disconnected before its request was complete") from None
+
+
+class Arrival:
+    """When a body has to have arrived."""
+
+    def __init__(self, deadline: asyncio.Timeout, patience: float | None) -> None:
+        self._deadline = deadline
+        self._patience = patience
+        self._clock = asyncio.get_running_loop().time
+        self._began, self._received = self._clock(), 0
+
+    def add(self, size: int) -> None:
+        """A part of so many bytes has arrived."""
+        self._received += size
+        if self._patience:
+            self._deadline.reschedule(self._began + self._patience + self._received / SLOWEST)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Until the next ``add``, and without counting the time within."""
+        self._deadline.reschedule(None)
+        start = self._clock()
+        yield
+        self._began += self._clock() - start
+
+
+@asynccontextmanager
+async def arrival_deadline(call: Call) -> AsyncIterator[Arrival]:
+    """While a body is read: a steady client may take longer than ``client_timeout``, but not
+    forever. Raises SlowClient."""
+    patience = call.service.settings.client_timeout or None
+    try:
+        async with asyncio.timeout(patience) as deadline:
+            yield Arrival(deadline, patience)
     except TimeoutError:
         raise SlowClient from None
 
@@ -57,27 +99,64 @@ def _decompressor(request: web.Request) -> Decompressor | None:
 
 
 async def _read(call: Call, limit: int, decompressor: Decompressor | None) -> bytes:
-    """The size limit holds before and after decompression. A client that keeps sending may take
-    longer than ``client_timeout``, but not forever."""
-    body, arrived = bytearray(), 0
-    began = asyncio.get_running_loop().time()
-    patience = call.service.settings.client_timeout or None
-    async with asyncio.timeout(patience) as deadline:
+    """The size limit holds before and after decompression."""
+    body, received, counted = bytearray(), 0, CountedBody(call)
+    async with arrival_deadline(call) as arrival:
         while chunk := await call.request.content.readany():
-            arrived += len(chunk)
-            if decompressor:
-                # A kilobyte may become a megabyte.
-                async with call.service.loop_turns.turn(call.client, PACKED, len(chunk)):
-                    body += decompressor.decompress(chunk, limit + 1 - len(body))
-            else:
-                body += chunk
-            if max(arrived, len(body)) > limit:
+            received += len(chunk)
+            # What this process waits for is not the client's time.
+            with arrival.paused():
+                await counted.begin(_most_in_memory(call.request, limit, decompressor))
+                await _add(body, chunk, call, limit, decompressor)
+            if max(received, len(body)) > limit:
                 raise web.HTTPRequestEntityTooLarge(limit)
-            if patience:
-                deadline.reschedule(began + patience + arrived / SLOWEST)
+            arrival.add(len(chunk))
     if decompressor:
         decompressor.end()
+    await counted.reduce(len(body))
     return bytes(body).removeprefix(BOM_UTF8)
+
+
+async def _add(
+    body: bytearray, chunk: bytes, call: Call, limit: int, decompressor: Decompressor | None
+) -> None:
+    if decompressor is None:
+        body += chunk
+        return
+    # A kilobyte may become a megabyte.
+    async with call.service.loop_turns.turn(call.client, PACKED, len(chunk)):
+        body += decompressor.decompress(chunk, limit + 1 - len(body))
+
+
+def _most_in_memory(request: web.Request, limit: int, decompressor: Decompressor | None) -> int:
+    """The bytes that the body may take in memory."""
+    if request.content_length is None:
+        return limit
+    return min(limit, request.content_length * (MOST_INFLATED if decompressor else 1))
+
+
+class CountedBody:
+    """Counts a body among those in memory, until the response to its request is sent."""
+
+    def __init__(self, call: Call) -> None:
+        self._bodies = call.service.request_bodies
+        self._client = call.client
+        self._request = call.request
+        self._number = 0
+
+    async def begin(self, number: int) -> None:
+        """Counts so many bytes, once. Raises Busy."""
+        if self._number or number <= LARGE:
+            return
+        await self._bodies.wait_and_take(self._client, number)
+        self._number = number
+        after_sending(self._request, lambda: self.reduce(0))
+
+    async def reduce(self, number: int) -> None:
+        """The body has no more bytes than these."""
+        if self._number > number:
+            given_back, self._number = self._number - number, number
+            await self._bodies.give_back(self._client, given_back)
 
 
 class DamagedBody(Exception):

@@ -208,6 +208,32 @@ class MediaBody(Wire, frozen=True):
     data: MediaFile
 
 
+class LanguageCount(Wire, frozen=True):
+    """``entries``: how many are written in the language."""
+
+    code: str
+    name: str
+    entries: Annotated[int, Meta(ge=1)]
+
+
+class LocaleCount(Wire, frozen=True):
+    """``translations``: of how many entries there is one in the locale."""
+
+    code: str
+    name: str
+    translations: Annotated[int, Meta(ge=1)]
+
+
+class Locales(Wire, frozen=True):
+    languages: list[LanguageCount]
+    locales: list[LocaleCount]
+
+
+class LocalesBody(Wire, frozen=True):
+    success: bool
+    data: Locales
+
+
 def response(body: Wire) -> web.Response:
     return web.Response(body=encode(body), content_type="application/json")
 

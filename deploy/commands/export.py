@@ -6,7 +6,7 @@ import contextlib
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -148,7 +148,7 @@ async def _export(
     return exported
 
 
-def _note_languages(language: str | None, used: list[str]) -> None:
+def _note_languages(language: str | None, used: Collection[str]) -> None:
     in_use = f"languages in use: {', '.join(used)}" if used else "there are no entries"
     which = "" if language is None else f" in language {language!r}"
     note(f"no entries{which} match; {in_use}")

@@ -173,12 +173,14 @@ async def _import(
             raise Failed(f"import {request.import_id!r} was split: add --split")
         request = _mapped(request, maps, key, table.headings, content_type.value_fields)
         with spinner(f"{'checking' if dry_run else 'importing'} {len(table.rows):,} rows"):
-            carry_out = _run_split if split else _run
-            result, preview = await (_dry_run if dry_run else carry_out)(repository, table, request)
+            if dry_run:
+                result, preview = await _dry_run(repository, table, request, split=split)
+            else:
+                result, preview = await (_run_split if split else _run)(repository, table, request)
     result = with_file(result, table)
     _print(result, _refusal(request, preview), dry_run=dry_run, as_json=as_json)
     if not dry_run:
-        await until_visible(found, result.position)
+        await until_visible(found, result.position or 0)
 
 
 def _refusal(request: ImportRequest, preview: Preview | None) -> str:
@@ -187,8 +189,9 @@ def _refusal(request: ImportRequest, preview: Preview | None) -> str:
 
     if preview is None:
         return ""
-    if preview.counts.error and not request.ready_only:
-        return f"{_rows(preview.counts.error)} errors"
+    if preview.is_refused(request):
+        others = ", and no other row is ready" if request.ready_only else ""
+        return f"{_rows(preview.counts.error)} errors{others}"
     if preview.is_undecided(request):
         return (
             f"{repeats_text(preview.repeated)}: choose with --repeats skip, update or suffix, or "
@@ -198,7 +201,7 @@ def _refusal(request: ImportRequest, preview: Preview | None) -> str:
 
 
 def _print(result: ImportResult, refusal: str, *, dry_run: bool, as_json: bool) -> None:
-    """Raises Failed if the import is refused, or none of its rows could be imported."""
+    """Raises Failed where the import is refused."""
     if as_json:
         click.echo(msgspec.json.encode(result))
     else:
@@ -210,13 +213,11 @@ def _print(result: ImportResult, refusal: str, *, dry_run: bool, as_json: bool) 
                 click.echo(line)
         for line in _repeats(result):
             click.echo(line)
-    nothing = "nothing would be imported" if dry_run else "nothing was imported"
     if refusal:
+        nothing = "nothing would be imported" if dry_run else "nothing was imported"
         raise Failed(f"{nothing}: {refusal}")
     if not as_json:
         click.echo(_outcome(result, dry_run=dry_run))
-    if result.counts.error and not result.counts.ready and not result.replayed:
-        raise Failed(f"{nothing}: {_rows(result.counts.error)} errors, and no other row is ready")
 
 
 def _rows(count: int) -> str:
@@ -239,15 +240,18 @@ async def _read(file: Path, choice: Choice, *, split: bool) -> Table:
 
 
 async def _dry_run(
-    repository: Repository, table: Table, request: ImportRequest
+    repository: Repository, table: Table, request: ImportRequest, *, split: bool
 ) -> tuple[ImportResult, Preview | None]:
     """The report, with the preview unless the import has already run."""
     from api.import_result import result_of_preview, result_of_report
     from write_side.imports.check import check
     from write_side.imports.report import earlier_report
+    from write_side.imports.split import parts_before
 
     fingerprint = await asyncio.to_thread(fingerprint_of, table)
-    if earlier := await earlier_report(repository, request, fingerprint):
+    if split:
+        await parts_before(repository, request, fingerprint)
+    elif earlier := await earlier_report(repository, request, fingerprint):
         return result_of_report(earlier), None
     preview = (await check(repository, table, request)).preview
     return result_of_preview(request.import_id, preview), preview

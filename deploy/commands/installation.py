@@ -27,11 +27,13 @@ async def migrate_databases(found: Databases) -> list[str]:
     """Migrates; returns a description of what was done."""
     from read_side import schema
     from write_side.postgres.connection import set_defaults
-    from write_side.store.migrations import grant_runtime, migrate
+    from write_side.store.migrations import check_owner, grant_runtime, migrate
 
     owner = found.owner_url or found.event_store_url
     setting = "CONTENTLOG_OWNER_URL" if found.owner_url else "CONTENTLOG_EVENT_STORE_URL"
     async with open_connection(setting, owner) as connection:
+        if found.owner_url:
+            await check_owner(connection, role_of(found.event_store_url)[0])
         steps = await migrate(connection)
         if found.owner_url:
             steps += await grant_runtime(connection, *role_of(found.event_store_url))

@@ -68,15 +68,23 @@ def check(file: Path, as_json: bool) -> None:
 def show(workspace: str, as_json: bool) -> None:
     """Print the manifest of a workspace's current state, in YAML.
 
-    Applying it changes nothing. Keys are printed without their secrets, which are not stored:
-    existing keys keep theirs, and if a key does not exist, `contentlog apply` generates one.
+    To apply it changes nothing. Keys are printed without their secrets, which are not stored:
+    existing keys keep theirs, and where a key does not exist, `contentlog apply` generates one.
+    A manifest that is larger than `contentlog apply` reads is printed, with a note.
     """
 
     async def work(found: Databases, _: object) -> None:
+        from write_side.manifest.loader import read_manifest
         from write_side.manifest.snapshot import json_text, snapshot, yaml_text
+        from write_side.manifest.source import ManifestError
 
         async with open_repository(found) as repository:
             manifest = await snapshot(repository, workspace)
-        click.echo(json_text(manifest) if as_json else yaml_text(manifest).rstrip("\n"))
+        text = json_text(manifest) + b"\n" if as_json else yaml_text(manifest).encode()
+        click.echo(text, nl=False)
+        try:
+            read_manifest(text, "this manifest", is_json=as_json)
+        except ManifestError as error:
+            note(f"{error}: `contentlog apply` refuses it; remove what is to stay as it is")
 
     run(work, create=False)

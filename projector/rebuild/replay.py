@@ -8,21 +8,18 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct
 
 from projector.checkpoint import hold
+from projector.entry_rows import ENTRY_COLUMNS, Renderers, entry_rows, locale_rows
 from projector.log import Log
 from projector.partitions import LOCALE_COLUMNS, RebuildPartitions
 from projector.projection import Inconsistent, RecordedEvent, former_slug, next_state
 from projector.rows import (
-    ENTRY_COLUMNS,
     PAST_SLUG_COLUMNS,
     CountKey,
     EntryState,
     LocaleKey,
     PastSlug,
-    Renderers,
     count_key,
-    entry_rows,
     locale_keys,
-    locale_rows,
     past_slug_rows,
 )
 from projector.stored_rows import load_types

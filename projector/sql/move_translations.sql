@@ -5,13 +5,13 @@ FROM (
     SELECT workspace, id, sum(size) OVER (ROWS UNBOUNDED PRECEDING) - size AS bytes_before
     FROM (
         SELECT r.workspace, r.id, coalesce(pg_column_size(r.texts), 0) + coalesce(pg_column_size(r.fields), 0) AS size
-        FROM locale_count c
+        FROM (SELECT DISTINCT workspace FROM locale_count WHERE environment = $1 AND locale = $2) c
         CROSS JOIN LATERAL (
             SELECT workspace, id, texts, fields FROM entry_locale
             WHERE workspace = c.workspace AND partition_key = $1::text || '/other' AND locale = $2
             LIMIT $3
         ) r
-        WHERE c.environment = $1 AND c.locale = $2 LIMIT $3
+        LIMIT $3
     ) coming
 ) chunk
 WHERE chunk.bytes_before < $4 AND l.partition_key = $1::text || '/other'

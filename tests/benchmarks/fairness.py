@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from msgspec import Struct, structs
 
 from api.http.open_connections import raise_open_files
-from tests.benchmarks import attack_shapes
+from tests.benchmarks import attack_shapes, attacks
 from tests.benchmarks.attack_shapes import EDIT, VIEW, Shape
 from tests.benchmarks.http import LIMITS, settle
 from tests.benchmarks.probe import KINDS
@@ -113,7 +113,7 @@ async def _prepare_attacker(repository: Repository) -> dict[str, str]:
 
 async def _attack_all(processes: Processes, ids: dict[str, str]) -> list[Outcome]:
     cookie = await _sign_in(processes.port)
-    shapes = [*attack_shapes.pages(ids, cookie), *attack_shapes.requests(cookie)]
+    shapes = [*attack_shapes.pages(ids, cookie), *attacks.requests(cookie)]
     chosen = os.environ.get("SHAPES", "")
     async with probing(processes.port) as reads:
         await asyncio.sleep(1)

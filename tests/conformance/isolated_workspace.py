@@ -14,6 +14,7 @@ from tests.conformance.magazine import types
 from tests.integration.api.server import Answer, Server
 from tests.integration.live_projector import SECONDS, until
 from tests.integration.projector.sample_log import Given
+from write_side.commands import AddEnvironment
 from write_side.domain.identity import Scope
 
 
@@ -31,6 +32,13 @@ class Workplace:
         await self.given.workspace(**plan)
         await self._live.key(self.key, self.slug, permissions)
         await types(self.given)
+        await self.settle()
+
+    async def open_staging(self) -> None:
+        """With the magazine's types; the plan must have it."""
+        staging = Given(self._live.repository, Scope(self.slug, "staging"))
+        await staging.does(AddEnvironment, scope=staging.scope)
+        await types(staging, media=())
         await self.settle()
 
     async def ask(self, request: Request) -> Answer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -157,15 +158,15 @@ async def _write_content(server: Server) -> None:
     )
 
 
-async def types(given: Given) -> None:
+async def types(given: Given, media: Iterable[str] = ("hero", "map")) -> None:
     """Authors, and posts with a workflow."""
-    for media in ("hero", "map"):
+    for file in media:
         await given.does(
             c.PutMedia,
             workspace=given.scope.workspace,
-            media_id=media,
-            url=f"https://cdn.example.com/{media}.png",
-            name=f"{media}.png",
+            media_id=file,
+            url=f"https://cdn.example.com/{file}.png",
+            name=f"{file}.png",
             content_type="image/png",
         )
     await given.content_type(*AUTHORS, slug="authors")

@@ -149,7 +149,15 @@ def _column(page: Page, letter: str) -> Locator:
     return page.get_by_role("combobox", name=re.compile(f"Column {letter},"))
 
 
-async def test_a_dropped_file_is_corrected_imported_and_reverted(
+async def _weight(page: Page, letter: str) -> int:
+    """Of the column's heading."""
+    heading = "one.closest('tr').querySelector('strong')"
+    return int(
+        await _column(page, letter).evaluate(f"one => getComputedStyle({heading}).fontWeight")
+    )
+
+
+async def test_a_dropped_file_is_corrected_imported_and_taken_back(
     visit: Visit, place: Place
 ) -> None:
     page = await signed_in(visit)
@@ -176,7 +184,9 @@ async def test_a_dropped_file_is_corrected_imported_and_reverted(
     await expect(_column(page, "H")).to_have_value("")
     await _column(page, "D").select_option("")
     await expect(page.get_by_text("Body: choose a column")).to_be_visible()
+    weight = await _weight(page, "H")
     await _column(page, "H").select_option("views")
+    assert await _weight(page, "H") > weight, "an unmapped column is grey"
     await expect(page.get_by_text("Also chosen for column E")).to_be_visible()
     await expect(_column(page, "H")).to_have_attribute("aria-invalid", "true")
     await page.get_by_role("button", name="Check 3 rows").click()

@@ -29,7 +29,12 @@ FIELDS = (
     BODY,
     Field("meta", "Meta", "json"),
     Field("related", "Related", "reference", multiple=True),
+    Field("cover", "Cover", "media"),
     Field("faq", "FAQ", "repeater", fields=(Field("q", "Question", "text"),)),
+)
+
+COVER = (
+    "data:image/svg+xml,%3Csvg%20xmlns='http://www.w3.org/2000/svg'%20width='3'%20height='2'/%3E"
 )
 
 
@@ -71,6 +76,14 @@ async def _magazine(server: Server) -> Given:
         permissions=("content.view", "content.edit", "service.view"), staging=True
     )
     await acme.content_type(*FIELDS, stages=STAGES)
+    await acme.does(
+        c.PutMedia,
+        workspace="acme",
+        media_id="lamp",
+        url=COVER,
+        name="lamp.svg",
+        content_type="image/svg+xml",
+    )
     await acme.content_type(slug="pages")
     await acme.content_type(slug="changing")
     for number in range(30):
@@ -79,7 +92,11 @@ async def _magazine(server: Server) -> Given:
     hello = await acme.entry(
         "hello",
         fields=raws(
-            body="A text", meta={"a": [1, 2]}, related=[first], faq=[{"q": "Why?"}, {"q": "How?"}]
+            body="A text",
+            meta={"a": [1, 2]},
+            related=[first],
+            cover="lamp",
+            faq=[{"q": "Why?"}, {"q": "How?"}],
         ),
     )
     await acme.translate(hello, "fr-FR", title="Bonjour", fields=raws(body="Un texte"))
@@ -138,7 +155,14 @@ async def test_a_user_signs_in_finds_an_entry_and_signs_out(visit: Visit) -> Non
     await expect(page.get_by_label("API key")).to_be_visible()
 
 
-async def test_every_page_is_accessible_on_any_screen(visit: Visit) -> None:
+async def test_a_thumbnail_is_loaded(visit: Visit) -> None:
+    page = await signed_in(visit)
+    await page.get_by_label("Search in titles").fill("Hello")
+    await page.get_by_role("link", name="Hello").click()
+    await page.wait_for_function("document.querySelector('.thumbnail')?.naturalWidth === 3")
+
+
+async def test_every_page_is_for_everybody_on_any_screen(visit: Visit) -> None:
     page = visit.page
     await page.goto(f"{visit.origin}/dashboard/sign-in")
     await checked_in_both_themes(page)

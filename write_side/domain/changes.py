@@ -79,16 +79,18 @@ def _of_update(before: Status, event: EntryUpdated) -> str:
 
 
 def differences(before: Entry | None, after: Entry) -> Iterator[FieldChange]:
-    """The changes between two versions of an entry."""
-    old, new = _contents(before), _contents(after)
+    """Between two versions of an entry."""
+    old, new = _contents(before, after), _contents(after, before)
     for field in {**old, **new}:
         was, is_now = old.get(field, NONE), new.get(field, NONE)
         if bytes(was) != bytes(is_now):
             yield FieldChange(field, was, is_now)
 
 
-def _contents(entry: Entry | None) -> dict[str, Raw]:
-    """All values of an entry, by their path in the history; none for a deleted entry."""
+def _contents(entry: Entry | None, other: Entry | None) -> dict[str, Raw]:
+    """Everything in an entry, by its path in the history; nothing for a deleted entry. Leaves out
+    the translations that it shares with the other: there may be thousands of texts, and an event
+    leaves most of them as they are."""
     if entry is None or entry.deleted:
         return {}
     found = {
@@ -98,7 +100,10 @@ def _contents(entry: Entry | None) -> dict[str, Raw]:
         "stage": _json(entry.stage_id),
     }
     found |= {f"fields.{slug}": value for slug, value in entry.fields.items()}
+    shared = {} if other is None or other.deleted else other.translations
     for locale, translation in entry.translations.items():
+        if shared.get(locale) is translation:
+            continue
         within = f"translations.{locale}"
         found[f"{within}.title"] = _json(translation.title)
         found |= {f"{within}.fields.{slug}": value for slug, value in translation.fields.items()}

@@ -5,7 +5,7 @@ The projector uses the same functions, so the read model and the decisions canno
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TypeVar
 
@@ -138,24 +138,31 @@ def merged_translations(
 
 
 MAX_BYTES = 2 * 1024 * 1024
-MAX_BYTES_IN_ALL_LOCALES = 64 * 1024 * 1024
-"""Limits of the size of an entry's texts and values as JSON, and of the same in all locales
-together. They are far above any page, and far below an entry that would delay the projector or a
-list."""
+MAX_BYTES_IN_ALL_LOCALES = 16 * 1024 * 1024
+"""Limits of an entry's texts and values as JSON, and of these with all translations. They are far
+above any page, and below an entry that would hold up the projector, a list or an update: each reads
+all of it (ADR 36)."""
+MAX_TRANSLATED_VALUES = 10_000
+"""Of all translations of an entry. Each is checked by itself, and compared by itself: 6 µs."""
 
 
 MAX_RENDERED = 1024 * 1024
-"""Bytes of an entry with all translations up to which each translation is stored ready to serve.
-Above that, a change of one word would make the projector rewrite all of them."""
+"""Bytes of an entry with all translations up to which each of these is stored ready to serve.
+Beyond it, a change of one word would make the projector rewrite all of them. Another bound takes a
+rebuild: the projector does not write rows again that it takes to be the same."""
 ROW_BYTES = 1024
 """Bytes written for a translation's row in addition to its texts."""
 
 
 def rendered_bytes(entry: Entry) -> int:
-    """The approximate bytes of all translations ready to serve. Each has all of the entry's values,
-    unless it has only a title."""
+    """About the bytes of all translations ready to serve. One has all of the entry's values, unless
+    it has a title alone."""
+    return _rendered_bytes(entry, _translated_size(entry))
+
+
+def _rendered_bytes(entry: Entry, translated: int) -> int:
     merged = sum(bool(translation.fields) for translation in entry.translations.values())
-    return _size(entry.title, entry.slug, entry.fields) * merged + _translated_size(entry)
+    return _own_size(entry) * merged + translated
 
 
 def projected_bytes(entry: Entry) -> int:
@@ -163,25 +170,45 @@ def projected_bytes(entry: Entry) -> int:
     row with the translations, and a row for each translation, ready to serve or with only its
     texts."""
     translated = _translated_size(entry)
-    rendered = rendered_bytes(entry)
+    rendered = _rendered_bytes(entry, translated)
     rows = translated if rendered > MAX_RENDERED else rendered
-    own = _size(entry.title, entry.slug, entry.fields) + translated
-    return own + rows + ROW_BYTES * len(entry.translations)
+    return _own_size(entry) + translated + rows + ROW_BYTES * len(entry.translations)
+
+
+def stored_bytes(entry: Entry) -> int:
+    """The bytes of the entry's texts and values as JSON, with all translations."""
+    return _own_size(entry) + _translated_size(entry)
 
 
 def check_size(entry: Entry) -> None:
-    """Raises InvalidEntry with the limit."""
-    size = _size(entry.title, entry.slug, entry.fields)
+    """Raises InvalidEntry, with the bound."""
+    size = _own_size(entry)
     if size > MAX_BYTES:
         raise InvalidEntry(
             f"The entry takes {size:,} bytes; the limit is {MAX_BYTES:,}: "
             "move large content to a file or to separate entries"
         )
-    if size * len(entry.translations) + _translated_size(entry) > MAX_BYTES_IN_ALL_LOCALES:
+    translated = _translated_size(entry)
+    if size + translated > MAX_BYTES_IN_ALL_LOCALES:
         raise InvalidEntry(
-            f"The entry is too large for {len(entry.translations)} translations: all of them "
-            f"together may take up to {MAX_BYTES_IN_ALL_LOCALES:,} bytes"
+            f"The entry takes {size + translated:,} bytes with its translations; together they may "
+            f"take up to {MAX_BYTES_IN_ALL_LOCALES:,}"
         )
+    check_translated_values(entry.translations)
+
+
+def check_translated_values(translations: Mapping[str, Translation]) -> None:
+    """Raises InvalidEntry, with the bound."""
+    values = sum(len(translation.fields) for translation in translations.values())
+    if values > MAX_TRANSLATED_VALUES:
+        raise InvalidEntry(
+            f"The translations have {values:,} values; all of an entry may have up to "
+            f"{MAX_TRANSLATED_VALUES:,}: divide the entry"
+        )
+
+
+def _own_size(entry: Entry) -> int:
+    return _size(entry.title, entry.slug, entry.fields)
 
 
 def _translated_size(entry: Entry) -> int:
@@ -198,9 +225,9 @@ def chosen(given: T | UnsetType, otherwise: T) -> T:
 
 
 def changes(entry: Entry, event: EntryUpdated) -> bool:
-    """Whether the event would change anything except the time."""
-    after = _updated(entry, event)
-    return contents(after) != contents(entry)
+    """Whether the event would change anything but the time."""
+    after, changed = _updated(entry, event), event.translations
+    return contents(after, changed) != contents(entry, changed)
 
 
 def restored_fields(then: Mapping[str, Raw], now_held: Mapping[str, Raw]) -> dict[str, Raw]:
@@ -212,20 +239,22 @@ def restored_fields(then: Mapping[str, Raw], now_held: Mapping[str, Raw]) -> dic
 
 def translates(entry: Entry, locale: str, change: Translation) -> bool:
     """Whether the change of one translation would change anything."""
-    after = merged_translations(entry.translations, {locale: change}).get(locale)
     before = entry.translations.get(locale)
-    return _texts(after) != _texts(before)
+    after = merged_translations({} if before is None else {locale: before}, {locale: change})
+    return _texts(after.get(locale)) != _texts(before)
 
 
-def contents(entry: Entry) -> tuple[object, ...]:
-    """All values of an entry in comparable form: values as their JSON text."""
+def contents(entry: Entry, locales: Iterable[str] | None = None) -> tuple[object, ...]:
+    """Everything in an entry, comparable: values as their JSON text. ``locales``: of the
+    translations, where not all are compared."""
+    among = entry.translations if locales is None else locales
     return (
         entry.title,
         entry.slug,
         entry.status,
         entry.stage_id,
         comparable(entry.fields),
-        {locale: _texts(translation) for locale, translation in entry.translations.items()},
+        {locale: _texts(entry.translations.get(locale)) for locale in among},
     )
 
 

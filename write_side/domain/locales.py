@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from babel import localedata
+from babel import Locale, UnknownLocaleError, localedata
 
 from write_side.domain.refusals import InvalidEntry
 from write_side.domain.text import shortened
@@ -28,3 +28,12 @@ def check_locale(code: str, what: str = "locale") -> str:
             f"Unsupported {what} '{shortened(code)}': use a code like en-US or fr-FR"
         )
     return code
+
+
+@cache
+def locale_name(code: str) -> str:
+    """In English: ``French (France)``; "" if the code is unknown."""
+    try:
+        return Locale.parse(code, sep="-").get_display_name("en") or ""
+    except (ValueError, UnknownLocaleError):
+        return ""

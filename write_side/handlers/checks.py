@@ -9,7 +9,7 @@ from msgspec import UnsetType
 
 from write_side.domain.content_type import ContentType
 from write_side.domain.definition import translatable
-from write_side.domain.entry import Entry, check_size
+from write_side.domain.entry import Entry, check_size, check_translated_values
 from write_side.domain.events import Translation
 from write_side.domain.identity import Scope, check_slug
 from write_side.domain.locales import check_locale
@@ -75,6 +75,7 @@ def checked_translations(
     """The translations with the translatable parts of their fields; the rest is ignored."""
     if not translations:
         return {}
+    check_translated_values(translations)
     fields = translatable(content_type.value_fields)
     for locale, translation in translations.items():
         check_locale(locale)

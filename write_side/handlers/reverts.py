@@ -27,6 +27,7 @@ from write_side.domain.events import (
 )
 from write_side.domain.identity import Scope, entry_stream, import_stream
 from write_side.domain.refusals import UnknownImport
+from write_side.domain.text import unstorable
 from write_side.repository import Repository
 from write_side.store.append import ENTRIES, Appended, Use
 from write_side.store.mapper import StreamEvent
@@ -91,6 +92,8 @@ async def recorded_import(
 
     Raises UnknownImport, also for an import of another workspace or environment.
     """
+    if unstorable(import_id):
+        raise UnknownImport(import_id)
     found = await repository.find_import(import_id)
     place = (scope.workspace, scope.environment)
     if found is None or (found[0].workspace, found[0].environment) != place:

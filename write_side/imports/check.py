@@ -21,11 +21,13 @@ from write_side.imports.references import look_up
 from write_side.imports.repeats import suffixed
 from write_side.imports.request import EntryKey, ImportRequest
 from write_side.imports.rows import ParsedRow, parsed_rows
-from write_side.imports.table import Table, digest_of, encode_table
+from write_side.imports.table import LIMITS, Table, digest_of, encode_table
 from write_side.repository import Repository
 from write_side.slices import in_slices
 from write_side.store.append import ENTRIES
 
+UPDATED_BYTES = 32 * 1024 * 1024
+"""Bytes of the entries that one import updates, with their translations: all are in memory."""
 _QUOTA = """
 SELECT used, bound FROM write_side.usage WHERE (workspace, environment, quota) = ($1, $2, $3)"""
 
@@ -86,8 +88,10 @@ async def _context(
         existing = {key: each for key, each in existing.items() if key not in made}
     entries = {}
     if request.update:
-        entries = await repository.entries(scope, existing.values())
-        # An entry that was just deleted has freed its slug.
+        # A file of more rows becomes several imports.
+        parts = -(-len(rows) // LIMITS.rows)
+        entries = await repository.entries(scope, existing.values(), parts * UPDATED_BYTES)
+        # An entry that was deleted just now has freed its slug.
         existing = {key: each for key, each in existing.items() if each in entries}
     keys = ((language, slug) for language, own in slugs.items() for slug in own)
     new_entries = {key: request.entry_id(key) for key in keys if key not in existing}

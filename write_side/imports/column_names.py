@@ -7,8 +7,13 @@ from collections.abc import Iterable, Sequence
 from msgspec.structs import replace
 
 from write_side.domain.definition import Field
+from write_side.domain.text import shortened
 from write_side.imports.columns import NOTHING, MappingRefused, column_targets, folded, matched
+from write_side.imports.preview import one_line
 from write_side.imports.request import ImportRequest
+
+LONGEST_NUMBER = 9
+"""Python refuses to read a number of thousands of digits."""
 
 
 def mapped(
@@ -28,7 +33,7 @@ def mapped(
         found = _find(target, names) if target.strip() else []
         if target.strip() and not found:
             known = ", ".join(offered)
-            raise MappingRefused([f"unknown target {target!r}; expected one of: {known}"])
+            raise MappingRefused([f"unknown target {shortened(target)!r}; there are: {known}"])
         given[_column(column, headings)] = names[found[0] % len(offered)] if found else NOTHING
     key_column = None if key is None else _column(key, headings)
     return replace(request, targets=matched(headings, fields, given), key=key_column)
@@ -43,9 +48,10 @@ def _column(name: str, headings: Sequence[str]) -> int:
         )
     if found:
         return found[0]
-    if name.isdecimal() and 0 < int(name) <= len(headings):
+    if name.isdecimal() and len(name) <= LONGEST_NUMBER and 0 < int(name) <= len(headings):
         return int(name) - 1
-    raise MappingRefused([f"the file has no column {name!r}; it has: {', '.join(headings)}"])
+    known = ", ".join(map(one_line, headings))
+    raise MappingRefused([f"the file has no column {shortened(name)!r}; it has: {known}"])
 
 
 def _find(name: str, names: Sequence[str]) -> list[int]:

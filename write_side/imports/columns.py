@@ -15,6 +15,7 @@ from write_side.domain.definition import Field
 from write_side.domain.events import MappedColumn
 from write_side.domain.identity import Actor, Scope
 from write_side.domain.refusals import InvalidEntry
+from write_side.imports.preview import one_line
 from write_side.imports.request import ImportRequest
 from write_side.repository import Repository
 
@@ -42,7 +43,10 @@ class MappingRefused(InvalidEntry):
 
 
 class Column(Struct, frozen=True):
-    """``index`` into a row's cells: columns are mapped by position, so headings may repeat."""
+    """``index`` into a row's cells: columns are mapped by position, so headings may repeat.
+
+    ``heading`` is shortened: each note of the column repeats it.
+    """
 
     index: int
     heading: str
@@ -91,7 +95,7 @@ def columns_of(
     if reasons:
         raise MappingRefused(reasons)
     return tuple(
-        Column(index, heading.strip(), known[target])
+        Column(index, one_line(heading), known[target])
         for index, (heading, target) in enumerate(zip(headings, targets, strict=True))
         if target != NOTHING
     )
@@ -104,7 +108,7 @@ def matched(
     headings. Raises MappingRefused if a heading matches no free target."""
     proposal = _proposed(headings, fields, given)
     lost = [
-        repr(heading.strip())
+        repr(one_line(heading))
         for heading, source in zip(headings, proposal.sources, strict=True)
         if heading.strip() and not source
     ]

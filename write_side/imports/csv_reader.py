@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from write_side.imports.encodings import ENCODINGS, detect
+from write_side.imports.encodings import ENCODINGS, codec_of, detect
 from write_side.imports.escapes import unguard
 from write_side.imports.preview import one_line
 from write_side.imports.table import (
@@ -97,7 +97,8 @@ def _undetected(likely: Sequence[tuple[str, str]]) -> str:
     )
     return (
         "is not in UTF-8, and its encoding cannot be detected for certain"
-        f"{among if likely else ''}: {_SAVE} (--encoding, or «Encoding» in the dashboard)"
+        f"{among if likely else ''}: {_SAVE} (--encoding, «Encoding» in the dashboard, "
+        "or the part `encoding` over HTTP)"
     )
 
 
@@ -109,7 +110,7 @@ def _is_damaged(document: bytes) -> bool:
 
 def _decoded(document: bytes, encoding: str) -> str:
     try:
-        return document.decode(encoding)
+        return document.decode(codec_of(encoding))
     except UnicodeDecodeError as error:
         raise _undecodable(document, error, encoding) from None
 

@@ -62,7 +62,7 @@ _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"
 
 
 class RowsRefused(Refused):
-    """Rows have errors, and the import is not restricted to ready rows."""
+    """Rows have errors, and the import is not of ready rows only, or no row is ready."""
 
     def __init__(self, preview: Preview) -> None:
         self.preview = preview
@@ -137,7 +137,7 @@ async def _attempt(
     preview = dry_run.preview
     if expected is not None and preview.digest != expected.digest:
         return PreviewOutdated(preview, differences(expected, preview))
-    if preview.counts.error and not request.ready_only:
+    if preview.is_refused(request):
         raise RowsRefused(preview)
     if preview.is_undecided(request):
         raise RepeatsUndecided(preview)

@@ -20,6 +20,13 @@ _DECIMAL_COMMA = re.compile(
 _DAY_FIRST = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?:[ T](\d{1,2}:\d{2}.*))?", re.ASCII)
 
 
+ADVICE = {
+    "decimal_comma": "; choose a decimal comma to read it",
+    "day_first": "; choose day-first dates to read it",
+}
+"""What an error says if the choice would help."""
+
+
 def in_notation(field: Field, text: str, request: ImportRequest) -> str:
     """The text of a cell as its field would read it without the choices. Raises BadCell."""
     if request.decimal_comma and field.spec.display == "number":

@@ -86,6 +86,11 @@ class Preview(Struct, frozen=True):
         """Rows with the slug of an earlier row, in any state."""
         return repeated(self.rows)
 
+    def is_refused(self, request: ImportRequest) -> bool:
+        """Whether rows have errors, and all rows are wanted or none of the others is ready."""
+        counts = self.counts
+        return counts.error > 0 and not (request.ready_only and counts.ready)
+
     def is_undecided(self, request: ImportRequest) -> bool:
         """Whether rows with the same slug differ, and no choice was made for them."""
         return request.repeats is None and any(row.differs for row in self.rows)
@@ -111,7 +116,7 @@ class Difference(Struct, frozen=True):
 
 
 def one_line(cell: str) -> str:
-    """A cell in one line of bounded length."""
+    """A cell or heading in one line of bounded length."""
     text = " ".join(cell[: SHOWN * 10].split())
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 

@@ -15,7 +15,7 @@ from write_side.domain.identity import slug_from
 from write_side.domain.locales import supported_locales
 from write_side.domain.text import unstorable
 from write_side.imports.columns import Attribute, Column
-from write_side.imports.notations import in_notation
+from write_side.imports.notations import ADVICE, in_notation
 from write_side.imports.preview import Note, Severity, one_line
 from write_side.imports.request import EntryKey, ImportRequest
 from write_side.imports.table import Row, Table
@@ -150,7 +150,7 @@ class _RowParser:
     def _key_notes(self, row: Row) -> Iterator[Note]:
         key = self._request.key
         if key is not None and not self._text(row, "Slug") and not row.cells[key].strip():
-            heading = self._headings[key].strip()
+            heading = one_line(self._headings[key])
             yield Note(key, heading, "error", "", "is blank, and slugs are derived from it")
 
     def _language_error(self, row: Row) -> str | None:
@@ -207,7 +207,17 @@ class _RowParser:
             return Cell(column, field, text, _value(field, date or readable), date)
         except BadCell as error:
             # Without its traceback.
-            return Cell(column, field, text, BadCell(str(error)))
+            return Cell(column, field, text, BadCell(f"{error}{self._advice(field, text)}"))
+
+    def _advice(self, field: Field, text: str) -> str:
+        """What to choose so that the cell can be read, if that helps."""
+        for choice, advice in ADVICE.items():
+            try:
+                _value(field, in_notation(field, text, replace(self._request, **{choice: True})))
+            except BadCell:
+                continue
+            return advice
+        return ""
 
 
 def note_of(column: Column, cell: str, reason: str, severity: Severity = "error") -> Note:

@@ -82,6 +82,31 @@ async def run_split(
     raise StaleDecision("Entries of this file or their content type keep changing: try again")
 
 
+async def parts_before(
+    repository: Repository, request: ImportRequest, fingerprint: str
+) -> Recorded:
+    """The parts that are imported already. Raises ImportIdTaken, OtherFile, and ImportStopped where
+    they were reverted or the id is of an import that was not split."""
+    if await repository.find_import(request.import_id) is not None:
+        raise ImportStopped(
+            f"import id {request.import_id!r} was used for an import that was not split; choose "
+            "another id"
+        )
+    recorded = await recorded_parts(repository, request.import_id)
+    for import_id, (import_event, _) in recorded.items():
+        place = Scope(import_event.workspace, import_event.environment or "")
+        if place != request.scope:
+            raise ImportIdTaken(request.import_id)
+        if import_event.fingerprint != fingerprint:
+            raise OtherFile(request.import_id, import_event.file_name)
+        if await repository.find_revert(import_id) is not None:
+            raise ImportStopped(
+                f"import {request.import_id!r} was reverted; to import the file again, use "
+                "another import id"
+            )
+    return recorded
+
+
 class _Run:
     def __init__(
         self,
@@ -100,17 +125,14 @@ class _Run:
     async def attempt(self) -> SplitReport | None:
         """None if the log changed between the check and an append."""
         self._fingerprint = await asyncio.to_thread(fingerprint_of, self._table)
-        if await self._repository.find_import(self._request.import_id) is not None:
-            raise ImportIdTaken(self._request.import_id)  # of a file that was not split
-        recorded = await recorded_parts(self._repository, self._request.import_id)
-        await self._check_recorded(recorded)
+        recorded = await parts_before(self._repository, self._request, self._fingerprint)
         dry_run = await check(self._repository, self._table, self._request, resumes=True)
         if dry_run.preview.is_undecided(self._request):
             raise RepeatsUndecided(dry_run.preview)
+        if not recorded and dry_run.preview.is_refused(self._request):
+            raise RowsRefused(dry_run.preview)
         errors = dry_run.preview.counts.error
         if errors and not self._request.ready_only:
-            if not recorded:
-                raise RowsRefused(dry_run.preview)
             raise ImportStopped(
                 f"{errors} rows have errors, and other parts of the file are already imported: "
                 "correct what they refer to, or revert the import"
@@ -123,21 +145,6 @@ class _Run:
         except OVERTAKEN:
             return None
         return await self._report(dry_run, changed)
-
-    async def _check_recorded(self, recorded: Recorded) -> None:
-        """Raises ImportStopped if the parts are of another file or were reverted."""
-        request = self._request
-        for import_id, (import_event, _) in recorded.items():
-            place = Scope(import_event.workspace, import_event.environment or "")
-            if place != request.scope:
-                raise ImportIdTaken(request.import_id)
-            if import_event.fingerprint != self._fingerprint:
-                raise OtherFile(request.import_id, import_event.file_name)
-            if await self._repository.find_revert(import_id) is not None:
-                raise ImportStopped(
-                    f"import {request.import_id!r} was reverted; to import the file again, use "
-                    "another import id"
-                )
 
     async def _append(
         self, parts: Sequence[Part], content_type: ContentType, recorded: Recorded

@@ -24,6 +24,14 @@ _FOLDER = resources.files("write_side.store")
 _CURRENT_ROLE = "SELECT current_user"
 _ROLE_EXISTS = "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = $1)"
 _CREATE_ROLE = "SELECT format('CREATE ROLE %I LOGIN PASSWORD %L', $1::text, $2::text)"
+_GIVE_UP = """
+SELECT format('ALTER %s %s OWNER TO %I', object.type, object.identity, current_user)
+FROM pg_shdepend AS owned, pg_identify_object(classid, objid, objsubid) AS object
+WHERE deptype = 'o' AND refclassid = 'pg_authid'::regclass
+  AND refobjid = (SELECT oid FROM pg_roles WHERE rolname = $1 AND rolname <> current_user)
+  AND dbid = (SELECT oid FROM pg_database WHERE datname = current_database())
+  AND 'write_side' IN (object.schema, object.identity)
+ORDER BY 1"""
 _GRANT = "SELECT write_side.grant_runtime($1)"
 _WAIT = "SELECT pg_advisory_xact_lock($1)"
 _IS_UNRELEASED = "SELECT to_regclass('write_side.migration') IS NOT NULL"
@@ -65,6 +73,18 @@ async def migrate(connection: Connection) -> list[str]:
         if not await connection.fetchval(_IS_INSTALLED):
             return await _install(connection)
         return await _upgrade(connection)
+
+
+async def check_owner(owner: Connection, role: str) -> None:
+    """Raise MigrationError where the runtime role owns a part of the event store: it can drop what
+    it owns. It does after it has migrated itself, or if it made the schema before the owner did."""
+    async with catalog_transaction(owner):
+        statements = [row[0] for row in await owner.fetch(_GIVE_UP, role)]
+    if statements:
+        raise MigrationError(
+            f"role '{role}' owns parts of the event store and could drop them: look at them, then "
+            f"run as an administrator {'; '.join(statements)}"
+        )
 
 
 async def grant_runtime(owner: Connection, role: str, password: str | None) -> list[str]:

@@ -105,9 +105,11 @@ class LineReader:
     def _own_cell(
         self, row: PreviewRow, cells: Sequence[str], target: str, entry: Entry | None
     ) -> Cell:
-        """The value after the import, or the cell's text if that is unknown."""
+        """The value after the import, or the cell's text if that is unknown or has notes."""
         column, name = self._own.get(target), target.lower()
-        text = getattr(row, name) or (cells[column] if column is not None else "")
+        given = cells[column] if column is not None else ""
+        has_notes = given.strip() and any(note.column == column for note in row.notes)
+        text = given if has_notes else getattr(row, name) or given
         before = getattr(entry, name) if entry else None
         return _cell(row, column, target, target, one_line(text), before)
 

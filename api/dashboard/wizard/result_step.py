@@ -10,9 +10,9 @@ from api.dashboard.page_handlers import Form, redirect, show
 from api.dashboard.table_pages import ROWS, Paging, one_of, page_number, tabs
 from api.dashboard.wizard import wizard_steps
 from api.dashboard.wizard.wizard_steps import requested_report, result_link
-from api.import_result import result_of_report
+from api.import_result import result_of_report, without_positions
 from read_side.lookups import import_runs
-from write_side.domain.workspace import EDIT
+from write_side.domain.workspace import EDIT, OPERATE
 from write_side.imports.report import Report, revert_import
 from write_side.imports.uploads import unfinished_uploads
 
@@ -67,8 +67,10 @@ async def show_result(request: DashboardRequest) -> web.StreamResponse:
 
 async def result_as_json(request: DashboardRequest) -> web.StreamResponse:
     """The report that ``contentlog import --json`` prints."""
-    body = _JSON.encode(result_of_report(await requested_report(request)))
-    return web.Response(body=body, content_type="application/json", charset="utf-8")
+    result = result_of_report(await requested_report(request))
+    if not request.may(OPERATE):
+        result = without_positions(result)
+    return web.Response(body=_JSON.encode(result), content_type="application/json", charset="utf-8")
 
 
 async def confirm_revert(request: DashboardRequest) -> web.StreamResponse:

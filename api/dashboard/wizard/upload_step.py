@@ -15,7 +15,8 @@ from api.errors import FileTooLarge
 from api.http.upload_slots import RECEIVING
 from api.rest.multipart_form import FileForm, FormReader
 from write_side.domain.identity import BASE_LANGUAGE
-from write_side.domain.locales import supported_locales
+from write_side.domain.locales import check_locale
+from write_side.domain.refusals import InvalidEntry
 from write_side.imports.table import LIMITS, FileRefused
 from write_side.imports.uploads import keep_upload
 
@@ -59,9 +60,11 @@ async def receive_upload(request: DashboardRequest) -> web.StreamResponse:
 
 
 async def _problem(request: DashboardRequest, form: UploadForm) -> str:
-    """The error in the fields other than the file."""
-    if _language(form) not in supported_locales():
-        return "Choose a language from the list"
+    """What is wrong with the fields next to the file."""
+    try:
+        check_locale(_language(form), "language")
+    except InvalidEntry as refused:
+        return str(refused)
     if form.text("type") not in dict((await form_choices(request)).types):
         return "Choose a content type for the entries"
     return ""

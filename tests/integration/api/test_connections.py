@@ -11,10 +11,11 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from aiohttp import web
 from msgspec import json
 from prometheus_client import REGISTRY
 
-from api.http.connections import Connection
+from api.http.connections import Connection, open_runner
 from tests.integration.api.server import Server, serving
 from tests.integration.api.test_refusals import refused
 from tests.integration.projector.sample_log import raws
@@ -354,3 +355,12 @@ async def test_a_request_that_arrives_as_its_connection_closes_is_answered(
         status, headers, _ = await answered(streams, b"")
         assert (status, headers["connection"]) == (404, "close")
         assert await is_closed(streams)
+
+
+async def test_a_listener_may_have_few_connections_of_its_own() -> None:
+    async with open_runner(web.Application(), patience=30, grace=1, connections=2) as runner:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        opened = [await asyncio.open_connection(*runner.addresses[0][:2]) for _ in range(3)]
+        assert await is_closed(opened[0])
+        for _, writer in opened:
+            writer.transport.abort()

@@ -31,13 +31,14 @@ PATHS = [
     "/v1/content-types/posts",
     "/v1/media",
     "/v1/media/hero",
+    "/v1/locales",
     "/v1/openapi.json",
     "/healthz",
     "/readyz",
     "/metrics",
 ]
 OF_OPERATORS = ("/readyz", "/metrics")
-CROSS_ORIGIN = ("/v1/content/", "/v1/content-types", "/v1/media")
+CROSS_ORIGIN = ("/v1/content/", "/v1/content-types", "/v1/media", "/v1/locales")
 READS = [
     ("/v1/content?environment=prod", 400),
     ("/v1/content/posts?locale=xx", 400),
@@ -120,7 +121,7 @@ async def test_reads_that_are_refused(server: Server) -> None:
     await ask(server.client(None), "GET", "/metrics", 401)
     await ask(server.client(), "GET", "/metrics", 403)
     await ask(server.client(), "GET", "/readyz", 200)
-    for path in PATHS[:9]:
+    for path in PATHS[:10]:
         await ask(server.client(None), "GET", path, 401)
         await ask(server.client("may only write"), "GET", path, 403)
         await ask(server.client(), "GET", path, 400, headers={"X-Content-Position": "x"})
@@ -141,16 +142,14 @@ async def test_requests_that_the_plan_refuses(server: Server) -> None:
     await ask(server.client(None), "GET", "/metrics", 401)
     await ask(server.client(), "GET", "/metrics", 403)
     await ask(server.client(), "GET", "/readyz", 200)
-    for path in PATHS[:9]:
+    for path in PATHS[:10]:
         await ask(client, "GET", path.partition("?")[0] + "?environment=staging", 402)
 
 
 async def test_methods_that_the_path_does_not_have_and_preflights(server: Server) -> None:
     for path in PATHS:
         template = path.partition("?")[0]
-        preflight = (
-            204 if template.startswith(("/v1/content/", "/v1/content-types", "/v1/media")) else 405
-        )
+        preflight = 204 if template.startswith(CROSS_ORIGIN) else 405
         await ask(server.client(None), "OPTIONS", template, preflight)
         await ask(server.client(None), "DELETE", template, 405)
 

@@ -351,13 +351,17 @@ async def all_pages(visitor: Browser, address: str) -> str:
 
 
 async def _shown_with_covers(server: Server) -> tuple[str, str]:
-    """A page whose files are an image, an image on a host that no policy can name, a document, and
-    one that is no address; and its policy."""
+    """A page whose files are an image, images on hosts that no policy can name, one in its own
+    address, a document, and one that is no address; and its policy."""
     acme = await server.workspace()
     await acme.content_type(Field("cover", "Cover", "media", multiple=True))
     files = {
         "image": ("https://cdn.example.com:8443/a.png", "image/png"),
         "odd": ("https://a.com;script-src/b.png", "image/png"),
+        "broken": ("https://[a.com/b.png", "image/png"),
+        "user": ("https://ann@a.com/b.png", "image/png"),
+        "inline": ("data:image/svg+xml,%3Csvg/%3E", "image/svg+xml"),
+        "page": ("data:text/html,x", "image/png"),
         "document": ("https://docs.example.com/c.pdf", "application/pdf"),
         "script": ("javascript:alert(1)", "image/png"),
     }
@@ -381,9 +385,10 @@ async def _shown_with_covers(server: Server) -> tuple[str, str]:
 
 async def test_thumbnails_may_be_loaded_only_from_the_hosts_of_images(server: Server) -> None:
     page, policy = await _shown_with_covers(server)
-    [thumbnail] = re.findall(r'<img class="thumbnail" src="([^"]+)"', page)
-    assert thumbnail == "https://cdn.example.com:8443/a.png"
-    allowed = "img-src 'self' https://cdn.example.com:8443;"
+    thumbnails = re.findall(r'<img class="thumbnail" src="([^"]+)"', page)
+    assert thumbnails == ["https://cdn.example.com:8443/a.png", "data:image/svg+xml,%3Csvg/%3E"]
+    assert 'href="data:' not in page, "browsers do not follow it"
+    allowed = "img-src 'self' data: https://cdn.example.com:8443;"
     assert policy == CONTENT_SECURITY_POLICY.replace("img-src 'self';", allowed)
 
 

@@ -124,7 +124,7 @@ async def test_an_unusable_file_is_refused_on_the_page(server: Server, browser: 
     for fields, said in (
         ({"type": "nothing"}, "Choose a content type"),
         ({"type": ""}, "Choose a content type"),
-        ({"language": "xx-XX"}, "Choose a language"),
+        ({"language": "xx-XX"}, "Unsupported language"),
     ):
         answer = await wizard.send(FILE, **fields)
         assert (answer.status, said in answer.text) == (422, True)

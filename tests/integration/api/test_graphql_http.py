@@ -22,6 +22,9 @@ NEW = """mutation ($title: String!) {
     success message entry { id title }
   }
 }"""
+UPDATE = """mutation ($id: ID!, $fields: JSON!) {
+  updateContentEntry(id: $id, input: {fields: $fields}) { success message }
+}"""
 DEEP = "{" * 3_000 + "}" * 3_000
 
 
@@ -108,7 +111,36 @@ async def test_a_mutation_returns_its_position_and_a_query_waits_for_it(
     assert "X-Content-Position" not in (await asked(client, ASK)).headers
 
 
-async def test_an_invisible_position_is_503_in_the_response_and_waited_for_once(
+async def test_ignored_members_of_all_mutations_are_named(client: Client, posts: Given) -> None:
+    document = """mutation {
+      a: createContentEntry(input: {
+        contentTypeSlug: "posts", title: "A", fields: {bdoy: 1}
+        translations: [{locale: "fr-FR", title: "B", fields: {bdoy: 1}}]
+      }) { success }
+      b: createContentEntry(input: {contentTypeSlug: "posts", title: "B", fields: {bdy: 1}}) {
+        success
+      }
+      refused: createContentEntry(input: {contentTypeSlug: "x", title: "B", fields: {c: 1}}) {
+        success
+      }
+    }"""
+    answer = await asked(client, document)
+    assert answer.headers["X-Content-Ignored"] == "bdoy, translations.fr-FR.bdoy, bdy"
+    assert "X-Content-Ignored" in answer.headers["Access-Control-Expose-Headers"]
+    assert "X-Content-Ignored" not in (await asked(client, NEW, title="C")).headers
+
+
+async def test_an_update_of_a_misspelt_field_changes_nothing_and_names_it(
+    client: Client, posts: Given
+) -> None:
+    made = await data(client, NEW, title="A")
+    entry_id = made["createContentEntry"]["entry"]["id"]
+    answer = await asked(client, UPDATE, id=entry_id, fields={"bdoy": "x"})
+    assert answer.body["data"]["updateContentEntry"]["message"] == "No changes"
+    assert answer.headers["X-Content-Ignored"] == "bdoy"
+
+
+async def test_what_is_not_visible_yet_is_503_inside_the_answer_and_waited_for_once(
     database_url: str, repository: Repository
 ) -> None:
     async with serving(database_url, repository, projector=False, read_your_writes=0.2) as server:

@@ -138,10 +138,30 @@ async def test_a_stopped_worker_releases_its_import(
         await asyncio.Event().wait()
 
     monkeypatch.setattr(import_worker, "read_file", slow)
-    # A second claim that is cancelled may still be carried out by the server, until its lease ends.
-    monkeypatch.setattr(import_worker, "AT_ONCE", 1)
     async with ImportWorker(magazine).running():
         await reading.wait()
+    taken = await jobs.claim_job(magazine, new_id())
+    assert taken is not None
+    assert taken.id == job_id
+
+
+async def test_a_claim_that_is_cancelled_leaves_its_import_to_another(
+    magazine: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job_id = await accepted(magazine)
+    claim, claimed = jobs.claim_job, asyncio.Event()
+
+    async def late(*claiming: Any) -> Any:
+        """The server has claimed, and the worker does not know it yet."""
+        job = await claim(*claiming)
+        claimed.set()
+        await asyncio.sleep(0.05)
+        return job
+
+    with monkeypatch.context() as patch:
+        patch.setattr(jobs, "claim_job", late)
+        async with ImportWorker(magazine).running():
+            await claimed.wait()
     taken = await jobs.claim_job(magazine, new_id())
     assert taken is not None
     assert taken.id == job_id

@@ -10,6 +10,12 @@ from tests.integration.projector.sample_log import BODY, LEAD, Given, raws, rows
 from write_side.domain.events import Translation
 
 LOCALES = ("de-DE", "fr-FR", "it-IT")
+TEXTS = {
+    "de-DE": Translation("Eins", {}),
+    # "" takes a title back to the original.
+    "fr-FR": Translation("", raws(lead="Chapeau")),
+    "it-IT": Translation("Uno", raws(body="Testo", lead="Sommario")),
+}
 STORED = """
 SELECT locale, texts, fields IS NULL, xmin::text FROM entry_locale WHERE id = $1::uuid ORDER BY 1"""
 QUERY = """
@@ -18,18 +24,13 @@ query ($locale: String) { contentEntries(locale: $locale, limit: 10) { data { ti
 
 @pytest.fixture
 def rendered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("projector.rows.MAX_RENDERED", 0)
+    monkeypatch.setattr("projector.entry_rows.MAX_RENDERED", 0)
 
 
 async def translated(acme: Given) -> str:
     """In fr-FR a text, in de-DE a title alone, in it-IT both."""
     one = await acme.entry("one", status="published", fields=raws(body="Text", lead="Lead"))
-    texts = {
-        "de-DE": Translation("Eins", {}),
-        "fr-FR": Translation(None, raws(lead="Chapeau")),
-        "it-IT": Translation("Uno", raws(body="Testo", lead="Sommario")),
-    }
-    await acme.update(one, translations=texts)
+    await acme.update(one, translations=TEXTS)
     return one
 
 
@@ -55,9 +56,10 @@ async def test_large_translations_are_served_like_stored_ones(
     await server.caught_up()
     expected = await answers(server)
     assert ("One", {"body": "Text", "lead": "Chapeau"}) in expected
-    monkeypatch.setattr("projector.rows.MAX_RENDERED", 0)
-    await acme.update(one, fields=raws(body="Other"))
-    await acme.update(one, fields=raws(body="Text"))
+    monkeypatch.setattr("projector.entry_rows.MAX_RENDERED", 0)
+    await acme.update(one, translations=dict.fromkeys(LOCALES, Translation("Other")))
+    await server.caught_up()
+    await acme.update(one, translations=TEXTS)
     await server.caught_up()
     stored = await rows(server.url, STORED, one)
     assert [(locale, texts, unrendered) for locale, texts, unrendered, _ in stored] == [

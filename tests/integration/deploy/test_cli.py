@@ -209,6 +209,22 @@ def test_a_manifest_is_shown_and_applied_without_a_change(run: Run, files: Path)
     assert "no workspace 'nobody'" in refused(run("manifest", "show", "nobody"))
 
 
+@pytest.mark.usefixtures("files")
+def test_a_manifest_that_apply_would_not_read_is_shown_with_a_note(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("apply", "acme.yaml")
+    assert run("manifest", "show", "acme").stderr == ""
+    monkeypatch.setattr("write_side.manifest.loader.MAX_BYTES", 100)
+    for options in ((), ("--json",)):
+        shown = run("manifest", "show", "acme", *options)
+        assert (shown.exit_code, "acme" in shown.stdout) == (0, True)
+        assert shown.stderr == (
+            "note: this manifest: is larger than 100 bytes: `contentlog apply` refuses it; remove "
+            "what is to stay as it is\n"
+        )
+
+
 def test_every_error_of_a_manifest_is_printed(run: Run, tmp_path: Path) -> None:
     (tmp_path / "acme.yaml").write_text("workspace: acme\nnmae: Acme\nkeys: 7\n")
     done = run("apply", "acme.yaml")

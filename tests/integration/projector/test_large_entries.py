@@ -118,7 +118,7 @@ async def test_an_entry_has_a_maximum_size(given: Given) -> None:
     with pytest.raises(InvalidEntry, match="may take up to 2,097,152"):
         await given.update(entry_id, title="y" * 200)
     locales = sorted(supported_locales() - {"en-US"})
-    for locale in locales[:32]:
-        await given.translate(entry_id, locale, title="short")
-    with pytest.raises(InvalidEntry, match="too large for 33 translations"):
-        await given.translate(entry_id, locales[32], title="short")
+    for locale in locales[:7]:
+        await given.translate(entry_id, locale, title="x" * (2 * 1024 * 1024))
+    with pytest.raises(InvalidEntry, match="together they may take up to 16,777,216"):
+        await given.translate(entry_id, locales[7], title="y" * 200)

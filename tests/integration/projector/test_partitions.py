@@ -94,7 +94,7 @@ async def test_a_locale_that_has_grown_gets_its_own_partition(
         await caught_up(database_url)
         assert await titles(pool) == ["Titre", "Titre", "Titre", "E1", "Autre"]
         assert await titles(pool, "de-DE") == ["New", "E4", "E3", "E1", "Titel"]
-        assert await locales(pool, SCOPE) == ["de-DE", "fr-FR"]
+        assert await locales(pool, SCOPE) == {"de-DE": 1, "fr-FR": 4}
     assert await rows(database_url, PLACES) == [("production/fr-FR", 4), ("production/other", 1)]
 
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.integration.write_side import import_fixtures
 from tests.integration.write_side.import_fixtures import (
@@ -22,13 +23,15 @@ from tests.integration.write_side.import_fixtures import (
     values,
     warnings,
 )
+from tests.unit.samples import raws
 from write_side.commands import DeleteEntry, ReviseContentType, UpdateEntry
 from write_side.dispatch import execute
 from write_side.domain.definition import Field
 from write_side.domain.entry import MAX_BYTES
 from write_side.domain.refusals import InvalidEntry
+from write_side.imports import check
 from write_side.imports.importer import RepeatsUndecided, RowsRefused
-from write_side.imports.table import CellError, Epoch, Row, Table
+from write_side.imports.table import LIMITS, CellError, Epoch, Row, Table
 from write_side.repository import Repository
 
 EVERYTHING = """
@@ -316,7 +319,7 @@ async def test_every_field_type_is_read_and_reading_again_changes_nothing(
 
 BAD = [
     ("Body", "#REF!", "has the error #REF!"),
-    ("Views", "1.234,5", "takes a number, such as 1234.5 or 1,234.5"),
+    ("Views", "1.234,5", "takes a number, such as 1234.5 or 1,234.5; choose a decimal comma to"),
     ("Featured", "maybe", "takes true or false, yes or no, 1 or 0, on or off"),
     ("Live", "31.01.2026", "takes an ISO 8601 date or date-time, such as 2026-01-31 or "),
     ("Campaign", "2026-01-31", "takes a range of ISO 8601 dates: from / to"),
@@ -476,3 +479,20 @@ async def test_all_events_of_an_import_have_its_time(magazine: Repository) -> No
 async def test_a_table_without_rows_imports_nothing(magazine: Repository) -> None:
     report = await imported(magazine, table_of("Title,Body\n"))
     assert (report.position, report.rows) == (0, ())
+
+
+async def test_an_import_holds_so_much_of_the_entries_that_it_updates(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await import_fixtures.magazine(repository)
+    for title in ("One", "Two", "Three"):
+        await create(repository, "posts", title, fields=raws(body="x" * 1000))
+    monkeypatch.setattr(check, "UPDATED_BYTES", 2_500)
+    pair = "Title,Body\nOne,a\nTwo,b\n"
+    assert states(await seen(repository, pair, update=True)) == ["update", "update"]
+    with pytest.raises(InvalidEntry, match=r"more than 2,500 bytes: update fewer"):
+        await seen(repository, pair + "Three,c\n", update=True)
+    assert states(await seen(repository, pair + "Three,c\n")) == ["skipped"] * 3
+    # A file of more rows is imported in parts.
+    monkeypatch.setattr(check, "LIMITS", replace(LIMITS, rows=2))
+    assert states(await seen(repository, pair + "Three,c\n", update=True)) == ["update"] * 3

@@ -161,6 +161,26 @@ async def test_an_owner_who_may_not_create_roles_gets_the_statement_to_run(
         await connection.close()
 
 
+async def test_a_runtime_role_that_owns_the_schema_is_refused(empty_database_url: str) -> None:
+    """It may create schemas, for the read model: also this one, before the owner does."""
+    url = runtime_url(empty_database_url)
+    found = Databases(url, url, owner_of(url))
+    connection = await asyncpg.connect(url)
+    try:
+        await connection.execute("CREATE SCHEMA write_side")
+        await connection.execute("CREATE TABLE write_side.mine (id int)")
+        with pytest.raises(MigrationError, match=f"role '{RUNTIME}' owns parts") as refused:
+            await migrate_databases(found)
+    finally:
+        await connection.close()
+    statements = str(refused.value).rpartition("administrator ")[2]
+    assert statements.count("; ") == 1, "the schema and the table"
+    async with connected(url) as owner:
+        assert await owner.fetchval("SELECT to_regclass('write_side.event') IS NULL")
+        await owner.execute(statements)
+    await migrate_databases(found)
+
+
 async def test_an_installation_of_two_roles_is_migrated_again(database_url: str) -> None:
     found = Databases(database_url, database_url, owner_of(database_url))
     assert await migrate_databases(found) == [

@@ -22,7 +22,7 @@ from write_side.commands import CreateContentType, UpdateEntry
 from write_side.dispatch import execute
 from write_side.domain.definition import Field
 from write_side.domain.events import EntryCreated, EntryUpdated, ImportRecorded
-from write_side.domain.refusals import ImportIdTaken, OtherFile, UnknownImport
+from write_side.domain.refusals import OtherFile, UnknownImport
 from write_side.imports import split
 from write_side.imports.check import check
 from write_side.imports.importer import RepeatsUndecided, RowsRefused
@@ -227,8 +227,17 @@ async def test_another_file_or_a_plain_import_under_the_id_is_refused(
     with pytest.raises(OtherFile):
         await split_of(magazine, HEAD + "Z,x,\n")
     await imported(magazine, HEAD + "Q,x,\n", "i-7")
-    with pytest.raises(ImportIdTaken):
+    with pytest.raises(ImportStopped, match="'i-7' was used for an import that was not split"):
         await split_of(magazine, import_id="i-7")
+
+
+async def test_only_ready_rows_where_none_is_ready_are_refused(magazine: Repository) -> None:
+    for text in (HEAD + "A,x,gone\n", HEAD + "A,x,b\nB,x,gone\n"):
+        with pytest.raises(RowsRefused):
+            await split_of(magazine, text, ready_only=True)
+    some = HEAD + "A,x,gone\nB,x,\n"
+    await split_of(magazine, some, ready_only=True)
+    assert (await split_of(magazine, some, ready_only=True)).replayed
 
 
 async def test_an_import_that_others_overtake_is_checked_again(

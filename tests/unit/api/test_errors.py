@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import asyncpg
 import pytest
 
-from api.errors import error_response, status_of
+from api.errors import ROUTER, STATUS, error_response, status_of
 from write_side.postgres.connection import is_transient
 
 EXHAUSTED = [
@@ -14,6 +17,16 @@ EXHAUSTED = [
     asyncpg.TooManyConnectionsError,
     asyncpg.ConfigurationLimitExceededError,
 ]
+
+
+API = Path(__file__).parents[3] / "deploy" / "docs" / "api.md"
+
+
+def test_the_documentation_has_every_status() -> None:
+    _, _, table = API.read_text("utf-8").partition("\n## Status codes\n")
+    rows = re.findall(r"^\| ([\d, ]+) \|", table, re.MULTILINE)
+    listed = {int(status) for row in rows for status in row.split(", ")}
+    assert {*STATUS.values(), *ROUTER, 417, 500} <= listed
 
 
 @pytest.mark.parametrize("kind", EXHAUSTED)

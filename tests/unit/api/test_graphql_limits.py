@@ -204,10 +204,10 @@ def test_each_introspection_has_a_fixed_price() -> None:
 
     cost_of("{ __schema { types { fields { name type { name fields { name } } } } } }")
     cost_of(introspections(COST // INTROSPECTION))
-    assert "costs 110,000" in refusal(introspections(COST // INTROSPECTION + 1))
+    assert "costs 102,000" in refusal(introspections(COST // INTROSPECTION + 1))
 
 
-def test_the_largest_introspection_has_about_as_many_values_as_it_costs() -> None:
+def test_the_largest_introspection_has_about_10_000_values() -> None:
     names = " ".join(f"a{n}: name" for n in range(ALIASES))
     for inner in (
         f"args {{ {names} }}",
@@ -217,7 +217,7 @@ def test_the_largest_introspection_has_about_as_many_values_as_it_costs() -> Non
         query = f"{{ __schema {{ types {{ fields {{ {inner} }} }} }} }}"
         assert broken_rules(query) == []
         assert validate(schema._schema, parse(query)) == []
-        assert values(execute_sync(schema._schema, parse(query)).data) < INTROSPECTION
+        assert values(execute_sync(schema._schema, parse(query)).data) < 10_000
     circle = "{ __schema { types { fields { type { fields { type { fields { name } } } } } } } }"
     assert validate(schema._schema, parse(circle)) != []
 

@@ -6,13 +6,16 @@ import re
 from typing import Any
 from urllib.parse import unquote
 
-import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import Raw
 
-from api.rest.ignored_members import HEADER, MAX_LENGTH, ignored_header
+from api.rest.ignored_members import HEADER, MAX_LENGTH, ignored_header, ignored_names
+from tests.unit.samples import ENTRY, OPERATOR, SCOPE, raws, type_created
+from write_side.commands import Command, DeleteEntry, UpdateEntry
+from write_side.dispatch import CommandResult
+from write_side.domain.content_type import evolve
 from write_side.domain.definition import Field
+from write_side.domain.events import Translation
 
 FIELDS = (
     Field("intro", "Intro", "section"),
@@ -22,9 +25,19 @@ FIELDS = (
 )
 
 
+EXECUTED = CommandResult(content_type=evolve(None, type_created(*FIELDS)))
+
+
+def header_of(command: Command) -> str | None:
+    return ignored_header(ignored_names(command, EXECUTED)).get(HEADER)
+
+
 def shown(**values: Any) -> str | None:
-    raws = {name: Raw(msgspec.json.encode(value)) for name, value in values.items()}
-    return ignored_header(FIELDS, raws).get(HEADER)
+    return header_of(update(fields=raws(**values)))
+
+
+def update(**given: Any) -> UpdateEntry:
+    return UpdateEntry(actor=OPERATOR, scope=SCOPE, entry_id=ENTRY, **given)
 
 
 def test_a_known_member_is_not_named() -> None:
@@ -43,6 +56,20 @@ def test_unknown_members_and_sections_are_named_as_they_were_sent() -> None:
 def test_members_inside_a_repeater_are_named_once() -> None:
     assert shown(faq=[{"q": "x", "a": 1}, {"a": 2, "b": 3}, {}]) == "faq.a, faq.b"
     assert shown(faq=[{"a": "x" * 70_000}]) is None
+
+
+def test_members_of_a_translation_are_named_with_their_locale() -> None:
+    french = Translation(None, raws(body="x", bdoy="x", meta=1, faq=[{"q": "x", "a": 1}]))
+    german = Translation("T", raws(bdoy="x"))
+    command = update(fields=raws(bdoy="x"), translations={"fr-FR": french, "de-DE": german})
+    assert header_of(command) == (
+        "bdoy, translations.fr-FR.bdoy, translations.fr-FR.meta, translations.fr-FR.faq.a, "
+        "translations.de-DE.bdoy"
+    )
+
+
+def test_a_delete_ignores_nothing() -> None:
+    assert header_of(DeleteEntry(actor=OPERATOR, scope=SCOPE, entry_id=ENTRY)) is None
 
 
 def test_names_beyond_the_limit_are_counted() -> None:

@@ -42,6 +42,7 @@ METHOD_NAMES = {
     "getContentType",
     "listMedia",
     "getMediaFile",
+    "listLocales",
     "createImport",
     "getImport",
     "revertImport",

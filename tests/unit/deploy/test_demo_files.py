@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import unquote
+from xml.etree import ElementTree
 
 from deploy.demo.magazine import FILES, IMPORTS, KEY, MANIFEST, TYPES, translations
 from write_side.domain.definition import Field
@@ -43,6 +45,15 @@ def test_translations_belong_to_existing_entries() -> None:
     assert {(one.content_type, one.slug) for one in found} <= slugs
     assert {one.locale for one in found} == {"fr-FR"}
     assert len(found) >= 10
+
+
+def test_images_are_in_the_manifest_itself() -> None:
+    """No host of the network belongs to the demo."""
+    assert len(MANIFEST.media) == 3
+    for file in MANIFEST.media:
+        kind, _, image = file.url.partition(",")
+        assert kind == f"data:{file.content_type}"
+        assert ElementTree.fromstring(unquote(image)).tag == "{http://www.w3.org/2000/svg}svg"  # noqa: S314
 
 
 def test_the_readmes_example_is_of_the_demo() -> None:

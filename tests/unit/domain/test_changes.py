@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.unit.samples import LATER, created, deleted, raws, updated
+from write_side.domain import changes
 from write_side.domain.changes import Change, actor_name, change
 from write_side.domain.entry import Entry, evolve
 from write_side.domain.events import EntryCreated, EntryEvent, Translation
@@ -111,6 +112,24 @@ def test_values_are_exactly_the_stored_bytes() -> None:
 
 def test_published_at_is_not_listed_as_a_field() -> None:
     assert set(said(changed(created(), updated(status="published")))) == {"status"}
+
+
+def test_a_change_looks_only_at_translations_that_its_event_changed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked: list[Any] = []
+    json = changes._json
+
+    def counted(text: str | None) -> Any:
+        looked.append(text)
+        return json(text)
+
+    monkeypatch.setattr(changes, "_json", counted)
+    locales = ["de-DE", "fr-FR", "it-IT"]
+    first = created(translations={locale: Translation("T", raws(body="B")) for locale in locales})
+    one = changed(first, updated(translations={"fr-FR": Translation("Titre")}))
+    assert [field.field for field in one.fields] == ["translations.fr-FR.title"]
+    assert [text for text in looked if text in ("T", "Titre")] == ["T", "Titre"]
 
 
 def test_a_deletion_lists_no_values() -> None:

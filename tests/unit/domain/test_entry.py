@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 
 import pytest
 from msgspec import Raw
+from msgspec.structs import replace
 
 from tests.unit.samples import LATER, LATEST, NOON, created, deleted, raws, updated
+from write_side.domain import entry as entry_module
 from write_side.domain.entry import Entry, changes, fold, translates
 from write_side.domain.events import EntryEvent, EntryUpdated, Status, Translation
 
@@ -192,3 +195,36 @@ def test_an_equal_translation_changes_nothing() -> None:
     assert not translates(entry, "de-DE", Translation("", raws(body=None)))
     assert translates(entry, "fr-FR", Translation(fields=raws(body=None)))
     assert translates(entry, "de-DE", Translation("Hallo"))
+
+
+class LookedUp(dict[str, Translation]):
+    """Translations that are never gone through."""
+
+    def __iter__(self) -> Iterator[str]:
+        raise AssertionError("all translations are read for each that changes")
+
+    keys = items = values = __iter__  # type: ignore[assignment]
+
+
+def test_only_the_translation_that_is_asked_for_is_looked_at() -> None:
+    entry = replace(entry_of(created()), translations=LookedUp(FRENCH))
+    assert translates(entry, "fr-FR", Translation("Salut"))
+    assert not translates(entry, "fr-FR", Translation("Bonjour"))
+
+
+def test_translations_that_an_event_does_not_name_are_not_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared: list[Translation | None] = []
+
+    def texts(translation: Translation | None) -> Translation | None:
+        compared.append(translation)
+        return translation
+
+    monkeypatch.setattr(entry_module, "_texts", texts)
+    many = {**FRENCH, "de-DE": Translation("Hallo"), "it-IT": Translation("Ciao")}
+    entry = entry_of(created(translations=many))
+    assert not changes(entry, updated())
+    assert compared == []
+    assert changes(entry, updated(translations={"de-DE": Translation("Tag")}))
+    assert compared == [Translation("Tag"), Translation("Hallo")]

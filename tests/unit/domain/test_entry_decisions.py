@@ -54,6 +54,7 @@ POST_TYPE = type_created(TEXT, WRITER, RELATED, COVER, FAQ, LINKS, stages=STAGES
 AUTHOR_TYPE = type_created(content_type_id=AUTHORS, slug="authors", name="Authors")
 ANN = created(entry_id=AUTHOR, content_type_id=AUTHORS, slug="ann", title="Ann")
 TYPES = (POST_TYPE, AUTHOR_TYPE, ANN)
+MANY = raws(**{f"f{number}": "x" for number in range(10_001)})
 MADE: dict[str, Any] = {"stage_id": "writing"}
 
 
@@ -153,6 +154,11 @@ REFUSED_CREATES: list[tuple[CreateEntry, type[InvalidEntry], str]] = [
         create(translations={"en-US": Translation("a")}),
         InvalidEntry,
         "The entry is written in en-US: change its own texts",
+    ),
+    (
+        create(translations={"fr-FR": Translation(fields=MANY)}),
+        InvalidEntry,
+        "10,001 values; all of an entry may have up to 10,000",
     ),
     (create(translations={"fr-FR": Translation("\x00")}), InvalidText, "The translated title"),
     (

@@ -6,9 +6,13 @@ import pytest
 
 from write_side.domain.definition import Field
 from write_side.domain.events import MappedColumn
+from write_side.domain.identity import Scope
+from write_side.imports.column_names import mapped
 from write_side.imports.columns import EXPORTED as EXPORT
 from write_side.imports.columns import MappingRefused, column_targets, columns_of, matched, proposed
+from write_side.imports.request import ImportRequest
 
+REQUEST = ImportRequest(Scope("acme", "production"), "posts", "i-1")
 FIELDS = (
     Field("body", "Text", "text"),
     Field("second", "Body", "text"),
@@ -130,3 +134,25 @@ def test_without_interaction_each_heading_must_match() -> None:
         matched(("Colour", "Title"), FIELDS, {})
     with pytest.raises(MappingRefused, match="matches the headings 'Colour', 'Views'"):
         matched(("Colour", "Price", "Views"), FIELDS, {1: "views"})
+
+
+def test_a_long_heading_is_shortened_in_columns_and_refusals() -> None:
+    """Each note of a column repeats its heading."""
+    long = f"Views {'x' * 100_000}"
+    title, views = columns_of(("Title", long), ("Title", "views"), (FIELDS[2],))
+    assert (title.heading, len(views.heading)) == ("Title", 60)
+    for refuse in (
+        lambda: matched(("Title", long), FIELDS, {}),
+        lambda: mapped(REQUEST, [("Colour", "views")], None, ("Title", long), FIELDS),
+        lambda: mapped(REQUEST, [(long, "views")], None, ("Title",), FIELDS),
+        lambda: mapped(REQUEST, [("Title", long)], None, ("Title",), FIELDS),
+    ):
+        with pytest.raises(MappingRefused) as refused:
+            refuse()
+        assert len(str(refused.value)) < 500
+
+
+def test_a_number_of_thousands_of_digits_names_no_column() -> None:
+    with pytest.raises(MappingRefused, match="the file has no column '1111"):
+        mapped(REQUEST, [("1" * 5_000, "views")], None, ("Title",), FIELDS)
+    assert mapped(REQUEST, [("2", "views")], None, ("Title", "x"), FIELDS).targets[1] == "views"

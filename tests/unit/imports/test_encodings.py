@@ -26,6 +26,13 @@ TITLES = {
 }
 
 
+WINDOWS = {
+    "cp932": ("①のまとめ", "髙島屋の歴史", "10時～12時の予定", "㈱日本商事", "Ⅱ期工事"),
+    "cp949": ("똠방각하", "펲시 콜라", "서울의 여름"),
+}
+"""With characters that Shift JIS and EUC-KR lack."""
+
+
 def document(titles: tuple[str, ...], encoding: str) -> bytes:
     rows = "".join(f'"{title}",draft,{n}\n' for n, title in enumerate(titles))
     return f"Title,Status,Views\n{rows}".encode(encoding)
@@ -36,6 +43,19 @@ def test_an_encoding_is_detected_from_four_titles(encoding: str) -> None:
     found = table(document(TITLES[encoding], encoding))
     assert tuple(row[0] for row in cells(found)[1:]) == TITLES[encoding]
     assert found.encoding_source == "detected"
+
+
+@pytest.mark.parametrize("encoding", WINDOWS)
+def test_characters_of_windows_alone_are_read(encoding: str) -> None:
+    named = {"cp932": "shift_jis", "cp949": "euc-kr"}[encoding]
+    for titles in (
+        WINDOWS[encoding],
+        *((title, WINDOWS[encoding][-1]) for title in WINDOWS[encoding]),
+    ):
+        for choice in (Choice(), Choice(encoding=named)):
+            found = table(document(titles, encoding), choice)
+            assert tuple(row[0] for row in cells(found)[1:]) == titles
+            assert found.encoding == named
 
 
 def test_utf_8_and_byte_order_marks_are_certain() -> None:

@@ -68,6 +68,20 @@ async def test_day_first_dates_are_chosen(cell: str, stored: str | None) -> None
         assert await value("Live", cell) is None
 
 
+@pytest.mark.parametrize(
+    ("heading", "cell", "advice"),
+    [
+        ("Views", "1.234,5", "or 1,234.5; choose a decimal comma to read it"),
+        ("Views", "many", "or 1,234.5"),
+        ("Live", "31.01.2026", "T09:30:00Z; choose day-first dates to read it"),
+        ("Live", "01/31/2026", "T09:30:00Z"),
+    ],
+)
+async def test_an_error_names_the_choice_that_helps(heading: str, cell: str, advice: str) -> None:
+    found = await seen(f'Title,Body,{heading}\nA,x,"{cell}"\n')
+    assert found.said[0][2].endswith(advice)
+
+
 async def test_a_range_of_days_first() -> None:
     stored = await value("Campaign", "31/01/2026 / 28/02/2026", day_first=True)
     assert stored == '{"from":"2026-01-31","to":"2026-02-28"}'

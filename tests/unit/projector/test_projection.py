@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import asdict, astuple, replace
 
+from projector.entry_rows import ENTRY_COLUMNS, UNCHANGED, Renderers, entry_rows, locale_rows
 from projector.projection import (
     _STEPS,
     Inconsistent,
@@ -17,16 +18,7 @@ from projector.projection import (
     project,
     required_rows,
 )
-from projector.rows import (
-    ENTRY_COLUMNS,
-    EntryState,
-    Renderers,
-    Rows,
-    columns,
-    count_changes,
-    entry_rows,
-    locale_rows,
-)
+from projector.rows import EntryState, Rows, columns, count_changes
 from tests.unit.samples import (
     AUTHOR,
     AUTHORS,
@@ -395,6 +387,28 @@ class TestColumns:
             ("de-DE", "Hello", '{"body":"Hallo"}'),
         ]
 
+    def test_of_a_large_entry_only_what_has_changed_is_written(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("projector.entry_rows.MAX_RENDERED", 0)
+        french = Translation("Bonjour", raws(body="Salut"))
+        given = {"fr-FR": french, "de-DE": Translation(None, raws(body="Hallo"))}
+        before = known(created(translations=given))
+        types = types_of(before)
+
+        def written(change: e.Event) -> tuple[list[str], str | None]:
+            """The locales whose rows are written, and the translations in the entry's own row."""
+            state = entry_of(project(recorded(change, after=1), before))
+            own = row_of(state, types, before.entries)
+            rows = locale_rows([state.entry], types, Renderers(), before.entries)
+            return [row[2] for row in rows], own["translations"]
+
+        assert written(updated(fields=raws(body="B"))) == ([], UNCHANGED)
+        assert written(updated(title="T")) == (["de-DE"], UNCHANGED), "it has no title of its own"
+        locales, translations = written(updated(translations={"fr-FR": Translation("Salut")}))
+        assert locales == ["fr-FR"]
+        assert "Hallo" in str(translations)
+
     def test_without_translations_there_are_no_rows_and_no_columns(self) -> None:
         rows = project(recorded(created()), POSTS_TYPE)
         assert not list(locale_rows([entry_of(rows).entry], types_of(rows), Renderers()))
@@ -441,6 +455,6 @@ def types_of(rows: Rows) -> dict[str, Any]:
     return {**POSTS_TYPE.types, **rows.types}
 
 
-def row_of(state: EntryState, types: dict[str, Any]) -> dict[str, Any]:
-    [row] = entry_rows([state], types, Renderers())
+def row_of(state: EntryState, types: dict[str, Any], before: Any = None) -> dict[str, Any]:
+    [row] = entry_rows([state], types, Renderers(), before or {})
     return dict(zip(ENTRY_COLUMNS, row, strict=True))

@@ -1,0 +1,153 @@
+"""The rows of entries and of their translations, rendered, without what is the same as before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from projector.rows import EntryState
+from write_side.domain.content_type import ContentType
+from write_side.domain.entry import MAX_RENDERED, Entry, rendered_bytes
+from write_side.domain.events import Translation
+from write_side.domain.identity import slug_hash
+from write_side.domain.rendering import Renderer
+
+_json = msgspec.json.Encoder()
+
+
+class Renderers:
+    """One renderer for each content type at its newest version."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, tuple[int, Renderer]] = {}
+
+    def of(self, row: ContentType) -> Renderer:
+        version, renderer = self._made.get(row.id, (0, None))
+        if renderer is None or version != row.version:
+            renderer = Renderer(row.fields, row.stages)
+            self._made[row.id] = (row.version, renderer)
+        return renderer
+
+
+ENTRY_COLUMNS = (
+    "workspace",
+    "environment",
+    "id",
+    "content_type_id",
+    "slug",
+    "slug_hash",
+    "slug_since",
+    "title",
+    "status",
+    "language",
+    "stage_id",
+    "stage",
+    "published_at",
+    "created_at",
+    "updated_at",
+    "position",
+    "version",
+    "type_version",
+    "stored",
+    "translations",
+    "fields",
+)
+"""The columns of ``entry``, in the order of ``entry_rows`` and of ``put_entries``."""
+
+UNCHANGED = "null"
+"""In place of translations: ``put_entries`` leaves those of the row. They may have megabytes."""
+Known = Mapping[str, EntryState | None]
+"""Rows that there are, by the entry's id: what is the same as there is not written again."""
+
+
+def entry_rows(
+    states: Iterable[EntryState],
+    types: Mapping[str, ContentType],
+    renderers: Renderers,
+    known: Known = MappingProxyType({}),
+) -> Iterator[tuple[Any, ...]]:
+    """The rows of ``entry``, rendered one after another."""
+    for state in states:
+        entry = state.entry
+        type_ = types[entry.content_type_id]
+        renderer = renderers.of(type_)
+        stage = renderer.stage(entry.status, entry.stage_id)
+        yield (
+            entry.workspace,
+            entry.environment,
+            entry.id,
+            entry.content_type_id,
+            entry.slug,
+            slug_hash(entry.slug),
+            state.slug_since,
+            entry.title,
+            entry.status,
+            entry.language,
+            entry.stage_id,
+            None if stage is None else bytes(stage).decode(),
+            entry.published_at,
+            entry.created_at,
+            entry.updated_at,
+            state.position,
+            entry.version,
+            type_.version,
+            _json.encode(entry.fields).decode(),
+            _translations(entry, known.get(entry.id)),
+            renderer.render(entry.fields).decode(),
+        )
+
+
+def _translations(entry: Entry, known: EntryState | None) -> str | None:
+    if not entry.translations:
+        return None
+    if known is not None and _are_the_same(entry.translations, known.entry.translations):
+        return UNCHANGED
+    return _json.encode(entry.translations).decode()
+
+
+def _are_the_same(some: Mapping[str, Translation], others: Mapping[str, Translation]) -> bool:
+    """An event keeps the translations that it does not name."""
+    return len(some) == len(others) and all(
+        others.get(locale) is translation for locale, translation in some.items()
+    )
+
+
+def locale_rows(
+    entries: Iterable[Entry],
+    types: Mapping[str, ContentType],
+    renderers: Renderers,
+    known: Known = MappingProxyType({}),
+) -> Iterator[tuple[Any, ...]]:
+    """The rows of ``entry_locale``, in the order of ``put_locales``: one for each locale that an
+    entry is translated into. Where it has a title alone, the fields are those of the entry; where
+    all of them would be large, they are rendered from their texts on reading."""
+    for entry in entries:
+        renderer = renderers.of(types[entry.content_type_id])
+        is_large = rendered_bytes(entry) > MAX_RENDERED
+        same = _same_rows(entry, known.get(entry.id)) if is_large else frozenset()
+        for locale, translation in entry.translations.items():
+            if locale in same:
+                continue
+            texts = fields = None
+            if translation.fields and is_large:
+                texts = _json.encode(translation.fields).decode()
+            elif translation.fields:
+                merged = renderer.translated(entry.fields, translation.fields)
+                fields = renderer.render(merged).decode()
+            title = translation.title or entry.title
+            yield (entry.workspace, entry.environment, locale, entry.id, title, texts, fields)
+
+
+def _same_rows(entry: Entry, known: EntryState | None) -> frozenset[str]:
+    """The locales of a large entry whose rows are the same as before."""
+    if known is None or rendered_bytes(known.entry) <= MAX_RENDERED:
+        return frozenset()
+    has_title = entry.title == known.entry.title
+    return frozenset(
+        locale
+        for locale, translation in entry.translations.items()
+        if known.entry.translations.get(locale) is translation and (translation.title or has_title)
+    )

@@ -1,0 +1,188 @@
+"""Reads that share round trips: those of a workspace that arrive while a like one is under way are
+answered together by the next statement.
+
+A round trip costs several times what PostgreSQL does for a single entry. A statement serves one
+workspace and environment, so nobody waits for another's rows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import asyncpg
+from msgspec import Struct
+
+from read_side.refusals import ReadModelUnavailable
+from write_side.postgres.statements import statements
+
+ROWS = 256
+"""Rows of the reads that share a statement, counted by their limits. Each row has INLINE bytes at
+most (``read_side.entries``)."""
+_STATEMENTS = statements("read_side")
+_TYPES = {
+    "type_slug": "text",
+    "status": "text",
+    "language": "text",
+    "locale": "text",
+    "slug_hash": "bytea",
+    "limit": "bigint",
+    "offset": "bigint",
+    "inline": "int",
+}
+_NUMBERED = re.compile(r"\$(\d+)")
+_NAMES = re.compile(r"\$\d+ (\w+)")
+_OWN = 2
+"""Parameters that all reads of a statement share: workspace and environment."""
+
+
+class _Read(Struct):
+    parameters: Sequence[Any]
+    records: asyncio.Future[list[asyncpg.Record]]
+
+
+_Key = tuple[str, str, str]
+
+
+class SharedReads:
+    """``fetch``: reads once; it raises ReadModelUnavailable."""
+
+    def __init__(self, fetch: Callable[..., Awaitable[list[asyncpg.Record]]]) -> None:
+        self._fetch = fetch
+        self._waiting: dict[_Key, deque[_Read]] = {}
+        """By statement, workspace and environment; those of which a read is under way."""
+        self._running: set[asyncio.Task[None]] = set()
+
+    async def fetch(
+        self, name: str, workspace: str, environment: str, *parameters: Any
+    ) -> list[asyncpg.Record]:
+        """What the statement of this name finds. Raises ReadModelUnavailable."""
+        key = (name, workspace, environment)
+        waiting = self._waiting.get(key)
+        if waiting is None:
+            self._waiting[key] = deque()
+            try:
+                return await self._fetch(_STATEMENTS[name], *key[1:], *parameters)
+            finally:
+                self._start_next(key)
+        read = _Read(parameters, asyncio.get_running_loop().create_future())
+        waiting.append(read)
+        return await read.records
+
+    def _start_next(self, key: _Key) -> None:
+        together = self._take(key)
+        if not together:
+            del self._waiting[key]
+            return
+        task = asyncio.create_task(self._run(key, together), name="shared reads")
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    def _take(self, key: _Key) -> list[_Read]:
+        """The next reads that are still wanted, at least one of them, up to ROWS."""
+        waiting, together, rows = self._waiting[key], list[_Read](), 0
+        while waiting:
+            rows += _rows(key[0], waiting[0].parameters)
+            if together and rows > ROWS:
+                break
+            read = waiting.popleft()
+            if not read.records.done():
+                together.append(read)
+        return together
+
+    async def _run(self, key: _Key, reads: list[_Read]) -> None:
+        try:
+            if len(reads) > 1 and await self._run_together(key, reads):
+                return
+            for read in reads:
+                await self._run_alone(key, read)
+        except BaseException as error:
+            self._fail(reads, error)
+            if not isinstance(error, Exception):
+                raise
+        finally:
+            self._start_next(key)
+
+    async def _run_together(self, key: _Key, reads: list[_Read]) -> bool:
+        """False if one of them has a fault of its own. Raises ReadModelUnavailable."""
+        columns = zip(*(read.parameters for read in reads), strict=True)
+        try:
+            records = await self._fetch(TOGETHER[key[0]], *key[1:], *map(list, columns))
+        except (asyncpg.PostgresError, asyncpg.DataError):
+            return False
+        found: list[list[asyncpg.Record]] = [[] for _ in reads]
+        for record in records:
+            found[record["read"] - 1].append(record)
+        for read, own in zip(reads, found, strict=True):
+            _answer(read, own)
+        return True
+
+    async def _run_alone(self, key: _Key, read: _Read) -> None:
+        try:
+            records = await self._fetch(_STATEMENTS[key[0]], *key[1:], *read.parameters)
+        except ReadModelUnavailable:
+            raise
+        except Exception as error:
+            self._fail([read], error)
+        else:
+            _answer(read, records)
+
+    def _fail(self, reads: list[_Read], error: BaseException) -> None:
+        for read in reads:
+            if not read.records.done():
+                read.records.set_exception(
+                    error if isinstance(error, Exception) else ReadModelUnavailable()
+                )
+
+
+def _answer(read: _Read, records: list[asyncpg.Record]) -> None:
+    if not read.records.done():
+        read.records.set_result(records)
+
+
+def _rows(name: str, parameters: Sequence[Any]) -> int:
+    limit = _LIMITS.get(name)
+    return 1 if limit is None else parameters[limit]
+
+
+def _names(statement: str) -> list[str]:
+    return _NAMES.findall(statement.split("\n", 1)[0])
+
+
+def _together(statement: str) -> str:
+    """The statement for several reads: from its third on, each parameter is an array with a value
+    for each read. ``read`` is the number of the read that a row belongs to, from 1. The rows of a
+    read keep their order, because a function and what is LATERAL to it are joined by a nested loop.
+
+    It is made of packaged text alone, when the module is imported.
+    """
+    names = _names(statement)
+    arrays = ", ".join(
+        f"${number}::{_TYPES[name]}[]" for number, name in enumerate(names, 1) if number > _OWN
+    )
+    columns = ", ".join(f"p{number}" for number in range(_OWN + 1, len(names) + 1))
+
+    def column(parameter: re.Match[str]) -> str:
+        return parameter[0] if int(parameter[1]) <= _OWN else f"q.p{parameter[1]}"
+
+    own = _NUMBERED.sub(column, statement.split("\n", 1)[1])
+    reads = f"unnest({arrays}) WITH ORDINALITY AS q({columns}, read)"
+    return f"SELECT q.read, own.* FROM {reads} CROSS JOIN LATERAL (\n{own}\n) own"  # noqa: S608
+
+
+TOGETHER = {
+    name: _together(statement)
+    for name, statement in _STATEMENTS.items()
+    if _names(statement)[:_OWN] == ["workspace", "environment"]
+    and set(_names(statement)[_OWN:]) <= _TYPES.keys()
+    and len(_names(statement)) > _OWN
+}
+"""The statements that several reads can share, by name."""
+_LIMITS = {
+    name: _names(_STATEMENTS[name]).index("limit") - _OWN
+    for name in TOGETHER
+    if "limit" in _names(_STATEMENTS[name])
+}

@@ -1,0 +1,308 @@
+"""Imports over HTTP: what is accepted, what becomes of it, and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from api.rest import multipart_form
+from tests.conformance.cases import Case, Request, ask, get, post, table
+from tests.conformance.client import Asker
+from tests.conformance.expectations import (
+    carries_all_headers,
+    envelope,
+    error,
+    header,
+    says,
+    without_cors,
+)
+from tests.conformance.isolated_workspace import OpenWorkplace, Workplace
+from tests.conformance.magazine import DESK, KEY, NOT_SET_UP, VIEWER
+from tests.integration.api.server import BOTH, Answer
+from write_side.imports.table import Limits
+
+pytestmark = pytest.mark.asyncio(loop_scope="package")
+
+PATH = "/v1/imports"
+ROWS = b"Title,Body\nOne,x\nTwo,y\n"
+BAD = b"Title,Body,Views\nOne,x,many\nTwo,y,2\n"
+UNKNOWN = f"{PATH}/018f0000-0000-7000-8000-00000000dead"
+
+
+def upload(
+    document: bytes | None = ROWS,
+    name: str = "posts.csv",
+    *,
+    target: str = PATH,
+    key: str | None = DESK,
+    headers: dict[str, str] | None = None,
+    **parts: str,
+) -> Request:
+    """The form that curl sends; a part that is "-" is left out, ``map_Body`` is map[Body]."""
+    lines: list[bytes] = []
+    if document is not None:
+        lines += [b'--cut\r\nContent-Disposition: form-data; name="file"; filename="%b"']
+        lines[-1] %= name.encode()
+        lines += [b"Content-Type: application/octet-stream", b"", document]
+    for part, text in {"contentType": "posts", **parts}.items():
+        field = f"map[{part.removeprefix('map_')}]" if part.startswith("map_") else part
+        if text != "-":
+            lines += [f'--cut\r\nContent-Disposition: form-data; name="{field}"'.encode()]
+            lines += [b"", text.encode()]
+    body = b"\r\n".join([*lines, b"--cut--", b""])
+    sent = {"Content-Type": "multipart/form-data; boundary=cut", **(headers or {})}
+    return Request("POST", target, key, sent, body)
+
+
+NO_TEXT = upload(map_x="Title")
+NO_TEXT = replace(NO_TEXT, body=(NO_TEXT.body or b"").replace(b"map[x]", b"map[\xff]"))
+"""The name of a part is not UTF-8."""
+
+
+async def accepted(place: Workplace, document: bytes = ROWS, **more: Any) -> str:
+    """The location of the import."""
+    answer = await place.ask(upload(document, **more))
+    assert answer.status == 202, answer.text
+    return str(answer.headers["Location"])
+
+
+async def ended(place: Workplace, path: str) -> Any:
+    """The import, once it is no longer in progress."""
+    async with asyncio.timeout(20):
+        while True:
+            answer = await place.get(path)
+            assert answer.status == 200, answer.text
+            if answer.data["state"] not in ("checking", "importing"):
+                return answer.data
+            await asyncio.sleep(0.02)
+
+
+async def done(place: Workplace, document: bytes = ROWS, **more: Any) -> Any:
+    return await ended(place, await accepted(place, document, **more))
+
+
+async def reverted(place: Workplace, path: str) -> Answer:
+    return await place.ask(ask("POST", f"{path}/revert"))
+
+
+async def slugs(place: Workplace) -> list[str]:
+    return sorted(entry["slug"] for entry in await place.read("/v1/content?limit=100"))
+
+
+@table(
+    Case("jobs.7 a body of JSON is 415", post({"contentType": "posts"}, PATH), 415, says("file")),
+    Case("jobs.7 a form without parts is 415", ask("POST", PATH, key=DESK), 415),
+    Case("jobs.7 another extension is 415", upload(name="posts.txt"), 415, says("posts.txt")),
+    Case("jobs.7 what is no table is 415", upload(b"%PDF-1.7"), 415, says("PDF")),
+    Case("jobs.7 a workbook named .csv is 415", upload(b"PK\3\4"), 415, says(".xlsx")),
+    Case("jobs.9 no file is 400", upload(None), 400, says("file")),
+    Case("jobs.9 no content type is 400", upload(contentType="-"), 400, says("contentType")),
+    Case("jobs.9 a blank content type is 400", upload(contentType=" "), 400, says("contentType")),
+    Case("jobs.9 an unknown part is 400", upload(dryrun="true"), 400, says("dryrun", "dryRun")),
+    Case("jobs.9 a wrong option is 400", upload(repeats="rename"), 400, says("repeats", "rename")),
+    Case("jobs.9 a wrong boolean is 400", upload(update="yes"), 400, says("update", "yes")),
+    Case("jobs.9 an unknown language is 400", upload(language="xx"), 400, says("xx")),
+    Case("jobs.9 an unknown encoding is 400", upload(encoding="ebcdic"), 400, says("ebcdic")),
+    Case("jobs.9 a name that is no text is 400", NO_TEXT, 400, says("form")),
+    Case("jobs.10 a NUL names no import", get(f"{PATH}/%00", key=DESK), 404),
+    Case("jobs.10 nor one to revert", ask("POST", f"{PATH}/%00/revert", key=DESK), 404),
+    Case("jobs.10 an unknown type is 404", upload(contentType="none"), 404),
+    Case("jobs.10 an unknown import is 404", get(UNKNOWN, key=DESK), 404, without_cors),
+    Case("jobs.10 an id that is none is 404", get(f"{PATH}/none", key=DESK), 404),
+    Case("jobs.10 its revert is 404", ask("POST", f"{UNKNOWN}/revert", key=DESK), 404),
+    Case("jobs.11 no key is 401", upload(key=None), 401, carries_all_headers),
+    Case("jobs.11 without content.edit it is 403", upload(key=VIEWER), 403, says("content.edit")),
+    Case("jobs.11 reading needs it too", get(UNKNOWN, key=VIEWER), 403, says("content.edit")),
+    Case("jobs.11 an unknown environment is 400", upload(target=f"{PATH}?environment=prod"), 400),
+    Case(
+        "jobs.11 staging that is not set up is 404",
+        upload(target=f"{PATH}?environment=staging", key=NOT_SET_UP),
+        404,
+    ),
+    Case("jobs.12 no page of another origin may ask", upload(None), 400, without_cors),
+    Case("jobs.12 there is no preflight", ask("OPTIONS", PATH), 405, without_cors),
+    Case("jobs.12 nor a list", get(PATH, key=KEY), 405, header("Allow", "POST")),
+)
+async def test_jobs(case: Case, asker: Asker) -> None:
+    await asker.check(case)
+
+
+async def test_jobs_1_a_file_is_accepted_with_202_and_its_location(
+    open_workplace: OpenWorkplace,
+) -> None:
+    answer = await (await open_workplace()).ask(upload())
+    envelope("success", "data")(answer)
+    import_id = answer.body["data"]["id"]
+    assert (answer.status, answer.body["data"]["state"]) == (202, "checking")
+    assert answer.headers["Location"] == f"{PATH}/{import_id}"
+
+
+async def test_jobs_1_the_location_names_an_environment_of_a_header(
+    open_workplace: OpenWorkplace,
+) -> None:
+    place = await open_workplace(staging=True)
+    await place.open_staging()
+    path = await accepted(place, headers={"X-Environment": "staging"})
+    assert path.endswith("?environment=staging")
+    assert (await ended(place, path))["state"] == "imported"
+    assert await slugs(place) == []
+
+
+async def test_jobs_2_the_location_has_state_progress_and_report(
+    open_workplace: OpenWorkplace,
+) -> None:
+    place = await open_workplace()
+    one = await done(place)
+    assert list(one) == ["id", "state", "progress", "message", "report"]
+    assert (one["state"], one["progress"]) == ("imported", {"rows": 2, "done": 2})
+    assert one["report"]["counts"]["new"] == 2
+    assert await slugs(place) == ["one", "two"]
+
+
+async def test_jobs_3_what_is_refused_says_why_and_imports_nothing(
+    open_workplace: OpenWorkplace,
+) -> None:
+    place = await open_workplace()
+    one = await done(place, BAD)
+    assert (one["state"], one["report"]["imported"]) == ("refused", False)
+    assert one["report"]["rows"][0]["cells"][0]["column"] == "Views"
+    none = await done(place, BAD.replace(b",2", b",two"), readyOnly="true")
+    assert none["state"] == "refused"
+    assert none["message"] == "Nothing was imported: 2 of 2 rows have errors"
+    twice = await done(place, b"Title,Body\nA,x\nA,y\n")
+    assert twice["state"] == "refused"
+    assert "choose with repeats or key" in twice["message"]
+    assert await slugs(place) == []
+
+
+async def test_jobs_4_options_are_those_of_the_command(open_workplace: OpenWorkplace) -> None:
+    place = await open_workplace()
+    ready = await done(place, BAD, readyOnly="true", status="published")
+    assert (ready["state"], ready["report"]["counts"]["error"]) == ("imported", 1)
+    dry = await done(place, dryRun="true", update="true")
+    assert (dry["state"], dry["report"]["imported"]) == ("checked", False)
+    await done(
+        place,
+        b"Name;Text;N\nA;x;1,5\nA;y;2\n",
+        map_Name="Title",
+        map_Text="body",
+        map_3="views",
+        delimiter="semicolon",
+        decimalComma="true",
+        repeats="suffix",
+    )
+    assert await slugs(place) == ["a", "a-2", "two"]
+
+
+async def test_jobs_5_a_revert_is_202_and_the_second_time_the_same(
+    open_workplace: OpenWorkplace,
+) -> None:
+    place = await open_workplace()
+    path = await accepted(place)
+    await ended(place, path)
+    first = await reverted(place, path)
+    assert (first.status, first.body["data"]["state"]) == (202, "reverted")
+    assert len(first.body["data"]["report"]["reverted"]["deleted"]) == 2
+    assert (await reverted(place, path)).text == first.text
+    assert (await place.get(path)).body == first.body
+    assert await slugs(place) == []
+
+
+async def test_jobs_5_what_changed_nothing_is_409(open_workplace: OpenWorkplace) -> None:
+    place = await open_workplace()
+    for path in (await accepted(place, BAD), await accepted(place, dryRun="true")):
+        await ended(place, path)
+        says("nothing to revert")(await reverted(place, path))
+        assert (await reverted(place, path)).status == 409
+
+
+async def test_jobs_6_a_key_of_idempotency_is_one_import(open_workplace: OpenWorkplace) -> None:
+    place = await open_workplace()
+    once = {"Idempotency-Key": "once"}
+    first = await place.ask(upload(headers=once))
+    await ended(place, first.headers["Location"])
+    again = await place.ask(upload(headers=once))
+    assert (again.status, again.text) == (202, first.text)
+    assert again.headers["Location"] == first.headers["Location"]
+    for other in (upload(BAD, headers=once), upload(headers=once, update="true")):
+        answer = await place.ask(other)
+        envelope("error")(answer)
+        assert answer.status == 422
+    assert await slugs(place) == ["one", "two"]
+
+
+async def test_jobs_8_a_file_over_the_limit_is_413(
+    open_workplace: OpenWorkplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = await open_workplace()
+    monkeypatch.setattr(multipart_form, "LIMITS", Limits(upload_bytes=100_000))
+    answer = await place.ask(upload(b"Title\n" + b"x" * 100_000))
+    envelope("error")(answer)
+    assert (answer.status, "posts.csv" in answer.body["error"]) == (413, True)
+
+
+async def test_jobs_10_of_another_workspace_there_is_nothing(open_workplace: OpenWorkplace) -> None:
+    place, rival = await open_workplace(), await open_workplace()
+    for document in (ROWS, BAD):
+        path = await accepted(place, document)
+        await ended(place, path)
+        unknown = path.rpartition("/")[2]
+        for answer in (await rival.get(path), await reverted(rival, path)):
+            assert answer.status == 404
+            error(f"There is no import '{unknown}'")(answer)
+    assert await slugs(place) == ["one", "two"]
+
+
+async def test_jobs_13_only_keys_with_service_view_see_positions_of_the_log(
+    open_workplace: OpenWorkplace,
+) -> None:
+    place = await open_workplace()
+    path = await accepted(place)
+    await ended(place, path)
+    answer = await reverted(place, path)
+    report = answer.body["data"]["report"]
+    assert (report["position"], report["reverted"]["position"]) == (None, None)
+    assert not answer.headers["X-Content-Position"].isdigit()
+    operated = await open_workplace((*BOTH, "service.view"))
+    report = (await done(operated))["report"]
+    assert report["position"] > 0
+
+
+async def test_imports_1_a_file_of_too_many_rows_is_refused_as_a_whole(
+    open_workplace: OpenWorkplace,
+) -> None:
+    place = await open_workplace()
+    one = await done(place, b"Title,Body\n" + b"a,b\n" * 2001)
+    assert (one["state"], one["report"]) == ("refused", None)
+    assert one["message"] == "posts.csv has 2,001 rows; an import takes 2,000"
+
+
+async def test_imports_2_one_import_is_one_unit(open_workplace: OpenWorkplace) -> None:
+    """All ready rows or none, under one id: rows refer to one another in a cycle."""
+    place = await open_workplace()
+    cycle = b"Title,Body,Related\nA,x,b\nB,x,a\n"
+    assert (await done(place, cycle + b"C,x,gone\n"))["state"] == "refused"
+    assert await slugs(place) == []
+    path = await accepted(place, cycle)
+    assert (await ended(place, path))["report"]["counts"]["new"] == 2
+    await reverted(place, path)
+    assert await slugs(place) == []
+
+
+async def test_imports_3_and_38_the_same_import_id_has_no_effect_the_second_time(
+    open_workplace: OpenWorkplace,
+) -> None:
+    """Over HTTP the id belongs to the key of idempotency; the same file sent anew is a new import,
+    and another file under the key is refused."""
+    place = await open_workplace()
+    once = {"Idempotency-Key": "spring"}
+    first = await accepted(place, headers=once)
+    assert await accepted(place, headers=once) == first
+    await ended(place, first)
+    anew = await done(place)
+    assert (anew["state"], anew["report"]["counts"]["skipped"]) == ("imported", 2)
+    other = await place.ask(upload(b"Title,Body\nThree,x\n", headers=once))
+    assert (other.status, await slugs(place)) == (422, ["one", "two"])

@@ -1,0 +1,176 @@
+"""Reads that arrive together share statements, and each gets what it would get alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import asyncpg
+import pytest
+
+from read_side import shared_reads
+from read_side.entries import SHARED, WHOLE, entry_of_slug
+from read_side.pool import Pool, fetch, open_pool
+from read_side.refusals import EntryNotFound, TypeNotFound
+from read_side.shared_reads import ROWS, TOGETHER, SharedReads
+from tests.integration.live_projector import project_all
+from tests.integration.projector.sample_log import Given, raws
+from write_side.domain.identity import Scope, slug_hash
+from write_side.postgres.statements import statement
+from write_side.repository import Repository
+
+ACME = ("acme", "production")
+SCOPE = Scope(*ACME)
+VALUES: dict[str, list[Any]] = {
+    "limit": [1, 2, 20],
+    "offset": [0, 1, 5],
+    "type_slug": ["posts", "authors", "unknown"],
+    "status": ["published", "draft", "archived"],
+    "language": ["en-US", "fr-FR", "en-US"],
+    "locale": ["fr-FR", "en-US", "de-DE"],
+    "slug_hash": [slug_hash("one"), slug_hash("deux"), slug_hash("ann")],
+    "inline": [WHOLE, 10, WHOLE],
+}
+
+
+@pytest.fixture
+async def pool(repository: Repository, database_url: str) -> AsyncIterator[Pool]:
+    given = Given(repository)
+    await given.magazine()
+    await given.content_type(slug="authors")
+    await given.entry("one", status="published")
+    await given.entry("two")
+    await given.entry("deux", language="fr-FR")
+    await given.entry("large", fields=raws(body="x" * (SHARED + 1)))
+    await given.translate(await given.entry("ann", type_slug="authors"), "fr-FR", title="Anne")
+    await project_all(database_url, database_url)
+    async with open_pool(database_url) as pool:
+        yield pool
+
+
+class Counted(SharedReads):
+    """``statements``: those that were sent."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.statements: list[str] = []
+
+        async def counted(sql: str, *parameters: Any) -> list[asyncpg.Record]:
+            self.statements.append(sql)
+            return await fetch(pool, sql, *parameters)
+
+        super().__init__(counted)
+
+
+async def one(shared: SharedReads, slug: str) -> list[str]:
+    where = ("posts", "en-US", slug_hash(slug), WHOLE)
+    return [record["slug"] for record in await shared.fetch("entry_of_slug", *ACME, *where)]
+
+
+@pytest.mark.parametrize("name", sorted(TOGETHER))
+async def test_each_read_gets_what_it_would_get_alone(name: str, pool: Pool) -> None:
+    sql = statement("read_side", name)
+    names = [part.split()[1] for part in sql.split("\n")[0][3:].split(", ")][2:]
+    reads = [tuple(VALUES[one][turn] for one in names) for turn in range(3)] * 3
+    alone = [[tuple(row) for row in await fetch(pool, sql, *ACME, *read)] for read in reads]
+    shared = Counted(pool)
+    together = await asyncio.gather(*(shared.fetch(name, *ACME, *read) for read in reads))
+    # The first column is the number of the read, where it was not the first.
+    assert [tuple(row) for row in together[0]] == alone[0]
+    assert [[tuple(row)[1:] for row in rows] for rows in together[1:]] == alone[1:]
+    assert any(alone) or name == "import_runs"
+    assert shared.statements == [sql, TOGETHER[name]]
+
+
+async def test_a_statement_has_rows_up_to_a_bound(pool: Pool) -> None:
+    shared = Counted(pool)
+    limit = ROWS // 2
+    where = (limit, 0, "posts", "published", "en-US", WHOLE)
+    reads = (shared.fetch("list_of_type", *ACME, *where) for _ in range(6))
+    assert [len(rows) for rows in await asyncio.gather(*reads)] == [1] * 6
+    assert len(shared.statements) == 1 + 3
+
+
+async def test_statements_serve_one_workspace(pool: Pool) -> None:
+    shared = Counted(pool)
+    where = (10, 0, "fr-FR", WHOLE)
+    scopes = [ACME, ("other", "production"), ("acme", "staging")] * 3
+    found = await asyncio.gather(*(shared.fetch("list_newest", *s, *where) for s in scopes))
+    assert [rows[0]["total"] for rows in found] == [5, 0, 0] * 3
+    assert len(shared.statements) == 6
+
+
+async def test_a_fault_of_one_read_is_its_own(pool: Pool) -> None:
+    shared = Counted(pool)
+    reads = [one(shared, "one"), one(shared, "two")]
+    wrong = shared.fetch("entry_of_slug", *ACME, "no\0text", "en-US", slug_hash("one"), WHOLE)
+    found = await asyncio.gather(*reads, wrong, one(shared, "one"), return_exceptions=True)
+    assert [found[0], found[1], found[3]] == [["one"], ["two"], ["one"]]
+    assert isinstance(found[2], asyncpg.PostgresError)
+
+
+async def test_reads_whose_clients_have_gone_are_left_out(pool: Pool) -> None:
+    shared = Counted(pool)
+    first, gone, last = (asyncio.create_task(one(shared, slug)) for slug in ("one", "two", "two"))
+    await asyncio.sleep(0)
+    gone.cancel()
+    assert list(await asyncio.gather(first, last)) == [["one"], ["two"]]
+    sql = statement("read_side", "entry_of_slug")
+    assert shared.statements == [sql, sql]
+    assert shared._waiting == {}
+
+
+async def test_the_first_one_may_go_while_others_wait_for_it(pool: Pool) -> None:
+    shared = Counted(pool)
+    first, second = (asyncio.create_task(one(shared, slug)) for slug in ("one", "two"))
+    await asyncio.sleep(0.001)
+    first.cancel()
+    assert await second == ["two"]
+
+
+async def test_a_read_sees_what_was_committed_before_it_began(
+    pool: Pool, repository: Repository, database_url: str
+) -> None:
+    """Never the result of a statement that was already under way."""
+    given = Given(repository)
+    where = ("posts", "en-US", slug_hash("new"), WHOLE)
+    sleeping = asyncio.create_task(fetch(pool, "SELECT pg_sleep(0.5)"))
+    before = asyncio.create_task(pool.shared.fetch("entry_of_slug", *ACME, *where))
+    await given.entry("new")
+    await project_all(database_url, database_url)
+    after = await pool.shared.fetch("entry_of_slug", *ACME, *where)
+    assert [row["slug"] for row in after] == ["new"]
+    await asyncio.gather(sleeping, before)
+
+
+async def test_single_entries_of_any_size_are_found(pool: Pool) -> None:
+    slugs = ["large", "one", "large", "none", "two"]
+    found = await asyncio.gather(
+        *(
+            entry_of_slug(
+                pool, SCOPE, type_slug="posts", slug=slug, language="en-US", locale="en-US"
+            )
+            for slug in slugs
+        ),
+        return_exceptions=True,
+    )
+    assert [getattr(row, "slug", None) for row in found] == ["large", "one", "large", None, "two"]
+    assert isinstance(found[3], EntryNotFound)
+    assert not isinstance(found[0], BaseException)
+    assert len(bytes(found[0].fields)) > SHARED
+
+
+async def test_an_unknown_type_is_told_apart_from_an_unknown_entry(pool: Pool) -> None:
+    async def read(type_slug: str) -> object:
+        return await entry_of_slug(
+            pool, SCOPE, type_slug=type_slug, slug="x", language="en-US", locale="fr-FR"
+        )
+
+    types = ["posts", "none", "authors", "none"]
+    found = await asyncio.gather(*map(read, types), return_exceptions=True)
+    assert [type(error) for error in found] == [EntryNotFound, TypeNotFound] * 2
+
+
+def test_lists_and_single_entries_are_shared() -> None:
+    assert {"entry_of_slug", "list_of_type", "list_newest", "ids_selected"} <= TOGETHER.keys()
+    assert shared_reads._LIMITS["list_of_type"] == 0
