@@ -32,7 +32,7 @@ from write_side.repository import Repository
 
 AT_ONCE = 2
 ATTEMPTS = 5
-"""An import that ends its process is not tried for ever."""
+"""Attempts after which an import that kills its process is abandoned."""
 CLOSING = 1.0
 """Seconds for a claim to end, so that its import can be given back."""
 POLL = 5.0
@@ -98,7 +98,7 @@ class ImportWorker:
                     await self._wake.wait()
 
     async def work(self) -> bool:
-        """Claim one import and carry it out; False where there is none."""
+        """Claims one import and runs it; False if there is none."""
         job = await self._claimed()
         if job is None:
             return False
