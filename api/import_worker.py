@@ -115,8 +115,8 @@ class ImportWorker:
         return True
 
     async def _claimed(self) -> ClaimedJob | None:
-        """One import. The server may carry out a claim that was cancelled, and nobody would know of
-        it until the lease ends: so a claim is waited for, and then given back."""
+        """One import. The server may execute a claim that was cancelled, and the job would be stuck
+        until the lease ends. Therefore this waits for the claim and then releases it."""
         claiming = asyncio.create_task(jobs.claim_job(self._repository, self._id))
         try:
             return await asyncio.shield(claiming)
