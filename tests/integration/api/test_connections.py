@@ -226,7 +226,7 @@ class TestSlowClients:
         async with connected(impatient) as (reader, writer):
             writer.write((request + b"\r\n") * 20)
             async with asyncio.timeout(ENOUGH):
-                while "does not take its answer" not in read():  # noqa: ASYNC110 - a log tells nobody
+                while "does not read its response" not in read():  # noqa: ASYNC110 - a log tells nobody
                     await asyncio.sleep(0.05)
                 got = await reader.read()
         assert 0 < len(got) < 15_000_000, "of 18 MB; the rest is not kept for it"
