@@ -357,7 +357,7 @@ async def test_a_request_that_arrives_as_its_connection_closes_is_answered(
         assert await is_closed(streams)
 
 
-async def test_a_listener_may_have_few_connections_of_its_own() -> None:
+async def test_a_listener_may_have_a_separate_limit_of_connections() -> None:
     async with open_runner(web.Application(), patience=30, grace=1, connections=2) as runner:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         opened = [await asyncio.open_connection(*runner.addresses[0][:2]) for _ in range(3)]

@@ -140,7 +140,7 @@ async def test_an_update_of_a_misspelt_field_changes_nothing_and_names_it(
     assert answer.headers["X-Content-Ignored"] == "bdoy"
 
 
-async def test_what_is_not_visible_yet_is_503_inside_the_answer_and_waited_for_once(
+async def test_an_invisible_position_is_503_in_the_response_and_waited_for_once(
     database_url: str, repository: Repository
 ) -> None:
     async with serving(database_url, repository, projector=False, read_your_writes=0.2) as server:

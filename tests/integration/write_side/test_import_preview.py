@@ -481,7 +481,7 @@ async def test_a_table_without_rows_imports_nothing(magazine: Repository) -> Non
     assert (report.position, report.rows) == (0, ())
 
 
-async def test_an_import_holds_so_much_of_the_entries_that_it_updates(
+async def test_an_import_holds_a_limited_size_of_updated_entries(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await import_fixtures.magazine(repository)

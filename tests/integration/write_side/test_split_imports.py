@@ -231,7 +231,7 @@ async def test_another_file_or_a_plain_import_under_the_id_is_refused(
         await split_of(magazine, import_id="i-7")
 
 
-async def test_only_ready_rows_where_none_is_ready_are_refused(magazine: Repository) -> None:
+async def test_an_import_of_ready_rows_is_refused_if_none_is_ready(magazine: Repository) -> None:
     for text in (HEAD + "A,x,gone\n", HEAD + "A,x,b\nB,x,gone\n"):
         with pytest.raises(RowsRefused):
             await split_of(magazine, text, ready_only=True)

@@ -47,7 +47,7 @@ def test_translations_belong_to_existing_entries() -> None:
     assert len(found) >= 10
 
 
-def test_images_are_in_the_manifest_itself() -> None:
+def test_the_manifest_contains_the_images() -> None:
     """No host of the network belongs to the demo."""
     assert len(MANIFEST.media) == 3
     for file in MANIFEST.media:

@@ -206,13 +206,13 @@ class LookedUp(dict[str, Translation]):
     keys = items = values = __iter__  # type: ignore[assignment]
 
 
-def test_only_the_translation_that_is_asked_for_is_looked_at() -> None:
+def test_only_the_requested_translation_is_read() -> None:
     entry = replace(entry_of(created()), translations=LookedUp(FRENCH))
     assert translates(entry, "fr-FR", Translation("Salut"))
     assert not translates(entry, "fr-FR", Translation("Bonjour"))
 
 
-def test_translations_that_an_event_does_not_name_are_not_compared(
+def test_translations_that_are_not_in_an_event_are_not_compared(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     compared: list[Translation | None] = []

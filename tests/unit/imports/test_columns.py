@@ -152,7 +152,7 @@ def test_a_long_heading_is_shortened_in_columns_and_refusals() -> None:
         assert len(str(refused.value)) < 500
 
 
-def test_a_number_of_thousands_of_digits_names_no_column() -> None:
+def test_a_number_of_thousands_of_digits_is_not_a_column() -> None:
     with pytest.raises(MappingRefused, match="the file has no column '1111"):
         mapped(REQUEST, [("1" * 5_000, "views")], None, ("Title",), FIELDS)
     assert mapped(REQUEST, [("2", "views")], None, ("Title", "x"), FIELDS).targets[1] == "views"

@@ -46,7 +46,7 @@ def test_an_encoding_is_detected_from_four_titles(encoding: str) -> None:
 
 
 @pytest.mark.parametrize("encoding", WINDOWS)
-def test_characters_of_windows_alone_are_read(encoding: str) -> None:
+def test_characters_that_only_windows_has_are_read(encoding: str) -> None:
     named = {"cp932": "shift_jis", "cp949": "euc-kr"}[encoding]
     for titles in (
         WINDOWS[encoding],

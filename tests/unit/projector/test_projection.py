@@ -387,7 +387,7 @@ class TestColumns:
             ("de-DE", "Hello", '{"body":"Hallo"}'),
         ]
 
-    def test_of_a_large_entry_only_what_has_changed_is_written(
+    def test_only_changed_parts_of_a_large_entry_are_written(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("projector.entry_rows.MAX_RENDERED", 0)
