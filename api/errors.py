@@ -195,7 +195,7 @@ ROUTER = {
     431: f"Request headers are too large: the limit is 128 headers of {MAX_HEADER:,} bytes each",
     501: "Unknown method: use GET, HEAD, POST or OPTIONS",
 }
-"""The messages of aiohttp's errors, where they are not its own."""
+"""Our messages for aiohttp's errors."""
 RETRY_AFTER = "1"
 
 

@@ -72,10 +72,10 @@ class FileResult(Struct, frozen=True, rename="camel"):
 
 
 class ImportResult(Struct, frozen=True, rename="camel", kw_only=True):
-    """``rows`` were imported, would be, or have errors. ``at`` and ``by`` are None where the file
-    was only checked. ``repeated`` counts rows with the slug of an earlier row; the log does not.
-    ``parts``: the import ids of a split file. ``position``: of the last event in the log; 0
-    if nothing was imported, None for keys without ``service.view``."""
+    """``rows`` were imported, would be, or have errors. ``at`` and ``by`` are None if the file was
+    only checked. ``repeated`` counts rows with the slug of an earlier row; the log does not.
+    ``parts``: the import ids of a split file. ``position``: of the last event in the log; 0 if
+    nothing was imported, None for keys without ``service.view``."""
 
     import_id: str
     imported: bool = False

@@ -32,7 +32,7 @@ from write_side.repository import Repository
 
 AT_ONCE = 2
 ATTEMPTS = 5
-"""An import that ends its process is not tried for ever."""
+"""Attempts after which an import that kills its process is abandoned."""
 CLOSING = 1.0
 """Seconds for a claim to end, so that its import can be given back."""
 POLL = 5.0
@@ -98,7 +98,7 @@ class ImportWorker:
                     await self._wake.wait()
 
     async def work(self) -> bool:
-        """Claim one import and carry it out; False where there is none."""
+        """Claims one import and runs it; False if there is none."""
         job = await self._claimed()
         if job is None:
             return False
@@ -115,8 +115,8 @@ class ImportWorker:
         return True
 
     async def _claimed(self) -> ClaimedJob | None:
-        """One import. The server may carry out a claim that was cancelled, and nobody would know of
-        it until the lease ends: so a claim is waited for, and then given back."""
+        """One import. The server may execute a claim that was cancelled, and the job would be stuck
+        until the lease ends. Therefore this waits for the claim and then releases it."""
         claiming = asyncio.create_task(jobs.claim_job(self._repository, self._id))
         try:
             return await asyncio.shield(claiming)

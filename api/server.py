@@ -43,13 +43,13 @@ from write_side.store.recorder import open_recorder
 from write_side.store.retention import retention
 
 COLLECT_AFTER = (700, 10, 2)
-"""New objects, and collections of the young and of the middle generation."""
+"""Thresholds: new objects, and collections of the young and of the middle generation."""
 BODIES = 8
 """Bodies of the largest size that requests hold in memory; those of a workspace half of them."""
 OPERATORS = 64
 """Connections of the listener for operators. They are its own, and not among those that clients of
 the API compete for."""
-# Seconds that requests in progress have to finish; supervisors kill after more.
+# Seconds that requests in progress have to finish; supervisors kill a process later than that.
 GRACE = 5.0
 
 

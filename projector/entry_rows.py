@@ -58,9 +58,9 @@ ENTRY_COLUMNS = (
 """The columns of ``entry``, in the order of ``entry_rows`` and of ``put_entries``."""
 
 UNCHANGED = "null"
-"""In place of translations: ``put_entries`` leaves those of the row. They may have megabytes."""
+"""Instead of translations: ``put_entries`` keeps those of the row, which may have megabytes."""
 Known = Mapping[str, EntryState | None]
-"""Rows that there are, by the entry's id: what is the same as there is not written again."""
+"""Existing rows by the entry's id; unchanged values are not written again."""
 
 
 def entry_rows(

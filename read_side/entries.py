@@ -23,7 +23,7 @@ _SLUG_OWNER = statement("read_side", "slug_owner")
 
 
 INLINE = 16 * 1024
-"""Bytes of an entry up to which a list reads it at once: a page then has 1.6 MB at most."""
+"""Bytes of an entry up to which a list reads it at once, so a page has at most 1.6 MB."""
 SHARED = 64 * 1024
 """Bytes of a single entry up to which it is read together with others."""
 WHOLE = 2**31 - 1
@@ -82,7 +82,7 @@ async def entry_of_slug(
         slug_hash(slug),
     )
     name = "entry_of_slug"
-    # A text is never translated into the language it was written in.
+    # A text is never translated into its original language.
     if locale != language:
         name, where = "entry_of_slug_in_locale", (*where, locale)
     try:

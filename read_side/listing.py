@@ -43,8 +43,8 @@ class LargePage(Exception):
 
 
 class Listing(Struct, frozen=True):
-    """The name of a statement with the columns of ``served_columns.sql``, and its parameters but
-    for the last, ``inline``."""
+    """The name of a statement with the columns of ``served_columns.sql``, and its parameters except
+    the last, ``inline``."""
 
     pool: Pool
     name: str
@@ -63,8 +63,8 @@ class Listing(Struct, frozen=True):
 
     @asynccontextmanager
     async def rows(self, step: int) -> AsyncIterator[tuple[int, AsyncIterator[EntryRow]]]:
-        """The total, and the entries of the page, so many in memory at a time; all as they were at
-        one moment. Raises TypeNotFound, ReadModelUnavailable."""
+        """The total, and the entries of the page in portions; all as they were at one moment.
+        Raises TypeNotFound, ReadModelUnavailable."""
         found = statement("read_side", self.name)
         async with snapshot(self.pool, found, *self.parameters, WHOLE) as cursor:
             first = page_of(await cursor.fetch(step), self.row, self.type_slug)

@@ -31,7 +31,7 @@ class MediaFile(Struct, frozen=True):
 
     @property
     def is_linkable(self) -> bool:
-        """The library takes any text for an address, and ``javascript:`` is one too."""
+        """The library accepts any text as a URL, including ``javascript:``."""
         return _WEB.match(self.url) is not None
 
     @property

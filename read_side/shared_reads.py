@@ -1,8 +1,8 @@
-"""Reads that share round trips: those of a workspace that arrive while a like one is under way are
-answered together by the next statement.
+"""Reads that share round trips: those of a workspace that arrive while one of the same kind is in
+progress are answered together by the next statement.
 
 A round trip costs several times what PostgreSQL does for a single entry. A statement serves one
-workspace and environment, so nobody waits for another's rows.
+workspace and environment, so no workspace waits for another's rows.
 """
 
 from __future__ import annotations

@@ -140,8 +140,8 @@ class Repository:
     async def entries(
         self, scope: Scope, entry_ids: Iterable[str], most: int | None = None
     ) -> dict[str, Entry]:
-        """Those of the ids that are living entries of the scope. Raises InvalidEntry as soon as
-        they take more than ``most`` bytes."""
+        """The entries with these ids that exist in the scope. Raises InvalidEntry as soon as they
+        take more than ``most`` bytes."""
         found: dict[str, Entry] = {}
         size = 0
         async for entry in self.latest_entries(entry_ids):

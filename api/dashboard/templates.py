@@ -119,8 +119,8 @@ ENVIRONMENT.globals.update(static=static_address, link=link, EDIT=EDIT, OPERATE=
 
 
 async def compiling(_app: web.Application) -> AsyncIterator[None]:
-    """For ``cleanup_ctx``: compiles the templates, which takes up to 60 ms for one, before somebody
-    opens a page. In a thread, so that the event loop runs on."""
+    """For ``cleanup_ctx``: compiles the templates, each of which takes up to 60 ms, before a page
+    is opened. Runs in a thread, so that the event loop continues."""
     task = asyncio.create_task(_compile(), name="dashboard templates")
     yield
     task.cancel()

@@ -123,7 +123,7 @@ class GraphQLContext:
         """Seconds that the document took before it was executed."""
         self._reserved = 0
         self.written = 0
-        """The last position that this request has written."""
+        """The last position that this request wrote."""
         self.ignored: list[str] = []
         """The members of ``fields`` that its mutations have ignored."""
         self._timeout = self.service.settings.read_your_writes

@@ -40,9 +40,9 @@ _DEFAULT_LIMITS = {"contentEntries": 10, "history": 20}
 MUTATION = 900
 """A hundred mutations that select their entries fit into one request."""
 INTROSPECTION = 34_000
-"""The fixed price of a ``__schema`` or ``__type``. Two fit into one request, because each may hold
-up the event loop for 40 ms. It has up to 10,000 values: graphql-core limits how deep lists may nest
-in it, and aliases limit how wide it is."""
+"""The fixed price of a ``__schema`` or ``__type``. Two fit into one request, because each may block
+the event loop for 40 ms. It has up to 10,000 values: graphql-core limits how deep its lists nest,
+and the limit on aliases how wide it is."""
 AS_OF = 1_000
 """The work of an ``asOf``: three queries, and two streams to fold."""
 _SURCHARGES = {

@@ -132,7 +132,7 @@ async def _write(context: GraphQLContext, command: Callable[..., Command]) -> Wr
     reserve = context.service.limits.projection(context.call.known_caller)
     executed = await execute(made, context.repository, reserve)
     context.ignored.extend(ignored_names(made, executed))
-    # A command without events was decided on the present state of the log.
+    # A command without events was decided on the current state of the log.
     context.record_write(executed.position or await context.repository.recorder.head())
     return Write(scope, getattr(made, "entry_id", None), executed)
 

@@ -270,8 +270,8 @@ async def open_runner(
     application: web.Application, *, patience: float, grace: float, connections: int | None = None
 ) -> AsyncIterator[web.BaseRunner]:
     """Runs the application on the sites that are added. ``grace``: seconds that requests in
-    progress have to finish at the end; ``connections``: how many it keeps, where that is not the
-    process's share of its open files."""
+    progress have to finish at the end; ``connections``: the maximum, if not the process's share of
+    its open files."""
     started = web.AppRunner(application)
     await started.setup()
     assert started.server is not None

@@ -132,8 +132,8 @@ def _accepted_response(call: Call, job_id: str) -> web.Response:
 
 
 def _environment(call: Call) -> str:
-    """The key and the environment decide what is found: without this, Location would need the
-    header that the request had."""
+    """The environment as a query parameter. Without it, Location would only work with the request's
+    X-Environment header."""
     is_named = bool(call.request.query.get("environment"))
     environment = call.scope.environment
     return f"?environment={environment}" if is_named or environment != PRODUCTION else ""

@@ -28,7 +28,7 @@ UNSUPPORTED = ("br", "zstd")
 PIECE = 4096
 # An empty member has 20 bytes but costs as much time as a full one.
 MAX_MEMBERS = 1024
-# A byte of DEFLATE becomes no more than so many.
+# A byte of DEFLATE decompresses to at most this many bytes.
 MOST_INFLATED = 1032
 
 
@@ -55,7 +55,7 @@ async def receive_body(call: Call, most: int | None = None) -> bytes:
 
 
 class Arrival:
-    """When a body has to have arrived."""
+    """The deadline for the arrival of a body."""
 
     def __init__(self, deadline: asyncio.Timeout, patience: float | None) -> None:
         self._deadline = deadline
@@ -64,7 +64,7 @@ class Arrival:
         self._began, self._received = self._clock(), 0
 
     def add(self, size: int) -> None:
-        """A part of so many bytes has arrived."""
+        """Records that this many bytes have arrived."""
         self._received += size
         if self._patience:
             self._deadline.reschedule(self._began + self._patience + self._received / SLOWEST)
@@ -104,7 +104,7 @@ async def _read(call: Call, limit: int, decompressor: Decompressor | None) -> by
     async with arrival_deadline(call) as arrival:
         while chunk := await call.request.content.readany():
             received += len(chunk)
-            # What this process waits for is not the client's time.
+            # The time that this process waits does not count against the client.
             with arrival.paused():
                 await counted.begin(_most_in_memory(call.request, limit, decompressor))
                 await _add(body, chunk, call, limit, decompressor)
@@ -145,7 +145,7 @@ class CountedBody:
         self._number = 0
 
     async def begin(self, number: int) -> None:
-        """Counts so many bytes, once. Raises Busy."""
+        """Counts this many bytes, once. Raises Busy."""
         if self._number or number <= LARGE:
             return
         await self._bodies.wait_and_take(self._client, number)

@@ -201,7 +201,7 @@ def _refusal(request: ImportRequest, preview: Preview | None) -> str:
 
 
 def _print(result: ImportResult, refusal: str, *, dry_run: bool, as_json: bool) -> None:
-    """Raises Failed where the import is refused."""
+    """Raises Failed if the import is refused."""
     if as_json:
         click.echo(msgspec.json.encode(result))
     else:

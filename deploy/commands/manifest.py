@@ -68,9 +68,9 @@ def check(file: Path, as_json: bool) -> None:
 def show(workspace: str, as_json: bool) -> None:
     """Print the manifest of a workspace's current state, in YAML.
 
-    To apply it changes nothing. Keys are printed without their secrets, which are not stored:
-    existing keys keep theirs, and where a key does not exist, `contentlog apply` generates one.
-    A manifest that is larger than `contentlog apply` reads is printed, with a note.
+    Applying it changes nothing. Keys are printed without their secrets, which are not stored:
+    existing keys keep theirs, and if a key does not exist, `contentlog apply` generates one. A
+    manifest that is larger than `contentlog apply` reads is printed, with a note.
     """
 
     async def work(found: Databases, _: object) -> None:

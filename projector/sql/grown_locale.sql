@@ -1,5 +1,5 @@
 -- $1 translations, $2 partitions
--- A locale with so many translations and no partition of its own, where the environment may have another.
+-- A locale with this many translations but without its own partition, if the environment may have another.
 SELECT c.environment, c.locale
 FROM locale_count c
 WHERE (SELECT count(*) FROM locale_partition p WHERE p.environment = c.environment) < $2

@@ -1,5 +1,5 @@
 -- $1 workspaces, $2 environments, $3 content type ids, $4 statuses, $5 languages, $6 changes
--- A count of 0 has no row, so that the rows are the same however the log was batched.
+-- A count of 0 has no row, so that the rows do not depend on how the log was batched.
 MERGE INTO entry_count AS c
 USING unnest($1::text[], $2::text[], $3::uuid[], $4::text[], $5::text[], $6::bigint[])
     AS d(workspace, environment, content_type_id, status, language, n)

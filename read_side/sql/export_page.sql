@@ -1,7 +1,7 @@
 -- $1 workspace, $2 environment, $3 type_id, $4 statuses, $5 languages, $6 pattern, $7 locale, $8 created_before, $9 position_before, $10 limit, $11 bytes
 SELECT id::text, title, slug, status, language, created_at, updated_at, published_at, position, stored
 FROM (
-    -- Pages by keyset. The first row of a page is read whatever its size, so that a page is never empty.
+    -- Pages by keyset. The first row of a page is read regardless of its size, so a page is never empty.
     SELECT *, sum(size) OVER newest - size AS bytes_before
     FROM (
         SELECT *, octet_length(title) + octet_length(slug) + octet_length(stored::text) AS size

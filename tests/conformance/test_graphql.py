@@ -99,7 +99,7 @@ REFUSED: dict[str, tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-async def test_7_23_a_refused_mutation_says_what_rest_says(what: str, asker: Asker) -> None:
+async def test_7_23_a_refused_mutation_has_the_message_of_rest(what: str, asker: Asker) -> None:
     key, query = REFUSED[what]
     new = {"contentTypeSlug": "posts", "title": "New"}
     rest = await asker.ask(post(new, f"/v1/content{query}", key=key))

@@ -162,7 +162,7 @@ async def test_jobs_2_the_location_has_state_progress_and_report(
     assert await slugs(place) == ["one", "two"]
 
 
-async def test_jobs_3_what_is_refused_says_why_and_imports_nothing(
+async def test_jobs_3_a_refused_import_has_a_reason_and_imports_nothing(
     open_workplace: OpenWorkplace,
 ) -> None:
     place = await open_workplace()
@@ -197,7 +197,7 @@ async def test_jobs_4_options_are_those_of_the_command(open_workplace: OpenWorkp
     assert await slugs(place) == ["a", "a-2", "two"]
 
 
-async def test_jobs_5_a_revert_is_202_and_the_second_time_the_same(
+async def test_jobs_5_a_revert_is_202_and_so_is_its_repetition(
     open_workplace: OpenWorkplace,
 ) -> None:
     place = await open_workplace()
@@ -211,7 +211,7 @@ async def test_jobs_5_a_revert_is_202_and_the_second_time_the_same(
     assert await slugs(place) == []
 
 
-async def test_jobs_5_what_changed_nothing_is_409(open_workplace: OpenWorkplace) -> None:
+async def test_jobs_5_a_revert_of_an_unchanged_import_is_409(open_workplace: OpenWorkplace) -> None:
     place = await open_workplace()
     for path in (await accepted(place, BAD), await accepted(place, dryRun="true")):
         await ended(place, path)
@@ -219,7 +219,7 @@ async def test_jobs_5_what_changed_nothing_is_409(open_workplace: OpenWorkplace)
         assert (await reverted(place, path)).status == 409
 
 
-async def test_jobs_6_a_key_of_idempotency_is_one_import(open_workplace: OpenWorkplace) -> None:
+async def test_jobs_6_an_idempotency_key_is_one_import(open_workplace: OpenWorkplace) -> None:
     place = await open_workplace()
     once = {"Idempotency-Key": "once"}
     first = await place.ask(upload(headers=once))
@@ -244,7 +244,9 @@ async def test_jobs_8_a_file_over_the_limit_is_413(
     assert (answer.status, "posts.csv" in answer.body["error"]) == (413, True)
 
 
-async def test_jobs_10_of_another_workspace_there_is_nothing(open_workplace: OpenWorkplace) -> None:
+async def test_jobs_10_jobs_of_another_workspace_do_not_exist(
+    open_workplace: OpenWorkplace,
+) -> None:
     place, rival = await open_workplace(), await open_workplace()
     for document in (ROWS, BAD):
         path = await accepted(place, document)

@@ -269,7 +269,7 @@ async def test_7_21_a_create_that_failed_before_it_was_written_can_be_repeated(
     assert len(await place.read("/v1/content")) == 1
 
 
-async def test_7_21_a_create_that_failed_after_it_was_written_makes_no_second_entry(
+async def test_7_21_a_create_that_failed_after_it_was_written_creates_no_second_entry(
     open_workplace: OpenWorkplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = await open_workplace()

@@ -157,7 +157,7 @@ async def _weight(page: Page, letter: str) -> int:
     )
 
 
-async def test_a_dropped_file_is_corrected_imported_and_taken_back(
+async def test_a_dropped_file_is_corrected_imported_and_reverted(
     visit: Visit, place: Place
 ) -> None:
     page = await signed_in(visit)

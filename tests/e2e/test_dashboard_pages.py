@@ -162,7 +162,7 @@ async def test_a_thumbnail_is_loaded(visit: Visit) -> None:
     await page.wait_for_function("document.querySelector('.thumbnail')?.naturalWidth === 3")
 
 
-async def test_every_page_is_for_everybody_on_any_screen(visit: Visit) -> None:
+async def test_every_page_is_accessible_on_any_screen(visit: Visit) -> None:
     page = visit.page
     await page.goto(f"{visit.origin}/dashboard/sign-in")
     await checked_in_both_themes(page)

@@ -110,7 +110,7 @@ def several_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_reader, "EVENTS_IN_A_RANGE", 10)
 
 
-async def test_a_connection_that_is_not_ours_compiles(url: str, logged: LoggedPlans) -> None:
+async def test_a_foreign_connection_compiles_plans(url: str, logged: LoggedPlans) -> None:
     """The other tests can fail."""
     connection = await asyncpg.connect(url)
     await connection.fetch(NUMBER)
@@ -121,12 +121,12 @@ async def test_a_connection_that_is_not_ours_compiles(url: str, logged: LoggedPl
 
 
 @pytest.mark.usefixtures("several_workers")
-async def test_nothing_is_compiled_on_our_connections(url: str, logged: LoggedPlans) -> None:
+async def test_our_connections_compile_no_plans(url: str, logged: LoggedPlans) -> None:
     await use_all(runtime_url(url), workers=2)
     check(await logged.new())
 
 
-async def test_nothing_is_compiled_behind_a_pooler(
+async def test_no_plans_are_compiled_behind_a_pooler(
     url: str, logged: LoggedPlans, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """PgBouncer passes no setting on: the role has it by default."""

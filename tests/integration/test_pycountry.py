@@ -211,7 +211,7 @@ async def client(world: Processes) -> AsyncIterator[Client]:
         yield Client(session)
 
 
-async def test_all_of_pycountry_comes_back_as_it_went_in(
+async def test_all_of_pycountry_is_exported_as_imported(
     world: Processes, client: Client, repository: Repository
 ) -> None:
     sent = {type_slug: await fill(client, type_slug, repository) for type_slug in TYPES}

@@ -357,13 +357,13 @@ def test_an_export_imported_again_changes_nothing(
 
 @IN_THE_SUITE
 @given(entries=_entries(_references(PORTABLE)), kind=st.sampled_from(KINDS))
-def test_an_export_imported_where_nothing_is_makes_equal_entries(
+def test_an_export_imported_into_an_empty_workspace_creates_equal_entries(
     database_url: str, entries: list[Entry], kind: Kind
 ) -> None:
     asyncio.run(makes_the_same(database_url, entries, kind))
 
 
-def test_nor_does_it_in_several_languages(database_url: str) -> None:
+def test_an_export_of_several_languages_imported_again_changes_nothing(database_url: str) -> None:
     """Every slug is there twice, and entries refer to those of the other language too."""
     entries = [
         {
@@ -378,12 +378,12 @@ def test_nor_does_it_in_several_languages(database_url: str) -> None:
     asyncio.run(changes_nothing(database_url, entries, language=None))
 
 
-def test_nor_does_it_with_values_that_files_are_known_to_spoil(database_url: str) -> None:
+def test_an_export_of_difficult_values_imported_again_changes_nothing(database_url: str) -> None:
     asyncio.run(changes_nothing(database_url, nasty()))
     asyncio.run(makes_the_same(database_url, nasty(), "xlsx"))
 
 
-def test_nor_does_it_where_the_type_has_changed_since(database_url: str) -> None:
+def test_an_export_imported_after_a_type_change_changes_nothing(database_url: str) -> None:
     """Entries hold options, targets and inner fields that could not be given any more."""
     entries = [
         {

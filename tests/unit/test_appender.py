@@ -72,7 +72,7 @@ async def test_appends_to_one_stream_go_one_after_the_other() -> None:
     assert await together(_append("a"), _append("b"), _append("a"), _append("c")) == [0, 1, 3]
 
 
-async def test_nothing_overtakes_one_that_stays_behind() -> None:
+async def test_no_append_overtakes_a_postponed_one() -> None:
     """The third waits for the first, and the fourth for the third, though not for the first."""
     both = Append(events=[*_append("a").events, *_append("b").events])
     assert await together(_append("a"), _append("c"), both, _append("b")) == [0, 1]
@@ -96,7 +96,7 @@ async def test_claims_of_one_slug_go_one_after_the_other() -> None:
         {"scope": Scope("beta", "production")},
     ],
 )
-async def test_same_slug_elsewhere_is_another(other: dict[str, Any]) -> None:
+async def test_the_same_slug_in_another_scope_does_not_conflict(other: dict[str, Any]) -> None:
     assert await together(_create("1", "x"), _create("2", "x", **other)) == [0, 1]
 
 
@@ -115,23 +115,23 @@ async def test_claims_of_one_id_go_one_after_the_other() -> None:
     ],
     ids=["changes", "events", "claims", "uses"],
 )
-async def test_what_cannot_easily_be_given_back_goes_alone(large: Append) -> None:
+async def test_appends_that_are_hard_to_undo_go_alone(large: Append) -> None:
     assert not large.coalescable
     assert await together(large, _append("b")) == [0]
     assert await together(_append("b"), large, _append("c"), _append("a")) == [0, 2]
 
 
-async def test_call_is_bounded_in_commands() -> None:
+async def test_a_call_is_limited_in_commands() -> None:
     appends = [_append(f"a{n}") for n in range(MAX_COMMANDS + 10)]
     assert await together(*appends) == list(range(MAX_COMMANDS))
 
 
-async def test_call_is_bounded_in_bytes() -> None:
+async def test_a_call_is_limited_in_bytes() -> None:
     third = b" " * (MAX_BYTES // 3)
     assert await together(*(_append(f"a{n}", state=third) for n in range(5))) == [0, 1, 2]
 
 
-async def test_append_larger_than_the_bound_goes_alone() -> None:
+async def test_an_append_larger_than_the_limit_goes_alone() -> None:
     large = _append("a", state=b" " * (MAX_BYTES + 1))
     assert await together(large, _append("b")) == [0]
     assert await together(_append("b"), large) == [0]
@@ -180,12 +180,12 @@ def test_call_in_which_nothing_is_appended_has_no_first_position() -> None:
     assert isinstance(found[1], StaleAppend)
 
 
-def test_answer_that_is_silent_on_a_command_is_never_taken_for_success() -> None:
+def test_a_result_without_an_outcome_is_never_a_success() -> None:
     with pytest.raises(AssertionError, match="returned no outcome"):
         outcomes([_append("a"), _append("b")], [(1, "stale", "")])
 
 
-def test_conflicts_carry_what_the_caller_needs() -> None:
+def test_conflicts_have_the_details_that_callers_need() -> None:
     many = conflict("slug_taken", "12")
     assert isinstance(many, SlugConflict)
     assert many.claim == 11
@@ -199,7 +199,7 @@ def test_conflicts_carry_what_the_caller_needs() -> None:
 # Parameters
 
 
-def test_parameters_say_which_command_each_row_belongs_to() -> None:
+def test_parameters_name_the_command_of_each_row() -> None:
     check = TypeCheck("type", 4)
     create = replace(_create("1", "x"), type_checks=[check])
     appends = [_append("a", n=2), create, _append("b")]
@@ -220,12 +220,12 @@ def test_parameters_say_which_command_each_row_belongs_to() -> None:
     assert (changes, batch) == (None, None)
 
 
-def test_states_of_staged_events_are_left_out() -> None:
+def test_states_of_staged_events_are_omitted() -> None:
     *_, events, batch = parameters([_append("a")], batch="b1")
     assert (events, batch) == ([(1, "a", 1, "t", None)], "b1")
 
 
-def test_streams_are_checked_where_one_goes_on_or_where_asked() -> None:
+def test_streams_are_checked_if_one_continues_or_on_request() -> None:
     assert parameters([_append("a"), _append("b")])[0] is False
     assert parameters([_append("a"), _append("b", n=2)])[0] is True
     assert parameters([_append("a")], check_streams=True)[0] is True
@@ -238,7 +238,7 @@ async def _never() -> Any:
     raise ConnectionRefusedError("nobody there")
 
 
-async def test_appender_without_a_server_says_so_after_its_patience() -> None:
+async def test_an_appender_without_a_server_fails_after_its_timeout() -> None:
     appender = Appender(_never, patience=0.02)
     with pytest.raises(StoreUnavailable, match="nobody there"):
         await appender.append(_append("a"))
@@ -247,7 +247,7 @@ async def test_appender_without_a_server_says_so_after_its_patience() -> None:
         await appender.append(_append("a"))
 
 
-async def test_fault_of_our_own_is_told_to_each_and_leaves_the_appender_alive() -> None:
+async def test_an_internal_error_reaches_each_caller_and_keeps_the_appender() -> None:
     class Fault(Exception):
         """Of no kind that passes."""
 

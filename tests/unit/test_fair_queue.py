@@ -39,7 +39,7 @@ class Line:
             self.working.remove(name)
 
 
-async def test_a_client_has_one_turn_at_a_time_and_the_others_go_round() -> None:
+async def test_a_client_has_one_turn_at_a_time_and_others_rotate() -> None:
     line = Line(FairQueue(2))
     await line.add("a1", "a2", "a3", "b1", "b2", "c1")
     assert line.working == ["a1", "b1"]
@@ -54,7 +54,7 @@ async def test_a_client_has_one_turn_at_a_time_and_the_others_go_round() -> None
     assert line.working == []
 
 
-async def test_who_gives_up_leaves_the_line() -> None:
+async def test_a_cancelled_client_leaves_the_queue() -> None:
     line = Line(FairQueue(1))
     await line.add("a1", "b1", "c1")
     line.tasks["b1"].cancel()
@@ -66,7 +66,9 @@ async def test_who_gives_up_leaves_the_line() -> None:
     assert line.working == ["b2"]
 
 
-async def test_a_turn_that_does_not_come_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_turn_that_does_not_come_in_time_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(fair_queue, "PATIENCE", 0.01)
     turns = FairQueue(1)
     async with AsyncExitStack() as stack:

@@ -80,7 +80,7 @@ def test_every_type_has_a_row_and_a_sample() -> None:
 
 
 @pytest.mark.parametrize("spec", FIELD_TYPES.values(), ids=FIELD_TYPES)
-def test_a_row_is_whole(spec: FieldTypeSpec) -> None:
+def test_a_row_has_every_property(spec: FieldTypeSpec) -> None:
     takes_many = "multiple" in spec.settings or "range" in spec.settings
     assert spec.takes
     assert spec.label

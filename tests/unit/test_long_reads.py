@@ -99,7 +99,7 @@ async def test_pages_in_memory_are_bounded_and_workspaces_take_turns(read: Any) 
     assert Row.live == 0
 
 
-async def test_a_workspace_may_not_wait_for_any_number_of_histories() -> None:
+async def test_a_workspace_may_wait_for_a_limited_number_of_histories() -> None:
     repository = Repository(LongHistory(), EventMapper())
     scope = SCOPES["victim"]
     reads: Sequence[Any] = [_as_of(repository, scope) for _ in range(120)]

@@ -89,7 +89,7 @@ def test_no_class_overrides_a_private_member_of_a_library() -> None:
     assert not found - OVERRIDDEN.keys()
 
 
-def test_no_module_swaps_a_private_member() -> None:
+def test_no_module_replaces_a_private_member() -> None:
     files = [file for package in PACKAGES for file in (ROOT / package).rglob("*.py")]
     found = {
         f"{file.relative_to(ROOT)}: {name}"
@@ -100,12 +100,12 @@ def test_no_module_swaps_a_private_member() -> None:
 
 
 @pytest.mark.parametrize(("member", "adr"), (OVERRIDDEN | SWAPPED).items())
-def test_what_is_allowed_is_explained(member: str, adr: str) -> None:
+def test_allowed_exceptions_are_explained(member: str, adr: str) -> None:
     [text] = [file.read_text("utf-8") for file in (ROOT / "deploy/adr").glob(f"{adr}-*.md")]
     assert f"`{re.split('[.: ]', member)[-1]}`" in text, "the ADR names the member"
 
 
-def test_both_are_found() -> None:
+def test_violations_are_found() -> None:
     class Theirs:
         def _inner(self) -> int:
             return 1

@@ -88,7 +88,7 @@ def differences(before: Entry | None, after: Entry) -> Iterator[FieldChange]:
 
 
 def _contents(entry: Entry | None, other: Entry | None) -> dict[str, Raw]:
-    """Everything in an entry, by its path in the history; nothing for a deleted entry. Leaves out
+    """All values of an entry, by their path in the history; none for a deleted entry. Leaves out
     the translations that it shares with the other: there may be thousands of texts, and an event
     leaves most of them as they are."""
     if entry is None or entry.deleted:

@@ -147,16 +147,16 @@ MAX_TRANSLATED_VALUES = 10_000
 
 
 MAX_RENDERED = 1024 * 1024
-"""Bytes of an entry with all translations up to which each of these is stored ready to serve.
-Beyond it, a change of one word would make the projector rewrite all of them. Another bound takes a
+"""Bytes of an entry with all translations up to which each translation is stored ready to serve.
+Above that, a change of one word would make the projector rewrite all of them. Another bound takes a
 rebuild: the projector does not write rows again that it takes to be the same."""
 ROW_BYTES = 1024
 """Bytes written for a translation's row in addition to its texts."""
 
 
 def rendered_bytes(entry: Entry) -> int:
-    """About the bytes of all translations ready to serve. One has all of the entry's values, unless
-    it has a title alone."""
+    """The approximate bytes of all translations ready to serve. Each has all of the entry's values,
+    unless it has only a title."""
     return _rendered_bytes(entry, _translated_size(entry))
 
 
@@ -225,7 +225,7 @@ def chosen(given: T | UnsetType, otherwise: T) -> T:
 
 
 def changes(entry: Entry, event: EntryUpdated) -> bool:
-    """Whether the event would change anything but the time."""
+    """Whether the event would change anything except the time."""
     after, changed = _updated(entry, event), event.translations
     return contents(after, changed) != contents(entry, changed)
 
@@ -245,7 +245,7 @@ def translates(entry: Entry, locale: str, change: Translation) -> bool:
 
 
 def contents(entry: Entry, locales: Iterable[str] | None = None) -> tuple[object, ...]:
-    """Everything in an entry, comparable: values as their JSON text. ``locales``: of the
+    """All values of an entry in comparable form: values as their JSON text. ``locales``: of the
     translations, where not all are compared."""
     among = entry.translations if locales is None else locales
     return (

@@ -91,7 +91,7 @@ async def _context(
         # A file of more rows becomes several imports.
         parts = -(-len(rows) // LIMITS.rows)
         entries = await repository.entries(scope, existing.values(), parts * UPDATED_BYTES)
-        # An entry that was deleted just now has freed its slug.
+        # An entry that was just deleted has freed its slug.
         existing = {key: each for key, each in existing.items() if each in entries}
     keys = ((language, slug) for language, own in slugs.items() for slug in own)
     new_entries = {key: request.entry_id(key) for key in keys if key not in existing}

@@ -5,9 +5,9 @@ or box-drawing characters. If several are considered and their texts differ, cha
 decides if one is far ahead; otherwise the file is refused, because a wrong guess would store
 mojibake.
 
-Measured on 476 lists of one to eight titles in 20 languages and 17 encodings: one of
-the 255 single titles is detected wrongly, and no longer list; 30 of the 31 lists of eight are
-detected, and the other one is refused. Without the first step chardet 7.7 has 106 of the 476 wrong,
+Measured on 476 lists of one to eight titles in 20 languages and 17 encodings: one of the 255 single
+titles is detected wrongly, and none of the longer lists; 30 of the 31 lists of eight are detected,
+and the other one is refused. Without the first step, chardet 7.7 detects 106 of the 476 wrongly,
 charset-normalizer 3.5 297. Of 283 lists of one, two and four titles in 14 encodings, among them
 those of Windows with characters such as ① and 똠, none is detected wrongly and 35 are refused.
 """

@@ -1,3 +1,3 @@
 -- $1 workspace, $2 environment, $3 types (slugs; none: all), $4 hashes (of slugs)
--- A statement of its own: "$5 IS NULL OR e.language = $5" could not use the index's last column.
+-- A separate statement: "$5 IS NULL OR e.language = $5" could not use the index's last column.
 \ir claims/entries_with_slugs.sql

@@ -1,5 +1,5 @@
 -- $1 after position, $2 limit, $3 bytes, $4 stream; null: all
--- The first event has no bytes before it, so it is read whatever its size. One of the two branches
+-- The first event has no bytes before it, so it is read regardless of its size. One of the two branches
 -- runs: a stream is read by its index, the log by its positions.
 SELECT notification_id, originator_id, originator_version, topic, state, at FROM (
     SELECT *, sum(octet_length(state)) OVER (ORDER BY notification_id ROWS UNBOUNDED PRECEDING)

@@ -1,5 +1,5 @@
 -- $1 after stream, $2 after version, $3 end of the streams, $4 last position, $5 limit, $6 bytes
--- The first event has no bytes before it, so it is read whatever its size.
+-- The first event has no bytes before it, so it is read regardless of its size.
 SELECT notification_id, originator_id, originator_version, topic, state, at FROM (
     SELECT *, sum(octet_length(state)) OVER (
                   ORDER BY originator_id, originator_version ROWS UNBOUNDED PRECEDING)

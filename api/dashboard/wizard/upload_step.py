@@ -60,7 +60,7 @@ async def receive_upload(request: DashboardRequest) -> web.StreamResponse:
 
 
 async def _problem(request: DashboardRequest, form: UploadForm) -> str:
-    """What is wrong with the fields next to the file."""
+    """The error in the fields other than the file."""
     try:
         check_locale(_language(form), "language")
     except InvalidEntry as refused:

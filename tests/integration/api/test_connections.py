@@ -226,7 +226,7 @@ class TestSlowClients:
         async with connected(impatient) as (reader, writer):
             writer.write((request + b"\r\n") * 20)
             async with asyncio.timeout(ENOUGH):
-                while "does not take its answer" not in read():  # noqa: ASYNC110 - a log tells nobody
+                while "does not read its response" not in read():  # noqa: ASYNC110 - a log tells nobody
                     await asyncio.sleep(0.05)
                 got = await reader.read()
         assert 0 < len(got) < 15_000_000, "of 18 MB; the rest is not kept for it"
@@ -357,7 +357,7 @@ async def test_a_request_that_arrives_as_its_connection_closes_is_answered(
         assert await is_closed(streams)
 
 
-async def test_a_listener_may_have_few_connections_of_its_own() -> None:
+async def test_a_listener_may_have_a_separate_limit_of_connections() -> None:
     async with open_runner(web.Application(), patience=30, grace=1, connections=2) as runner:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         opened = [await asyncio.open_connection(*runner.addresses[0][:2]) for _ in range(3)]

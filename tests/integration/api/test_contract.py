@@ -103,7 +103,7 @@ async def ask(client: Client, method: str, path: str, status: int, **options: An
     return answer
 
 
-async def test_what_is_read(server: Server) -> None:
+async def test_successful_reads(server: Server) -> None:
     for path in PATHS:
         client = server.client("operates" if path in OF_OPERATORS else ACME)
         whole = await ask(client, "GET", path, 200)

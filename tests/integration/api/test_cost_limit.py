@@ -148,7 +148,7 @@ async def created(client: Client, slug: str, body: str) -> Answer:
     return await client.post(given)
 
 
-async def test_what_a_create_makes_the_projector_write_is_charged_before_it_is_appended(
+async def test_the_projection_of_a_create_is_charged_before_the_append(
     start: Start,
 ) -> None:
     server = await start(OF_LARGE, projector=True)
@@ -165,7 +165,7 @@ async def test_what_a_create_makes_the_projector_write_is_charged_before_it_is_a
     assert (await created(server.client("secret-of-rival"), "large", LARGE)).status == 200
 
 
-async def test_an_update_costs_what_it_makes_the_projector_write_of_all_locales(
+async def test_an_update_is_charged_for_projecting_all_locales(
     start: Start,
 ) -> None:
     server = await start(15_000)
@@ -187,7 +187,7 @@ async def test_an_update_costs_what_it_makes_the_projector_write_of_all_locales(
     assert "Cost limit exceeded" in refused["updateContentEntry"]["message"]
 
 
-async def test_imports_reverts_and_restores_cost_what_they_make_the_projector_write(
+async def test_imports_reverts_and_restores_are_charged_for_projection(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = await start(10**6, projector=True)

@@ -86,7 +86,7 @@ async def test_how_rows_are_read_is_chosen_and_kept(wizard: Wizard) -> None:
     assert re.search('<option value="3" selected>Column D, Views', columns)
 
 
-async def test_a_note_stands_with_the_text_that_it_is_about(wizard: Wizard) -> None:
+async def test_a_note_is_shown_with_its_text(wizard: Wizard) -> None:
     import_id = await wizard.previewed(csv(HEAD, "A,,live,1", "B,,,1"), *MAPPED)
     shown = (await wizard.page(import_id, "preview")).text
     cells = re.findall(r'data-label="Status" class="(\w*) *"><span class="text">(\w+)', shown)
@@ -134,7 +134,7 @@ async def test_a_result_says_why_rows_were_left_out(wizard: Wizard) -> None:
     assert "<p>1 entry was deleted.</p>" in (await wizard.page(import_id)).text
 
 
-async def test_the_button_says_that_there_is_nothing_to_import(wizard: Wizard) -> None:
+async def test_the_button_shows_that_there_is_nothing_to_import(wizard: Wizard) -> None:
     import_id = await wizard.previewed(csv(HEAD, "Wrong,,,many"), *MAPPED)
     shown = (await wizard.page(import_id, "preview")).text
     assert re.search(r"<button[^>]* disabled [^>]*>Nothing to import<", shown)

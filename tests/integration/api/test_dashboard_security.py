@@ -138,7 +138,7 @@ async def test_an_unavailable_database_is_a_page_too(
         assert "Nothing is lost" in answer.text
 
 
-async def test_the_page_says_that_staging_is_not_in_the_plan(server: Server) -> None:
+async def test_the_page_shows_that_staging_is_not_in_the_plan(server: Server) -> None:
     await server.workspace("basic")
     async with signed_in(server, "secret-of-basic") as visitor:
         assert "not in your plan" in (await visitor.get("/dashboard/entries")).text

@@ -51,7 +51,7 @@ async def test_a_stopped_projector_is_reported_on_both_pages(
             assert STOPPED.search(poll.text)
 
 
-async def test_a_list_says_how_many_entries_are_newer(server: Server, acme: Given) -> None:
+async def test_a_list_shows_how_many_entries_are_newer(server: Server, acme: Given) -> None:
     await acme.content_type()
     await acme.content_type(slug="pages")
     await server.caught_up()

@@ -140,7 +140,7 @@ async def test_an_update_of_a_misspelt_field_changes_nothing_and_names_it(
     assert answer.headers["X-Content-Ignored"] == "bdoy"
 
 
-async def test_what_is_not_visible_yet_is_503_inside_the_answer_and_waited_for_once(
+async def test_an_invisible_position_is_503_in_the_response_and_waited_for_once(
     database_url: str, repository: Repository
 ) -> None:
     async with serving(database_url, repository, projector=False, read_your_writes=0.2) as server:
@@ -215,7 +215,7 @@ async def test_a_second_request_with_the_key_is_refused_while_the_first_is_in_pr
     assert (await data(client, ASK))["contentEntries"]["pagination"]["total"] == 1
 
 
-async def test_a_mutation_waits_until_what_it_refers_to_can_be_read(
+async def test_a_mutation_waits_until_its_references_can_be_read(
     database_url: str, repository: Repository
 ) -> None:
     async with serving(database_url, repository, projector=False, read_your_writes=30) as server:

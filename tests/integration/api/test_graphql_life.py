@@ -98,7 +98,7 @@ async def test_fields_are_merged_and_an_explicit_null_empties_one(
     assert (emptied["fields"]["lead"], emptied["fields"]["body"]) == (None, "Text")
 
 
-async def test_what_changes_nothing_appends_nothing(
+async def test_an_unchanged_entry_appends_no_event(
     server: Server, client: Client, posts: Given
 ) -> None:
     entry = await created(client, fields={"body": "Text"})

@@ -145,7 +145,7 @@ async def test_a_stopped_worker_releases_its_import(
     assert taken.id == job_id
 
 
-async def test_a_claim_that_is_cancelled_leaves_its_import_to_another(
+async def test_a_cancelled_claim_releases_its_import(
     magazine: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     job_id = await accepted(magazine)

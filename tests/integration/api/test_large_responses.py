@@ -121,7 +121,7 @@ def small_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small_buffers")
-async def test_a_slow_reader_holds_a_file_and_no_connection_to_the_database(
+async def test_a_slow_reader_keeps_a_file_and_no_database_connection(
     server: Server,
 ) -> None:
     before = open_files()
@@ -168,7 +168,7 @@ async def test_a_workspace_over_its_share_waits_and_is_then_refused(
 
 
 @pytest.mark.usefixtures("small_buffers")
-async def test_bodies_in_memory_are_bounded_and_the_rest_goes_to_files(
+async def test_bodies_in_memory_are_limited_and_the_rest_goes_to_files(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A single entry of 1 MB, to clients that do not read it."""

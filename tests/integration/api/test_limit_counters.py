@@ -37,7 +37,7 @@ async def quiet() -> None:
         await asyncio.sleep(left + 0.05)
 
 
-async def test_the_database_gives_what_the_model_gives(make: Make) -> None:
+async def test_the_database_grants_what_the_model_grants(make: Make) -> None:
     await quiet()
     dice = random.Random(4711)
     counter, model = make(), ModelCounter()

@@ -106,7 +106,7 @@ async def counted(server: Server) -> bool:
 
 
 class TestResponses:
-    async def test_a_refusal_says_when_to_come_back(
+    async def test_a_refusal_has_the_seconds_to_wait(
         self, database_url: str, repository: Repository
     ) -> None:
         async with serving(database_url, repository, projector=False, ip_rate_limit=1) as server:
@@ -172,7 +172,7 @@ class TestResponses:
             for status, answer in of_key:
                 assert (answer.status, shown(answer)[0]) == (status, 50), answer
 
-    async def test_what_is_not_counted_shows_the_address_as_it_stands(
+    async def test_uncounted_responses_show_the_bucket_of_the_address(
         self, database_url: str, repository: Repository
     ) -> None:
         async with serving(database_url, repository, projector=False, ip_rate_limit=3) as server:

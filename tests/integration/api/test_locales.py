@@ -38,7 +38,7 @@ async def numbers(client: Client) -> tuple[dict[str, int], dict[str, int]]:
     )
 
 
-async def test_numbers_are_of_what_the_key_may_read(server: Server, site: Client) -> None:
+async def test_numbers_count_what_the_key_may_read(server: Server, site: Client) -> None:
     assert await numbers(site) == ({"de-DE": 1, "en-US": 2}, {"fr-FR": 2})
     assert await numbers(server.client("published")) == ({"en-US": 1}, {"fr-FR": 1})
 
@@ -59,7 +59,7 @@ async def test_numbers_follow_every_change(server: Server, acme: Given, site: Cl
         assert (await numbers(published))[1] == {"fr-FR": public}
 
 
-async def test_an_empty_environment_has_none(server: Server) -> None:
+async def test_an_empty_environment_has_no_locales(server: Server) -> None:
     initech = await server.workspace("initech", staging=True)
     await initech.does(c.AddEnvironment, scope=initech.scope)
     await server.caught_up()
@@ -67,7 +67,7 @@ async def test_an_empty_environment_has_none(server: Server) -> None:
     assert answer.body == {"success": True, "data": {"languages": [], "locales": []}}
 
 
-async def test_it_is_checked_as_content_is(server: Server, site: Client) -> None:
+async def test_it_is_checked_like_content(server: Server, site: Client) -> None:
     assert (await server.client(None).get(PATH)).status == 401
     assert (await server.client("may only write").get(PATH)).status == 403
     assert (await site.get(f"{PATH}?environment=x")).status == 400

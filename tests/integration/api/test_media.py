@@ -66,7 +66,7 @@ async def test_a_file_is_found_by_its_id_only_in_its_workspace(library: Client) 
         assert (answer.status, answer.body) == (404, {"error": "Media file not found"})
 
 
-async def test_it_is_checked_as_content_is(server: Server, library: Client) -> None:
+async def test_it_is_checked_like_content(server: Server, library: Client) -> None:
     for path in ("/v1/media", "/v1/media/hero"):
         assert (await server.client(None).get(path)).status == 401
         assert (await server.client("may only write").get(path)).status == 403
@@ -81,7 +81,7 @@ async def test_it_is_checked_as_content_is(server: Server, library: Client) -> N
         assert left[0] - left[1] == 1
 
 
-async def test_any_origin_may_ask_and_revalidate(server: Server, library: Client) -> None:
+async def test_any_origin_may_read_and_revalidate(server: Server, library: Client) -> None:
     for path in ("/v1/media", "/v1/media/hero", "/v1/media/nothing"):
         answer = await library.get(path)
         assert answer.headers["Access-Control-Allow-Origin"] == "*"

@@ -51,7 +51,7 @@ async def shown(server: Server) -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize("file", ["dashboard.json", "alerts.yaml"])
-async def test_every_metric_that_is_asked_for_is_there(file: str, server: Server) -> None:
+async def test_every_metric_of_the_monitoring_exists(file: str, server: Server) -> None:
     async with exclusive_operation(server.url, "rebuild", lambda _: None) as work:
         work.begin("replay", 10)
         await server.client().get("/v1/content")
@@ -72,7 +72,7 @@ async def test_every_metric_that_is_asked_for_is_there(file: str, server: Server
             assert label in names[name], f"{expression} asks for {name} by {label}"
 
 
-async def test_projectors_are_counted_where_there_is_none(
+async def test_the_number_of_projectors_is_0_if_there_is_none(
     database_url: str, repository: Repository
 ) -> None:
     async with serving(database_url, repository, projector=False) as server:
@@ -82,7 +82,7 @@ async def test_projectors_are_counted_where_there_is_none(
     assert "contentlog_work_done" not in text
 
 
-def test_every_alert_says_what_is_wrong_and_what_it_means() -> None:
+def test_every_alert_has_a_summary_and_a_description() -> None:
     [group] = yaml.safe_load((FOLDER / "alerts.yaml").read_text("utf-8"))["groups"]
     for rule in group["rules"]:
         assert rule["labels"]["severity"] in ("warning", "critical")

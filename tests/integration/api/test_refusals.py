@@ -116,9 +116,7 @@ class TestKeys:
             await server.client(None).get("/v1/content", headers=headers)
         assert len(asked) == len(NO_KEYS)
 
-    async def test_bearer_wins_and_the_other_header_serves_where_it_is_absent(
-        self, server: Server
-    ) -> None:
+    async def test_bearer_takes_precedence_over_x_api_key(self, server: Server) -> None:
         await server.workspace()
         for headers in KEYS:
             answer = await server.client(None).get("/v1/content", headers=headers)
@@ -244,7 +242,7 @@ class TestEnvironments:
         await until(set_up, SOON)
         refused(await client.get(staging), 400, "Unsupported locale", "xx")
 
-    async def test_the_locale_is_checked_before_the_status_and_what_is_named(
+    async def test_the_locale_is_checked_before_the_status_and_the_content(
         self, client: Client
     ) -> None:
         refused(await client.get("/v1/content/no?locale=en&status=x"), 400, "locale 'en'")
@@ -259,7 +257,7 @@ class TestBodies:
         for body, says in BODIES:
             refused(await client.post(body), 400, says)
 
-    async def test_what_is_named_comes_after_the_body_and_in_its_order(
+    async def test_content_is_checked_after_the_body_in_order(
         self, server: Server, acme: Given
     ) -> None:
         """Unknown type, then values, then references, then the slug, then the plan."""

@@ -55,7 +55,7 @@ async def taken(server: Server, number: int) -> None:
     await until(is_taken)
 
 
-async def test_one_workspace_holds_its_share_and_another_is_not_delayed(server: Server) -> None:
+async def test_a_workspace_with_its_full_share_does_not_delay_another(server: Server) -> None:
     bodies = server.service.request_bodies
     async with AsyncExitStack() as stack:
         sending = [await stack.enter_async_context(connected(server)) for _ in range(6)]
@@ -71,7 +71,7 @@ async def test_one_workspace_holds_its_share_and_another_is_not_delayed(server: 
     await taken(server, 0)
 
 
-async def test_who_waits_too_long_is_told_to_try_again(
+async def test_a_request_that_waits_too_long_is_503_with_retry_after(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(byte_budget, "PATIENCE", 0.05)
@@ -85,7 +85,7 @@ async def test_who_waits_too_long_is_told_to_try_again(
     await taken(server, 0)
 
 
-async def test_a_compressed_body_is_counted_by_what_it_may_become(server: Server) -> None:
+async def test_a_compressed_body_is_counted_by_its_possible_size(server: Server) -> None:
     packed = gzip.compress(body("Packed"))
     async with connected(server) as streams:
         streams[1].write(head(len(packed), "Content-Encoding: gzip\r\n") + packed[:-1])

@@ -199,7 +199,7 @@ class TestHealth:
 
 
 class TestWhoSeesTheDetails:
-    async def test_in_public_readyz_says_only_ready_or_not(
+    async def test_in_public_readyz_shows_only_ready_or_not(
         self, database_url: str, repository: Repository
     ) -> None:
         async with serving(database_url, repository, projector=False, ready_lag=0.05) as server:

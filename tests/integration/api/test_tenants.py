@@ -57,7 +57,7 @@ numbers = itertools.count(1)
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(new=tenants(AT_A_TIME))
-async def test_no_key_sees_what_is_another_tenants(server: Server, new: list[Tenant]) -> None:
+async def test_no_key_sees_content_of_another_tenant(server: Server, new: list[Tenant]) -> None:
     """Five times twenty in one database: each twenty live among all those before them."""
     living = await asyncio.gather(
         *(settle(server, f"tenant-{next(numbers)}", tenant) for tenant in new)

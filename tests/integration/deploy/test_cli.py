@@ -195,7 +195,7 @@ def test_an_unknown_stream_is_refused(run: Run, files: Path) -> None:
     assert said(run("events", "--stream", "workspace/acme", "--after", "1")) == []
     for options in ((), ("--follow",)):
         reason = refused(run("events", "--stream", "workspace/acm", *options))
-        assert reason.startswith("there is no stream 'workspace/acm'; a stream is named such as ")
+        assert reason.startswith("there is no stream 'workspace/acm'; streams have names such as ")
 
 
 def test_a_manifest_is_shown_and_applied_without_a_change(run: Run, files: Path) -> None:
@@ -265,7 +265,7 @@ async def test_status_reports_an_event_that_cannot_be_read(run: Run, database_ur
             await connection.execute("UPDATE read_model.checkpoint SET position = 0")
 
 
-async def test_what_differs_is_printed_and_ends_with_status_1(
+async def test_differences_are_printed_and_end_with_status_1(
     run: Run, files: Path, database_url: str
 ) -> None:
     run("apply", "acme.yaml")

@@ -73,7 +73,7 @@ async def test_the_demo_shows_an_edited_article_and_a_reverted_import(
     "appends",
     [1, 9, 13, 24, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 6, 10, 12, 17))],
 )
-async def test_a_start_that_was_killed_is_made_good(
+async def test_an_interrupted_start_is_completed(
     repository: Repository, monkeypatch: pytest.MonkeyPatch, appends: int
 ) -> None:
     append = Recorder.append
@@ -95,7 +95,7 @@ async def test_a_start_that_was_killed_is_made_good(
     assert len(await log(repository)) == EVENTS
 
 
-async def test_what_people_changed_is_never_touched_again(repository: Repository) -> None:
+async def test_changes_by_users_are_never_overwritten(repository: Repository) -> None:
     await magazine.set_up(repository)
     *_, last = magazine.translations()
     delete = DeleteEntry(actor=ANN, scope=magazine.SCOPE, entry_id=last.entry_id)
@@ -106,7 +106,7 @@ async def test_what_people_changed_is_never_touched_again(repository: Repository
     assert not await magazine.has_key(repository)
 
 
-async def test_somebody_elses_log_is_left_alone(repository: Repository) -> None:
+async def test_a_log_with_other_content_is_not_touched(repository: Repository) -> None:
     own = CreateWorkspace(actor=ANN, workspace="magazine", name="My own")
     await execute(own, repository)
     assert not await magazine.is_due(repository)

@@ -56,7 +56,7 @@ async def ask_with_asyncpg(url: str, question: str) -> object:
         await connection.close()
 
 
-def test_first_use_makes_a_database_that_both_drivers_reach(data: Path) -> None:
+def test_first_use_creates_a_database_that_both_drivers_reach(data: Path) -> None:
     who = "SELECT current_database() || ' ' || session_user"
     with use(data) as url:
         assert ask(url, who) == "contentlog contentlog"
@@ -64,7 +64,7 @@ def test_first_use_makes_a_database_that_both_drivers_reach(data: Path) -> None:
 
 
 @pytest.mark.slow
-def test_cluster_is_utf8_and_sorts_alike_on_every_machine(data: Path) -> None:
+def test_cluster_is_utf8_and_sorts_the_same_on_every_machine(data: Path) -> None:
     question = """SELECT concat_ws(' ', pg_encoding_to_char(encoding), datlocprovider, datlocale)
         FROM pg_database WHERE datname = 'contentlog'"""
     with use(data, durable=False) as url:
@@ -72,7 +72,7 @@ def test_cluster_is_utf8_and_sorts_alike_on_every_machine(data: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_server_is_durable_unless_told_otherwise(data: Path) -> None:
+def test_a_server_is_durable_by_default(data: Path) -> None:
     settings = "SELECT concat_ws(' ', {}, {}, {})".format(
         *(f"current_setting('{name}')" for name in ("fsync", "full_page_writes", "max_connections"))
     )
@@ -95,7 +95,7 @@ def test_the_last_user_stops_the_server(data: Path, name: tuple[str, ...]) -> No
 
 
 @pytest.mark.slow
-def test_what_was_written_is_there_at_the_next_start(data: Path) -> None:
+def test_written_data_exists_at_the_next_start(data: Path) -> None:
     with use(data, durable=False) as url:
         ask(url, "CREATE SCHEMA kept; CREATE TABLE kept.kept AS SELECT 7 AS number")
     with use(data, durable=False) as url:
@@ -146,7 +146,7 @@ def test_a_killed_users_server_serves_the_next_one(data: Path, name: tuple[str, 
 
 
 @pytest.mark.slow
-def test_interrupt_lets_a_user_leave_in_good_order(data: Path) -> None:
+def test_an_interrupted_user_releases_the_server(data: Path) -> None:
     with user(data) as interrupted:
         url_of(interrupted)
         interrupted.send_signal(signal.SIGINT)
@@ -155,7 +155,7 @@ def test_interrupt_lets_a_user_leave_in_good_order(data: Path) -> None:
 
 
 @pytest.mark.slow
-def test_ctrl_c_in_a_terminal_leaves_the_server_to_its_other_users(data: Path) -> None:
+def test_ctrl_c_in_a_terminal_keeps_the_server_for_its_other_users(data: Path) -> None:
     with user(data) as starter:
         before = started_at(url_of(starter))
         with user(data) as other:
@@ -184,7 +184,7 @@ def innocent(pid_file: Path) -> Iterator[None]:
         process.wait()
 
 
-def test_a_stale_pid_file_does_not_hurt_an_innocent_process(data: Path) -> None:
+def test_a_stale_pid_file_does_not_affect_an_unrelated_process(data: Path) -> None:
     with user(data) as killed:
         ask(url_of(killed), "CREATE SCHEMA kept; CREATE TABLE kept.kept AS SELECT 7 AS number")
         killed.kill()
@@ -195,7 +195,7 @@ def test_a_stale_pid_file_does_not_hurt_an_innocent_process(data: Path) -> None:
 
 
 @pytest.mark.slow
-def test_stopping_signals_nobody_when_the_server_has_died(
+def test_stopping_a_dead_server_signals_no_process(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(postmaster, "STOP_TIMEOUT", 0.1)
@@ -274,7 +274,7 @@ def test_a_postgresql_folder_itself_is_refused(data: Path) -> None:
         pass
 
 
-def test_a_setting_that_postgresql_refuses_is_told_in_one_line(data: Path) -> None:
+def test_a_setting_that_postgresql_refuses_is_reported_in_one_line(data: Path) -> None:
     wrong = {"max_connections": "many"}
     with pytest.raises(EmbeddedPostgresError) as refused, use(data, settings=wrong):
         pass
@@ -331,7 +331,7 @@ def test_a_disk_that_is_full_at_the_start_is_named(small_disk: Path) -> None:
         assert ask(url, "SELECT 1") == "1"
 
 
-def test_a_full_disk_is_known_by_what_postgresql_says() -> None:
+def test_a_full_disk_is_recognized_by_postgresqls_message() -> None:
     said = "FATAL:  could not write lock file: No space left on device"
     assert "disk that holds /x is full" in str(failed("It did not start", said, Path("/x")))
 
@@ -344,7 +344,7 @@ def test_a_full_disk_is_known_by_what_postgresql_says() -> None:
         pytest.param("x" * 120, id="long", marks=pytest.mark.slow),
     ],
 )
-def test_any_path_will_do(data: Path, name: str) -> None:
+def test_any_path_works(data: Path, name: str) -> None:
     with use(data / name, durable=False) as url:
         assert ask(url, "SELECT 1") == "1"
         assert asyncio.run(ask_with_asyncpg(url, "SELECT 1")) == 1
@@ -367,7 +367,7 @@ def test_one_cluster_serves_a_whole_run_and_is_removed_at_its_end(
     assert [path.name for path in tmp_path.iterdir()] == ["cluster.lock"]
 
 
-def test_an_outside_server_is_used_as_it_is(
+def test_an_external_server_is_used_unchanged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CONTENTLOG_TEST_DATABASE_URL", "postgresql://outside/x")

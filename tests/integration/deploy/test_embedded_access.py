@@ -42,7 +42,7 @@ def modes(folder: Path) -> list[int]:
     return [parent.stat().st_mode for parent in (folder, *folder.parents)]
 
 
-def test_root_lends_the_server_a_user_of_its_own(data: Path) -> None:
+def test_root_runs_the_server_as_a_separate_user(data: Path) -> None:
     with use(data, durable=False):
         owners = {Path(f"/proc/{pid}").stat().st_uid for pid in running_in(data)}
     assert owners == {SERVER.uid}
@@ -102,7 +102,7 @@ def connect_as(account: Account, data: Path, sockets: Path) -> str:
     return account.run([*psql, *where, "-Atc", "SELECT 'in'"]).stdout
 
 
-def test_other_users_of_the_machine_do_not_get_in(data: Path) -> None:
+def test_other_users_of_the_machine_are_refused(data: Path) -> None:
     stranger = Account(STRANGER.pw_name, STRANGER.pw_uid, STRANGER.pw_gid)
     with use(data, durable=False):
         assert connect_as(our_own(), data, data / "sockets") == "in\n"
@@ -162,7 +162,7 @@ def test_a_data_folder_finds_its_cluster_after_a_move(
         assert ask(url, "SELECT number FROM kept.kept") == "7"
 
 
-def test_a_data_folder_made_again_starts_empty(
+def test_a_recreated_data_folder_starts_empty(
     private_data: Path, shelters: tuple[Path, ...]
 ) -> None:
     with use(private_data, durable=False, shelters=shelters) as url:
@@ -172,7 +172,7 @@ def test_a_data_folder_made_again_starts_empty(
         assert ask(url, "SELECT to_regclass('kept') IS NULL") == "True"
 
 
-def test_a_cluster_that_is_gone_is_told(private_data: Path, shelters: tuple[Path, ...]) -> None:
+def test_a_missing_cluster_is_reported(private_data: Path, shelters: tuple[Path, ...]) -> None:
     private_data.mkdir()
     (private_data / "postgres-is-at").write_text("/nowhere/at/all\n")
     gone = r"was in /nowhere/at/all, which no longer exists: .* remove .*postgres-is-at"
@@ -201,7 +201,7 @@ def test_a_private_installation_is_copied_for_the_server(
     assert not (shelters[0] / "programs-18.6.3" / programs.PACKAGE / "__init__.py").exists()
 
 
-def test_a_shelter_that_others_can_write_is_passed_over(open_folder: Path) -> None:
+def test_a_shelter_that_others_can_write_is_skipped(open_folder: Path) -> None:
     strangers, writable, linked = (open_folder / name for name in ("strangers", "writable", "link"))
     strangers.mkdir()
     os.chown(strangers, STRANGER.pw_uid, -1)
@@ -215,9 +215,7 @@ def test_a_shelter_that_others_can_write_is_passed_over(open_folder: Path) -> No
         files.shelter(unsafe)
 
 
-def test_nothing_is_opened_through_a_link_that_another_user_laid(
-    data: Path, tmp_path: Path
-) -> None:
+def test_links_of_other_users_are_not_followed(data: Path, tmp_path: Path) -> None:
     data.mkdir()
     target = tmp_path / "target"
     target.write_text("untouched")

@@ -17,7 +17,7 @@ from write_side.repository import Repository
 
 
 @pytest.mark.parametrize("stream", [None, "workspace/acme"])
-async def test_a_page_is_bounded_by_bytes_and_nothing_is_left_out(
+async def test_pages_are_limited_in_bytes_and_complete(
     database_url: str,
     repository: Repository,
     monkeypatch: pytest.MonkeyPatch,

@@ -57,7 +57,7 @@ def column(path: Path, index: int) -> list[str]:
     return [line.split(",")[index] for line in path.read_text("utf-8-sig").splitlines()[1:]]
 
 
-def test_a_file_holds_what_the_options_ask_for(export: Export, tmp_path: Path) -> None:
+def test_a_file_contains_what_the_options_select(export: Export, tmp_path: Path) -> None:
     file = tmp_path / "posts.csv"
     result = export("--output", "posts.csv")
     assert (result.exit_code, result.stderr) == (0, "")
@@ -128,7 +128,7 @@ def test_an_exported_file_is_imported_without_a_change(export: Export) -> None:
         assert counts == {"new": 0, "update": 0, "unchanged": entries, "skipped": 0, "error": 0}
 
 
-def test_what_cannot_be_is_refused_in_a_line_and_leaves_the_file(
+def test_invalid_requests_are_refused_in_one_line_and_keep_the_file(
     export: Export, tmp_path: Path
 ) -> None:
     file = tmp_path / "old.xlsx"
@@ -160,7 +160,9 @@ async def one_more(url: str) -> None:
         await Given(Repository(recorder, EventMapper())).entry("three")
 
 
-def test_it_says_what_is_not_exported(export: Export, database_url: str, tmp_path: Path) -> None:
+def test_entries_that_are_not_exported_are_reported(
+    export: Export, database_url: str, tmp_path: Path
+) -> None:
     asyncio.run(fill(database_url, LIMIT + 1))
     result = export("--output", "posts.csv")
     assert result.stdout == "5,000 entries exported to posts.csv\n"

@@ -100,7 +100,7 @@ def test_problem_cells_are_named_to_people_and_to_scripts(typed: Typed) -> None:
     assert events(typed) == before
 
 
-def test_only_ready_rows_are_imported_where_that_is_asked(typed: Typed) -> None:
+def test_only_ready_rows_are_imported_if_requested(typed: Typed) -> None:
     checked = typed("import", "bad.csv", *PLACE, "--dry-run", "--ready-only")
     dry = checked.stdout.splitlines()
     assert refused(checked).endswith("3 rows have errors, and no other row is ready")
@@ -113,7 +113,7 @@ def test_only_ready_rows_are_imported_where_that_is_asked(typed: Typed) -> None:
     ]
 
 
-def test_scripts_are_told_of_the_same_cells_whatever_became_of_the_rows(typed: Typed) -> None:
+def test_json_lists_the_same_cells_regardless_of_the_outcome(typed: Typed) -> None:
     Path("bad.csv").write_text(BAD.replace("2,one", "2,").replace(",z,", ",,"))
     all_rows = ("import", "bad.csv", *PLACE, "--import-id", "i-1", "--json")
     refused, ready = report(typed(*all_rows), 1), (*all_rows, "--ready-only")
@@ -181,7 +181,7 @@ def test_a_repeated_import_id_is_reported_before_anything_else(typed: Typed) -> 
     assert line.endswith(": no changes; to import the file again, use another --import-id")
 
 
-def test_an_import_id_is_of_one_file(typed: Typed) -> None:
+def test_an_import_id_belongs_to_one_file(typed: Typed) -> None:
     place = (*PLACE, "--import-id", "i-1")
     done(typed("import", "good.csv", *place))
     before = events(typed)
@@ -237,7 +237,7 @@ def test_rows_that_repeat_a_slug_wait_for_a_choice(typed: Typed) -> None:
     ]
 
 
-def test_rows_that_only_say_the_same_again_need_no_choice(typed: Typed) -> None:
+def test_identical_rows_need_no_choice(typed: Typed) -> None:
     Path("twice.csv").write_text("Title,Body,Views\nOne,x,1\nOne,x,1\n")
     assert done(typed("import", "twice.csv", *PLACE, "--import-id", "i-1"))[-1] == (
         "1 entry imported, 1 skipped because their slug exists; import id 'i-1'"
@@ -254,7 +254,7 @@ def test_notations_and_a_default_status_are_explicit_choices(typed: Typed) -> No
     assert again == ["nothing imported: 1 unchanged"]
 
 
-def test_nothing_ready_is_a_failure_where_rows_have_errors(typed: Typed) -> None:
+def test_no_ready_row_is_a_failure_if_rows_have_errors(typed: Typed) -> None:
     Path("one.csv").write_text("Title,Body,Views\nOne,x,many\n")
     ready = ("import", "one.csv", *PLACE, "--ready-only")
     told = typed(*ready)

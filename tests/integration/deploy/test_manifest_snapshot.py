@@ -57,14 +57,18 @@ async def check_round_trip(repository: Repository) -> str:
 
 
 @pytest.mark.parametrize("text", [PLAIN, WHOLE], ids=["plain", "whole"])
-async def test_what_is_shown_changes_nothing(repository: Repository, text: str) -> None:
+async def test_applying_the_shown_manifest_changes_nothing(
+    repository: Repository, text: str
+) -> None:
     await apply(repository, text)
     shown = await check_round_trip(repository)
     assert SECRET not in shown
     assert secret_hash(SECRET) not in shown
 
 
-async def test_what_is_shown_makes_the_same_workspace_elsewhere(repository: Repository) -> None:
+async def test_the_shown_manifest_creates_the_same_workspace_elsewhere(
+    repository: Repository,
+) -> None:
     await apply(repository, WHOLE)
     shown = yaml_text(await snapshot(repository, "acme"))
     copied = shown.replace("workspace: acme", "workspace: copy")
@@ -74,7 +78,7 @@ async def test_what_is_shown_makes_the_same_workspace_elsewhere(repository: Repo
     assert yaml_text(await snapshot(repository, "copy")) == copied
 
 
-async def test_staging_stays_listed_though_the_plan_lost_it(repository: Repository) -> None:
+async def test_staging_is_listed_even_if_the_plan_lost_it(repository: Repository) -> None:
     await apply(repository, WHOLE)
     await execute(ChangePlan(actor=OPERATOR, workspace="acme", plan=Plan()), repository)
     assert "environments: [staging]" in await check_round_trip(repository)

@@ -77,7 +77,7 @@ def end(parent: subprocess.Popen[str], number: signal.Signals = signal.SIGTERM) 
     assert parent.wait(20) == 0
 
 
-def test_children_are_direct_and_in_groups_of_their_own(run: Run, notes: Path) -> None:
+def test_children_are_direct_and_in_separate_groups(run: Run, notes: Path) -> None:
     parent = run(CALM, CALM)
     until(lambda: len(noted(notes)) == 2)
     for pid in noted(notes):
@@ -86,14 +86,14 @@ def test_children_are_direct_and_in_groups_of_their_own(run: Run, notes: Path) -
     end(parent)
 
 
-def test_output_is_passed_on_as_it_is(run: Run, notes: Path) -> None:
+def test_output_is_passed_on_unchanged(run: Run, notes: Path) -> None:
     parent = run(f"echo hello; {CALM}")
     until(lambda: noted(notes))
     end(parent)
     assert parent.communicate() == ("hello\n", "")
 
 
-def test_children_may_end_in_good_order(run: Run, notes: Path) -> None:
+def test_children_may_end_normally(run: Run, notes: Path) -> None:
     parent = run('trap "echo bye; exit 0" TERM; ' + DEAF.partition("; ")[2])
     until(lambda: noted(notes))
     end(parent)
@@ -101,7 +101,7 @@ def test_children_may_end_in_good_order(run: Run, notes: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_to_the_parent_alone_ends_all(
+def test_a_signal_to_the_parent_ends_all_children(
     run: Run, notes: Path, number: signal.Signals
 ) -> None:
     parent = run(CALM, CALM)
@@ -110,7 +110,7 @@ def test_a_signal_to_the_parent_alone_ends_all(
     assert not any(alive(pid) for pid in noted(notes))
 
 
-def test_ctrl_c_in_a_terminal_reaches_the_parent_alone(run: Run, notes: Path) -> None:
+def test_ctrl_c_in_a_terminal_reaches_only_the_parent(run: Run, notes: Path) -> None:
     parent = run('trap "echo interrupted" INT; trap "exit 0" TERM; ' + DEAF.partition("; ")[2])
     until(lambda: noted(notes))
     os.killpg(parent.pid, signal.SIGINT)
@@ -118,7 +118,7 @@ def test_ctrl_c_in_a_terminal_reaches_the_parent_alone(run: Run, notes: Path) ->
     assert parent.communicate() == ("", "")
 
 
-def test_a_child_that_does_not_end_is_killed_in_the_end(run: Run, notes: Path) -> None:
+def test_a_child_that_does_not_end_is_eventually_killed(run: Run, notes: Path) -> None:
     parent = run(DEAF, CALM)
     until(lambda: len(noted(notes)) == 2)
     end(parent)
@@ -134,7 +134,7 @@ def test_children_do_not_survive_a_killed_parent(run: Run, notes: Path) -> None:
     until(lambda: not any(alive(pid) for pid in noted(notes)))
 
 
-def test_a_killed_child_is_started_again_and_the_others_stay(run: Run, notes: Path) -> None:
+def test_a_killed_child_is_started_again_and_the_others_continue(run: Run, notes: Path) -> None:
     parent = run(CALM, CALM)
     until(lambda: len(noted(notes)) == 2)
     killed, stays = noted(notes)
@@ -159,7 +159,7 @@ async def pauses(
     return [(end, pause) for end, _, pause in said]
 
 
-async def test_pauses_double_up_to_a_bound(
+async def test_pauses_double_up_to_a_limit(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervisor, "LONGEST_PAUSE", 0.3)
@@ -168,7 +168,7 @@ async def test_pauses_double_up_to_a_bound(
     assert all(end.endswith("ended with status 3") for end, _ in found)
 
 
-async def test_a_pause_is_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_pause_is_observed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     times = tmp_path / "times"
     write = "import sys, time; print(time.time(), file=open(sys.argv[1], 'a'))"
     await pauses(Child("short", (sys.executable, "-c", write, str(times))), caplog, 4)
@@ -176,7 +176,7 @@ async def test_a_pause_is_kept(tmp_path: Path, caplog: pytest.LogCaptureFixture)
     assert last - first >= 0.1 + 0.2 + 0.4
 
 
-async def test_a_long_life_makes_the_pause_short_again(
+async def test_a_long_run_resets_the_pause(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(supervisor, "LONG_LIFE", 0.0)
@@ -184,14 +184,14 @@ async def test_a_long_life_makes_the_pause_short_again(
     assert [pause for _, pause in found] == ["0.1 s", "0.1 s", "0.1 s"]
 
 
-async def test_a_command_that_is_not_there_is_tried_again(
+async def test_a_missing_command_is_tried_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     found = await pauses(Child("missing", ("/nowhere/at/all",)), caplog, 2)
     assert [pause for _, pause in found] == ["0.1 s", "0.2 s"]
 
 
-async def test_what_the_greeting_raises_ends_the_children(notes: Path) -> None:
+async def test_an_exception_of_the_greeting_ends_the_children(notes: Path) -> None:
     async def refuse() -> None:
         await eventually(lambda: noted(notes))
         raise ValueError("no")
@@ -202,7 +202,7 @@ async def test_what_the_greeting_raises_ends_the_children(notes: Path) -> None:
     assert not alive(noted(notes)[0])
 
 
-async def test_the_greeting_is_given_up_when_we_are_to_stop(notes: Path) -> None:
+async def test_the_greeting_is_cancelled_at_a_stop(notes: Path) -> None:
     async def stop_and_wait() -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         await asyncio.sleep(600)

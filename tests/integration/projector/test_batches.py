@@ -53,7 +53,7 @@ async def test_any_split_of_the_log_into_batches_gives_the_same_tables(
         assert await connection.fetchval(STALE) == 0
 
 
-async def test_the_stories_tell_every_kind_of_event(
+async def test_the_scenarios_contain_every_kind_of_event(
     repository: Repository, database_url: str
 ) -> None:
     """What they do not tell, the test above does not prove."""

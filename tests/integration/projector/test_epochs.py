@@ -60,7 +60,7 @@ async def test_the_older_writer_is_fenced_off_and_writes_nothing(
     assert moved.position == 3
 
 
-async def test_the_newer_one_that_wrote_already_fences_the_older_one_off(
+async def test_a_newer_writer_that_already_wrote_fences_off_the_older_one(
     given: Given, database_url: str, models: tuple[Connection, Connection]
 ) -> None:
     """Of the same epoch even: the checkpoint is moved from where it was read, or not at all."""
@@ -75,7 +75,7 @@ async def test_the_newer_one_that_wrote_already_fences_the_older_one_off(
     assert await dump(database_url) == before
 
 
-async def test_of_two_at_the_same_moment_one_writes(
+async def test_one_of_two_simultaneous_writers_writes(
     given: Given, database_url: str, models: tuple[Connection, Connection]
 ) -> None:
     await given.magazine()
@@ -92,7 +92,7 @@ async def test_of_two_at_the_same_moment_one_writes(
 
 
 @pytest.mark.parametrize("deed", ["create", "update", "delete"])
-async def test_one_that_was_behind_at_a_switch_is_fenced_off_and_not_halted(
+async def test_a_projector_behind_at_a_switch_is_fenced_off_and_not_halted(
     deed: str,
     given: Given,
     database_url: str,
@@ -138,7 +138,7 @@ async def test_renderings_are_fenced_too(
     assert await rows(database_url, "SELECT type_version FROM entry") == [(1,)]
 
 
-async def test_a_second_one_stands_by_and_takes_over(given: Given, database_url: str) -> None:
+async def test_a_second_projector_stands_by_and_takes_over(given: Given, database_url: str) -> None:
     await given.magazine()
 
     async def roles() -> list[str]:

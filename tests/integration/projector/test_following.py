@@ -40,7 +40,7 @@ ANALYSED = "SELECT FROM pg_stats WHERE schemaname = 'read_model' AND tablename =
 LANGUAGES = "SELECT fields::text FROM entry_locale_production_other"
 
 
-async def test_what_is_appended_is_projected_at_once(given: Given, database_url: str) -> None:
+async def test_appended_events_are_projected_at_once(given: Given, database_url: str) -> None:
     await given.magazine()
     async with projecting(database_url), CheckpointWatch(database_url) as watch:
         await caught_up(database_url)
@@ -49,7 +49,7 @@ async def test_what_is_appended_is_projected_at_once(given: Given, database_url:
             assert await watch.wait(await head_of(database_url), 0.9), "sooner than the poll"
 
 
-async def test_the_live_projector_makes_the_same_tables(
+async def test_the_live_projector_writes_the_same_tables(
     repository: Repository, database_url: str, model_url: str
 ) -> None:
     """It follows while the story is told: its batches are what they happen to be."""
@@ -73,7 +73,7 @@ async def test_event_store_and_read_model_may_be_two_databases(
     assert await checkpoint_of(database_url) == 0
 
 
-async def test_tables_that_have_grown_are_analysed(
+async def test_grown_tables_are_analyzed(
     given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Or plans that were made while they were empty would walk them."""
@@ -88,7 +88,7 @@ async def test_tables_that_have_grown_are_analysed(
         await until(lambda: rows(database_url, ANALYSED))
 
 
-async def test_a_notification_that_is_missed_is_made_up_for_by_the_poll(
+async def test_a_missed_notification_is_replaced_by_the_poll(
     given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await given.magazine()
@@ -127,7 +127,7 @@ async def cut(url: str) -> int:
     return len(pids)
 
 
-async def test_how_long_a_statement_may_take_is_its_own_to_say(database_url: str) -> None:
+async def test_the_statement_timeout_is_set_by_the_connection(database_url: str) -> None:
     """A rebuild's take minutes, where an installation may allow seconds."""
     async with connected(database_url) as operator:
         name = await operator.fetchval("SELECT current_database()")
@@ -146,7 +146,7 @@ async def test_the_checkpoint_names_its_event(given: Given, database_url: str) -
     assert await rows(database_url, sql) == [(4, f"entry/{entry_id}", 2)]
 
 
-async def test_a_batch_is_bounded_by_its_bytes_too(
+async def test_a_batch_is_also_limited_in_bytes(
     given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Thousands of entries of a megabyte would be no batch that fits into memory."""
@@ -173,7 +173,7 @@ async def batches(url: str) -> list[list[Any]]:
 class TestRendering:
     """A change of a type, caught up in the background."""
 
-    async def test_entries_are_rendered_anew_under_the_newest_version(
+    async def test_entries_are_rendered_again_under_the_newest_version(
         self, given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("projector.rerendering.CHUNK", 3)
@@ -189,7 +189,7 @@ class TestRendering:
         assert found == [(2, '{"lead":null,"body":"B"}')]
         assert await rows(database_url, LANGUAGES) == [('{"lead":null,"body":"T"}',)]
 
-    async def test_it_gets_its_turn_while_events_never_end(
+    async def test_background_work_gets_its_turn_while_events_keep_arriving(
         self, given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Whenever the log seems to be at its end, there is another event."""
@@ -212,7 +212,7 @@ class TestRendering:
         stale = "SELECT count(*) FROM entry WHERE type_version < 2"
         assert await rows(database_url, stale) == [(0,)]
 
-    async def test_a_revision_during_the_catching_up_begins_it_anew(
+    async def test_a_revision_during_rerendering_restarts_it(
         self, given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("projector.rerendering.CHUNK", 1)
@@ -227,7 +227,7 @@ class TestRendering:
         found = await rows(database_url, "SELECT DISTINCT type_version, fields::text FROM entry")
         assert found == [(3, '{"body":"B","lead":null}')]
 
-    async def test_a_removed_fields_values_hide_and_come_back(
+    async def test_values_of_a_removed_field_are_hidden_and_return(
         self, given: Given, database_url: str
     ) -> None:
         faq = Field("faq", "FAQ", "repeater", fields=(BODY, LEAD))
@@ -249,7 +249,7 @@ class TestRendering:
                 await rendered(database_url)
                 assert await fields_of(database_url, entry_id) == expected
 
-    async def test_a_type_that_goes_takes_its_catching_up_with_it(
+    async def test_removing_a_type_ends_its_rerendering(
         self, given: Given, database_url: str
     ) -> None:
         await given.magazine()
@@ -274,7 +274,9 @@ async def test_two_read_models_are_projected_from_one_log(
     assert await dump(database_url) == await dump(model_url)
 
 
-async def test_a_database_that_is_away_is_waited_for(given: Given, database_url: str) -> None:
+async def test_the_projector_waits_for_an_unavailable_database(
+    given: Given, database_url: str
+) -> None:
     await given.magazine()
     async with connected(database_url) as connection:
         name = await connection.fetchval("SELECT current_database()")

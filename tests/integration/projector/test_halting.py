@@ -76,7 +76,7 @@ async def test_a_gap_after_the_checkpoint_halts_it_too(given: Given, database_ur
 
 
 class TestUnknownTopic:
-    async def test_it_halts_at_exactly_that_event_and_goes_on_when_mended(
+    async def test_it_halts_at_exactly_that_event_and_continues_after_repair(
         self, given: Given, database_url: str
     ) -> None:
         await given.magazine()
@@ -104,7 +104,7 @@ class TestUnknownTopic:
 
             await until(goes_on)
 
-    async def test_it_stays_said_while_it_is_tried_again(
+    async def test_the_reason_is_kept_while_it_is_tried_again(
         self, given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Else those who ask for readiness would now and then be told that all is well."""
@@ -166,7 +166,7 @@ class TestRestoredLog:
             await until_halted(database_url, "rebuild the read model")
         assert await rows(database_url, "SELECT slug FROM entry") == [("one",)]
 
-    async def test_a_checkpoint_of_the_same_stream_at_another_version_is_told_apart(
+    async def test_a_checkpoint_of_the_same_stream_at_another_version_is_detected(
         self, given: Given, database_url: str
     ) -> None:
         await given.magazine()
@@ -177,7 +177,7 @@ class TestRestoredLog:
             with pytest.raises(Halted):
                 await log.check(replace(projected, version=2))
 
-    async def test_the_same_version_of_a_stream_made_anew_is_told_apart(
+    async def test_the_same_version_of_a_recreated_stream_is_detected(
         self, given: Given, database_url: str
     ) -> None:
         """An entry is edited, the log restored to before that, and the entry edited again."""
@@ -193,7 +193,7 @@ class TestRestoredLog:
             await until_halted(database_url, "rebuild the read model")
         assert await rows(database_url, "SELECT title FROM entry") == [("Lost",)]
 
-    async def test_the_very_beginning_is_of_any_log(self, database_url: str) -> None:
+    async def test_position_0_matches_any_log(self, database_url: str) -> None:
         async with connected(database_url) as connection:
             await Log(connection).check(Checkpoint(0))
 
@@ -212,7 +212,9 @@ async def test_an_event_that_does_not_fit_the_read_model_halts_it(
     assert await checkpoint_of(database_url) == 3
 
 
-async def test_a_fault_nobody_foresaw_halts_it_and_is_said(given: Given, database_url: str) -> None:
+async def test_an_unexpected_fault_halts_it_and_is_reported(
+    given: Given, database_url: str
+) -> None:
     """It would come again with the next life: ending the process over and over says nothing."""
     await given.magazine()
     await execute(database_url, ("ALTER TABLE read_model.entry ADD CHECK (slug <> 'one')",))
@@ -226,7 +228,7 @@ async def test_a_fault_nobody_foresaw_halts_it_and_is_said(given: Given, databas
         await caught_up(database_url)
 
 
-async def test_a_read_model_of_another_shape_is_not_written(
+async def test_a_read_model_of_a_different_shape_is_not_written(
     given: Given, database_url: str
 ) -> None:
     await given.magazine()
@@ -240,7 +242,7 @@ async def test_a_read_model_of_another_shape_is_not_written(
     assert await checkpoint_of(database_url) == 0
 
 
-async def test_when_one_goes_on_none_is_said_to_have_halted(
+async def test_no_projector_is_reported_as_halted_after_one_continues(
     given: Given, database_url: str
 ) -> None:
     """Two that halt hand the lock to one another, and each says why."""

@@ -53,7 +53,7 @@ async def test_portions_of_one_entry_give_the_same_tables(
 
 
 @pytest.mark.usefixtures("no_room")
-async def test_a_batch_that_is_cut_is_followed_by_its_rest(
+async def test_a_cut_batch_is_followed_by_its_rest(
     given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Four events a batch, so that the next one is read ahead.
@@ -71,7 +71,7 @@ async def test_a_batch_that_is_cut_is_followed_by_its_rest(
         assert await fields_of(database_url, entry_id) == {"body": "new", "lead": None}
 
 
-async def test_known_entries_cut_a_batch_where_they_grow_too_large(
+async def test_a_batch_is_cut_if_known_entries_are_too_large(
     given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await given.magazine()
@@ -110,7 +110,7 @@ async def test_large_entries_are_not_all_written_in_one_transaction(
     assert await rows(database_url, "SELECT count(*) FROM entry") == [(7,)]
 
 
-async def test_an_entry_has_a_size_it_cannot_pass(given: Given) -> None:
+async def test_an_entry_has_a_maximum_size(given: Given) -> None:
     await given.magazine()
     with pytest.raises(InvalidEntry, match="may take up to 2,097,152"):
         await given.entry("huge", fields=raws(body="x" * (2 * 1024 * 1024)))

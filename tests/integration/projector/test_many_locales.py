@@ -130,7 +130,7 @@ async def test_all_connections_may_be_new_at_once(url: str) -> None:
             connection.terminate()
 
 
-async def test_a_rebuild_and_a_verify_have_locks_enough(url: str) -> None:
+async def test_a_rebuild_and_a_verify_have_enough_locks(url: str) -> None:
     assert await rows(url, "SELECT count(*) FROM locale_partition") == [(2 * MOST,)]
     assert await rows(url, "SELECT count(*) FROM entry_locale") == [(4 * len(LOCALES),)]
     for _ in range(2):

@@ -111,7 +111,9 @@ async def test_a_locale_that_has_not_grown_shares_a_partition(
     assert await rows(database_url, PLACES) == [("production/other", 4)]
 
 
-async def test_no_read_is_empty_or_doubled_while_rows_move(given: Given, database_url: str) -> None:
+async def test_no_read_misses_or_repeats_rows_while_they_move(
+    given: Given, database_url: str
+) -> None:
     await french(given, 40)
     await project_all(database_url, database_url)
     async with open_pool(database_url) as pool:
@@ -179,7 +181,7 @@ async def without_places(url: str) -> dict[str, list[Any]]:
     return found
 
 
-async def test_an_environment_has_at_most_so_many(
+async def test_an_environment_has_a_maximum_number_of_partitions(
     given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(partitions, "MOST", 1)

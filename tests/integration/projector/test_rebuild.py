@@ -60,7 +60,7 @@ async def test_the_tables_are_the_same_as_those_that_were_followed(
     assert await schemas(database_url) == [LIVE, PREVIOUS]
 
 
-async def test_it_follows_where_it_is_live_and_can_be_rebuilt_again(
+async def test_a_rebuilt_model_is_followed_and_can_be_rebuilt_again(
     given: Given, database_url: str
 ) -> None:
     await given.magazine()
@@ -101,7 +101,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("kind", CHANGES)
-async def test_what_differs_is_listed_and_stops_the_switch(
+async def test_differences_are_listed_and_stop_the_switch(
     kind: str, given: Given, database_url: str
 ) -> None:
     await given.magazine()
@@ -145,7 +145,7 @@ async def test_renderings_are_not_compared(given: Given, database_url: str) -> N
     assert await rows(database_url, "SELECT FROM rendering") == []
 
 
-async def test_an_event_that_is_missing_stops_it(given: Given, database_url: str) -> None:
+async def test_a_missing_event_stops_it(given: Given, database_url: str) -> None:
     await given.magazine()
     for slug in ("one", "two"):
         await given.entry(slug)
@@ -158,7 +158,7 @@ async def test_an_event_that_is_missing_stops_it(given: Given, database_url: str
 
 
 @pytest.mark.parametrize("workers", [1, 2])
-async def test_an_event_that_cannot_be_read_stops_it_and_is_named(
+async def test_an_unreadable_event_stops_it_and_is_named(
     workers: int, given: Given, database_url: str, small_ranges: None
 ) -> None:
     await given.magazine()
@@ -207,7 +207,7 @@ async def test_after_a_restore_of_the_log_it_must_be_accepted(
     assert await rows(database_url, "SELECT slug FROM entry") == [("one",)]
 
 
-async def test_a_live_read_model_of_another_shape_is_replaced_when_accepted(
+async def test_a_live_read_model_of_a_different_shape_is_replaced_if_accepted(
     given: Given, database_url: str
 ) -> None:
     await given.magazine()
@@ -229,7 +229,7 @@ async def test_one_at_a_time(database_url: str) -> None:
     assert (await rebuild(database_url)).position == 0
 
 
-async def test_status_tells_of_it_while_it_is_at_work(database_url: str) -> None:
+async def test_status_shows_it_while_it_runs(database_url: str) -> None:
     async with exclusive_operation(database_url, "rebuild", silent) as work:
         work.begin("replay", 10)
         work.go_on(4)
@@ -248,7 +248,7 @@ async def test_status_tells_of_it_while_it_is_at_work(database_url: str) -> None
     assert (await status_of(database_url)).work is None
 
 
-async def test_cancelled_in_any_phase_the_live_one_is_untouched(
+async def test_a_cancelled_rebuild_leaves_the_live_read_model_unchanged(
     given: Given, database_url: str
 ) -> None:
     await given.magazine()

@@ -119,7 +119,7 @@ class HeldUp(Log):
         return await super().head()
 
 
-async def test_a_batch_that_waits_for_the_switch_is_fenced_off_and_not_told_of(
+async def test_a_batch_that_waits_for_the_switch_is_fenced_off_and_not_notified(
     given: Given, database_url: str
 ) -> None:
     """It was written under the old names: were it told of, readers would look for it in vain."""
@@ -161,7 +161,7 @@ class Silent(Log):
         return int(await self._connection.fetchval("SELECT pg_sleep(600)::text"))
 
 
-async def test_a_switch_that_waits_for_a_silent_store_is_given_up_and_holds_nobody(
+async def test_a_switch_that_waits_for_a_silent_store_is_aborted_and_blocks_no_one(
     given: Given, database_url: str
 ) -> None:
     await given.magazine()
@@ -187,7 +187,7 @@ async def blocked(connection: Connection) -> bool:
     )
 
 
-async def test_the_projector_goes_on_in_the_new_one_at_once(
+async def test_the_projector_continues_in_the_new_model_at_once(
     given: Given, database_url: str
 ) -> None:
     """On the connections it has: those who wrote are waiting."""
@@ -208,7 +208,7 @@ SELECT pid FROM pg_stat_activity WHERE application_name = 'contentlog projector'
 AND datname = current_database() ORDER BY 1"""
 
 
-async def test_rollback_catches_up_and_goes_back_and_forth(given: Given, database_url: str) -> None:
+async def test_rollback_catches_up_and_can_be_repeated(given: Given, database_url: str) -> None:
     await given.magazine()
     await given.entry("one")
     await project_all(database_url, database_url)
@@ -271,9 +271,7 @@ async def test_rollback_of_a_projector_that_follows(given: Given, database_url: 
     assert found == [("one",), ("two",), ("three",)]
 
 
-async def test_what_an_earlier_build_still_writes_is_refused(
-    given: Given, database_url: str
-) -> None:
+async def test_writes_of_an_earlier_build_are_refused(given: Given, database_url: str) -> None:
     """Its worker may outlive a build that was killed, and finds the tables of the next one."""
     await given.magazine()
     await given.entry("one")
@@ -289,7 +287,7 @@ async def test_what_an_earlier_build_still_writes_is_refused(
         assert await model.fetchval("SELECT count(*) FROM entry") == 1
 
 
-async def test_what_was_left_of_a_switch_is_cleared_away(given: Given, database_url: str) -> None:
+async def test_leftovers_of_a_switch_are_removed(given: Given, database_url: str) -> None:
     await given.magazine()
     await project_all(database_url, database_url)
     async with connected(database_url) as connection:

@@ -179,7 +179,7 @@ FROM past_slug ORDER BY position"""
 
 
 @pytest.mark.parametrize("limits", [[100], [1]])
-async def test_slugs_that_were_given_up(
+async def test_released_slugs(
     limits: list[int], given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await follow_clock(database_url)
@@ -255,7 +255,7 @@ async def test_slugs_swapped_between_two_entries_in_one_batch(
     assert found == {"one": two, "two": one}
 
 
-async def test_a_type_removed_with_its_entries_and_made_again_in_one_batch(
+async def test_a_type_removed_with_its_entries_and_created_again_in_one_batch(
     given: Given, database_url: str
 ) -> None:
     first = await given.magazine()
@@ -275,7 +275,7 @@ async def test_a_type_removed_with_its_entries_and_made_again_in_one_batch(
     assert await rows(database_url, counts) == [(second, "draft", 1)]
 
 
-async def test_staging_is_apart_from_production(given: Given, database_url: str) -> None:
+async def test_staging_is_isolated_from_production(given: Given, database_url: str) -> None:
     await given.magazine()
     await given.does(c.AddEnvironment, scope=Scope("acme", "staging"))
     staging = Given(given.repository, Scope("acme", "staging"))

@@ -49,7 +49,7 @@ def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("seed", [5, 6])
-async def test_whatever_happened_all_agree(
+async def test_log_claims_and_read_model_agree_after_any_commands(
     seed: int, repository: Repository, database_url: str
 ) -> None:
     await Story(repository, seed).tell(150)
@@ -61,7 +61,9 @@ async def test_whatever_happened_all_agree(
     assert await schemas(database_url) == [LIVE]
 
 
-async def test_while_writers_write_all_agree(given: Given, database_url: str) -> None:
+async def test_log_claims_and_read_model_agree_during_writes(
+    given: Given, database_url: str
+) -> None:
     await given.magazine()
     going_on = True
 
@@ -109,7 +111,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-async def test_claims_that_are_wrong_are_found_and_repaired(
+async def test_wrong_claims_are_found_and_repaired(
     name: str, given: Given, repository: Repository, database_url: str
 ) -> None:
     await given.workspace(entries=10)
@@ -147,9 +149,7 @@ WRONG_PAST = {
 
 
 @pytest.mark.parametrize("name", WRONG_PAST)
-async def test_what_is_wrong_about_the_past_is_found(
-    name: str, given: Given, database_url: str
-) -> None:
+async def test_errors_in_past_rows_are_found(name: str, given: Given, database_url: str) -> None:
     await given.magazine()
     await given.content_type(slug="gone")
     await given.does(c.RemoveContentType, scope=SCOPE, slug="gone")
@@ -161,7 +161,7 @@ async def test_what_is_wrong_about_the_past_is_found(
     assert {(one.relation, one.kind) for one in seen.read_model} == {(relation, kind)}
 
 
-async def test_what_is_repaired_holds_again(given: Given, database_url: str) -> None:
+async def test_repaired_claims_are_enforced_again(given: Given, database_url: str) -> None:
     await given.workspace(entries=2)
     await given.content_type()
     await given.entry("one")
@@ -192,15 +192,13 @@ async def test_appends_wait_while_claims_are_repaired(given: Given, database_url
     assert (seen.read_model, seen.claims) == ([], [])
 
 
-async def test_a_read_model_that_nobody_filled_does_not_agree(
-    given: Given, database_url: str
-) -> None:
+async def test_an_empty_read_model_does_not_agree(given: Given, database_url: str) -> None:
     assert (await verify(database_url)).not_compared is None, "nor has the log anything"
     await given.magazine()
     assert (await verify(database_url)).not_compared == "it is empty"
 
 
-async def test_a_read_model_that_is_wrong_is_named(given: Given, database_url: str) -> None:
+async def test_a_wrong_read_model_is_reported(given: Given, database_url: str) -> None:
     await given.magazine()
     entry_id = await given.entry("one")
     await project_all(database_url, database_url)

@@ -25,7 +25,7 @@ async def execute(url: str, sql: str, *parameters: object) -> None:
         await connection.execute(sql, *parameters)
 
 
-async def test_each_waits_for_a_position_of_its_own(database_url: str) -> None:
+async def test_each_request_waits_for_its_own_position(database_url: str) -> None:
     async with CheckpointWatch(database_url) as watch:
         waiting = {n: asyncio.create_task(watch.wait(n, 10)) for n in (1, 5, 9)}
         await execute(database_url, MOVE, 5)
@@ -38,7 +38,7 @@ async def test_each_waits_for_a_position_of_its_own(database_url: str) -> None:
         assert await watch.wait(7, 0), "passed already"
 
 
-async def test_who_gives_up_leaves_nothing_behind(database_url: str) -> None:
+async def test_a_cancelled_wait_leaves_nothing_behind(database_url: str) -> None:
     """A projector that is down for an hour must not fill the memory of those who wait."""
     async with CheckpointWatch(database_url) as watch:
         assert not any(await asyncio.gather(*(watch.wait(1, 0.05) for _ in range(100))))
@@ -50,14 +50,14 @@ async def test_who_gives_up_leaves_nothing_behind(database_url: str) -> None:
         assert watch._waiting == {}
 
 
-async def test_a_late_answer_never_takes_it_back(database_url: str) -> None:
+async def test_a_late_result_never_moves_the_checkpoint_back(database_url: str) -> None:
     async with CheckpointWatch(database_url) as watch:
         watch._passed(7)
         watch._passed(6)
         assert watch.position == 7
 
 
-async def test_after_a_lost_connection_it_is_what_the_database_says(database_url: str) -> None:
+async def test_after_a_lost_connection_the_checkpoint_is_read_again(database_url: str) -> None:
     """A restored database may stand at an earlier position."""
     await execute(database_url, MOVE, 9)
     async with CheckpointWatch(database_url) as watch:
@@ -71,7 +71,7 @@ async def test_after_a_lost_connection_it_is_what_the_database_says(database_url
         await until(back)
 
 
-async def test_it_comes_back_whenever_the_database_falls_silent(
+async def test_the_watch_recovers_from_a_silent_database(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between connecting and listening too."""
@@ -97,7 +97,7 @@ async def test_it_comes_back_whenever_the_database_falls_silent(
         assert await watch.wait(10, 20)
 
 
-async def test_after_a_rebuild_from_a_restored_log_it_is_what_the_read_model_says(
+async def test_after_a_rebuild_from_a_restored_log_the_checkpoint_is_read_again(
     database_url: str,
 ) -> None:
     """Else who writes at a position that is used again would be told that it can be read."""
@@ -114,7 +114,7 @@ async def test_after_a_rebuild_from_a_restored_log_it_is_what_the_read_model_say
         assert await watch.wait(4, 10)
 
 
-async def test_it_ends_though_it_is_woken_at_the_same_moment(database_url: str) -> None:
+async def test_the_watch_ends_even_if_woken_at_the_same_moment(database_url: str) -> None:
     """asyncio.wait_for would swallow the cancellation, and the watch would run for ever."""
     async with asyncio.timeout(10):
         for _ in range(5):
@@ -123,7 +123,7 @@ async def test_it_ends_though_it_is_woken_at_the_same_moment(database_url: str) 
                 watch._wanted.set()
 
 
-async def test_waiting_without_a_watch_of_ones_own(database_url: str) -> None:
+async def test_waiting_without_a_watch(database_url: str) -> None:
     assert not await wait_until_visible(database_url, 1, 0.1)
     await execute(database_url, MOVE, 1)
     assert await wait_until_visible(database_url, 1, 10)

@@ -78,7 +78,7 @@ FILTERS = [
 ]
 
 
-async def test_what_the_filters_match_is_exported_newest_first(magazine: Given, pool: Pool) -> None:
+async def test_matching_entries_are_exported_newest_first(magazine: Given, pool: Pool) -> None:
     for filters, expected in FILTERS:
         wanted = await exported(pool, filters)
         found = [row.slug for row in await rows_of(wanted)]
@@ -93,7 +93,7 @@ async def test_what_the_filters_match_is_exported_newest_first(magazine: Given, 
             await export(pool, Scope(workspace, environment), Filters(type_slug))
 
 
-async def test_texts_are_the_original_whatever_is_translated(
+async def test_texts_are_original_even_if_translated(
     magazine: Given, pool: Pool, database_url: str
 ) -> None:
     await magazine.entry(
@@ -106,7 +106,7 @@ async def test_texts_are_the_original_whatever_is_translated(
     assert (row.title, msgspec.json.decode(row.values["body"])) == ("Five", "Body")
 
 
-async def test_values_are_those_stored_of_the_fields_there_are(
+async def test_values_are_the_stored_ones_of_current_fields(
     given: Given, pool: Pool, database_url: str
 ) -> None:
     """Removed fields are hidden, in repeaters too; what is stored is not rendered."""
@@ -124,7 +124,7 @@ async def test_values_are_those_stored_of_the_fields_there_are(
     }
 
 
-async def test_the_newest_5000_are_exported_of_more(
+async def test_only_the_newest_5000_are_exported(
     magazine: Given, pool: Pool, database_url: str
 ) -> None:
     """Entries of one millisecond, at the ends of pages too, are neither repeated nor skipped."""
@@ -147,7 +147,7 @@ async def test_large_entries_make_short_pages(
     assert sum(pages) == 35
 
 
-async def test_an_export_goes_on_over_a_switch(
+async def test_an_export_continues_over_a_switch(
     magazine: Given, pool: Pool, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It holds nothing that the switch would wait for, and goes on in the new tables."""
@@ -175,7 +175,7 @@ LANGUAGES: list[tuple[Filters, tuple[str, ...]]] = [
 ]
 
 
-async def test_the_languages_are_those_of_what_matches(magazine: Given, pool: Pool) -> None:
+async def test_the_languages_are_those_of_the_matches(magazine: Given, pool: Pool) -> None:
     for filters, languages in LANGUAGES:
         wanted = await exported(pool, filters)
         rows = await rows_of(wanted)
@@ -185,7 +185,7 @@ async def test_the_languages_are_those_of_what_matches(magazine: Given, pool: Po
 
 
 @pytest.mark.parametrize("search", ["", "e"])
-async def test_nothing_of_a_language_that_came_later_is_exported(
+async def test_entries_of_a_later_language_are_not_exported(
     search: str, magazine: Given, pool: Pool, database_url: str
 ) -> None:
     """Its file has no Language column, or would not, so nobody could tell."""
@@ -197,7 +197,7 @@ async def test_nothing_of_a_language_that_came_later_is_exported(
     assert "sechs" not in [row.slug for row in await rows_of(wanted)]
 
 
-async def test_targets_tell_who_else_has_their_slug(
+async def test_targets_list_types_with_the_same_slug(
     magazine: Given, pool: Pool, database_url: str
 ) -> None:
     ann = await magazine.entry("ann")

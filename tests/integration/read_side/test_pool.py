@@ -37,7 +37,7 @@ async def use_all(pool: Pool, size: int) -> None:
     await asyncio.gather(*(fetch(pool, LONG) for _ in range(size)))
 
 
-async def test_connections_that_were_ended_are_replaced(database_url: str) -> None:
+async def test_ended_connections_are_replaced(database_url: str) -> None:
     async with open_pool(database_url) as pool:
         await use_all(pool, 3)
         async with connected(database_url) as killer:
@@ -47,7 +47,7 @@ async def test_connections_that_were_ended_are_replaced(database_url: str) -> No
 
 
 @pytest.mark.usefixtures("impatient")
-async def test_a_database_that_falls_silent_is_unavailable_until_it_speaks_again(
+async def test_a_silent_database_is_unavailable_until_it_responds(
     proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with asyncio.timeout(30), open_pool(proxy.url) as pool:
@@ -61,7 +61,7 @@ async def test_a_database_that_falls_silent_is_unavailable_until_it_speaks_again
 
 
 @pytest.mark.usefixtures("impatient")
-async def test_who_waits_for_a_turn_that_does_not_come_is_told_so(proxy: Proxy) -> None:
+async def test_a_read_that_gets_no_connection_in_time_is_refused(proxy: Proxy) -> None:
     async with asyncio.timeout(30), open_pool(proxy.url) as pool:
         proxy.be_a_black_hole()
         asked = (fetch(pool, ONE) for _ in range(50))
@@ -77,7 +77,7 @@ async def test_who_waits_for_a_turn_that_does_not_come_is_told_so(proxy: Proxy) 
                 break
 
 
-async def test_what_a_lock_timeout_cancels_is_a_fault_of_the_moment(database_url: str) -> None:
+async def test_a_lock_timeout_is_a_transient_fault(database_url: str) -> None:
     async with connected(database_url) as holder, connected(database_url) as operator:
         name = await operator.fetchval("SELECT current_database()")
         await operator.execute(f'ALTER DATABASE "{name}" SET lock_timeout = 1')

@@ -82,7 +82,7 @@ async def test_each_read_gets_what_it_would_get_alone(name: str, pool: Pool) -> 
     assert shared.statements == [sql, TOGETHER[name]]
 
 
-async def test_a_statement_has_rows_up_to_a_bound(pool: Pool) -> None:
+async def test_a_statement_has_a_limited_number_of_rows(pool: Pool) -> None:
     shared = Counted(pool)
     limit = ROWS // 2
     where = (limit, 0, "posts", "published", "en-US", WHOLE)
@@ -100,7 +100,7 @@ async def test_statements_serve_one_workspace(pool: Pool) -> None:
     assert len(shared.statements) == 6
 
 
-async def test_a_fault_of_one_read_is_its_own(pool: Pool) -> None:
+async def test_a_fault_of_one_read_does_not_affect_others(pool: Pool) -> None:
     shared = Counted(pool)
     reads = [one(shared, "one"), one(shared, "two")]
     wrong = shared.fetch("entry_of_slug", *ACME, "no\0text", "en-US", slug_hash("one"), WHOLE)
@@ -109,7 +109,7 @@ async def test_a_fault_of_one_read_is_its_own(pool: Pool) -> None:
     assert isinstance(found[2], asyncpg.PostgresError)
 
 
-async def test_reads_whose_clients_have_gone_are_left_out(pool: Pool) -> None:
+async def test_cancelled_reads_are_not_sent(pool: Pool) -> None:
     shared = Counted(pool)
     first, gone, last = (asyncio.create_task(one(shared, slug)) for slug in ("one", "two", "two"))
     await asyncio.sleep(0)
@@ -120,7 +120,7 @@ async def test_reads_whose_clients_have_gone_are_left_out(pool: Pool) -> None:
     assert shared._waiting == {}
 
 
-async def test_the_first_one_may_go_while_others_wait_for_it(pool: Pool) -> None:
+async def test_the_first_read_may_be_cancelled_while_others_wait_for_it(pool: Pool) -> None:
     shared = Counted(pool)
     first, second = (asyncio.create_task(one(shared, slug)) for slug in ("one", "two"))
     await asyncio.sleep(0.001)
@@ -160,7 +160,7 @@ async def test_single_entries_of_any_size_are_found(pool: Pool) -> None:
     assert len(bytes(found[0].fields)) > SHARED
 
 
-async def test_an_unknown_type_is_told_apart_from_an_unknown_entry(pool: Pool) -> None:
+async def test_an_unknown_type_is_distinguished_from_an_unknown_entry(pool: Pool) -> None:
     async def read(type_slug: str) -> object:
         return await entry_of_slug(
             pool, SCOPE, type_slug=type_slug, slug="x", language="en-US", locale="fr-FR"

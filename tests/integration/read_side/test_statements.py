@@ -180,7 +180,7 @@ async def test_statement_prepares_and_lists_its_parameters_on_its_first_line(
     assert first.startswith("-- $1 ") or first == "-- no parameters"
 
 
-def test_reads_name_the_read_model_and_writes_leave_it_to_the_search_path() -> None:
+def test_reads_name_the_schema_and_writes_use_the_search_path() -> None:
     """A rebuild writes the same statements into another schema."""
     tables = r"\b(?:FROM|JOIN|INTO|UPDATE)\s+(entry\w*|content_type|checkpoint|rendering)\b"
     for name, sql in READ_SIDE.items():
@@ -211,7 +211,7 @@ async def test_a_page_is_an_index_scan_without_a_sort(
 
 @pytest.mark.parametrize("mode", PLANS)
 @pytest.mark.parametrize("name", DEEP_LISTS)
-async def test_a_deep_offset_is_skipped_over_the_index_alone(
+async def test_a_deep_offset_is_skipped_in_the_index_only(
     name: str, mode: str, filled: Connection
 ) -> None:
     deep = [*LISTS[name]]
@@ -244,7 +244,7 @@ async def test_a_single_entry_is_found_by_its_slugs_index(
 @pytest.mark.parametrize("mode", PLANS)
 @pytest.mark.parametrize("offset", [0, 5_000])
 @pytest.mark.parametrize("name", IDS)
-async def test_the_ids_of_a_page_are_read_off_an_index_alone(
+async def test_the_ids_of_a_page_are_read_only_from_an_index(
     name: str, offset: int, mode: str, filled: Connection
 ) -> None:
     parameters = [*IDS[name]]
@@ -257,7 +257,7 @@ async def test_the_ids_of_a_page_are_read_off_an_index_alone(
 
 
 @pytest.mark.parametrize("mode", PLANS)
-async def test_of_any_type_and_language_each_is_read_no_further_than_the_page(
+async def test_each_type_and_language_is_read_no_further_than_the_page(
     mode: str, filled: Connection
 ) -> None:
     plan = await explained(filled, mode, READ_SIDE["ids_selected"], ANY_LANGUAGE)
@@ -287,7 +287,7 @@ async def test_a_list_of_one_status_skips_over_an_index_and_fetches_its_page(
 
 
 @pytest.mark.parametrize("mode", PLANS)
-async def test_entries_of_ids_are_found_by_their_keys(mode: str, filled: Connection) -> None:
+async def test_entries_are_found_by_their_keys(mode: str, filled: Connection) -> None:
     found = await filled.fetch(
         "SELECT id FROM entry WHERE workspace = 'acme' AND environment = 'production' LIMIT 100"
     )
@@ -301,7 +301,7 @@ async def test_entries_of_ids_are_found_by_their_keys(mode: str, filled: Connect
 
 
 @pytest.mark.parametrize("mode", PLANS)
-async def test_who_had_a_slug_is_found_by_its_index(mode: str, filled: Connection) -> None:
+async def test_the_past_owner_of_a_slug_is_found_by_index(mode: str, filled: Connection) -> None:
     """Also where it was taken and given up again thousands of times."""
     at = await filled.fetchval("SELECT since FROM past_slug WHERE position = 7")
     again = "\\x" + slug_hash("again").hex()
@@ -349,7 +349,7 @@ async def test_a_page_of_an_export_reads_no_more_of_each_status_than_the_page(
 
 
 @pytest.mark.parametrize("mode", PLANS)
-async def test_what_an_export_refers_to_is_found_by_its_keys(mode: str, filled: Connection) -> None:
+async def test_targets_of_an_export_are_found_by_their_keys(mode: str, filled: Connection) -> None:
     [entry_id] = await filled.fetchrow(
         "SELECT id FROM entry WHERE workspace = 'acme' AND environment = 'production' LIMIT 1"
     ) or [None]
@@ -381,7 +381,7 @@ async def test_a_search_reads_the_newest_entries_and_no_further(
 
 
 @pytest.mark.parametrize("name", [*LISTS, *SUMMARIES, *IDS, "export_page"])
-async def test_a_page_is_planned_as_one_however_many_entries_there_are(
+async def test_a_page_is_planned_as_one_for_any_number_of_entries(
     name: str, filled: Connection, filled_url: str
 ) -> None:
     """From `jit_above_cost` on, a server with default settings compiles a plan at each execution.
@@ -437,7 +437,7 @@ def of_entries(plan: dict[str, Any]) -> int:
 
 
 @pytest.mark.parametrize("mode", PLANS)
-async def test_a_chunk_to_render_anew_is_an_index_scan_without_a_sort(
+async def test_a_chunk_to_render_again_is_an_index_scan_without_a_sort(
     mode: str, filled: Connection
 ) -> None:
     parameters = ["acme", "production", TYPE, None, None, 500, 1_000_000]

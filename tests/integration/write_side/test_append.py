@@ -98,7 +98,9 @@ async def _read_prefixes(recorder: Recorder, done: asyncio.Event) -> int:
     return reads
 
 
-async def test_bad_command_of_a_call_fails_alone(recorder: Recorder, database_url: str) -> None:
+async def test_an_invalid_command_of_a_call_fails_alone(
+    recorder: Recorder, database_url: str
+) -> None:
     async with held(database_url) as hold:
         first = asyncio.create_task(recorder.append(plain("test/first")))
         await hold.until_blocked()
@@ -122,7 +124,7 @@ async def test_bad_command_of_a_call_fails_alone(recorder: Recorder, database_ur
 
 
 @pytest.mark.parametrize("processes", [1, 3])
-async def test_forty_creates_of_one_slug_make_one_entry(
+async def test_forty_creates_of_one_slug_create_one_entry(
     repositories: list[Repository], processes: int
 ) -> None:
     await magazine(repositories[0])
@@ -135,7 +137,7 @@ async def test_forty_creates_of_one_slug_make_one_entry(
 
 
 @pytest.mark.parametrize("processes", [1, 3])
-async def test_twenty_creates_against_a_limit_of_three_make_exactly_three(
+async def test_twenty_creates_against_a_limit_of_three_create_exactly_three(
     repositories: list[Repository], processes: int
 ) -> None:
     await magazine(repositories[0], Plan(entries=3))
@@ -157,7 +159,7 @@ async def test_content_types_count_against_their_own_limit(repository: Repositor
     await check_store(repository)
 
 
-async def test_entry_id_stays_taken_when_its_entry_is_deleted(repository: Repository) -> None:
+async def test_entry_id_remains_taken_after_its_entry_is_deleted(repository: Repository) -> None:
     await magazine(repository)
     entry_id = await sample_commands.entry(repository, "post")
     with pytest.raises(EntryIdTaken):
@@ -168,7 +170,7 @@ async def test_entry_id_stays_taken_when_its_entry_is_deleted(repository: Reposi
     await check_store(repository)
 
 
-async def test_one_entry_id_for_many_creates_makes_one_entry(
+async def test_many_creates_with_one_entry_id_create_one_entry(
     repositories: list[Repository],
 ) -> None:
     await magazine(repositories[0])
@@ -204,7 +206,7 @@ async def test_rename_frees_the_old_slug_and_takes_the_new(repository: Repositor
     await check_store(repository)
 
 
-async def test_two_renames_to_one_slug_leave_it_to_one(repositories: list[Repository]) -> None:
+async def test_one_of_two_renames_to_a_slug_succeeds(repositories: list[Repository]) -> None:
     await magazine(repositories[0])
     ids = [await sample_commands.entry(repositories[0], f"post-{n}") for n in range(6)]
     found = await outcomes(
@@ -217,7 +219,7 @@ async def test_two_renames_to_one_slug_leave_it_to_one(repositories: list[Reposi
     await check_store(repositories[0])
 
 
-async def test_same_rename_twice_at_once_is_no_conflict_with_itself(
+async def test_two_simultaneous_equal_renames_do_not_conflict(
     repositories: list[Repository],
 ) -> None:
     await magazine(repositories[0])
@@ -249,7 +251,7 @@ def _claiming(slug: str, *, stream: str | None = None) -> Append:
 _TYPE_ID = "018f0000-0000-7000-8000-0000000000aa"
 
 
-async def test_refusals_of_a_call_leave_the_others_alone_and_give_everything_back(
+async def test_refusals_in_a_call_do_not_affect_others_and_undo_everything(
     recorder: Recorder, repository: Repository, database_url: str
 ) -> None:
     await sample_commands.workspace(repository, Plan(entries=4))
@@ -292,7 +294,7 @@ async def _transactions(recorder: Recorder, appends: list[Append]) -> int:
     return int((await recorder.fetch(statement, streams))[0]["count"])
 
 
-async def test_refused_lone_append_gives_everything_back(
+async def test_a_refused_single_append_undoes_everything(
     recorder: Recorder, repository: Repository
 ) -> None:
     await sample_commands.workspace(repository, Plan(entries=1))
@@ -310,7 +312,7 @@ async def test_refused_lone_append_gives_everything_back(
     assert await recorder.head() == first.last
 
 
-async def test_quota_that_nobody_set_has_room_for_nothing(recorder: Recorder) -> None:
+async def test_a_quota_without_a_row_allows_nothing(recorder: Recorder) -> None:
     lone = recorder.append(_claiming("alone"))
     many = [recorder.append(_claiming(f"post-{n}")) for n in range(5)]
     assert kinds(await outcomes(lone, *many)) == {"LimitConflict": 6}
@@ -355,7 +357,7 @@ async def test_import_of_two_thousand_is_appended_as_one(repository: Repository)
     ("plan", "slug", "refusal"),
     [(Plan(), "taken", SlugTaken), (Plan(entries=2000), "free", PlanLimitReached)],
 )
-async def test_import_with_one_row_refused_leaves_nothing_behind(
+async def test_an_import_with_one_refused_row_leaves_nothing_behind(
     repository: Repository, plan: Plan, slug: str, refusal: type[Refused]
 ) -> None:
     await magazine(repository, plan)
@@ -367,7 +369,9 @@ async def test_import_with_one_row_refused_leaves_nothing_behind(
     assert await check_store(repository) == head
 
 
-async def test_imports_of_the_same_rows_leave_them_to_one(repositories: list[Repository]) -> None:
+async def test_one_of_several_imports_of_the_same_rows_succeeds(
+    repositories: list[Repository],
+) -> None:
     await magazine(repositories[0])
     slugs = [f"row-{n}" for n in range(300)]
 
@@ -382,7 +386,7 @@ async def test_imports_of_the_same_rows_leave_them_to_one(repositories: list[Rep
     await check_store(repositories[0])
 
 
-async def test_conflict_is_no_fault_of_the_connection(recorder: Recorder) -> None:
+async def test_a_conflict_is_not_a_connection_fault(recorder: Recorder) -> None:
     await recorder.append(plain("test/a"))
     before = recorder._appender._connection
     for _ in range(3):

@@ -187,7 +187,7 @@ async def _try(command: Command, repository: Repository) -> set[type[Event]]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_claims_are_those_derived_from_the_log_after_any_commands(
+async def test_claims_equal_those_derived_from_the_log_after_any_commands(
     repositories: list[Repository], seed: int
 ) -> None:
     await sample_commands.magazine(repositories[0], Plan(staging=True))
@@ -202,7 +202,7 @@ async def test_claims_are_those_derived_from_the_log_after_any_commands(
     assert len(seen) >= 12
 
 
-async def test_claims_that_are_off_are_seen(repository: Repository, database_url: str) -> None:
+async def test_wrong_claims_are_detected(repository: Repository, database_url: str) -> None:
     await sample_commands.magazine(repository)
     await sample_commands.entry(repository, "post")
     await check_store(repository)

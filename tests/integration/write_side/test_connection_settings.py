@@ -77,7 +77,7 @@ async def pooler(refuses: bytes) -> AsyncIterator[tuple[str, list[bytes]]]:
         yield f"postgresql://u:p@127.0.0.1:{port}/d?sslmode=disable", startups
 
 
-async def test_a_parameter_that_a_pooler_refuses_is_left_out() -> None:
+async def test_a_parameter_that_a_pooler_refuses_is_omitted() -> None:
     async with pooler(refuses=b"jit") as (url, startups):
         with pytest.raises(asyncpg.InvalidAuthorizationSpecificationError, match="no such user"):
             await connect(url, server_settings={"application_name": "test"})

@@ -48,7 +48,7 @@ async def remove(world: World, slug: str = "authors") -> None:
     await world.do(c.RemoveContentType, scope=SCOPE, slug=slug)
 
 
-async def test_a_content_type_is_created_with_who_when_and_which_request(world: World) -> None:
+async def test_a_content_type_is_created_with_actor_time_and_request(world: World) -> None:
     executed = await world.content_type("authors", AUTHORS, stages=(Stage("a", "A"),))
     event = executed.events[0].event
     assert isinstance(event, ContentTypeCreated)
@@ -89,7 +89,7 @@ async def test_staging_must_be_in_the_plan_and_set_up(world: World) -> None:
         await world.content_type("authors")
 
 
-async def test_the_plan_bounds_the_content_types(world: World) -> None:
+async def test_the_plan_limits_the_content_types(world: World) -> None:
     await world.do(c.ChangePlan, workspace="acme", plan=Plan(content_types=1))
     await world.content_type("authors")
     async with world.refuses(PlanLimitReached, "Your plan's limit of 1 content types is reached"):
@@ -106,13 +106,13 @@ async def test_a_revision_replaces_the_definition(world: World) -> None:
     assert revised.first_stage == "a"
 
 
-async def test_a_revision_to_the_same_appends_nothing(world: World) -> None:
+async def test_an_unchanged_revision_appends_nothing(world: World) -> None:
     await world.content_type("authors", AUTHORS)
     async with world.appends():
         await revise(world, AUTHORS)
 
 
-async def test_a_slug_never_changes_its_kind_though_it_was_removed_between(world: World) -> None:
+async def test_a_slug_never_changes_its_kind_even_if_it_was_removed(world: World) -> None:
     await world.content_type("authors", AUTHORS)
     async with world.refuses(
         InvalidDefinition, "Field 'bio' is text permanently and cannot become"
@@ -125,7 +125,7 @@ async def test_a_slug_never_changes_its_kind_though_it_was_removed_between(world
         await revise(world, AUTHORS)
 
 
-async def test_a_type_made_anew_under_its_slug_begins_anew(world: World) -> None:
+async def test_a_type_created_again_under_its_slug_starts_fresh(world: World) -> None:
     await world.content_type("authors", AUTHORS)
     await remove(world)
     async with world.appends(ContentTypeCreated):
@@ -145,7 +145,7 @@ async def test_an_ill_formed_revision_is_refused(world: World) -> None:
         await revise(world, AUTHORS, name=" ")
 
 
-async def test_a_type_with_entries_stays_until_the_last_is_deleted(world: World) -> None:
+async def test_a_type_cannot_be_removed_until_its_last_entry_is_deleted(world: World) -> None:
     await world.content_type("authors", AUTHORS)
     entry = await world.entry("ann", "authors")
     async with world.refuses(ContentTypeInUse, "'authors' still has entries; delete them first"):

@@ -51,7 +51,7 @@ def _revise(*slugs: str) -> ReviseContentType:
 # Content types that go or change under a create
 
 
-async def test_type_is_not_removed_while_a_create_is_under_way(
+async def test_a_type_is_not_removed_while_a_create_is_in_progress(
     repositories: list[Repository], database_url: str
 ) -> None:
     creator, remover, _ = repositories
@@ -162,7 +162,7 @@ async def test_refusal_is_never_given_on_a_content_type_that_has_changed(
 # Updates of one entry
 
 
-async def test_updates_of_one_entry_in_two_processes_are_both_there(
+async def test_updates_of_one_entry_in_two_processes_both_take_effect(
     repositories: list[Repository], database_url: str
 ) -> None:
     one, other, _ = repositories
@@ -184,7 +184,7 @@ async def test_updates_of_one_entry_in_two_processes_are_both_there(
     await check_store(one)
 
 
-async def test_expected_version_is_met_by_one_update_alone(
+async def test_only_one_update_meets_the_expected_version(
     repositories: list[Repository], database_url: str
 ) -> None:
     await magazine(repositories[0])
@@ -219,7 +219,7 @@ def _retitle(entry_id: str, title: str) -> UpdateEntry:
     return UpdateEntry(actor=ACTOR, scope=SCOPE, entry_id=entry_id, title=title)
 
 
-async def test_a_slow_update_goes_through_while_another_process_edits_the_entry(
+async def test_a_slow_update_succeeds_while_another_process_edits_the_entry(
     repositories: list[Repository], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each of its appends arrives 50 ms after its decision; the other edits every 20 to 100 ms."""
@@ -248,7 +248,7 @@ async def test_a_slow_update_goes_through_while_another_process_edits_the_entry(
     await check_store(slow)
 
 
-async def test_a_command_that_loses_every_race_is_given_up(
+async def test_a_command_that_loses_every_race_fails(
     repositories: list[Repository], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dispatch, "RETRY_SECONDS", 1.0)
@@ -269,7 +269,7 @@ async def test_a_command_that_loses_every_race_is_given_up(
 
 
 @pytest.mark.parametrize("longest", ["30s", "1ms"])
-async def test_an_import_goes_through_while_its_entries_are_edited_unless_it_loses_priority(
+async def test_an_import_succeeds_while_its_entries_are_edited_unless_it_loses_priority(
     longest: str, repositories: list[Repository], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After each check, an edit is sent before the append of the import."""
@@ -306,7 +306,7 @@ async def test_an_import_goes_through_while_its_entries_are_edited_unless_it_los
     await check_store(slow)
 
 
-async def test_priority_is_for_updates_of_entries_of_one_content_type_alone(
+async def test_priority_affects_only_updates_of_entries_of_one_content_type(
     repositories: list[Repository],
 ) -> None:
     importer, other, _ = repositories

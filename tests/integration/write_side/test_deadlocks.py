@@ -113,7 +113,7 @@ async def test_calls_that_overlap_in_everything_never_deadlock(database_url: str
     assert await deadlocks(database_url) == 0
 
 
-async def test_rename_that_waits_for_a_slug_keeps_no_create_waiting(database_url: str) -> None:
+async def test_a_rename_that_waits_for_a_slug_blocks_no_create(database_url: str) -> None:
     async with open_recorder(database_url) as recorder:
         repository = repository_on(recorder)
         await magazine(repository)

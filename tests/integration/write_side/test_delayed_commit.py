@@ -22,7 +22,7 @@ async def _positions(recorder: Recorder) -> list[int]:
     return [row["notification_id"] for row in await recorder.log(0, 1000)]
 
 
-async def test_appends_behind_a_slow_commit_come_after_it_and_nobody_sees_a_gap(
+async def test_appends_behind_a_slow_commit_come_after_it_without_a_visible_gap(
     repositories: list[Repository], database_url: str
 ) -> None:
     recorders = [repository.recorder for repository in repositories]
@@ -44,7 +44,7 @@ async def test_appends_behind_a_slow_commit_come_after_it_and_nobody_sees_a_gap(
     assert await check_log(recorders[0]) == 16
 
 
-async def test_appends_behind_a_slow_rollback_take_the_positions_it_gives_back(
+async def test_appends_behind_a_slow_rollback_reuse_its_positions(
     repositories: list[Repository], database_url: str
 ) -> None:
     recorders = [repository.recorder for repository in repositories]
@@ -60,7 +60,7 @@ async def test_appends_behind_a_slow_rollback_take_the_positions_it_gives_back(
     assert await check_log(recorders[0]) == 3
 
 
-async def test_reader_that_looks_all_the_while_sees_the_log_grow_without_a_gap(
+async def test_a_continuous_reader_sees_the_log_grow_without_a_gap(
     repositories: list[Repository], database_url: str
 ) -> None:
     """Slow commits and quick ones in turn, and one who reads from where it last stopped."""
@@ -84,7 +84,7 @@ async def test_reader_that_looks_all_the_while_sees_the_log_grow_without_a_gap(
     await following
 
 
-async def test_head_is_taken_last_so_that_a_slow_claim_keeps_nobody_waiting(
+async def test_the_head_is_locked_last_so_a_slow_claim_blocks_no_one(
     repositories: list[Repository], database_url: str
 ) -> None:
     """Who waits for a row of its own does not hold the head."""

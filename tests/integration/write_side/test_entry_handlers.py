@@ -39,7 +39,7 @@ async def world(repository: Repository) -> World:
     return await magazine(repository, Plan(staging=True))
 
 
-async def test_a_create_is_in_the_log_with_who_when_and_which_request(world: World) -> None:
+async def test_a_create_is_in_the_log_with_actor_time_and_request(world: World) -> None:
     executed = await world.do(
         c.CreateEntry, scope=SCOPE, content_type_slug="posts", title="Hello", request_id="abc"
     )
@@ -89,7 +89,7 @@ async def test_the_longest_slug_is_unique(world: World) -> None:
     await world.entry("🙂" * 499)
 
 
-async def test_a_reference_is_to_an_entry_of_an_allowed_type(world: World) -> None:
+async def test_a_reference_must_be_to_an_entry_of_an_allowed_type(world: World) -> None:
     author, post = await world.entry("ann", "authors"), await world.entry("first")
     async with world.appends(EntryCreated):
         await world.entry("a", fields=raws(author=author, related=[post, post]))
@@ -104,7 +104,7 @@ async def test_a_reference_is_to_an_entry_of_an_allowed_type(world: World) -> No
             await world.entry("b", fields=fields)
 
 
-async def test_what_is_elsewhere_or_deleted_is_no_target(world: World) -> None:
+async def test_an_entry_elsewhere_or_deleted_is_no_target(world: World) -> None:
     await world.do(c.AddEnvironment, scope=STAGE)
     await world.content_type("authors", AUTHORS, STAGE)
     await world.workspace("rival")
@@ -120,7 +120,7 @@ async def test_what_is_elsewhere_or_deleted_is_no_target(world: World) -> None:
             await world.entry("a", fields=raws(author=target))
 
 
-async def test_a_media_id_is_of_a_file_of_the_library(world: World) -> None:
+async def test_a_media_id_must_be_of_a_file_in_the_library(world: World) -> None:
     file = {"url": "https://example.com/a.png", "name": "a.png", "content_type": "image/png"}
     await world.do(c.PutMedia, workspace="acme", media_id="hero", **file)
     await world.workspace("rival")
@@ -134,7 +134,7 @@ async def test_a_media_id_is_of_a_file_of_the_library(world: World) -> None:
         await world.update(post, fields=raws(cover="hero", body="b"))
 
 
-async def test_a_given_id_is_used_once_and_for_ever(world: World) -> None:
+async def test_a_given_id_can_be_used_only_once(world: World) -> None:
     given = new_id()
     assert await world.entry("a", entry_id=given) == given
     async with world.refuses(EntryIdTaken, f"An entry with the id {given} already exists"):
@@ -144,7 +144,7 @@ async def test_a_given_id_is_used_once_and_for_ever(world: World) -> None:
         await world.entry("b", entry_id=given)
 
 
-async def test_the_plan_bounds_the_entries_of_each_environment(world: World) -> None:
+async def test_the_plan_limits_the_entries_of_each_environment(world: World) -> None:
     await world.do(c.AddEnvironment, scope=STAGE)
     await world.content_type("posts", POSTS, STAGE)
     await world.do(c.ChangePlan, workspace="acme", plan=Plan(entries=1, staging=True))
@@ -164,7 +164,7 @@ async def test_the_slug_is_refused_before_the_plan(world: World) -> None:
         await world.entry("a")
 
 
-async def test_a_command_sent_again_under_its_key_is_answered_from_the_log(world: World) -> None:
+async def test_a_repeated_command_is_answered_from_the_log(world: World) -> None:
     said: dict[str, Any] = {"content_type_slug": "posts", "title": "A", "command_key": "k"}
     first = await world.do(c.CreateEntry, scope=SCOPE, digest=b"1", **said)
     before = await world.head()
@@ -214,7 +214,9 @@ async def test_the_expected_version_refuses_a_lost_update(world: World) -> None:
         await world.do(c.DeleteEntry, scope=SCOPE, entry_id=post, expected_version=1)
 
 
-async def test_a_held_reference_is_accepted_though_its_target_was_deleted(world: World) -> None:
+async def test_an_existing_reference_is_accepted_even_if_its_target_was_deleted(
+    world: World,
+) -> None:
     author = await world.entry("ann", "authors")
     post = await world.entry("a", fields=raws(author=author))
     await world.do(c.DeleteEntry, scope=SCOPE, entry_id=author)
@@ -227,7 +229,7 @@ async def test_a_held_reference_is_accepted_though_its_target_was_deleted(world:
         await world.update(post, fields=raws(author=author))
 
 
-async def test_an_entry_may_refer_to_itself_once_it_is(world: World) -> None:
+async def test_an_existing_entry_may_refer_to_itself(world: World) -> None:
     post = await world.entry("a")
     async with world.appends(EntryUpdated):
         await world.update(post, fields=raws(related=[post]))
@@ -260,7 +262,7 @@ async def test_an_entry_is_translated_moved_archived_and_deleted(world: World) -
     assert await world.used(SCOPE, "entries") == 0
 
 
-async def test_a_deleted_entry_frees_its_slug_and_is_no_more(world: World) -> None:
+async def test_a_deleted_entry_frees_its_slug_and_no_longer_exists(world: World) -> None:
     post = await world.entry("a")
     await world.do(c.DeleteEntry, scope=SCOPE, entry_id=post)
     await world.entry("a")
@@ -275,7 +277,7 @@ async def test_a_deleted_entry_frees_its_slug_and_is_no_more(world: World) -> No
             await world.do(kind, scope=SCOPE, entry_id=post, **said)
 
 
-async def test_an_entry_of_another_place_does_not_exist_here(world: World) -> None:
+async def test_an_entry_of_another_scope_does_not_exist(world: World) -> None:
     await world.workspace("rival")
     post = await world.entry("a")
     for scope in (STAGE, OTHER):

@@ -145,7 +145,7 @@ async def test_a_wrong_snapshot_is_found_and_repaired(
     assert await repository.entry(SCOPE, entry) == await _folded(repository, entry)
 
 
-async def test_a_snapshot_of_another_shape_is_not_used(
+async def test_a_snapshot_of_a_different_shape_is_not_used(
     repository: Repository, database_url: str
 ) -> None:
     world = await magazine(repository)

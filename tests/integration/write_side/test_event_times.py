@@ -59,7 +59,7 @@ async def test_the_clock_of_the_host_does_not_matter(
     assert all(began <= at <= ended for at in await _times(repository))
 
 
-async def test_the_answer_has_the_time_of_the_log(
+async def test_the_response_has_the_time_of_the_log(
     repository: Repository, database_url: str
 ) -> None:
     await magazine(repository)
@@ -95,7 +95,7 @@ async def test_time_stands_still_while_the_clock_is_behind_the_last_event(
     assert times[-1] - times[-22] > YEAR - timedelta(days=1)
 
 
-async def test_time_is_cut_to_milliseconds_and_goes_on(repository: Repository) -> None:
+async def test_time_is_cut_to_milliseconds_and_advances(repository: Repository) -> None:
     world = await magazine(repository)
     await asyncio.sleep(0.003)
     await world.entry("a", "authors")

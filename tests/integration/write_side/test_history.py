@@ -59,7 +59,9 @@ def titles(changes: tuple[Change, ...]) -> list[tuple[Any, Any]]:
     ]
 
 
-async def test_who_changed_what_newest_first(given: Given, repository: Repository) -> None:
+async def test_history_lists_actors_and_changes_newest_first(
+    given: Given, repository: Repository
+) -> None:
     await given.magazine()
     entry_id = await given.entry("one", fields=raws(body="Hello"))
     await execute(
@@ -87,7 +89,7 @@ async def test_who_changed_what_newest_first(given: Given, repository: Repositor
     assert changes[0].at.microsecond % 1000 == 0
 
 
-async def test_many_at_once_each_with_its_own_window_in_one_statement(
+async def test_many_histories_with_different_windows_take_one_statement(
     given: Given, repository: Repository, statements: list[str]
 ) -> None:
     await given.magazine()
@@ -123,7 +125,9 @@ async def test_a_limit_is_at_most_a_hundred(given: Given, repository: Repository
     assert versions(changes) == list(range(105, 5, -1))
 
 
-async def test_nobody_sees_the_history_of_others(given: Given, repository: Repository) -> None:
+async def test_the_history_of_other_workspaces_is_not_visible(
+    given: Given, repository: Repository
+) -> None:
     await given.magazine()
     entry_id = await given.entry("one")
     for scope in (Scope("other", "production"), Scope("acme", "staging")):
@@ -134,7 +138,7 @@ async def test_nobody_sees_the_history_of_others(given: Given, repository: Repos
 
 
 @pytest.mark.parametrize(("rows", "size"), [(1, 10**6), (3, 10**6), (7, 1), (100, 700)])
-async def test_whatever_the_pages_they_are_read_in(
+async def test_history_is_independent_of_page_sizes(
     rows: int,
     size: int,
     given: Given,
@@ -156,7 +160,7 @@ async def test_whatever_the_pages_they_are_read_in(
     assert len(statements) > 1
 
 
-async def test_large_changes_are_fewer_than_asked_for_and_can_be_gone_on_from(
+async def test_large_changes_are_returned_in_smaller_pages(
     given: Given, repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(entry_history, "BYTES", 10_000)

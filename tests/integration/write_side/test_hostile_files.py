@@ -151,7 +151,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
 
 
 BROKEN: dict[str, tuple[Callable[[], bytes], str]] = {
-    "parts outside of itself": (lambda: named("xl/../../../etc/x"), "contains a path that leads"),
+    "parts outside of itself": (lambda: named("xl/../../../etc/x"), "contains a path outside"),
     "parts at the root": (lambda: named("/etc/x"), "contains a path outside the archive"),
     "parts twice": (lambda: named("xl/workbook.xml"), DAMAGED),
     "parts by the thousand": (lambda: named(*map(str, range(2_500))), "has more than 2,000 parts"),
@@ -203,7 +203,7 @@ HARMLESS: dict[str, Callable[[], bytes]] = {
 
 
 @pytest.mark.parametrize("made", HARMLESS.values(), ids=HARMLESS)
-def test_what_is_not_a_cell_is_ignored_in_little_memory(made: Callable[[], bytes]) -> None:
+def test_other_elements_than_cells_are_ignored_in_little_memory(made: Callable[[], bytes]) -> None:
     answer, peak = read_and_measured(made(), "x.xlsx")
     assert answer.table is not None, answer
     assert decode_table(answer.table) == read_and_decoded(workbook())
@@ -234,7 +234,7 @@ def test_two_thousand_rows_are_read_in_little_memory() -> None:
     assert peak < 100 * MIB
 
 
-def test_the_processes_that_serve_requests_come_first() -> None:
+def test_processes_that_serve_requests_have_priority() -> None:
     program = "import os; from write_side.imports.worker import main; main(); print(os.nice(0))"
     task = msgspec.json.encode(Task("a.csv", NO_CHOICE, LIMITS)).decode()
     command = [sys.executable, "-c", program, task]
@@ -242,7 +242,7 @@ def test_the_processes_that_serve_requests_come_first() -> None:
     assert int(done.stdout.split()[-1]) >= os.nice(0) + 5
 
 
-async def test_the_service_goes_on() -> None:
+async def test_the_service_continues() -> None:
     hostile = [read_file(made(), "x.xlsx") for made, _ in list(HOSTILE.values())[:5]]
     *refused, table = await asyncio.gather(
         *hostile, read_file(workbook(), "good.xlsx"), return_exceptions=True

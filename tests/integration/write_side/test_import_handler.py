@@ -94,7 +94,7 @@ async def test_the_second_time_the_rows_do_not_matter(world: World) -> None:
             assert (await run(world, *rows)).events == first.events
 
 
-async def test_an_import_stays_imported_after_its_entries_are_gone(world: World) -> None:
+async def test_an_import_remains_imported_after_its_entries_are_deleted(world: World) -> None:
     first = await run(world, row("a"))
     gone = first.events[1].event
     assert isinstance(gone, EntryCreated)
@@ -103,7 +103,9 @@ async def test_an_import_stays_imported_after_its_entries_are_gone(world: World)
         assert (await run(world, row("a"))).events == first.events
 
 
-async def test_an_import_sent_twice_at_once_happens_once(world: World, database_url: str) -> None:
+async def test_an_import_sent_twice_at_once_takes_effect_once(
+    world: World, database_url: str
+) -> None:
     rows = [row(f"p{n}", entry_id=derived_id("import", "spring", str(n))) for n in range(3)]
     before = await world.head()
     async with open_recorder(database_url) as another, held(database_url) as hold:
@@ -117,7 +119,7 @@ async def test_an_import_sent_twice_at_once_happens_once(world: World, database_
     assert sorted([first.replayed, second.replayed]) == [False, True]
 
 
-async def test_two_imports_of_one_id_at_once_are_answered_alike_though_their_rows_differ(
+async def test_two_simultaneous_imports_of_one_id_return_the_same_result(
     world: World, database_url: str
 ) -> None:
     async with open_recorder(database_url) as another, held(database_url) as hold:
@@ -131,7 +133,7 @@ async def test_two_imports_of_one_id_at_once_are_answered_alike_though_their_row
     assert slugs(first) == slugs(second) == ["a", "b"]
 
 
-async def test_an_import_id_of_another_place_is_refused_at_once_too(
+async def test_an_import_id_of_another_scope_is_refused_even_simultaneously(
     world: World, database_url: str
 ) -> None:
     async with open_recorder(database_url) as another, held(database_url) as hold:
@@ -146,7 +148,7 @@ async def test_an_import_id_of_another_place_is_refused_at_once_too(
             await late
 
 
-async def test_an_import_id_of_another_place_is_refused_and_tells_nothing(world: World) -> None:
+async def test_an_import_id_of_another_scope_is_refused_without_details(world: World) -> None:
     await world.workspace("rival")
     await world.content_type("posts", POSTS, OTHER)
     await run(world, row("a"))
@@ -179,7 +181,7 @@ async def test_a_row_refers_to_a_row_only_where_its_type_is_allowed(world: World
         await run(world, row("a", entry_id=given), row("b", fields=raws(author=given)))
 
 
-async def test_one_bad_row_refuses_all(world: World) -> None:
+async def test_one_invalid_row_refuses_all(world: World) -> None:
     taken = await world.entry("taken")
     cases: list[tuple[c.CreateEntry, type[Any], str]] = [
         (row("b", fields=raws(body=1)), InvalidField, "Field 'body' takes a string"),
@@ -208,7 +210,7 @@ async def test_an_id_given_twice_is_refused(world: World) -> None:
         await run(world, row("a", entry_id=given), row("b", entry_id=given))
 
 
-async def test_the_plan_bounds_an_import_as_a_whole(world: World) -> None:
+async def test_the_plan_limits_an_import_as_a_whole(world: World) -> None:
     await world.do(c.ChangePlan, workspace="acme", plan=Plan(entries=2))
     async with world.refuses(PlanLimitReached, "Your plan's limit of 2 entries is reached"):
         await run(world, row("a"), row("b"), row("c"))
@@ -227,7 +229,7 @@ async def test_the_plan_bounds_an_import_as_a_whole(world: World) -> None:
         ({"scope": STAGE}, UnknownContentType, "Content type not found"),
     ],
 )
-async def test_an_import_that_cannot_be_is_refused(
+async def test_an_invalid_import_is_refused(
     world: World, said: dict[str, Any], refusal: type[Any], text: str
 ) -> None:
     async with world.refuses(refusal, text):

@@ -31,7 +31,7 @@ class Losing:
         return answer
 
 
-async def test_an_import_and_its_revert_were_not_done_before(
+async def test_import_and_revert_are_reported_as_not_recorded_before(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     magazine = await import_fixtures.magazine(repository)

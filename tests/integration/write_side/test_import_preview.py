@@ -93,7 +93,7 @@ async def delete(repository: Repository, entry_id: str) -> None:
     await execute(DeleteEntry(actor=OPERATOR, scope=SCOPE, entry_id=entry_id), repository)
 
 
-async def test_rows_are_new_update_unchanged_skipped_or_wrong(magazine: Repository) -> None:
+async def test_rows_are_new_update_unchanged_skipped_or_errors(magazine: Repository) -> None:
     await imported(magazine, "Title,Body,Views\nOne,x,1\nTwo,x,2\n")
     head = await magazine.recorder.head()
     file = "Title,Slug,Body,Views\nOne,,x,1.0\nTwo,,x,3\nThree,,x,\n,,x,\nThree!,three,y,7\n"
@@ -109,7 +109,7 @@ async def test_rows_are_new_update_unchanged_skipped_or_wrong(magazine: Reposito
     assert await magazine.recorder.head() == head
 
 
-async def test_an_update_changes_what_is_mapped_and_clears_what_is_blank(
+async def test_an_update_changes_mapped_fields_and_clears_blank_ones(
     magazine: Repository,
 ) -> None:
     await imported(magazine, "Title,Status,Body,Views,Cover\nOne,published,x,1,hero\n")
@@ -148,7 +148,7 @@ async def test_rows_refer_to_any_row_of_the_file_and_in_cycles(magazine: Reposit
     assert values(found["two"])["related"] == f'["{ids["three"]}","{ids["one"]}"]'
 
 
-async def test_a_reference_to_a_row_with_errors_is_one_where_only_ready_rows_are_imported(
+async def test_a_reference_to_a_row_with_errors_is_an_error_if_only_ready_rows_are_imported(
     magazine: Repository,
 ) -> None:
     file = (
@@ -174,7 +174,7 @@ async def test_a_reference_to_a_row_with_errors_is_one_where_only_ready_rows_are
 
 
 @pytest.mark.parametrize("update", [False, True])
-async def test_what_refers_to_a_slug_that_a_later_row_can_have_is_imported(
+async def test_a_reference_to_a_slug_that_a_later_row_may_get_is_imported(
     magazine: Repository, *, update: bool
 ) -> None:
     file = "Title,Slug,Body,Views,Related\nA,t,x,,x\nB,t,x,,\nC,c,x,,t\nX,x,x,bad,\n"
@@ -189,7 +189,7 @@ async def test_what_refers_to_a_slug_that_a_later_row_can_have_is_imported(
     assert values(made["c"])["related"] == f'["{made["t"].id}"]'
 
 
-async def test_a_chain_of_references_to_a_row_with_errors_of_any_length_is_told(
+async def test_any_chain_of_references_to_a_row_with_errors_is_reported(
     magazine: Repository,
 ) -> None:
     rows = "".join(f"R{n},x,,r{n + 1}\n" for n in range(500))
@@ -197,7 +197,7 @@ async def test_a_chain_of_references_to_a_row_with_errors_of_any_length_is_told(
     assert shown.counts.error == 501
 
 
-async def test_what_a_published_row_lacks_is_an_error_and_a_draft_is_warned(
+async def test_a_missing_required_value_is_an_error_if_published_else_a_warning(
     magazine: Repository,
 ) -> None:
     shown = await seen(magazine, "Title,Status,Body\nA,published,\nB,draft,\nC,archived,\n")
@@ -208,7 +208,7 @@ async def test_what_a_published_row_lacks_is_an_error_and_a_draft_is_warned(
     assert notes == [needed, warning, warning]
 
 
-async def test_a_cell_that_is_no_status_is_warned_of_and_whatever_takes_an_entry_down(
+async def test_an_invalid_status_and_any_unpublishing_are_warnings(
     magazine: Repository,
 ) -> None:
     file = "Title,Status,Body\nOne,PUBLISHED ,x\nTwo,live,x\nThree,,x\n"
@@ -229,7 +229,9 @@ async def test_a_cell_that_is_no_status_is_warned_of_and_whatever_takes_an_entry
     assert warnings(await seen(magazine, file, update=True)) == []
 
 
-async def test_what_a_published_entry_lacked_already_stops_no_update(magazine: Repository) -> None:
+async def test_a_value_that_a_published_entry_already_lacked_blocks_no_update(
+    magazine: Repository,
+) -> None:
     await imported(magazine, "Title,Status,Body\nOne,published,x\nTwo,draft,\n")
     posts = await magazine.content_type(SCOPE, "posts")
     await execute(
@@ -248,7 +250,7 @@ async def test_what_a_published_entry_lacked_already_stops_no_update(magazine: R
     assert errors(shown) == [(3, "Lead", "is blank, and a published entry needs it")]
 
 
-async def test_what_an_entry_refers_to_already_is_accepted_though_it_is_gone(
+async def test_an_existing_reference_to_a_deleted_entry_is_accepted(
     magazine: Repository,
 ) -> None:
     moon = (await create(magazine, "topics", "Moon")).entry_id
@@ -263,7 +265,7 @@ async def test_what_an_entry_refers_to_already_is_accepted_though_it_is_gone(
     assert values(one)["about"] == f'["{moon}","{ada}"]'
 
 
-async def test_slugs_and_references_are_of_the_imports_language(magazine: Repository) -> None:
+async def test_slugs_and_references_have_the_imports_language(magazine: Repository) -> None:
     await imported(magazine, "Title,Body\nOne,x\n")
     french = await seen(magazine, "Title,Body,Related\nOne,x,\nTwo,x,one\n", language="fr-FR")
     assert states(french) == ["new", "new"]
@@ -276,7 +278,7 @@ async def test_slugs_and_references_are_of_the_imports_language(magazine: Reposi
             await seen(magazine, "Title,Body\nOne,x\n", language=refused)
 
 
-async def test_every_type_of_field_is_read_and_read_again_changes_nothing(
+async def test_every_field_type_is_read_and_reading_again_changes_nothing(
     repository: Repository,
 ) -> None:
     await set_up(repository, EVERYTHING)
@@ -334,7 +336,7 @@ BAD = [
 ]
 
 
-async def test_every_cell_that_is_wrong_is_named_with_its_reason(repository: Repository) -> None:
+async def test_every_invalid_cell_is_named_with_its_reason(repository: Repository) -> None:
     await set_up(repository, EVERYTHING)
     await create(repository, "authors", "Ada")
     headings = tuple(HEADINGS.split(","))
@@ -357,7 +359,7 @@ async def test_every_cell_that_is_wrong_is_named_with_its_reason(repository: Rep
         assert note.column == headings.index(note.heading)
 
 
-async def test_serials_are_dates_where_the_file_is_a_workbook(repository: Repository) -> None:
+async def test_serials_are_dates_in_a_workbook(repository: Repository) -> None:
     await set_up(repository, EVERYTHING)
 
     def table(epoch: Epoch | None, *serials: str, texts: tuple[tuple[int, int], ...] = ()) -> Table:
@@ -390,7 +392,7 @@ async def test_serials_are_dates_where_the_file_is_a_workbook(repository: Reposi
         assert [error[:2] for error in errors(shown)] == [(2, "Live")]
 
 
-async def test_references_are_sought_in_the_imports_language_and_then_in_all(
+async def test_references_are_looked_up_in_the_imports_language_and_then_in_all(
     magazine: Repository,
 ) -> None:
     bob = [await create(magazine, "authors", "Bob", language=each) for each in ("de-DE", "fr-FR")]
@@ -416,7 +418,7 @@ async def test_references_are_sought_in_the_imports_language_and_then_in_all(
     ]
 
 
-async def test_a_row_that_is_too_large_says_so(magazine: Repository) -> None:
+async def test_a_row_that_is_too_large_is_an_error(magazine: Repository) -> None:
     big = Table(
         "x.csv", ("Title", "Body"), (Row(2, ("Big", "x" * MAX_BYTES)), Row(3, ("Small", "x")))
     )
@@ -427,7 +429,7 @@ async def test_a_row_that_is_too_large_says_so(magazine: Repository) -> None:
         await imported(magazine, big)
 
 
-async def test_a_preview_is_of_what_the_log_holds_and_of_the_wish(magazine: Repository) -> None:
+async def test_a_preview_depends_on_the_log_and_the_request(magazine: Repository) -> None:
     file = "Title,Body,Views\nOne,x,1\n"
     requests: list[tuple[str, dict[str, Any]]] = [
         (file, {}),
@@ -456,7 +458,7 @@ async def test_a_title_of_white_space_is_blank(magazine: Repository) -> None:
     assert errors(shown) == [(2, "Title", "is blank")]
 
 
-async def test_a_failing_first_row_leaves_its_slug_to_the_next_and_the_plan_its_place(
+async def test_a_failing_first_row_leaves_its_slug_and_quota_to_the_next(
     repository: Repository,
 ) -> None:
     await set_up(repository, import_fixtures.MANIFEST.replace("entries: 2500", "entries: 1"))
@@ -467,7 +469,7 @@ async def test_a_failing_first_row_leaves_its_slug_to_the_next_and_the_plan_its_
     assert (await imported(repository, file, ready_only=True)).counts.new == 1
 
 
-async def test_times_of_events_are_of_the_import(magazine: Repository) -> None:
+async def test_all_events_of_an_import_have_its_time(magazine: Repository) -> None:
     report = await imported(magazine, "Title,Status,Body\nOne,published,x\n")
     one = (await entries(magazine, "one"))["one"]
     assert isinstance(one.published_at, datetime)
@@ -479,7 +481,7 @@ async def test_a_table_without_rows_imports_nothing(magazine: Repository) -> Non
     assert (report.position, report.rows) == (0, ())
 
 
-async def test_an_import_holds_so_much_of_the_entries_that_it_updates(
+async def test_an_import_holds_a_limited_size_of_updated_entries(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await import_fixtures.magazine(repository)

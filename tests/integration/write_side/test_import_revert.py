@@ -51,7 +51,7 @@ async def used(repository: Repository) -> int:
     return int(rows[0]["used"])
 
 
-async def test_what_it_made_is_deleted_and_frees_slug_and_place(magazine: Repository) -> None:
+async def test_created_entries_are_deleted_and_free_slug_and_quota(magazine: Repository) -> None:
     before = await used(magazine)
     report = await imported(magazine, FILE)
     reverted = await revert(magazine)
@@ -70,7 +70,7 @@ async def test_what_it_made_is_deleted_and_frees_slug_and_place(magazine: Reposi
     await check_store(magazine)
 
 
-async def test_what_it_changed_is_what_it_was_and_translations_stay(magazine: Repository) -> None:
+async def test_updated_entries_are_restored_and_keep_translations(magazine: Repository) -> None:
     await imported(magazine, FILE)
     one, two = (await entries(magazine, "one", "two")).values()
     french = {"fr-FR": Translation("Un", {})}
@@ -89,7 +89,7 @@ async def test_what_it_changed_is_what_it_was_and_translations_stay(magazine: Re
     await check_store(magazine)
 
 
-async def test_what_was_changed_since_or_is_gone_is_left_alone_and_listed(
+async def test_entries_changed_or_deleted_since_are_kept_and_listed(
     magazine: Repository,
 ) -> None:
     await imported(magazine, FILE)
@@ -109,7 +109,7 @@ async def test_what_was_changed_since_or_is_gone_is_left_alone_and_listed(
     await check_store(magazine)
 
 
-async def test_the_second_time_nothing_is_done(magazine: Repository) -> None:
+async def test_a_second_revert_does_nothing(magazine: Repository) -> None:
     await imported(magazine, FILE)
     first = await revert(magazine)
     head = await magazine.recorder.head()
@@ -125,7 +125,7 @@ async def test_the_second_time_nothing_is_done(magazine: Repository) -> None:
     assert (await imported(magazine, FILE)).replayed
 
 
-async def test_references_to_what_is_deleted_are_left_as_they_are(magazine: Repository) -> None:
+async def test_references_to_deleted_entries_are_unchanged(magazine: Repository) -> None:
     await imported(magazine, FILE)
     await imported(magazine, "Title,Body,Related\nOther,x,one\n", "i-2")
     one = (await entries(magazine, "one"))["one"]
@@ -135,7 +135,7 @@ async def test_references_to_what_is_deleted_are_left_as_they_are(magazine: Repo
 
 
 @pytest.mark.parametrize("reverted", [False, True])
-async def test_an_import_of_another_place_is_unknown(
+async def test_an_import_of_another_scope_is_unknown(
     magazine: Repository, *, reverted: bool
 ) -> None:
     await imported(magazine, FILE)
@@ -153,7 +153,7 @@ async def _revert(repository: Repository, scope: Scope) -> RevertReport:
     return await revert_import(repository, scope, "i-1", BOB)
 
 
-async def test_two_thousand_rows_are_taken_back(magazine: Repository) -> None:
+async def test_two_thousand_rows_are_reverted(magazine: Repository) -> None:
     rows = "".join(f"Row {n},x\n" for n in range(2000))
     await imported(magazine, f"Title,Body\n{rows}")
     assert len((await revert(magazine)).deleted) == 2000

@@ -90,7 +90,7 @@ async def test_an_upload_that_is_sent_again_after_a_lost_connection_is_kept(
     assert await find_upload(magazine, SCOPE, upload.id) == upload
 
 
-async def test_an_upload_is_nobody_elses(magazine: Repository) -> None:
+async def test_an_upload_belongs_to_one_workspace(magazine: Repository) -> None:
     upload = await keep_upload(magazine, SCOPE, "posts.csv", FILE)
     request = await request_for(magazine, upload.table, upload.id)
     shown = (await check(magazine, upload.table, request)).preview
@@ -122,7 +122,7 @@ async def test_a_workspace_keeps_its_newest_uploads(
     assert await kept(magazine) == [other.id, last.id]
 
 
-async def test_uploads_are_gone_after_a_day(magazine: Repository, database_url: str) -> None:
+async def test_uploads_expire_after_a_day(magazine: Repository, database_url: str) -> None:
     old = await keep_upload(magazine, SCOPE, "posts.csv", FILE)
     async with connected(database_url) as connection:
         await connection.execute("UPDATE write_side.upload SET at = now() - interval '25 hours'")
@@ -133,7 +133,7 @@ async def test_uploads_are_gone_after_a_day(magazine: Repository, database_url: 
     assert await kept(magazine) == [new.id]
 
 
-async def test_an_upload_of_another_version_is_to_be_made_again(
+async def test_an_upload_of_another_version_must_be_repeated(
     magazine: Repository, database_url: str
 ) -> None:
     upload = await keep_upload(magazine, SCOPE, "posts.csv", FILE)
@@ -144,13 +144,13 @@ async def test_an_upload_of_another_version_is_to_be_made_again(
         await find_upload(magazine, SCOPE, upload.id)
 
 
-async def test_a_file_that_is_none_is_not_kept(magazine: Repository) -> None:
+async def test_an_unreadable_file_is_not_kept(magazine: Repository) -> None:
     with pytest.raises(FileRefused):
         await keep_upload(magazine, SCOPE, "posts.exe", FILE)
     assert await kept(magazine) == []
 
 
-def test_samples_are_the_first_different_cells_of_each_column() -> None:
+def test_samples_are_the_first_distinct_cells_of_each_column() -> None:
     table = table_of("A,B,C\n1,x,\n1,,\n2,y, \n3,z,\n4,w,\n")
     assert samples(table) == [["1", "2", "3"], ["x", "y", "z"], []]
 
@@ -180,7 +180,7 @@ async def test_a_mapping_that_was_saved_is_proposed_again(magazine: Repository) 
     assert (event.actor, len(rows)) == (OPERATOR, 1)
 
 
-async def test_the_last_mapping_counts_and_a_removed_field_is_no_target(
+async def test_the_last_mapping_is_used_and_a_removed_field_is_no_target(
     magazine: Repository,
 ) -> None:
     await save_mapping(magazine, mapping(), HEADINGS, OPERATOR)
@@ -193,7 +193,7 @@ async def test_the_last_mapping_counts_and_a_removed_field_is_no_target(
         await save_mapping(magazine, mapping(scope=OTHERS[1]), HEADINGS, OPERATOR)
 
 
-async def test_a_mapping_is_of_one_type_in_one_place(magazine: Repository) -> None:
+async def test_a_mapping_belongs_to_one_type_in_one_scope(magazine: Repository) -> None:
     await save_mapping(magazine, mapping(), HEADINGS, OPERATOR)
     rival = import_fixtures.MANIFEST.replace("workspace: acme", "workspace: rival")
     await set_up(magazine, rival)

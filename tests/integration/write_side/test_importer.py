@@ -52,7 +52,7 @@ async def staged(repository: Repository) -> int:
     return int((await repository.recorder.fetch(_STAGED))[0]["count"])
 
 
-async def test_an_import_is_one_stretch_of_the_log_by_one_actor(magazine: Repository) -> None:
+async def test_an_import_is_contiguous_in_the_log_with_one_actor(magazine: Repository) -> None:
     await imported(magazine, FILE)
     before = await magazine.recorder.head()
     more = FILE.replace("x,1", "y,1") + "Three,x,3\n"
@@ -67,7 +67,7 @@ async def test_an_import_is_one_stretch_of_the_log_by_one_actor(magazine: Reposi
     await check_store(magazine)
 
 
-async def test_what_is_wrong_with_a_row_is_seen_to_be_cut_where_it_is_long(
+async def test_long_errors_of_a_row_are_visibly_cut(
     magazine: Repository,
 ) -> None:
     author = "-".join(["nobody"] * 30)
@@ -83,7 +83,7 @@ async def test_what_is_wrong_with_a_row_is_seen_to_be_cut_where_it_is_long(
     assert said.startswith(f"{note[:-1]} ")
 
 
-async def test_what_was_agreed_to_is_imported(magazine: Repository) -> None:
+async def test_a_confirmed_preview_is_imported(magazine: Repository) -> None:
     table = table_of(FILE)
     request = await request_for(magazine, table)
     shown = await seen(magazine, table)
@@ -93,7 +93,9 @@ async def test_what_was_agreed_to_is_imported(magazine: Repository) -> None:
     assert (report.counts.new, report.by) == (2, "operator ann")
 
 
-async def test_what_has_changed_since_is_told_and_not_imported(magazine: Repository) -> None:
+async def test_changes_since_the_preview_are_reported_and_not_imported(
+    magazine: Repository,
+) -> None:
     table = table_of('Title,Body,About\nOne,x,"ada"\nTwo,x,sea\nThree,x,\n')
     request = await request_for(magazine, table)
     shown = await seen(magazine, table)
@@ -117,7 +119,7 @@ async def test_what_has_changed_since_is_told_and_not_imported(magazine: Reposit
     assert (report.counts.new, report.counts.skipped) == (2, 1)
 
 
-async def test_an_update_does_not_run_over_what_somebody_else_has_changed_since(
+async def test_an_update_does_not_overwrite_later_changes_by_others(
     magazine: Repository,
 ) -> None:
     await imported(magazine, FILE)
@@ -137,7 +139,7 @@ def raw(**fields: str) -> dict[str, Any]:
     return {slug: Raw(value.encode()) for slug, value in fields.items()}
 
 
-async def test_what_changes_between_check_and_append_is_checked_again(
+async def test_changes_between_check_and_append_are_checked_again(
     magazine: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await imported(magazine, FILE)
@@ -162,7 +164,7 @@ async def test_what_changes_between_check_and_append_is_checked_again(
 
 
 @pytest.mark.parametrize("is_shown", [True, False])
-async def test_what_is_sent_twice_at_once_has_one_report(
+async def test_an_import_sent_twice_at_once_has_one_report(
     magazine: Repository, monkeypatch: pytest.MonkeyPatch, is_shown: bool
 ) -> None:
     table = table_of(FILE)
@@ -182,7 +184,7 @@ async def test_what_is_sent_twice_at_once_has_one_report(
     assert (report.counts.new, report.replayed) == (2, True)
 
 
-async def test_who_appends_little_does_not_wait_for_an_import_that_waits(
+async def test_a_small_append_does_not_wait_for_a_waiting_import(
     magazine: Repository, database_url: str
 ) -> None:
     author = await magazine.content_type(SCOPE, "posts")
@@ -198,7 +200,9 @@ async def test_who_appends_little_does_not_wait_for_an_import_that_waits(
         assert (await importing_it).counts.new == 2
 
 
-async def test_the_event_loop_serves_others_while_rows_are_checked(magazine: Repository) -> None:
+async def test_the_event_loop_serves_other_tasks_while_rows_are_checked(
+    magazine: Repository,
+) -> None:
     turns = 0
 
     async def count() -> None:
@@ -215,7 +219,7 @@ async def test_the_event_loop_serves_others_while_rows_are_checked(magazine: Rep
     assert turns > 10
 
 
-async def test_staged_events_that_are_lost_are_staged_again(
+async def test_lost_staged_events_are_staged_again(
     magazine: Repository, monkeypatch: pytest.MonkeyPatch, database_url: str
 ) -> None:
     """As after a crash of PostgreSQL, which empties the unlogged table."""

@@ -104,7 +104,7 @@ async def test_the_import_id_of_another_import_is_refused(magazine: Repository) 
         await imported(magazine, "Title\nMoon\n", kind="topics")
 
 
-async def test_every_bad_cell_is_named_and_nothing_is_imported(magazine: Repository) -> None:
+async def test_every_invalid_cell_is_named_and_nothing_is_imported(magazine: Repository) -> None:
     head = await magazine.recorder.head()
     bad = (
         "Title,Status,Body,Views,Author,About,Related,Cover\n"
@@ -165,7 +165,9 @@ async def test_text_that_cannot_be_stored_is_named_by_its_cell(magazine: Reposit
     ]
 
 
-async def test_what_a_repeater_refers_to_is_named_by_its_cell(magazine: Repository) -> None:
+async def test_an_invalid_reference_in_a_repeater_is_named_by_its_cell(
+    magazine: Repository,
+) -> None:
     topic = (await create(magazine, "topics", "Moon")).entry_id
     ada = (await magazine.entries_by_slug(SCOPE, ["authors"], "en-US", ["ada"]))["ada"][0][0]
 

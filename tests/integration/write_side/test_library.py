@@ -67,7 +67,7 @@ def test_event_store_of_the_library_refuses_a_version_twice(
     assert got(store) == EVENTS[:2]
 
 
-def test_nothing_is_put_as_nothing(synchronous: SynchronousRecorder) -> None:
+def test_putting_no_events_stores_nothing(synchronous: SynchronousRecorder) -> None:
     assert EventStore(EventMapper(), synchronous).put([]) == []
     assert synchronous.max_notification_id() is None
 

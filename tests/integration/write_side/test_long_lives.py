@@ -62,7 +62,7 @@ def _changed(entry: Entry, version: int) -> StreamEvent:
     return StreamEvent(entry_stream(entry.id), version, event)
 
 
-async def test_no_history_is_held_as_a_whole(old: Entry, repository: Repository) -> None:
+async def test_no_history_is_held_in_memory_completely(old: Entry, repository: Repository) -> None:
     async def update() -> None:
         changed = UpdateEntry(actor=OPERATOR, scope=SCOPE, entry_id=old.id, title="Very old")
         await execute(changed, repository)

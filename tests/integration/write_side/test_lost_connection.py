@@ -30,7 +30,7 @@ _KEY = "INSERT INTO write_side.command VALUES ($1, '', 'held', 1, 1)"
 
 @pytest.mark.parametrize("side", ["request", "answer"])
 @pytest.mark.parametrize("connection", ["warm", "new"])
-async def test_append_cut_at_any_byte_happens_once(
+async def test_an_append_cut_at_any_byte_takes_effect_once(
     lost: Lossy, side: Side, connection: str
 ) -> None:
     """Before the request, in its middle, before the answer, in its middle; and the same in the
@@ -51,7 +51,7 @@ async def test_append_cut_at_any_byte_happens_once(
     assert await check_log(lost.recorder) == 2 * lost.appends
 
 
-async def test_whole_answer_lost_is_answered_from_the_log(lost: Lossy) -> None:
+async def test_a_lost_response_is_answered_from_the_log(lost: Lossy) -> None:
     await lost.append()
     append = plain("test/a", n=3)
     lost.proxy.cut_after("answer", 0)
@@ -60,16 +60,14 @@ async def test_whole_answer_lost_is_answered_from_the_log(lost: Lossy) -> None:
     assert await check_log(lost.recorder) == 5
 
 
-async def test_request_that_never_arrived_is_appended_anew(lost: Lossy) -> None:
+async def test_a_request_that_never_arrived_is_appended_again(lost: Lossy) -> None:
     await lost.append()
     lost.proxy.cut_after("request", 0)
     appended = await lost.recorder.append(plain("test/a"))
     assert (appended.replayed, appended.position) == (False, 3)
 
 
-async def test_call_of_many_commands_that_is_lost_answers_each(
-    lost: Lossy, database_url: str
-) -> None:
+async def test_a_lost_call_of_many_commands_answers_each(lost: Lossy, database_url: str) -> None:
     """Those that had happened are answered from the log, those that were refused are refused."""
     await lost.append()
     many = [plain(f"test/many-{n}", n=1 + n % 2) for n in range(9)]
@@ -104,7 +102,7 @@ async def _lost_in_the_server(
     yield appending
 
 
-async def test_lost_transaction_that_commits_answers_the_one_sent_again(
+async def test_a_lost_transaction_that_commits_answers_the_repetition(
     lost: Lossy, database_url: str
 ) -> None:
     await lost.append()
@@ -116,7 +114,7 @@ async def test_lost_transaction_that_commits_answers_the_one_sent_again(
     assert await check_log(lost.recorder) == 4
 
 
-async def test_lost_transaction_that_is_rolled_back_leaves_it_to_the_one_sent_again(
+async def test_a_lost_transaction_that_is_rolled_back_is_replaced_by_the_repetition(
     lost: Lossy, database_url: str
 ) -> None:
     await lost.append()
@@ -130,7 +128,7 @@ async def test_lost_transaction_that_is_rolled_back_leaves_it_to_the_one_sent_ag
     assert await check_log(lost.recorder) == 4
 
 
-async def test_lost_transaction_that_waits_for_its_key_is_found_in_line(
+async def test_a_lost_transaction_that_waits_for_its_key_comes_first(
     lost: Lossy, database_url: str
 ) -> None:
     """It stands before the one that is sent again, whichever of the two then makes the append."""

@@ -64,7 +64,7 @@ def _files(*folders: str) -> list[Path]:
 # What is installed is what the files say
 
 
-async def test_every_installed_object_has_a_file_of_its_name(database_url: str) -> None:
+async def test_every_installed_object_has_a_file_with_its_name(database_url: str) -> None:
     async with connected(database_url) as connection:
         installed = [row[0] for row in await connection.fetch(_INSTALLED)]
     files = _files("tables", "types", "functions", "triggers")
@@ -103,7 +103,7 @@ async def test_schema_is_its_files_run_one_after_another(
     assert len(await catalogue(empty)) > 50
 
 
-async def test_catalogue_sees_a_difference(empty: Connection) -> None:
+async def test_the_catalog_comparison_detects_a_difference(empty: Connection) -> None:
     await migrate(empty)
     before = await catalogue(empty)
     for change in (
@@ -141,7 +141,7 @@ async def test_migrating_twice_does_nothing(empty: Connection) -> None:
 
 
 @pytest.mark.parametrize("isolation", ["read committed", "repeatable read", "serializable"])
-async def test_migrations_at_once_are_made_by_one(
+async def test_simultaneous_migrations_are_applied_once(
     empty: Connection, empty_database_url: str, isolation: str
 ) -> None:
     settings = {"default_transaction_isolation": isolation}
@@ -187,7 +187,7 @@ async def test_migration_that_fails_leaves_nothing_behind(empty: Connection) -> 
     assert (await catalogue(empty), await _versions(empty)) == before
 
 
-async def test_version_made_of_other_files_is_refused(empty: Connection) -> None:
+async def test_a_version_installed_from_other_files_is_refused(empty: Connection) -> None:
     await migrate(empty)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(migrations, "_objects", lambda: ["-- another word"])

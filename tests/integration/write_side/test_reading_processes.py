@@ -51,19 +51,19 @@ def inheritable(tmp_path: Path) -> Iterator[int]:
         yield file.fileno()
 
 
-async def test_a_path_is_read_in_place(tmp_path: Path) -> None:
+async def test_a_path_is_read_directly(tmp_path: Path) -> None:
     path = tmp_path / "x.xlsx"
     path.write_bytes(workbook())
     assert (await read_file(path, "posts.xlsx")).name == "posts.xlsx"
 
 
 @pytest.mark.parametrize("missing", ["none.csv", ""])
-async def test_a_path_that_is_no_file(tmp_path: Path, missing: str) -> None:
+async def test_a_missing_file_is_refused(tmp_path: Path, missing: str) -> None:
     with pytest.raises(FileRefused, match=r"^x\.csv: no such file$"):
         await read_file(tmp_path / missing, "x.csv")
 
 
-async def test_a_refusal_is_one_line_whatever_the_name() -> None:
+async def test_a_refusal_is_one_line_for_any_name() -> None:
     with pytest.raises(FileRefused) as caught:
         await read_file(b"", f"{'x' * 999}\n\x1b[1m\udcff.csv")
     said = str(caught.value)
@@ -98,7 +98,9 @@ async def test_a_worker_that_hangs_is_killed(instead: Callable[[str], None]) -> 
     assert children() <= before
 
 
-async def test_a_worker_is_killed_when_nobody_waits_for_it(instead: Callable[[str], None]) -> None:
+async def test_a_worker_is_killed_when_its_caller_is_cancelled(
+    instead: Callable[[str], None],
+) -> None:
     instead("exec /bin/sleep 600")
     before = children()
     task = asyncio.create_task(read_file(b"Title\n", "x.csv"))
@@ -110,7 +112,7 @@ async def test_a_worker_is_killed_when_nobody_waits_for_it(instead: Callable[[st
     assert children() <= before
 
 
-async def test_a_worker_that_says_too_much_is_killed(instead: Callable[[str], None]) -> None:
+async def test_a_worker_with_too_much_output_is_killed(instead: Callable[[str], None]) -> None:
     instead("exec /bin/cat /dev/zero")
     before = children()
     with pytest.raises(FileRefused, match="has too much text"):

@@ -71,7 +71,9 @@ UPDATE write_side.command SET at = now() - interval '3 seconds';
 UPDATE write_side.upload SET at = now() - interval '3 seconds'"""
 
 
-async def test_all_that_expires_has_one_lifetime(repository: Repository, database_url: str) -> None:
+async def test_expiring_rows_have_one_definition_of_their_lifetime(
+    repository: Repository, database_url: str
+) -> None:
     recorder, sent = repository.recorder, plain("x/1")
     await recorder.append(sent)
     upload = await keep_upload(repository, SCOPE, "a.csv", b"title\nOne\n")

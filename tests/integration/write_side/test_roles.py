@@ -79,7 +79,7 @@ async def test_the_owner_changes_no_event_by_mistake(
     assert await repository.recorder.head() == len(await repository.recorder.log(0, 100)) == 3
 
 
-async def test_the_append_does_not_look_for_names_in_schemas_of_others(
+async def test_the_append_does_not_look_up_names_in_other_schemas(
     repository: Repository, database_url: str
 ) -> None:
     """It runs as the owner: a function of its caller must not take the place of one of ours."""
@@ -114,7 +114,7 @@ async def test_migrate_does_not_call_functions_of_the_runtime_role(database_url:
         await connection.close()
 
 
-async def test_repair_looks_for_names_in_the_catalog_only(database_url: str) -> None:
+async def test_repair_looks_up_names_only_in_the_catalog(database_url: str) -> None:
     async with connected(database_url) as owner:
         await owner.execute(TELL_SEARCH_PATH)
         with pytest.raises(asyncpg.RaiseError, match=r"^pg_catalog, pg_temp$"):
@@ -128,7 +128,7 @@ async def test_every_function_of_the_event_store_has_a_fixed_search_path(databas
     assert {row["path"] for row in found} == {"search_path=pg_catalog, pg_temp"}
 
 
-async def test_migrate_makes_the_role_and_grants_it(empty_database_url: str) -> None:
+async def test_migrate_creates_the_role_and_grants_privileges(empty_database_url: str) -> None:
     role = "contentlog_" + empty_database_url.rpartition("/")[2].partition("?")[0]
     url = runtime_url(empty_database_url).replace(f"//{RUNTIME}", f"//{role}", 1)
     async with connected(empty_database_url) as owner:
@@ -150,7 +150,9 @@ async def test_migrate_makes_the_role_and_grants_it(empty_database_url: str) -> 
     assert role in url
 
 
-async def test_an_owner_who_may_not_create_roles_is_told_what_to_run(database_url: str) -> None:
+async def test_an_owner_who_may_not_create_roles_gets_the_statement_to_run(
+    database_url: str,
+) -> None:
     connection = await asyncpg.connect(database_url)
     try:
         with pytest.raises(MigrationError, match='run CREATE ROLE "stranger" LOGIN'):

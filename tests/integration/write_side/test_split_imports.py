@@ -93,7 +93,7 @@ async def imports_of(repository: Repository) -> list[list[EntryCreated | EntryUp
 WHOLE = {"a": ["b", "e"], "b": ["c"], "c": ["a"], "d": [], "e": ["a"]}
 
 
-async def test_references_hold_between_parts_in_both_directions(magazine: Repository) -> None:
+async def test_references_between_parts_work_in_both_directions(magazine: Repository) -> None:
     told: list[tuple[int, int]] = []
     report = await split_of(magazine, progress=lambda *now: told.append(now))
     assert told == [(1, 3), (2, 3), (3, 3)]
@@ -101,7 +101,7 @@ async def test_references_hold_between_parts_in_both_directions(magazine: Reposi
     assert await related(magazine) == WHOLE
 
 
-async def test_at_every_point_of_the_log_references_are_to_living_entries(
+async def test_references_point_to_existing_entries_at_every_position(
     magazine: Repository,
 ) -> None:
     for after in (1, 2, 3):
@@ -136,7 +136,7 @@ async def test_a_crash_after_any_part_is_resumed_and_nothing_is_imported_twice(
     assert created == [2, 2, 1, 1, 1], "references to later parts are one more event"
 
 
-async def test_all_parts_are_reverted_together_also_of_an_unfinished_import(
+async def test_all_parts_are_reverted_together_even_if_the_import_is_unfinished(
     magazine: Repository,
 ) -> None:
     await split_of(magazine)
@@ -155,7 +155,7 @@ async def test_all_parts_are_reverted_together_also_of_an_unfinished_import(
         await revert_split(magazine, SCOPE, "s-9", OPERATOR)
 
 
-async def test_nothing_is_imported_where_a_row_of_any_part_has_errors(
+async def test_nothing_is_imported_if_a_row_of_any_part_has_errors(
     magazine: Repository,
 ) -> None:
     before = await magazine.recorder.head()
@@ -166,7 +166,7 @@ async def test_nothing_is_imported_where_a_row_of_any_part_has_errors(
     assert (report.preview.counts.new, report.preview.counts.error) == (5, 1)
 
 
-async def test_rows_of_later_parts_update_what_earlier_parts_made(magazine: Repository) -> None:
+async def test_rows_of_later_parts_update_entries_of_earlier_parts(magazine: Repository) -> None:
     text = HEAD + "A,x,d\nB,x,\nC,x,\nA,y,c\nD,x,\nA,z,\n"
     with pytest.raises(Killed):
         await split_of(magazine, text, repeats="update", progress=dying(2))
@@ -204,7 +204,7 @@ async def test_an_entry_that_needs_a_later_one_is_published_with_it(magazine: Re
     assert (found["a"].status, values(found["a"])["lead"]) == ("published", f'"{found["c"].id}"')
 
 
-async def test_an_entry_that_was_changed_in_the_meantime_is_left_as_it_is(
+async def test_an_entry_that_was_changed_in_the_meantime_is_not_touched(
     magazine: Repository,
 ) -> None:
     with pytest.raises(Killed):
@@ -231,7 +231,7 @@ async def test_another_file_or_a_plain_import_under_the_id_is_refused(
         await split_of(magazine, import_id="i-7")
 
 
-async def test_only_ready_rows_where_none_is_ready_are_refused(magazine: Repository) -> None:
+async def test_an_import_of_ready_rows_is_refused_if_none_is_ready(magazine: Repository) -> None:
     for text in (HEAD + "A,x,gone\n", HEAD + "A,x,b\nB,x,gone\n"):
         with pytest.raises(RowsRefused):
             await split_of(magazine, text, ready_only=True)

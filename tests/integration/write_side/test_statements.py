@@ -81,7 +81,7 @@ def test_no_statement_is_hidden_within_a_function() -> None:
     assert not hidden
 
 
-async def test_every_read_of_the_log_says_its_order(database_url: str) -> None:
+async def test_every_read_of_the_log_has_an_order(database_url: str) -> None:
     """Rows come in the order of positions or versions, or are at most one for a stream."""
     reads = {
         name: statement

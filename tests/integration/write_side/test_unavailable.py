@@ -18,7 +18,7 @@ from write_side.store.conflicts import StoreUnavailable
 from write_side.store.recorder import Recorder, open_recorder
 
 
-async def test_server_that_refuses_connections_for_a_while_is_waited_for(lost: Lossy) -> None:
+async def test_the_appender_waits_for_a_server_that_refuses_connections(lost: Lossy) -> None:
     await lost.append()
     await lost.proxy.shut()
     appending = [asyncio.create_task(lost.append()) for _ in range(5)]
@@ -30,7 +30,7 @@ async def test_server_that_refuses_connections_for_a_while_is_waited_for(lost: L
 
 
 @pytest.mark.parametrize("happened", [True, False])
-async def test_after_the_patience_only_sending_again_tells_whether_it_happened(
+async def test_after_the_timeout_only_a_repetition_shows_whether_it_happened(
     database_url: str, happened: bool
 ) -> None:
     async with lossy(database_url, patience=0.2) as lost:
@@ -47,7 +47,7 @@ async def test_after_the_patience_only_sending_again_tells_whether_it_happened(
         assert await check_log(lost.recorder) == 4
 
 
-async def test_who_waits_behind_is_told_as_soon_as_the_first(database_url: str) -> None:
+async def test_waiting_appends_fail_together_with_the_first(database_url: str) -> None:
     """Imports go one by one, and would else wait for one another's patience."""
     async with lossy(database_url, patience=0.3) as lost:
         await lost.append()
@@ -62,9 +62,7 @@ async def test_who_waits_behind_is_told_as_soon_as_the_first(database_url: str) 
 
 
 @pytest.mark.parametrize("side", ["request", "answer"])
-async def test_connection_gone_dumb_is_given_up_for_a_new_one(
-    database_url: str, side: Side
-) -> None:
+async def test_a_silent_connection_is_replaced(database_url: str, side: Side) -> None:
     async with lossy(database_url, patience=1) as lost:
         await lost.append()
         lost.proxy.go_dumb(side)
@@ -73,7 +71,7 @@ async def test_connection_gone_dumb_is_given_up_for_a_new_one(
         assert await check_log(lost.recorder) == 3
 
 
-async def test_server_that_accepts_and_says_nothing_does_not_hold_an_append_for_ever(
+async def test_a_silent_server_does_not_block_an_append_forever(
     database_url: str,
 ) -> None:
     async with lossy(database_url, patience=0.3) as lost:
@@ -83,7 +81,7 @@ async def test_server_that_accepts_and_says_nothing_does_not_hold_an_append_for_
                 await lost.recorder.append(plain("test/a"))
 
 
-async def test_reads_of_a_server_gone_dumb_end(
+async def test_reads_of_a_silent_server_end(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recorder_module, "PATIENCE", 0.5)
@@ -96,7 +94,7 @@ async def test_reads_of_a_server_gone_dumb_end(
         assert await recorder.head() == 0
 
 
-async def test_who_gives_up_a_read_of_a_server_gone_dumb_need_not_wait_for_it(
+async def test_a_cancelled_read_of_a_silent_server_ends_at_once(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The pool's own way is to ask the server to cancel, and to wait until it has."""
@@ -112,7 +110,7 @@ async def test_who_gives_up_a_read_of_a_server_gone_dumb_need_not_wait_for_it(
 # Commands that are sent again
 
 
-async def test_command_sent_again_is_answered_though_it_would_now_be_refused(
+async def test_a_repeated_command_is_answered_even_if_it_would_now_be_refused(
     recorder: Recorder,
 ) -> None:
     repository = sample_commands.repository_on(recorder)
@@ -126,7 +124,7 @@ async def test_command_sent_again_is_answered_though_it_would_now_be_refused(
     await check_store(repository)
 
 
-async def test_command_sent_again_that_would_change_nothing_tells_its_position(
+async def test_a_repeated_command_that_would_change_nothing_has_its_position(
     recorder: Recorder,
 ) -> None:
     repository = sample_commands.repository_on(recorder)
@@ -137,7 +135,7 @@ async def test_command_sent_again_that_would_change_nothing_tells_its_position(
     assert (await execute(rename, repository)).position == done.position
 
 
-async def test_key_of_a_command_that_happened_is_refused_to_another(recorder: Recorder) -> None:
+async def test_the_key_of_an_executed_command_is_refused_to_another(recorder: Recorder) -> None:
     repository = sample_commands.repository_on(recorder)
     await magazine(repository)
     await execute(sample_commands.create("a", command_key="k", digest=b"one"), repository)
@@ -161,7 +159,7 @@ async def test_key_of_a_refused_command_is_free(recorder: Recorder) -> None:
 # Ends
 
 
-async def test_append_goes_on_when_its_caller_is_cancelled(
+async def test_an_append_continues_when_its_caller_is_cancelled(
     recorder: Recorder, database_url: str
 ) -> None:
     """One that is under way, and one that waits behind it and is not even sent."""
@@ -181,7 +179,7 @@ async def test_append_goes_on_when_its_caller_is_cancelled(
     assert await check_log(recorder) == 2
 
 
-async def test_close_waits_for_what_is_under_way_and_ends_what_comes_after(
+async def test_close_waits_for_appends_in_progress_and_refuses_later_ones(
     database_url: str,
 ) -> None:
     async with held(database_url) as hold, open_recorder(database_url) as recorder:
@@ -202,7 +200,7 @@ async def test_close_waits_for_what_is_under_way_and_ends_what_comes_after(
             await recorder.append(plain("test/late"))
 
 
-async def test_close_that_is_cancelled_leaves_the_appends_alone(
+async def test_a_cancelled_close_does_not_affect_the_appends(
     recorder: Recorder, database_url: str
 ) -> None:
     async with held(database_url) as hold:
@@ -222,7 +220,7 @@ async def test_close_of_a_recorder_that_never_appended_does_nothing(recorder: Re
     await recorder.close()
 
 
-async def test_nobody_waits_for_an_appender_whose_task_was_stopped(
+async def test_no_caller_waits_for_a_stopped_appender(
     recorder: Recorder, database_url: str
 ) -> None:
     append = plain("test/a")

@@ -85,13 +85,13 @@ async def test_an_ill_formed_workspace_is_refused(world: World) -> None:
             await world.do(c.ChangePlan, workspace="acme", plan=plan)
 
 
-async def test_a_workspace_is_renamed_where_the_name_is_new(world: World) -> None:
+async def test_a_workspace_is_renamed_if_the_name_is_new(world: World) -> None:
     async with world.appends(WorkspaceRenamed):
         await world.do(c.RenameWorkspace, workspace="acme", name="Acme Ltd")
         await world.do(c.RenameWorkspace, workspace="acme", name="Acme Ltd")
 
 
-async def test_what_is_asked_of_an_unknown_workspace_is_refused(world: World) -> None:
+async def test_commands_for_an_unknown_workspace_are_refused(world: World) -> None:
     key = {"name": "k", "permissions": (VIEW,), "secret_hash": hashed("s")}
     asked: list[tuple[Any, dict[str, Any]]] = [
         (c.RenameWorkspace, {"workspace": "rival", "name": "R"}),
@@ -105,7 +105,7 @@ async def test_what_is_asked_of_an_unknown_workspace_is_refused(world: World) ->
             await world.do(kind, **said)
 
 
-async def test_a_smaller_plan_removes_nothing_and_stops_adding(world: World) -> None:
+async def test_a_smaller_plan_removes_nothing_and_prevents_additions(world: World) -> None:
     await world.content_type("authors", AUTHORS)
     await world.entry("a", "authors")
     await world.entry("b", "authors")
@@ -119,7 +119,7 @@ async def test_a_smaller_plan_removes_nothing_and_stops_adding(world: World) -> 
     await world.entry("c", "authors")
 
 
-async def test_staging_is_set_up_once_where_the_plan_has_it(world: World) -> None:
+async def test_staging_is_set_up_once_if_the_plan_includes_it(world: World) -> None:
     async with world.refuses(StagingNotInPlan, "not included in your team's plan"):
         await world.do(c.AddEnvironment, scope=STAGE)
     await world.do(c.ChangePlan, workspace="acme", plan=Plan(staging=True, entries=1))
@@ -131,7 +131,7 @@ async def test_staging_is_set_up_once_where_the_plan_has_it(world: World) -> Non
         await world.do(c.AddEnvironment, scope=Scope("acme", "test"))
 
 
-async def test_the_plan_holds_in_an_environment_set_up_later(world: World) -> None:
+async def test_the_plan_applies_to_an_environment_set_up_later(world: World) -> None:
     await world.do(c.ChangePlan, workspace="acme", plan=Plan(staging=True, entries=1))
     await world.do(c.AddEnvironment, scope=STAGE)
     await world.content_type("authors", AUTHORS, STAGE)
@@ -158,7 +158,7 @@ async def test_a_key_is_issued_without_its_secret(world: World) -> None:
     assert hashed("secret") in rows[-1]["state"]
 
 
-async def test_a_name_is_of_one_live_key_and_a_secret_of_one_in_all_workspaces(
+async def test_names_are_unique_among_live_keys_and_secrets_in_all_workspaces(
     world: World,
 ) -> None:
     await world.workspace("rival")
@@ -210,7 +210,7 @@ async def test_an_environment_and_an_expiry_are_claimed_with_the_key(world: Worl
     assert dict(claim) == {"environment": None, "expires_at": None}
 
 
-async def test_an_expiry_that_has_passed_is_refused_but_not_held_against_a_key(
+async def test_a_past_expiry_is_refused_only_when_it_is_new(
     world: World,
 ) -> None:
     past = datetime(2020, 1, 1, tzinfo=UTC)
@@ -247,7 +247,7 @@ async def test_an_expiry_has_passed_by_the_clock_of_the_store(
         await world.do(c.IssueKey, **said, secret_hash=hashed("two"), expires_at=until)
 
 
-async def test_keys_that_cannot_be_are_refused(world: World) -> None:
+async def test_invalid_keys_are_refused(world: World) -> None:
     for name, permissions, text in (
         (" ", (VIEW,), "The name of the key is empty"),
         ("k" * 201, (VIEW,), "The name of the key has 201 characters; at most 200"),
@@ -280,7 +280,7 @@ async def test_an_unknown_key_is_neither_permitted_nor_revoked(world: World) -> 
             await world.do(c.PermitKey, workspace="acme", name=name, permissions=(EDIT,))
 
 
-async def test_a_change_of_keys_plans_or_environments_wakes_who_caches_them(world: World) -> None:
+async def test_a_change_of_keys_plans_or_environments_notifies_caches(world: World) -> None:
     versions = []
     for kind, said in (
         (c.ChangePlan, {"workspace": "acme", "plan": Plan(staging=True)}),
@@ -311,7 +311,7 @@ async def test_a_media_file_is_added_changed_removed_and_added_again(world: Worl
     assert await world.repository.known_media("rival", ["hero"]) == set()
 
 
-async def test_a_media_file_that_cannot_be_is_refused(world: World) -> None:
+async def test_an_invalid_media_file_is_refused(world: World) -> None:
     async with world.refuses(InvalidDefinition, "The id of a media file, 'a/b' must be 1 to 63"):
         await put(world, "a/b")
     async with world.refuses(InvalidDefinition, "The name of media file 'hero' is empty"):
@@ -320,6 +320,6 @@ async def test_a_media_file_that_cannot_be_is_refused(world: World) -> None:
         await put(world, url="\x00")
 
 
-async def test_removing_a_file_that_never_was_appends_nothing(world: World) -> None:
+async def test_removing_an_unknown_file_appends_nothing(world: World) -> None:
     async with world.appends():
         await world.do(c.RemoveMedia, workspace="acme", media_id="none")

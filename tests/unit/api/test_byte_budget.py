@@ -12,7 +12,7 @@ from api.http.byte_budget import ByteBudget
 from tests.unit.api.counter_doubles import settled
 
 
-async def test_a_workspace_takes_half_and_leaves_the_other_half() -> None:
+async def test_a_workspace_can_take_at_most_half() -> None:
     budget = ByteBudget(100)
     assert [budget.take("acme", 30), budget.take("acme", 30), budget.take("rival", 50)] == [
         True,
@@ -25,7 +25,7 @@ async def test_a_workspace_takes_half_and_leaves_the_other_half() -> None:
     assert budget.take("third", 30)
 
 
-async def test_who_waits_takes_what_comes_back() -> None:
+async def test_a_waiting_response_takes_returned_bytes() -> None:
     budget = ByteBudget(100)
     budget.take("acme", 50)
     waiting = asyncio.create_task(budget.wait_and_take("acme", 20))
@@ -37,7 +37,7 @@ async def test_who_waits_takes_what_comes_back() -> None:
     assert budget.taken == 70
 
 
-async def test_who_waits_too_long_is_refused_and_takes_nothing(
+async def test_a_response_that_waits_too_long_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(byte_budget, "PATIENCE", 0.01)

@@ -40,7 +40,7 @@ TRUSTED = networks("10.0.0.0/8, 192.0.2.1,2001:db8:ff::/48")
         ("10.0.0.1", [""], "10.0.0.1"),
     ],
 )
-def test_the_client_is_the_last_who_is_no_trusted_proxy(
+def test_the_client_is_the_last_untrusted_address(
     remote: str | None, forwarded: list[str], expected: str
 ) -> None:
     assert client(remote, forwarded, TRUSTED) == expected
@@ -51,10 +51,10 @@ def test_without_trusted_proxies_no_header_counts() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["10.0.0.1/8", "proxy.example", "10.0.0.0/33", "1.2.3"])
-def test_networks_that_are_none_are_refused_by_name(wrong: str) -> None:
+def test_invalid_networks_are_refused_by_name(wrong: str) -> None:
     with pytest.raises(ValueError, match=wrong):
         networks(f"10.0.0.1, {wrong}")
 
 
-def test_no_networks_are_none() -> None:
+def test_an_empty_list_of_networks_is_empty() -> None:
     assert networks("") == networks(" , ") == ()

@@ -40,7 +40,7 @@ def decompressed(encoding: str, packed: bytes, size: int = 1 << 20, limit: int =
 
 
 @given(st.sampled_from(PACKINGS), st.binary(max_size=3 * PIECE), st.integers(1, 2 * PIECE))
-def test_what_was_packed_comes_back(packing: tuple[str, Pack], body: bytes, n: int) -> None:
+def test_compressed_bodies_are_decompressed(packing: tuple[str, Pack], body: bytes, n: int) -> None:
     encoding, pack = packing
     assert decompressed(encoding, pack(body), n) == body
 
@@ -61,7 +61,7 @@ def test_a_truncated_body_is_damaged(encoding: str, pack: Pack) -> None:
 @pytest.mark.parametrize(("encoding", "pack"), PACKINGS)
 @pytest.mark.parametrize("garbage", [b"\x00", b"\x1f", b"\x1f\x8b", b"{}", b"x" * 100])
 @pytest.mark.parametrize("size", [1, 1 << 20])
-def test_garbage_behind_a_body_is_damage(
+def test_garbage_after_a_body_is_damage(
     encoding: str, pack: Pack, garbage: bytes, size: int
 ) -> None:
     with pytest.raises(DamagedBody):
@@ -69,7 +69,7 @@ def test_garbage_behind_a_body_is_damage(
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
-def test_what_is_not_packed_is_damaged_and_nothing_is_nothing(encoding: str) -> None:
+def test_an_uncompressed_body_is_damaged_and_an_empty_one_is_empty(encoding: str) -> None:
     for plain in (b'{"title": "T"}', b"no gzip", b"\x00", b"x" * 2 * PIECE):
         with pytest.raises(DamagedBody):
             decompressed(encoding, plain)
@@ -83,12 +83,12 @@ def test_no_more_than_the_limit_is_decompressed(encoding: str, pack: Pack) -> No
         assert len(Decompressor(encoding).decompress(packed, limit)) == limit
 
 
-def test_the_limit_holds_for_all_members_together() -> None:
+def test_the_limit_applies_to_all_members_together() -> None:
     packed = gzip.compress(bytes(1000)) * 20
     assert len(Decompressor("gzip").decompress(packed, 10_500)) == 10_500
 
 
-def test_members_without_end_are_damage() -> None:
+def test_endless_members_are_damage() -> None:
     empty = gzip.compress(b"")
     assert decompressed("gzip", empty * MAX_MEMBERS) == b""
     with pytest.raises(DamagedBody):

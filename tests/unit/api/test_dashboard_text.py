@@ -25,7 +25,7 @@ from api.dashboard.templates import language_name, language_options, written_dat
         ("</script></p><p", ""),
     ],
 )
-def test_markup_is_left_out(markup: str, reads: str) -> None:
+def test_markup_is_removed(markup: str, reads: str) -> None:
     assert plain(markup) == reads
 
 
@@ -52,7 +52,7 @@ def test_any_text_can_be_read(text: str) -> None:
         ("99999999", 10**6),
     ],
 )
-def test_a_page_is_a_number_or_the_first(given: str, page: int) -> None:
+def test_an_invalid_page_number_means_the_first_page(given: str, page: int) -> None:
     assert page_number(given) == page
 
 
@@ -62,7 +62,7 @@ def test_pages_of_a_table() -> None:
     assert (last.first, last.last, last.is_beyond, Paging(3, 26).is_beyond) == (26, 26, False, True)
 
 
-def test_addresses_are_quoted_and_leave_out_empty_parameters() -> None:
+def test_urls_are_quoted_and_omit_empty_parameters() -> None:
     assert link("entries", "a/../b?c", page=2, search="", type="ä&b") == (
         "/dashboard/entries/a%2F..%2Fb%3Fc?page=2&type=%C3%A4%26b"
     )
@@ -91,7 +91,7 @@ def test_languages_are_listed_by_name() -> None:
         ("soon", "soon"),
     ],
 )
-def test_dates_keep_the_offset_that_they_were_written_with(written: str, shown: str) -> None:
+def test_dates_keep_their_original_offset(written: str, shown: str) -> None:
     assert written_date(written) == shown
 
 

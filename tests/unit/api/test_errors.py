@@ -30,7 +30,7 @@ def test_the_documentation_has_every_status() -> None:
 
 
 @pytest.mark.parametrize("kind", EXHAUSTED)
-def test_a_database_without_room_is_unavailable(kind: type[asyncpg.PostgresError]) -> None:
+def test_a_full_database_is_unavailable(kind: type[asyncpg.PostgresError]) -> None:
     response = error_response(kind("could not extend file"))
     assert response.status == 503
     assert response.headers["Retry-After"] == "1"
@@ -38,7 +38,7 @@ def test_a_database_without_room_is_unavailable(kind: type[asyncpg.PostgresError
     assert b"extend" not in response.body
 
 
-def test_other_errors_of_postgresql_are_ours() -> None:
+def test_other_errors_of_postgresql_are_internal_errors() -> None:
     assert status_of(asyncpg.UndefinedTableError("x")) == 500
 
 

@@ -56,7 +56,7 @@ def pages(field: Field, value: object) -> Iterator[Excerpt]:
         start = shown.end
 
 
-def test_a_value_that_fits_is_whole() -> None:
+def test_a_value_that_fits_is_not_cut() -> None:
     for field, value in ((BODY, "x" * CHARACTERS), (TAGS, ["a"] * ITEMS), (META, {"a": [1]})):
         assert excerpt(field, value).is_whole
 
@@ -93,7 +93,7 @@ def test_pages_of_a_repeater_have_all_of_it() -> None:
         [{"related": ["id"] * 300}] * 100,
     ],
 )
-def test_a_page_is_bounded_whatever_a_repeater_holds(rows: list[object]) -> None:
+def test_a_page_is_limited_for_any_repeater(rows: list[object]) -> None:
     shown = list(leaves(excerpt(ROWS, rows)))
     texts = [text_of(one.value) for one in shown if bytes(one.value).startswith(b'"')]
     assert len(shown) <= PAGE_VALUES
@@ -101,7 +101,7 @@ def test_a_page_is_bounded_whatever_a_repeater_holds(rows: list[object]) -> None
     assert sum(len(list(one.targets("entry"))) for one in shown[1:]) <= PAGE_VALUES
 
 
-def test_what_is_cut_inside_of_an_element_can_be_reached() -> None:
+def test_a_cut_value_inside_an_element_has_its_own_page() -> None:
     values = {"rows": raw([{"a": "x"}, {"body": "y" * 50_000}])}
     shown = excerpt(ROWS, json.decode(values["rows"]))
     cut = next(one for one in leaves(shown) if not one.is_whole)

@@ -108,7 +108,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @settings(max_examples=15)
 @given(st.lists(st.tuples(texts, texts), min_size=1, max_size=5))
 @example([(text, text) for text in NASTY])
-def test_csv_gives_every_text_back(pairs: list[tuple[str, str]]) -> None:
+def test_csv_preserves_every_text(pairs: list[tuple[str, str]]) -> None:
     rows = [row(body, title=title) for body, title in pairs]
     assert cells(read(of_csv(rows), "e.csv")) == rows
 
@@ -116,7 +116,7 @@ def test_csv_gives_every_text_back(pairs: list[tuple[str, str]]) -> None:
 @settings(max_examples=15)
 @given(pairs=st.lists(st.tuples(texts, texts), min_size=1, max_size=5))
 @example(pairs=[(text, text) for text in NASTY])
-def test_xlsx_gives_every_text_back(folder: Path, pairs: list[tuple[str, str]]) -> None:
+def test_xlsx_preserves_every_text(folder: Path, pairs: list[tuple[str, str]]) -> None:
     rows = [row(body, title=title) for body, title in pairs]
     assert cells(read(of_xlsx(folder, rows), "e.xlsx")) == rows
 
@@ -127,13 +127,13 @@ def test_xlsx_gives_every_text_back(folder: Path, pairs: list[tuple[str, str]]) 
                         | st.integers().map(str), min_size=1, max_size=20))  # fmt: skip
 @example(numbers=NUMBERS)
 @example(numbers=["5.7849533491E-10", "1E+15"])
-def test_numbers_come_back_digit_for_digit(folder: Path, numbers: list[str]) -> None:
+def test_numbers_are_preserved_digit_by_digit(folder: Path, numbers: list[str]) -> None:
     rows = [row("x", number) for number in numbers]
     assert cells(read(of_csv(rows), "e.csv")) == rows
     assert cells(read(of_xlsx(folder, rows), "e.xlsx")) == rows
 
 
-def test_numbers_are_numbers_where_a_spreadsheet_holds_their_digits() -> None:
+def test_numbers_are_numeric_cells_if_a_spreadsheet_keeps_their_digits() -> None:
     held = [number for number in NUMBERS if is_held(number)]
     assert held == ["0", "5", "-5", "0.1", "0.0001", "123456789012345", "123456789.123456", "-0.5"]
 
@@ -153,7 +153,7 @@ def test_csv_is_utf_8_with_bom_and_lines_end_with_crlf() -> None:
     )
 
 
-def test_an_xlsx_holds_strings_and_numbers_and_nothing_that_runs(folder: Path) -> None:
+def test_an_xlsx_contains_strings_and_numbers_and_no_formulas(folder: Path) -> None:
     rows = [row(text, "5", title=text) for text in NASTY]
     document = of_xlsx(folder, rows)
     with zipfile.ZipFile(io.BytesIO(document)) as archive:
@@ -167,7 +167,7 @@ def test_an_xlsx_holds_strings_and_numbers_and_nothing_that_runs(folder: Path) -
     assert sheet.count("<v>5</v>") == len(rows)
 
 
-def test_others_open_it_too(folder: Path) -> None:
+def test_other_programs_open_it(folder: Path) -> None:
     """openpyxl stands for them: the heading stays in view, and one plain sheet has the rows."""
     book = openpyxl.load_workbook(io.BytesIO(of_xlsx(folder, [row("x", "5"), row("y", "1.10")])))
     [sheet] = book.worksheets
@@ -188,14 +188,14 @@ def test_others_open_it_too(folder: Path) -> None:
         ("x", "x"),
     ],
 )
-def test_a_sheet_has_a_name_that_excel_takes(folder: Path, slug: str, name: str) -> None:
+def test_a_sheet_has_a_name_that_excel_accepts(folder: Path, slug: str, name: str) -> None:
     file = XlsxFile(folder / "n.xlsx", slug, COLUMNS)
     file.close()
     assert openpyxl.load_workbook(folder / "n.xlsx").sheetnames == [name]
 
 
 @pytest.mark.parametrize("text", ["x" * LONGEST, "😀" * (LONGEST // 2), "\x01" * LONGEST])
-def test_the_longest_texts_that_a_cell_holds_come_back(folder: Path, text: str) -> None:
+def test_the_longest_texts_of_a_cell_are_preserved(folder: Path, text: str) -> None:
     assert cells(read(of_xlsx(folder, [row(text)]), "e.xlsx")) == [row(text)]
 
 
@@ -212,7 +212,7 @@ LONG = [
 
 
 @pytest.mark.parametrize("text", LONG)
-def test_a_text_that_no_cell_holds_is_continued_on_a_second_sheet(folder: Path, text: str) -> None:
+def test_a_text_too_long_for_a_cell_is_continued_on_a_second_sheet(folder: Path, text: str) -> None:
     """Also where columns have the same heading, and the row is not the first."""
     columns = [*COLUMNS[:-1], "Body"]
     rows = [[*row(text, title="A")[:-1], ""], [*row("x", title="B")[:-1], text]]
@@ -235,7 +235,7 @@ def test_a_text_that_no_cell_holds_is_continued_on_a_second_sheet(folder: Path, 
     middle=texts,
     end=st.sampled_from(["", MARKER, MARKER[1:], f"{MARKER} ", "😀"]),
 )
-def test_texts_of_about_the_longest_come_back(
+def test_texts_near_the_maximum_length_are_preserved(
     folder: Path, start: int, middle: str, end: str
 ) -> None:
     rows = [row("y" * start + middle + end)]

@@ -66,7 +66,7 @@ def test_a_page_of_100_with_references_of_references_is_allowed() -> None:
     cost_of(NESTED, limit=100)
 
 
-def test_a_limit_in_a_variable_counts_as_it_will_be_clamped() -> None:
+def test_a_limit_in_a_variable_counts_clamped() -> None:
     wide = NESTED.replace("contentType { name }", "history { version }")
     cost_of(wide, limit=10)
     assert "costs" in refusal(wide, limit=100)
@@ -74,7 +74,7 @@ def test_a_limit_in_a_variable_counts_as_it_will_be_clamped() -> None:
     assert refusal(wide, limit=100) == refusal(wide.replace("= 10", "= 100"))
 
 
-def test_a_refusal_says_the_cost_the_bound_and_what_to_do() -> None:
+def test_a_refusal_has_the_cost_the_limit_and_what_to_do() -> None:
     query = "{ contentEntries(limit: 100) { data { history(limit: 100) { fields { field } } } } }"
     assert refusal(query) == (
         f"The query costs 1,211,010; the limit is {COST:,}: "
@@ -119,7 +119,7 @@ def test_fields_are_limited() -> None:
     )
 
 
-def test_what_the_limiters_cannot_read_is_refused_before_them() -> None:
+def test_documents_that_limiters_cannot_read_are_refused_before_them() -> None:
     circle = "{ ...A } fragment A on Query { ...B } fragment B on Query { ...A }"
     assert refusal(circle) == "Fragment 'A' spreads itself"
     assert refusal("{ ...A } fragment A on Query { ...B }") == "Unknown fragment 'B'"
@@ -135,7 +135,7 @@ def test_fields_of_fragments_count_wherever_they_are_spread() -> None:
     assert "more than 5,000 fields with its fragments expanded" in refusal(spread(11))
 
 
-def test_fragments_that_double_without_end_are_refused_at_once() -> None:
+def test_exponential_fragments_are_refused_at_once() -> None:
     doubling = " ".join(f"fragment F{n} on Query {{ ...F{n + 1} ...F{n + 1} }}" for n in range(48))
     last = "fragment F48 on Query { x }"
     assert "with its fragments expanded" in refusal("{ ...F0 }" + doubling + last)
@@ -228,7 +228,7 @@ def values(answer: object) -> int:
     return 1 + sum(map(values, answer.values())) if isinstance(answer, dict) else 1
 
 
-def test_mutations_cost_more_than_reading_wherever_they_stand() -> None:
+def test_mutations_cost_more_than_reads_everywhere() -> None:
     def mutations(number: int) -> str:
         return " ".join(f"m{n}: deleteContentEntry(id: 1) {{ success }}" for n in range(number))
 
@@ -238,7 +238,7 @@ def test_mutations_cost_more_than_reading_wherever_they_stand() -> None:
     assert "costs" in refusal(twice)
 
 
-def test_looking_back_costs_more_than_it_shows() -> None:
+def test_reads_of_the_past_cost_more_than_their_values() -> None:
     def past(number: int) -> str:
         one = 'contentEntry(type: "posts", slug: "one", asOf: $at) { id }'
         return "query ($at: DateTime) {" + " ".join(f"a{n}: {one}" for n in range(number)) + "}"

@@ -51,15 +51,15 @@ def _comparable(sdl: str) -> str:
     return print_schema(lexicographic_sort_schema(build_schema(bare)))
 
 
-def test_the_schema_is_what_was_promised() -> None:
+def test_the_schema_has_the_specified_operations() -> None:
     assert _comparable(schema.as_str()) == _comparable(PROMISED)
 
 
-def test_the_file_is_what_the_code_says() -> None:
+def test_the_file_matches_the_code() -> None:
     assert FILE.read_text() == schema.as_str() + "\n", "write schema.as_str() into schema.graphql"
 
 
-def test_every_type_and_every_field_with_arguments_says_what_it_is() -> None:
+def test_every_type_and_every_field_with_arguments_has_a_description() -> None:
     ours = [t for t in schema._schema.type_map.values() if not t.name.startswith("__")]
     assert [type_.name for type_ in ours if not type_.description] == []
     fields = [field for type_ in ours for field in getattr(type_, "fields", {}).values()]

@@ -53,7 +53,7 @@ def test_unknown_members_and_sections_are_named_as_they_were_sent() -> None:
     )
 
 
-def test_members_inside_of_a_repeater_are_named_once() -> None:
+def test_members_inside_a_repeater_are_named_once() -> None:
     assert shown(faq=[{"q": "x", "a": 1}, {"a": 2, "b": 3}, {}]) == "faq.a, faq.b"
     assert shown(faq=[{"a": "x" * 70_000}]) is None
 
@@ -72,7 +72,7 @@ def test_a_delete_ignores_nothing() -> None:
     assert header_of(DeleteEntry(actor=OPERATOR, scope=SCOPE, entry_id=ENTRY)) is None
 
 
-def test_what_does_not_fit_is_counted() -> None:
+def test_names_beyond_the_limit_are_counted() -> None:
     assert shown(**{f"n{number:03}": 1 for number in range(300)}) == ", ".join(
         [*(f"n{number:03}" for number in range(166)), "+134"]
     )

@@ -26,30 +26,30 @@ def variables(sent: bytes, most: int = MAX_INPUTS) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("value", [b"1", b"{}", b"[]", b'""', b'{"a":[]}', b"[[]]"])
-def test_values_are_counted_however_they_are_written(value: bytes) -> None:
+def test_values_are_counted_in_every_notation(value: bytes) -> None:
     many = b"[" + b",".join([value] * (MAX_VALUES + 1)) + b"]"
     with pytest.raises(BadRequest, match="more than 100,000 values: send fewer"):
         check_values(many)
 
 
-def test_as_many_as_are_allowed_pass() -> None:
+def test_the_maximum_number_of_values_passes() -> None:
     check_values(b"[" + b",".join([b"1"] * (MAX_VALUES - 1)) + b"]")
 
 
 @pytest.mark.parametrize(
     "text", [b"," * 10**6, b"[{" * 10**6, b'\\"' * 10**6, b"\\\\" * 10**6, b'\\",' * 10**6]
 )
-def test_what_is_inside_of_a_text_does_not_count(text: bytes) -> None:
+def test_commas_inside_a_text_do_not_count(text: bytes) -> None:
     check_values(b'{"a":"' + text + b'"}')
 
 
-def test_more_strings_than_values_and_keys_can_be_are_not_cut_into_pieces() -> None:
+def test_too_many_strings_are_refused_without_splitting() -> None:
     with pytest.raises(BadRequest, match="values"):
         check_values(b"[" + b'"",' * 2 * MAX_VALUES + b'""]')
 
 
 @pytest.mark.parametrize("body", [b'"' + b"," * 10**6, b'"\\', b"", b"\xff" * 10**6])
-def test_what_is_no_json_passes_on_to_the_parser(body: bytes) -> None:
+def test_invalid_json_is_passed_to_the_parser(body: bytes) -> None:
     check_values(body)
 
 
@@ -65,7 +65,7 @@ def test_list_items_and_input_fields_are_counted_before_they_are_coerced() -> No
         variables(b'{"t":[{"locale":"a"},{"locale":"b"}]}', 3)
 
 
-def test_what_is_inside_of_a_json_scalar_is_not_coerced() -> None:
+def test_the_content_of_a_json_scalar_is_not_coerced() -> None:
     assert variables(b'{"f":{"a":[1,2,3],"b":{}}}', 0)
 
 
@@ -77,7 +77,7 @@ VALUES = st.recursive(
 
 
 @given(VALUES)
-def test_a_document_without_strings_has_its_structure_alone(value: object) -> None:
+def test_a_document_without_strings_keeps_its_structure(value: object) -> None:
     def structure(value: object) -> str:
         match value:
             case dict():
@@ -96,5 +96,5 @@ def test_a_document_without_strings_has_its_structure_alone(value: object) -> No
 @pytest.mark.parametrize(
     ("document", "left"), [(b'[1,"[', b"[1,"), (b'[1,"\\"[', b"[1,"), (b'["\\\\"]', b"[]")]
 )
-def test_a_string_that_never_ends_goes_to_the_end(document: bytes, left: bytes) -> None:
+def test_a_string_that_never_ends_extends_to_the_end(document: bytes, left: bytes) -> None:
     assert without_strings(document) == left

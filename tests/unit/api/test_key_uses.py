@@ -49,7 +49,7 @@ async def test_uses_of_two_days_keep_their_days(store: Store) -> None:
     assert store.writes == [(["a"], MONDAY), (["a"], TUESDAY)]
 
 
-async def test_what_cannot_be_written_waits(store: Store) -> None:
+async def test_uses_that_cannot_be_written_wait(store: Store) -> None:
     uses = KeyUses(store.fetch)
     uses.record("a", MONDAY)
     store.away = True

@@ -52,7 +52,7 @@ def test_a_key_is_found_by_its_digest_with_what_its_workspace_may_do(keys: Keys)
     assert keys.caller(secret_hash("b"), NOON) is None
 
 
-def test_a_change_of_permissions_takes_the_place_of_what_was(keys: Keys) -> None:
+def test_a_change_of_permissions_replaces_the_old_ones(keys: Keys) -> None:
     for names in (("content.view",), ("content.view", "content.edit")):
         keys.put(key("1", "a", *names))
         caller = keys.caller(secret_hash("a"), NOON)
@@ -62,7 +62,7 @@ def test_a_change_of_permissions_takes_the_place_of_what_was(keys: Keys) -> None
 
 
 @pytest.mark.parametrize("old_goes_first", [True, False])
-def test_a_secret_may_be_given_again_once_its_key_is_revoked(
+def test_a_secret_may_be_used_again_after_its_key_is_revoked(
     keys: Keys, old_goes_first: bool
 ) -> None:
     """In whatever order the two changes are read."""
@@ -90,7 +90,7 @@ def test_a_key_works_until_it_expires(keys: Keys) -> None:
     assert keys.caller(secret_hash("a"), NOON) is not None
 
 
-def test_an_unknown_key_is_compared_as_a_known_one_is(
+def test_an_unknown_key_is_compared_like_a_known_one(
     keys: Keys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     compared: list[int] = []

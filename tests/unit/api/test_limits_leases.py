@@ -37,7 +37,7 @@ async def counted(leases: Leases, n: int, limit: int, name: str = "a") -> list[L
 
 
 class TestWindows:
-    async def test_the_limit_passes_and_no_more_until_the_window_ends(
+    async def test_exactly_the_limit_passes_until_the_window_ends(
         self, leases: Leases, clock: Clock
     ) -> None:
         assert [s.passed for s in await counted(leases, 7, 5)] == [True] * 5 + [False] * 2
@@ -46,11 +46,11 @@ class TestWindows:
         clock.now = WINDOW
         assert [s.passed for s in await counted(leases, 7, 5)] == [True] * 5 + [False] * 2
 
-    async def test_remaining_counts_down_to_nothing_and_stays_there(self, leases: Leases) -> None:
+    async def test_remaining_counts_down_to_0_and_stays_there(self, leases: Leases) -> None:
         remaining = [s.remaining for s in await counted(leases, 202, 200)]
         assert remaining == [*range(199, -1, -1), 0, 0]
 
-    async def test_reset_is_the_end_and_wait_the_seconds_until_then(
+    async def test_reset_is_the_end_and_wait_the_seconds_to_it(
         self, leases: Leases, clock: Clock
     ) -> None:
         for now, wait in ((0, 60), (0.5, 60), (1, 59), (58.5, 2), (59.1, 1), (59.999, 1)):
@@ -58,9 +58,7 @@ class TestWindows:
             standing = (await counted(leases, 2, 1))[1]
             assert (standing.reset, standing.wait) == (NOON + WINDOW, wait)
 
-    async def test_the_window_is_told_by_the_counter_not_by_our_clock(
-        self, counter: FakeCounter
-    ) -> None:
+    async def test_the_counters_clock_defines_the_window(self, counter: FakeCounter) -> None:
         """Its clock is 40 s ahead of ours."""
         ours = Clock()
         counter._clock = lambda: NOON + 40 + ours.now
@@ -72,11 +70,11 @@ class TestWindows:
         assert (await leases.count("a", 1)).passed
         assert leases.peek("unheard of", 9) == LimitStatus(True, 9, 9, NOON + 2 * WINDOW)
 
-    async def test_looking_counts_nothing(self, leases: Leases) -> None:
+    async def test_a_peek_counts_nothing(self, leases: Leases) -> None:
         await counted(leases, 3, 10)
         assert [leases.peek("a", 10).remaining for _ in range(5)] == [7] * 5
 
-    async def test_a_changed_limit_holds_from_the_next_request_on(self, leases: Leases) -> None:
+    async def test_a_changed_limit_applies_from_the_next_request(self, leases: Leases) -> None:
         assert not (await counted(leases, 3, 2))[-1].passed
         assert [s.passed for s in await counted(leases, 3, 4)] == [True, True, False]
         assert not (await leases.count("a", 1)).passed
@@ -95,13 +93,13 @@ class TestWindows:
 
 
 class TestCalls:
-    async def test_a_busy_bucket_asks_once_for_many(
+    async def test_a_busy_bucket_demands_many_requests_at_once(
         self, leases: Leases, counter: FakeCounter
     ) -> None:
         await counted(leases, 1_000, 10_000)
         assert len(counter.calls) <= 3
 
-    async def test_what_comes_while_a_call_is_under_way_goes_in_the_next(
+    async def test_requests_during_a_call_go_into_the_next(
         self, leases: Leases, counter: FakeCounter
     ) -> None:
         counter.open.clear()
@@ -117,7 +115,7 @@ class TestCalls:
             [("a", 10), ("b", 10), ("c", 10)],
         ]
 
-    async def test_those_who_come_meanwhile_are_served_from_what_is_to_spare(
+    async def test_requests_meanwhile_are_served_from_spare_leases(
         self, leases: Leases, counter: FakeCounter
     ) -> None:
         counter.open.clear()
@@ -130,7 +128,7 @@ class TestCalls:
         assert remaining == list(range(9_999, 9_989, -1))
         assert len(counter.calls) == 1
 
-    async def test_a_final_refusal_is_not_asked_for_again(
+    async def test_a_final_refusal_causes_no_further_call(
         self, leases: Leases, counter: FakeCounter
     ) -> None:
         await counted(leases, 3, 2)
@@ -138,7 +136,7 @@ class TestCalls:
         await counted(leases, 100, 2)
         assert len(counter.calls) == calls
 
-    async def test_a_caller_who_has_gone_away_costs_nothing(
+    async def test_a_cancelled_request_costs_nothing(
         self, leases: Leases, counter: FakeCounter
     ) -> None:
         counter.open.clear()
@@ -151,7 +149,7 @@ class TestCalls:
 
 
 class TestGivingBack:
-    async def test_an_old_lease_comes_back_and_another_process_uses_it(
+    async def test_an_old_lease_is_returned_and_used_by_another_process(
         self, leases: Leases, counter: FakeCounter, clock: Clock
     ) -> None:
         other = Leases(counter, clock)
@@ -163,7 +161,7 @@ class TestGivingBack:
         await settled()
         assert [s.passed for s in await counted(other, 20, 320)] == [True] * 19 + [False]
 
-    async def test_what_is_on_its_way_back_is_not_used_any_more(
+    async def test_a_lease_being_returned_is_not_used(
         self, leases: Leases, counter: FakeCounter
     ) -> None:
         await leases.count("a", 320)
@@ -176,7 +174,7 @@ class TestGivingBack:
         counter.open.set()
         assert (await late).remaining == 318
 
-    async def test_a_young_one_is_kept(
+    async def test_a_young_lease_is_kept(
         self, leases: Leases, counter: FakeCounter, clock: Clock
     ) -> None:
         await leases.count("a", 320)
@@ -185,20 +183,20 @@ class TestGivingBack:
         await settled()
         assert len(counter.calls) == 1
 
-    async def test_what_was_given_back_does_not_show(self, leases: Leases) -> None:
+    async def test_returned_requests_are_not_shown(self, leases: Leases) -> None:
         await leases.count("a", 320)
         leases.give_back(0)
         await settled()
         assert leases.peek("a", 320).remaining == 319
 
-    async def test_everything_is_given_back_at_the_end(
+    async def test_all_leases_are_returned_at_the_end(
         self, counter: FakeCounter, clock: Clock
     ) -> None:
         async with Leases(counter, clock) as leases:
             await leases.count("a", 320)
         assert counter.free("a", 320) == 319
 
-    async def test_a_lease_of_an_old_window_is_worth_nothing(
+    async def test_a_lease_of_an_old_window_is_not_used(
         self, leases: Leases, counter: FakeCounter, clock: Clock
     ) -> None:
         await leases.count("a", 320)
@@ -210,7 +208,7 @@ class TestGivingBack:
 class TestCost:
     """Claims of more than one: all of it or nothing."""
 
-    async def test_a_claim_passes_whole_or_takes_nothing(
+    async def test_a_claim_passes_completely_or_takes_nothing(
         self, leases: Leases, counter: FakeCounter
     ) -> None:
         assert (await leases.count("a", 100, 60)).passed
@@ -223,7 +221,7 @@ class TestCost:
         assert (await leases.count("a", 100, 101)).passed
         assert not (await leases.count("a", 100, 1)).passed
 
-    async def test_what_a_refused_claim_was_granted_comes_back_for_other_processes(
+    async def test_the_grant_of_a_refused_claim_is_returned(
         self, leases: Leases, counter: FakeCounter, clock: Clock
     ) -> None:
         other = Leases(counter, clock)
@@ -272,7 +270,7 @@ class TestCost:
         limit=st.integers(1, 300),
         steps=st.lists(st.tuples(st.integers(0, 2), st.integers(1, 90)), max_size=30),
     )
-    async def test_processes_together_never_pass_more_than_the_limit(
+    async def test_processes_together_never_exceed_the_limit(
         self, limit: int, steps: list[tuple[int, int]]
     ) -> None:
         clock = Clock()
@@ -298,7 +296,7 @@ class TestMemory:
         assert list(leases._buckets) == list(counter._held) == ["a"]
         assert counter.expired == [NOON, NOON + WINDOW]
 
-    async def test_there_are_never_more_than_so_many(
+    async def test_the_number_of_buckets_is_limited(
         self, leases: Leases, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(module, "MAX_BUCKETS", 10)
@@ -309,7 +307,7 @@ class TestMemory:
 
 
 class TestCounterAway:
-    async def test_requests_pass_are_told_once_and_are_counted_again_later(
+    async def test_an_unavailable_counter_is_logged_once_and_used_again_later(
         self, leases: Leases, counter: FakeCounter, clock: Clock
     ) -> None:
         await counted(leases, 2, 2)
@@ -332,7 +330,7 @@ class TestCounterAway:
         assert module.AWAY._value.get() == 0
         assert [s.passed for s in await counted(leases, 3, 2)] == [True, True, False]
 
-    async def test_a_clean_up_that_fails_is_not_the_counter_being_away(
+    async def test_a_failed_clean_up_does_not_make_the_counter_unavailable(
         self, leases: Leases, counter: FakeCounter, clock: Clock, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """As where the connection is lost in the middle of it."""
@@ -348,7 +346,7 @@ class TestCounterAway:
         assert [s.passed for s in await counted(leases, 3, 2)] == [True, True, False]
         assert counter.expired == [NOON + WINDOW], "whoever comes first in a window tries again"
 
-    async def test_what_may_have_been_given_back_is_not_given_back_again(
+    async def test_possibly_returned_leases_are_not_returned_again(
         self, leases: Leases, counter: FakeCounter
     ) -> None:
         """The answer is lost, and all that was asked has happened."""
@@ -360,7 +358,7 @@ class TestCounterAway:
         assert (held, counter.free("a", 320)) == (319 - 319 // 16, 319)
         assert (await leases.count("a", 320)).passed
 
-    async def test_a_stall_of_our_own_is_no_silence_of_the_counter(
+    async def test_a_stall_of_the_process_is_not_a_silent_counter(
         self, leases: Leases, counter: FakeCounter, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The answer is there when the loop goes on, long after the timeout has passed."""
@@ -375,7 +373,7 @@ class TestCounterAway:
         assert len(counter.calls) >= 1
         assert leases._away_since is None
 
-    async def test_one_that_hangs_is_given_up(
+    async def test_a_hanging_call_is_aborted(
         self, leases: Leases, counter: FakeCounter, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(module, "CALL_TIMEOUT", 0.01)
@@ -394,7 +392,7 @@ class TestLaws:
         limit=st.integers(1, 300),
         steps=st.lists(st.one_of(REQUEST, REQUEST, GIVE_BACK, PASS_TIME), max_size=40),
     )
-    async def test_never_one_too_many_and_none_refused_while_any_is_free(
+    async def test_the_limit_is_never_exceeded_and_none_refused_while_any_is_free(
         self, limit: int, steps: list[tuple[str, int, int]]
     ) -> None:
         clock = Clock()
@@ -418,7 +416,7 @@ class TestLaws:
         assert all(n <= limit for n in passed.values())
 
     @given(limit=st.integers(1, 2_000), processes=st.integers(1, 5))
-    async def test_all_of_the_limit_is_had_in_the_end(self, limit: int, processes: int) -> None:
+    async def test_the_whole_limit_can_be_used(self, limit: int, processes: int) -> None:
         clock = Clock()
         counter = FakeCounter(clock.unix)
         asked = [Leases(counter, clock) for _ in range(processes)]

@@ -27,7 +27,7 @@ async def test_pieces_wait_for_one_another() -> None:
     assert order == ["a begins", "a ends", "b begins", "b ends"]
 
 
-async def test_others_come_between_two_pieces() -> None:
+async def test_other_tasks_run_between_two_pieces() -> None:
     turns, order = LoopTurns(), []
 
     async def piece() -> None:
@@ -72,7 +72,7 @@ async def test_small_work_does_not_wait_for_large_work(work: Work, size: int) ->
         pass
 
 
-async def test_small_documents_are_executed_beside_a_large_one() -> None:
+async def test_small_documents_are_executed_during_a_large_one() -> None:
     turns = LoopTurns()
     async with asyncio.timeout(60), turns.alone("acme", LARGE), turns.alone("acme", FEW):
         pass

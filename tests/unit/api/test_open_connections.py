@@ -44,7 +44,7 @@ def test_of_many_addresses_the_longest_idle_is_closed() -> None:
     assert [one.is_closed for one in made] == [False, True, True, False, False]
 
 
-def test_an_address_with_many_pushes_out_its_own_only() -> None:
+def test_an_address_with_many_connections_displaces_only_its_own() -> None:
     connections = OpenConnections(5)
     others = opened(connections, "a", "b")
     flood = opened(connections, *100 * ["c"])
@@ -65,7 +65,7 @@ def test_busy_connections_do_not_count_against_their_address() -> None:
     assert [one.is_closed for one in working + idle] == [False, False, False, True, False]
 
 
-def test_a_new_one_is_refused_where_all_others_are_busy() -> None:
+def test_a_new_connection_is_refused_if_all_others_are_busy() -> None:
     connections = OpenConnections(2)
     made = opened(connections, "a", "b")
     for one in made:
@@ -78,7 +78,7 @@ def test_a_new_one_is_refused_where_all_others_are_busy() -> None:
     assert not late.is_closed
 
 
-def test_the_books_agree_with_a_simple_model() -> None:
+def test_the_state_agrees_with_a_simple_model() -> None:
     """The closed connection is one of an address with most idle ones, the longest idle of these."""
     chance, connections, live = random.Random(11), OpenConnections(20), dict[Fake, str]()
     idle: list[Fake] = []
@@ -111,7 +111,7 @@ def test_the_books_agree_with_a_simple_model() -> None:
     ("files", "most"),
     [(64, 48), (1, 1), (20_000, MOST), (1_048_576, MOST), (resource.RLIM_INFINITY, MOST)],
 )
-def test_the_number_has_a_bound_of_its_own(
+def test_the_number_has_its_own_limit(
     monkeypatch: pytest.MonkeyPatch, files: int, most: int
 ) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (files, files))

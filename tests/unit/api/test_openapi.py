@@ -94,7 +94,7 @@ def test_it_is_valid() -> None:
     validate(DOCUMENT)
 
 
-def test_each_operation_makes_a_good_method_of_a_client() -> None:
+def test_each_operation_becomes_a_good_client_method() -> None:
     assert len(OPERATIONS) == sum(map(len, DOCUMENT["paths"].values()))
     assert OPERATIONS.keys() == METHOD_NAMES
     assert {method for path in DOCUMENT["paths"].values() for method in path} == {"get", "post"}
@@ -148,7 +148,7 @@ def test_every_body_has_examples_that_fit(name: str) -> None:
     assert_have_examples(found)
 
 
-def test_what_the_router_answers_has_examples_that_fit() -> None:
+def test_router_responses_have_examples_that_fit() -> None:
     assert_have_examples(list(bodies(COMPONENTS)))
 
 
@@ -168,7 +168,7 @@ def test_every_refusal_that_the_api_knows_is_described() -> None:
     assert {kind.__name__ for kind in STATUS} - kinds <= ELSEWHERE | SAME_WORDS
 
 
-def test_a_success_has_the_headers_that_are_always_there() -> None:
+def test_a_success_has_the_headers_of_every_response() -> None:
     for operation in OPERATIONS.values():
         success = min(operation["responses"])
         assert (
@@ -186,7 +186,7 @@ def test_refusals_are_shared_and_repeat_no_headers() -> None:
     assert headers == {"ETag", "Allow", "Retry-After", "WWW-Authenticate"}
 
 
-def test_what_says_when_to_come_again_has_the_header() -> None:
+def test_refusals_with_a_wait_have_retry_after() -> None:
     for name in ("RateLimitExceeded", "Unavailable"):
         assert "Retry-After" in COMPONENTS["responses"][name]["headers"]
 
@@ -219,7 +219,7 @@ def test_nothing_is_described_that_no_operation_refers_to(kind: str) -> None:
     assert {f"#/components/{kind}/{name}" for name in COMPONENTS[kind]} <= used
 
 
-def test_whatever_is_referred_to_is_there() -> None:
+def test_every_reference_has_a_target() -> None:
     for reference in set(references(DOCUMENT)):
         kind, name = reference.removeprefix("#/components/").split("/")
         assert name in COMPONENTS[kind]

@@ -62,7 +62,7 @@ NUMBERS = [
 
 
 @pytest.mark.parametrize(("given", "limit", "offset"), NUMBERS)
-def test_limit_and_offset_are_clamped_and_what_is_no_number_is_absent(
+def test_limit_and_offset_are_clamped_and_other_text_counts_as_absent(
     given: str | None, limit: int, offset: int
 ) -> None:
     query = {} if given is None else {"limit": given, "offset": given}
@@ -81,12 +81,12 @@ def test_the_first_of_duplicates_counts() -> None:
 
 
 @pytest.mark.parametrize("given", ["published", "draft", "archived"])
-def test_a_status_is_taken_as_it_is(given: str) -> None:
+def test_a_valid_status_is_accepted(given: str) -> None:
     assert parameters.status({"status": given}) == given
 
 
 @pytest.mark.parametrize("query", [{}, {"status": ""}])
-def test_published_is_the_status_where_none_is_given(query: dict[str, str]) -> None:
+def test_published_is_the_default_status(query: dict[str, str]) -> None:
     assert parameters.status(query) == "published"
 
 
@@ -109,7 +109,7 @@ def test_an_unknown_status_is_refused_naming_the_three(given: str) -> None:
         ({"environment": "staging"}, "nonsense", "staging"),
     ],
 )
-def test_the_environment_of_the_query_beats_the_headers(
+def test_the_environment_of_the_query_takes_precedence(
     query: dict[str, str], header: str | None, expected: str
 ) -> None:
     assert parameters.environment(query, header) == expected
@@ -128,7 +128,7 @@ def test_locales_of_cldr_are_supported(given: str) -> None:
     assert parameters.locale({"locale": given}) == given
 
 
-def test_en_us_is_the_locale_where_none_is_given() -> None:
+def test_en_us_is_the_default_locale() -> None:
     assert parameters.locale({}) == parameters.locale({"locale": ""}) == "en-US"
 
 
@@ -139,7 +139,7 @@ def test_an_unsupported_locale_is_refused_stating_the_value(given: str) -> None:
     assert given in str(refused.value)
 
 
-def test_what_a_refusal_states_can_be_said_in_json() -> None:
+def test_values_in_refusals_can_be_encoded_as_json() -> None:
     """Headers may hold bytes that are no text: Python has them as lone surrogates."""
     with pytest.raises(InvalidDefinition) as refused:
         parameters.environment({}, "\udcff" + LONG)
@@ -147,7 +147,7 @@ def test_what_a_refusal_states_can_be_said_in_json() -> None:
     assert len(str(refused.value)) < 200
 
 
-def test_a_language_is_any_text_and_en_us_where_none_is_given() -> None:
+def test_a_language_is_any_text_with_en_us_as_default() -> None:
     assert parameters.language({}) == parameters.language({"language": ""}) == "en-US"
     assert parameters.language({"language": "tlh"}) == "tlh"
 
@@ -159,7 +159,7 @@ def test_a_type_is_optional() -> None:
 
 
 @pytest.mark.parametrize("text", ["a\x00b", "\ud800"])
-def test_text_that_postgresql_cannot_hold_finds_nothing(text: str) -> None:
+def test_text_that_postgresql_cannot_store_finds_nothing(text: str) -> None:
     assert parameters.searchable(text) == ""
     assert parameters.language({"language": text}) == ""
     assert parameters.type_slug({"type": text}) == ""
@@ -201,12 +201,12 @@ def test_as_of_is_a_time_or_a_date_in_utc(given: str, expected: datetime) -> Non
 
 
 @pytest.mark.parametrize("query", [{}, {"asOf": ""}])
-def test_as_of_is_now_where_it_is_absent_or_empty(query: dict[str, str]) -> None:
+def test_as_of_is_now_if_absent_or_empty(query: dict[str, str]) -> None:
     assert parameters.as_of(query) is None
 
 
 @pytest.mark.parametrize("given", NO_TIMES)
-def test_what_is_no_time_is_refused_with_what_to_send(given: str) -> None:
+def test_an_invalid_time_is_refused_with_an_example(given: str) -> None:
     with pytest.raises(BadRequest, match=r"asOf.*2026-01-31T09:30:00Z") as refused:
         parameters.as_of({"asOf": given})
     assert len(str(refused.value)) < 300

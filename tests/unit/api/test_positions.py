@@ -23,36 +23,36 @@ def test_a_token_is_read_back(workspace: str, position: int) -> None:
 
 
 @given(words, words, numbers)
-def test_a_token_of_another_workspace_is_none(one: str, other: str, position: int) -> None:
+def test_a_token_of_another_workspace_is_invalid(one: str, other: str, position: int) -> None:
     token = POSITIONS.token(one, position)
     assert POSITIONS.position(other, token) == (position if one == other else None)
 
 
 @given(words, numbers)
-def test_a_token_under_another_key_is_none(workspace: str, position: int) -> None:
+def test_a_token_under_another_key_is_invalid(workspace: str, position: int) -> None:
     token = Positions(b"another").token(workspace, position)
     assert POSITIONS.position(workspace, token) is None
 
 
 @given(st.text(max_size=40) | st.from_regex(r"[\w-]{32}", fullmatch=True))
-def test_any_other_text_is_none(text: str) -> None:
+def test_any_other_text_is_an_invalid_token(text: str) -> None:
     assert POSITIONS.position("acme", text) is None
 
 
 @given(st.binary(max_size=200))
-def test_any_other_bytes_are_none(decoded: bytes) -> None:
+def test_any_other_bytes_are_an_invalid_token(decoded: bytes) -> None:
     """As long as they like: what is hidden in them may be more than a position can be."""
     assert POSITIONS.position("acme", urlsafe_b64encode(decoded).decode()) is None
 
 
 @given(st.integers(0, 31), st.sampled_from("AQgw-_=+/ é"))
-def test_a_changed_token_is_none(at: int, character: str) -> None:
+def test_a_changed_token_is_invalid(at: int, character: str) -> None:
     token = POSITIONS.token("acme", 4711)
     changed = token[:at] + character + token[at + 1 :]
     assert POSITIONS.position("acme", changed) == (4711 if changed == token else None)
 
 
-def test_a_token_does_not_tell_how_far_it_is_to_the_next() -> None:
+def test_a_token_does_not_reveal_the_distance_to_another() -> None:
     one, two = (POSITIONS.token("acme", position) for position in (1, 2))
     same = sum(a == b for a, b in zip(one, two, strict=True))
     assert same < 10

@@ -39,12 +39,12 @@ DOES_NOT = [
 
 
 @pytest.mark.parametrize("accept", TAKES)
-def test_a_client_takes_gzip(accept: str) -> None:
+def test_a_client_accepts_gzip(accept: str) -> None:
     assert accepts_gzip(accept)
 
 
 @pytest.mark.parametrize("accept", DOES_NOT)
-def test_a_client_does_not_take_gzip_or_likes_it_less(accept: str) -> None:
+def test_a_client_does_not_accept_gzip_or_prefers_identity(accept: str) -> None:
     assert not accepts_gzip(accept)
 
 
@@ -55,6 +55,6 @@ def test_an_etag_is_the_bodys_and_weak() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 2000, THREAD_ABOVE + 1])
-async def test_what_is_packed_unpacks(size: int) -> None:
+async def test_compressed_responses_can_be_decompressed(size: int) -> None:
     body = b"x" * size
     assert zlib.decompress(await gzipped(body), 31) == body

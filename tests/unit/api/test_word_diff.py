@@ -19,7 +19,7 @@ def both(spans: list[Span]) -> tuple[str, str]:
 
 
 @given(TEXTS, TEXTS)
-def test_spans_are_both_texts(before: str, after: str) -> None:
+def test_spans_make_up_both_texts(before: str, after: str) -> None:
     assert both(word_diff(before, after)) == (before, after)
 
 
@@ -50,7 +50,7 @@ def test_texts_with_nothing_in_common_are_one_replacement(
     assert [span.kind for span in spans if span.kind != "same"] == ["removed", "added"]
 
 
-def test_an_excerpt_leaves_out_what_is_far_from_a_change() -> None:
+def test_an_excerpt_omits_text_far_from_a_change() -> None:
     middle = "word " * 200
     first, removed, added, last = excerpt(
         word_diff(f"{middle}one {middle}", f"{middle}two {middle}")

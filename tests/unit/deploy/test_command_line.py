@@ -78,7 +78,7 @@ PROT = "'CONTENTLOG_PROT' is set, but there is no such setting; did you mean 'CO
 
 
 @pytest.mark.parametrize("command", ["status", "api", "projector", "dev"])
-def test_an_unknown_setting_is_warned_of_once_at_the_start(
+def test_an_unknown_setting_causes_one_warning_at_the_start(
     command: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     inherited: list[str | None] = []
@@ -107,7 +107,7 @@ def test_an_unknown_setting_is_warned_of_once_at_the_start(
         (["import", "--dryrun"], "--dry-run"),
     ],
 )
-def test_a_mistyped_command_or_option_is_answered_with_the_nearest(
+def test_a_mistyped_command_or_option_suggests_the_nearest(
     arguments: list[str], meant: str
 ) -> None:
     said = CliRunner().invoke(cli, arguments)
@@ -165,13 +165,13 @@ def test_a_listener_on_every_address_is_reached_on_this_machine() -> None:
     assert base_url("cms.example.com", 80) == "http://cms.example.com:80"
 
 
-def test_without_the_demos_key_no_line_is_offered_that_would_fail() -> None:
+def test_without_the_demos_key_no_failing_command_is_shown() -> None:
     assert not [line for line in greeting("http://x", None) if "curl" in line]
     assert len([line for line in greeting("http://x", "k") if line.startswith("  curl ")]) == 3
 
 
 @pytest.mark.parametrize(("asked", "form"), [("", "text"), ("json", "json")])
-def test_the_logs_of_a_command_are_text_unless_json_is_asked_for(
+def test_the_logs_of_a_command_are_text_unless_json_is_requested(
     asked: str, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     configured: list[str | None] = []

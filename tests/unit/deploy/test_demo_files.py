@@ -39,7 +39,7 @@ def _values(kind: str) -> list[Field]:
     return [field for field in FIELDS[kind] if field.type != "section"]
 
 
-def test_translations_are_of_entries_that_there_are() -> None:
+def test_translations_belong_to_existing_entries() -> None:
     slugs = {(kind, row.cells[1]) for kind in TYPES for row in table(kind).rows}
     found = list(translations())
     assert {(one.content_type, one.slug) for one in found} <= slugs
@@ -47,7 +47,7 @@ def test_translations_are_of_entries_that_there_are() -> None:
     assert len(found) >= 10
 
 
-def test_images_are_in_the_manifest_itself() -> None:
+def test_the_manifest_contains_the_images() -> None:
     """No host of the network belongs to the demo."""
     assert len(MANIFEST.media) == 3
     for file in MANIFEST.media:

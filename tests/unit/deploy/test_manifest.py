@@ -80,7 +80,7 @@ def test_json_is_read_too(tmp_path: Path) -> None:
     assert load_manifest(path).manifest.desired_plan(Plan(entries=3)) == Plan()
 
 
-def test_an_absent_plan_is_left_as_it_is() -> None:
+def test_an_absent_plan_is_unchanged() -> None:
     manifest = read("{workspace: acme, name: Acme}")
     assert manifest.desired_plan(Plan(entries=3)) == Plan(entries=3)
 
@@ -186,7 +186,7 @@ def test_an_absent_plan_is_left_as_it_is() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_named_with_its_place(text: str, said: str) -> None:
+def test_errors_are_reported_with_their_place(text: str, said: str) -> None:
     assert refused(text).startswith(said)
 
 
@@ -250,7 +250,7 @@ def test_problems_have_the_value_and_what_is_allowed() -> None:
 @pytest.mark.parametrize(
     "secret", ["short-secret", "'with a space and some more'", "987654321987", "!short-secret"]
 )
-def test_a_secret_is_shown_in_no_problem(secret: str) -> None:
+def test_secrets_are_never_shown_in_problems(secret: str) -> None:
     key = f"{{name: k, secret: {secret} , permissions: [content.view]}}"
     with pytest.raises(ManifestError) as refusal:
         read(f"{{workspace: acme, name: A, keys: [{key}, {key}]}}")
@@ -263,7 +263,7 @@ def test_a_secret_is_shown_in_no_problem(secret: str) -> None:
     "key", ["secret: *tell-nobody", "secret: !tell-nobody!x y", "secret:tell-nobody"]
 )
 @pytest.mark.parametrize("loader", [yaml.CSafeLoader, yaml.SafeLoader])
-def test_a_secret_that_yaml_takes_for_something_else_is_not_shown(
+def test_a_secret_that_yaml_misreads_is_not_shown(
     key: str, loader: type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(readers, "LOADER", loader)
@@ -348,12 +348,12 @@ def test_the_places_of_json_are_those_of_yaml() -> None:
     assert len(found[0]) == 4
 
 
-def test_a_file_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(ManifestError, match=r"nowhere\.yaml: cannot be read: No such file"):
         load_manifest(tmp_path / "nowhere.yaml")
 
 
-def test_a_file_of_any_size_is_not_read(tmp_path: Path) -> None:
+def test_a_file_over_the_limit_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "large.yaml"
     path.write_bytes(b"#" * 2_000_001)
     with pytest.raises(ManifestError, match="larger than 2,000,000 bytes"):
@@ -374,7 +374,7 @@ _TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_siz
 @settings(max_examples=40)
 @example("0\x85", ["a\u2028 b", "- \n"])
 @given(_TEXT.filter(str.strip), st.lists(_TEXT, max_size=3, unique=True))
-def test_any_text_is_written_so_that_it_is_read_again(name: str, values: list[str]) -> None:
+def test_any_text_is_written_in_a_form_that_can_be_read(name: str, values: list[str]) -> None:
     options = tuple(Option(value, value) for value in values) or (Option("a", "b"),)
     kind = Field("kind", name, "select", options=options)
     content_type = ManifestContentType(slug="a", name=name, fields=(kind,))

@@ -42,7 +42,7 @@ def test_the_schema_is_that_of_the_documentation() -> None:
     assert run("schema").stdout_bytes == FILE.read_bytes()
 
 
-def test_a_valid_manifest_is_said_to_be_so(check: Path) -> None:
+def test_a_valid_manifest_is_reported_as_valid(check: Path) -> None:
     check.write_text(VALID)
     done = run("check", "acme.yaml")
     assert (done.exit_code, done.stdout) == (0, "acme.yaml is a valid manifest\n")

@@ -10,7 +10,7 @@ from deploy.progress import spinner
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
-def test_the_spinner_is_shown_on_a_terminal_alone(
+def test_the_spinner_is_shown_only_on_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *, is_terminal: bool
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")

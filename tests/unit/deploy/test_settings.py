@@ -21,19 +21,19 @@ OPERATIONS = Path(__file__).parents[3] / "deploy/docs/operations.md"
 URL = "postgresql://ann:secret@db.example.com:5432/content"
 
 
-def test_without_variables_the_defaults_hold() -> None:
+def test_without_variables_the_defaults_apply() -> None:
     settings = load_settings({"HOME": "/somewhere"})
     assert (settings.data, settings.host, settings.port) == (".contentlog", "127.0.0.1", 8080)
     assert (settings.workers, settings.max_body_bytes) == (1, 4194304)
     assert (settings.read_your_writes_ms, settings.event_store_url) == (2000, None)
 
 
-def test_variables_are_read_as_what_they_take() -> None:
+def test_variables_are_converted_to_their_types() -> None:
     settings = load_settings({"CONTENTLOG_PORT": "9000", "CONTENTLOG_EVENT_STORE_URL": URL})
     assert (settings.port, settings.event_store_url) == (9000, URL)
 
 
-def test_an_empty_variable_is_one_that_is_not_set() -> None:
+def test_an_empty_variable_counts_as_not_set() -> None:
     assert load_settings({"CONTENTLOG_PORT": "", "CONTENTLOG_READ_MODEL_URL": ""}) == Settings()
 
 
@@ -56,9 +56,7 @@ def test_an_empty_variable_is_one_that_is_not_set() -> None:
         ),
     ],
 )
-def test_a_setting_that_cannot_be_used_is_named_with_what_it_takes(
-    name: str, value: str, takes: str
-) -> None:
+def test_an_invalid_setting_is_named_with_what_it_takes(name: str, value: str, takes: str) -> None:
     with pytest.raises(SettingsError) as refusal:
         load_settings({name: value})
     assert str(refusal.value).startswith(f"{name} takes ")
@@ -93,7 +91,7 @@ def test_values_are_shown_without_passwords() -> None:
     assert without_password("postgresql://[oops") == "postgresql://…"
 
 
-def test_a_misspelt_variable_is_noticed_and_those_of_the_tests_are_not() -> None:
+def test_a_misspelt_variable_is_reported_and_those_of_tests_are_not() -> None:
     given = {"CONTENTLOG_PROT": "1", "CONTENTLOG_PORT": "1", "CONTENTLOG_TEST_DATABASE_URL": "x"}
     assert unknown_names({**given, "CONTENTLOG_X": ""}) == {
         "CONTENTLOG_PROT": "'CONTENTLOG_PROT' is set, but there is no such setting; "

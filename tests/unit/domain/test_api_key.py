@@ -56,7 +56,7 @@ def test_a_duration_past_the_calendar_is_refused() -> None:
         expiry_or_duration("99999w", datetime(9990, 1, 1, tzinfo=UTC))
 
 
-def test_an_expiry_is_to_come() -> None:
+def test_an_expiry_must_be_in_the_future() -> None:
     check_expiry(None, NOON)
     check_expiry(NOON + timedelta(seconds=1), NOON)
     with pytest.raises(InvalidDefinition, match="2026-01-31T12:00:00Z is in the past"):

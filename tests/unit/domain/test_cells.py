@@ -90,7 +90,7 @@ def test_several_options_are_comma_separated() -> None:
         ("repeater", '[{"q": 3}]', r"^f\[0\]\.q takes a string$"),
     ],
 )
-def test_a_cell_that_is_no_value_says_what_it_should_be(
+def test_an_invalid_cell_is_refused_with_what_it_should_be(
     kind: FieldType, cell: str, reason: str
 ) -> None:
     with pytest.raises(BadCell, match=reason):
@@ -111,7 +111,7 @@ def test_a_range_of_any_length_is_refused_at_once() -> None:
     assert time.perf_counter() - began < 20  # milliseconds; hours where it looks back
 
 
-def test_white_space_is_a_text_and_nothing_else() -> None:
+def test_white_space_is_a_value_only_of_texts() -> None:
     assert not is_blank(field("text"), " ")
     assert is_blank(field("text"), "")
     assert is_blank(field("number"), " \t")
@@ -127,7 +127,7 @@ def test_white_space_is_a_text_and_nothing_else() -> None:
         ("live", "draft"),
     ],
 )
-def test_whatever_is_no_status_is_a_draft(cell: str, status: str) -> None:
+def test_any_other_status_is_a_draft(cell: str, status: str) -> None:
     assert status_of(cell) == status
 
 
@@ -154,7 +154,7 @@ REPEATER = Field("f", "F", "repeater", fields=INNER)
         (REPEATER, "[{}]", "[]", False),
     ],
 )
-def test_values_are_the_same_if_they_mean_the_same(
+def test_values_are_equal_in_every_notation(
     given: Field, one: str, other: str, expected: bool
 ) -> None:
     assert same(given, Raw(one.encode()), Raw(other.encode())) is expected
@@ -175,7 +175,9 @@ def test_values_are_the_same_if_they_mean_the_same(
         (field("number"), "null", ""),
     ],
 )
-def test_a_value_is_written_as_a_cell_that_reads_back(given: Field, value: str, cell: str) -> None:
+def test_a_value_is_written_as_a_cell_that_can_be_read_back(
+    given: Field, value: str, cell: str
+) -> None:
     assert cell_of(given, Raw(value.encode()), {"id-1": "ann"}) == cell
     if cell and "id-" not in value:
         assert bytes(value_of(given, cell)).decode() == value
@@ -185,5 +187,5 @@ def test_a_value_is_written_as_a_cell_that_reads_back(given: Field, value: str, 
     ("name", "expected"),
     [("hero", True), ("a b", True), ("", False), (" a", False), ("a,b", False), ("[a", False)],
 )
-def test_a_name_is_listable_if_commas_can_tell_it(name: str, expected: bool) -> None:
+def test_a_name_is_listable_if_it_can_be_read_back_from_a_list(name: str, expected: bool) -> None:
     assert is_listable(name) is expected

@@ -48,7 +48,7 @@ def test_every_value_is_read_back(kind: str, data: st.DataObject) -> None:
 
 @settings(max_examples=30)
 @given(st.lists(texts, max_size=3))
-def test_a_list_of_whatever_is_called_anyhow_is_read_back(names: list[str]) -> None:
+def test_a_list_of_any_names_is_read_back(names: list[str]) -> None:
     field = Field("gallery", "Gallery", "media", multiple=True)
     assert msgspec.json.decode(read(field, written(field, plain(names)))) == names
 
@@ -82,11 +82,11 @@ def test_a_value_is_written_as_people_would(field: Field, value: Any, expected: 
 @pytest.mark.parametrize(
     "field", [REPEATER, AUTHOR, AUTHORS, *(f for f, _ in SCALAR_FIELDS.values())]
 )
-def test_nothing_is_a_blank_cell(field: Field) -> None:
+def test_a_missing_value_is_a_blank_cell(field: Field) -> None:
     assert written(field, None) == ""
     assert written(field, Raw(b"null")) == ""
 
 
-def test_only_numbers_are_no_text() -> None:
+def test_only_numbers_are_not_written_as_text() -> None:
     assert type(written(SCALAR_FIELDS["number"][0], Raw(b"-1"))) is Digits
     assert type(written(SCALAR_FIELDS["json"][0], Raw(b"-1"))) is str

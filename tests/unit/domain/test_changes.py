@@ -51,13 +51,13 @@ ACTIONS = [
 
 
 @pytest.mark.parametrize(("status", "given", "action"), ACTIONS)
-def test_an_update_is_called_by_what_it_did(
+def test_an_update_has_the_action_of_its_main_change(
     status: str, given: dict[str, Any], action: str
 ) -> None:
     assert changed(created(status=status), updated(**given)).action == action
 
 
-def test_a_creation_says_all_that_the_entry_said() -> None:
+def test_a_creation_lists_all_values_of_the_entry() -> None:
     event = created(
         title="Hello",
         slug="hello",
@@ -80,7 +80,7 @@ def test_a_creation_says_all_that_the_entry_said() -> None:
     }
 
 
-def test_an_update_says_what_it_replaced() -> None:
+def test_an_update_lists_the_replaced_values() -> None:
     first = created(
         title="One",
         fields=raws(body="B", views=1),
@@ -104,13 +104,13 @@ def test_an_update_says_what_it_replaced() -> None:
     }
 
 
-def test_values_are_the_very_bytes_that_are_stored() -> None:
+def test_values_are_exactly_the_stored_bytes() -> None:
     value = msgspec.Raw(b'{"b": 1.50,"a":[ ]}')
     change = changed(created(), updated(fields={"meta": value}))
     assert [bytes(field.after) for field in change.fields] == [bytes(value)]
 
 
-def test_a_published_at_is_no_field_of_its_own() -> None:
+def test_published_at_is_not_listed_as_a_field() -> None:
     assert set(said(changed(created(), updated(status="published")))) == {"status"}
 
 
@@ -132,7 +132,7 @@ def test_a_change_looks_only_at_translations_that_its_event_changed(
     assert [text for text in looked if text in ("T", "Titre")] == ["T", "Titre"]
 
 
-def test_what_is_deleted_says_nothing_any_more() -> None:
+def test_a_deletion_lists_no_values() -> None:
     change = changed(created(title="One"), deleted())
     assert change.action == "deleted"
     assert said(change)["title"] == ("One", None)
@@ -148,6 +148,6 @@ def test_what_is_deleted_says_nothing_any_more() -> None:
         (Actor("operator", "ada"), "operator ada"),
     ],
 )
-def test_actors_by_name(actor: Actor, name: str) -> None:
+def test_actors_are_shown_by_name(actor: Actor, name: str) -> None:
     assert actor_name(actor) == name
     assert changed(replace(created(), actor=actor)).actor == name

@@ -44,21 +44,21 @@ def test_a_revision_replaces_the_whole_definition_and_keeps_slug_and_birth() -> 
     assert content_type.known == {"body": TEXT}
 
 
-def test_fields_that_are_added_and_removed_again_stay_known() -> None:
+def test_added_and_removed_fields_remain_known() -> None:
     lead = Field("lead", "Lead", "text")
     content_type = fold([type_created(TEXT), replace(REVISED, fields=(lead,)), REVISED])
     assert content_type is not None
     assert content_type.known == {"body": TEXT, "lead": lead}
 
 
-def test_a_removed_type_says_so() -> None:
+def test_a_removed_type_is_marked_as_removed() -> None:
     content_type = fold([type_created(), REMOVED])
     assert content_type is not None
     assert content_type.removed
     assert (content_type.version, content_type.updated_at) == (2, LATEST)
 
 
-def test_sections_hold_no_values() -> None:
+def test_sections_have_no_values() -> None:
     content_type = fold([type_created(Field("intro", "Intro", "section"), TEXT)])
     assert content_type is not None
     assert content_type.value_fields == (TEXT,)

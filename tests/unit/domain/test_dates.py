@@ -57,7 +57,7 @@ def test_every_form_of_a_date_is_read(text: str, stored: str) -> None:
         "٢٠٢٦٠١٣١",
     ],
 )
-def test_what_is_no_day_is_not_guessed(text: str) -> None:
+def test_an_invalid_day_is_not_guessed(text: str) -> None:
     assert extended_form(text) is None
 
 

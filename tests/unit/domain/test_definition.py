@@ -134,7 +134,7 @@ def test_a_content_type_has_a_name(name: str) -> None:
         check_definition(name, (), ())
 
 
-def test_names_and_options_hold_no_text_that_cannot_be_stored() -> None:
+def test_names_and_options_must_be_storable_text() -> None:
     for what, name, fields in (
         ("The name of the content type", "a\x00", ()),
         ("The name of field 'a'", "A", (Field("a", "\ud800", "text"),)),
@@ -145,7 +145,7 @@ def test_names_and_options_hold_no_text_that_cannot_be_stored() -> None:
             check_definition(name, fields, ())
 
 
-def test_a_refused_slug_is_told_what_a_slug_is() -> None:
+def test_a_refused_slug_is_reported_with_the_rules() -> None:
     with pytest.raises(InvalidDefinition) as refused:
         check_slug("My posts", "The slug of a content type,")
     assert str(refused.value) == (
@@ -225,7 +225,7 @@ def test_a_removed_slug_keeps_its_kind() -> None:
         check_unchanged_kinds(content_type.known, [Field("body", "Body", "number")])
 
 
-def test_a_slug_inside_a_repeater_keeps_its_kind_though_both_were_removed() -> None:
+def test_a_slug_inside_a_repeater_keeps_its_kind_even_if_both_were_removed() -> None:
     content_type = evolve(None, type_created(repeater(TEXT)))
     content_type = revised(content_type, repeater(Field("other", "Other", "text")))
     content_type = revised(content_type)
@@ -234,6 +234,6 @@ def test_a_slug_inside_a_repeater_keeps_its_kind_though_both_were_removed() -> N
         check_unchanged_kinds(content_type.known, [repeater(Field("body", "Body", "number"))])
 
 
-def test_the_same_slug_may_be_of_another_kind_in_another_place() -> None:
+def test_the_same_slug_may_have_another_kind_at_another_path() -> None:
     known = known_fields({}, [repeater(TEXT), Field("other", "Other", "text")])
     check_unchanged_kinds(known, [Field("body", "Body", "number")])

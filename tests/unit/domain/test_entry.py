@@ -21,7 +21,7 @@ def entry_of(*events: EntryEvent) -> Entry:
     return entry
 
 
-def test_a_created_entry_says_what_its_event_said() -> None:
+def test_a_created_entry_has_the_values_of_its_event() -> None:
     entry = entry_of(created(fields=raws(body="a"), stage_id="writing"))
     assert (entry.title, entry.slug, entry.language) == ("Hello", "hello", "en-US")
     assert (entry.status, entry.stage_id, entry.published_at) == ("draft", "writing", None)
@@ -29,7 +29,7 @@ def test_a_created_entry_says_what_its_event_said() -> None:
     assert entry.fields == raws(body="a")
 
 
-def test_an_update_changes_what_it_holds_and_nothing_else() -> None:
+def test_an_update_changes_only_its_values() -> None:
     before = entry_of(created(fields=raws(a="1", b="2"), stage_id="writing"))
     after = entry_of(
         created(fields=raws(a="1", b="2"), stage_id="writing"),
@@ -49,7 +49,7 @@ def test_null_empties_a_field() -> None:
     assert bytes(entry.fields["a"]) == b"null"
 
 
-def test_a_deleted_entry_says_so() -> None:
+def test_a_deleted_entry_is_marked_as_deleted() -> None:
     entry = entry_of(created(), deleted())
     assert entry.deleted
     assert (entry.updated_at, entry.version) == (LATEST, 2)
@@ -122,27 +122,27 @@ def test_translations_are_merged_by_text() -> None:
 
 
 @pytest.mark.parametrize("nothing", ['""', "null"])
-def test_an_empty_text_takes_it_back_to_the_original(nothing: str) -> None:
+def test_an_empty_text_removes_the_translation(nothing: str) -> None:
     assert french(Translation(fields={"body": Raw(nothing.encode())})) == Translation(
         "Bonjour", raws(lead="tête")
     )
 
 
-def test_an_empty_title_takes_it_back_to_the_original() -> None:
+def test_an_empty_title_removes_the_translation() -> None:
     assert french(Translation("")) == Translation(None, FRENCH["fr-FR"].fields)
 
 
-def test_a_translation_without_any_text_vanishes() -> None:
+def test_a_translation_without_texts_is_removed() -> None:
     assert french(Translation("", raws(body="", lead=None))) is None
     assert entry_of(created(translations={"fr-FR": Translation("")})).translations == {}
 
 
-def test_a_translation_that_vanished_can_come_again() -> None:
+def test_a_removed_translation_can_be_added_again() -> None:
     gone = Translation("", raws(body="", lead=None))
     assert french(gone, Translation("Salut")) == Translation("Salut")
 
 
-def test_translations_of_other_locales_are_left_alone() -> None:
+def test_translations_of_other_locales_are_unchanged() -> None:
     entry = entry_of(
         created(translations=FRENCH),
         updated(translations={"de-DE": Translation("Hallo")}),
@@ -161,7 +161,7 @@ def test_translations_of_other_locales_are_left_alone() -> None:
         updated(translations={"de-DE": Translation("", raws(body=""))}),
     ],
 )
-def test_an_update_to_the_same_changes_nothing(update: EntryUpdated) -> None:
+def test_an_update_to_equal_values_changes_nothing(update: EntryUpdated) -> None:
     entry = entry_of(created(fields=raws(a="1"), translations=FRENCH))
     assert not changes(entry, update)
 
@@ -179,17 +179,17 @@ def test_an_update_to_the_same_changes_nothing(update: EntryUpdated) -> None:
         updated(translations={"de-DE": Translation("Hallo")}),
     ],
 )
-def test_an_update_to_anything_else_changes_something(update: EntryUpdated) -> None:
+def test_an_update_to_other_values_changes_something(update: EntryUpdated) -> None:
     entry = entry_of(created(fields=raws(a="1"), translations=FRENCH))
     assert changes(entry, update)
 
 
-def test_a_number_written_otherwise_is_a_change() -> None:
+def test_a_number_in_another_notation_is_a_change() -> None:
     entry = entry_of(created(fields={"n": Raw(b"1.0")}))
     assert changes(entry, updated(fields={"n": Raw(b"1.00")}))
 
 
-def test_a_translation_to_the_same_translates_nothing() -> None:
+def test_an_equal_translation_changes_nothing() -> None:
     entry = entry_of(created(translations=FRENCH))
     assert not translates(entry, "fr-FR", Translation("Bonjour", raws(body="corps")))
     assert not translates(entry, "de-DE", Translation("", raws(body=None)))
@@ -206,13 +206,13 @@ class LookedUp(dict[str, Translation]):
     keys = items = values = __iter__  # type: ignore[assignment]
 
 
-def test_only_the_translation_that_is_asked_for_is_looked_at() -> None:
+def test_only_the_requested_translation_is_read() -> None:
     entry = replace(entry_of(created()), translations=LookedUp(FRENCH))
     assert translates(entry, "fr-FR", Translation("Salut"))
     assert not translates(entry, "fr-FR", Translation("Bonjour"))
 
 
-def test_translations_that_an_event_does_not_name_are_not_compared(
+def test_translations_that_are_not_in_an_event_are_not_compared(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     compared: list[Translation | None] = []

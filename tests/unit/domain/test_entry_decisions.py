@@ -92,7 +92,7 @@ def test_an_entry_of_a_type_without_workflow_has_no_stage() -> None:
     )
 
 
-def test_a_create_may_say_stage_status_language_and_translations() -> None:
+def test_a_create_may_set_stage_status_language_and_translations() -> None:
     command = create(
         stage_id="review",
         status="published",
@@ -203,13 +203,13 @@ def test_a_deleted_entry_is_no_target() -> None:
         update(stage_id="writing"),
     ],
 )
-def test_what_is_so_already_appends_nothing(command: UpdateEntry) -> None:
+def test_an_unchanged_entry_appends_nothing(command: UpdateEntry) -> None:
     french = {"fr-FR": Translation("Bonjour", raws(body="corps"))}
     entry = created(fields=raws(body="a"), translations=french, **MADE)
     given(*TYPES, entry).when(command).then()
 
 
-def test_an_update_says_only_what_changed() -> None:
+def test_an_update_event_has_only_what_changed() -> None:
     french = {"fr-FR": Translation("Bonjour")}
     entry = created(fields=raws(body="a", cover="x"), translations=french, **MADE)
     command = update(
@@ -245,7 +245,7 @@ def test_an_update_is_refused(command: UpdateEntry, refusal: type[Any], text: st
     given(*TYPES, created(**MADE)).when(command).then_refused(refusal, text)
 
 
-def test_the_expected_version_lets_an_update_and_a_delete_through() -> None:
+def test_the_expected_version_allows_an_update_and_a_delete() -> None:
     given(*TYPES, created(**MADE)).when(update(title="b", expected_version=1)).then(
         updated(title="b")
     )
@@ -267,7 +267,7 @@ AUTHOR_GONE = deleted(entry_id=AUTHOR, content_type_id=AUTHORS)
         raws(links=[{"body": "new"}, {"writer": AUTHOR}]),
     ],
 )
-def test_a_target_that_the_field_holds_already_is_accepted_though_it_is_gone(
+def test_a_target_that_the_field_already_has_is_accepted_even_if_deleted(
     fields: dict[str, Raw],
 ) -> None:
     outcome = given(*TYPES, AUTHOR_GONE, HELD).when(update(fields=fields))
@@ -275,13 +275,13 @@ def test_a_target_that_the_field_holds_already_is_accepted_though_it_is_gone(
 
 
 @pytest.mark.parametrize("fields", [raws(writer=NOBODY), raws(links=[{"writer": NOBODY}])])
-def test_a_target_that_another_field_holds_is_looked_up(fields: dict[str, Raw]) -> None:
+def test_a_target_that_another_field_has_is_looked_up(fields: dict[str, Raw]) -> None:
     given(*TYPES, AUTHOR_GONE, HELD).when(update(fields=fields)).then_refused(
         UnknownReference, "not in this environment"
     )
 
 
-def test_a_living_target_of_another_field_must_be_of_an_allowed_type() -> None:
+def test_an_existing_target_of_another_field_must_be_of_an_allowed_type() -> None:
     given(*TYPES, HELD).when(update(fields=raws(related=[AUTHOR]))).then_refused(
         UnknownReference, "an entry of type authors, but takes posts"
     )
@@ -312,7 +312,7 @@ def test_publishing_needs_the_required_fields(fields: dict[str, Raw], text: str)
     given(NEEDING, archived).when(status("published")).then_refused(MissingFields, text)
 
 
-def test_publishing_may_bring_the_required_field_along() -> None:
+def test_publishing_may_set_the_required_field() -> None:
     given(NEEDING, created()).when(update(status="published", fields=raws(lead="a"))).then(
         updated(status="published", fields=raws(lead="a"))
     )
@@ -337,7 +337,7 @@ def test_it_cannot_be_published_again_after_it_was_emptied() -> None:
     given(NEEDING, PUBLISHED, emptied).when(status("published")).then_refused(MissingFields, "lead")
 
 
-def test_a_field_that_became_required_later_stops_no_other_change() -> None:
+def test_a_field_that_became_required_later_blocks_no_other_change() -> None:
     need: Event = ContentTypeRevised(
         **event_of(at=NOON), content_type_id=POSTS, name="Posts", fields=(NEEDED, TEXT)
     )
@@ -350,7 +350,7 @@ def test_archiving_needs_nothing() -> None:
     given(NEEDING, created()).when(status("archived")).then(updated(status="archived"))
 
 
-def test_a_translation_holds_texts_alone() -> None:
+def test_a_translation_has_only_texts() -> None:
     texts = raws(
         body="corps",
         cover="x",
@@ -367,7 +367,7 @@ def test_a_translation_holds_texts_alone() -> None:
     )
 
 
-def test_a_translation_can_be_taken_back() -> None:
+def test_a_translation_can_be_removed() -> None:
     entry = created(translations={"fr-FR": Translation("Bonjour")}, **MADE)
     given(*TYPES, entry).when(translate("fr-FR", title="")).then(
         updated(translations={"fr-FR": Translation("")})
@@ -378,7 +378,7 @@ def test_an_entry_moves_to_a_stage() -> None:
     given(*TYPES, created(**MADE)).when(update(stage_id="review")).then(updated(stage_id="review"))
 
 
-def test_a_deleted_entry_is_no_more() -> None:
+def test_a_deleted_entry_cannot_be_changed() -> None:
     remove = DeleteEntry(actor=OPERATOR, scope=SCOPE, entry_id=ENTRY)
     given(*TYPES, created(**MADE)).when(remove).then(deleted())
 
@@ -386,5 +386,5 @@ def test_a_deleted_entry_is_no_more() -> None:
 @pytest.mark.parametrize(
     "command", [update(title="b"), status("published"), translate("fr-FR", title="a")]
 )
-def test_what_never_was_cannot_change(command: UpdateEntry) -> None:
+def test_an_unknown_entry_cannot_be_changed(command: UpdateEntry) -> None:
     given(*TYPES).when(command).then_refused(UnknownEntry, "Content entry not found")

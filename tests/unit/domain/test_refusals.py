@@ -105,5 +105,5 @@ def test_a_long_slug_is_shown_in_part() -> None:
     assert len(str(r.SlugTaken("x" * 100_000))) < 400
 
 
-def test_a_stale_decision_is_no_refusal() -> None:
+def test_a_stale_decision_is_not_a_refusal() -> None:
     assert not issubclass(r.StaleDecision, r.Refused)

@@ -52,7 +52,7 @@ def test_every_field_of_the_type_is_there_in_its_order() -> None:
     ]
 
 
-def test_nothing_saved_is_null_and_many_are_an_empty_array() -> None:
+def test_a_missing_value_is_null_or_an_empty_array() -> None:
     """Many are those of §2.1 rule 2: repeaters and references; other fields are null."""
     nothing: dict[str, Any] = {
         "body": None,
@@ -91,12 +91,12 @@ def test_fields_removed_from_a_repeater_inside_a_repeater_are_hidden_too() -> No
     "value",
     [b"1e400", b"0.10", b"-0", b'"\\u00e9"', b'{"b":1,"a":2,"b":3}', b'{"_type_":"x"}'],
 )
-def test_a_value_is_passed_through_as_it_was_sent(value: bytes) -> None:
+def test_a_value_is_passed_through_unchanged(value: bytes) -> None:
     renderer = Renderer([Field("v", "V", "json")])
     assert renderer.render({"v": Raw(value)}) == b'{"v":' + value + b"}"
 
 
-def test_repeaters_of_the_current_shape_are_passed_through_as_they_were_sent() -> None:
+def test_repeaters_of_the_current_shape_are_passed_through_unchanged() -> None:
     value = b'[{"rank":1.50,"q":"\\u00e9"}]'
     assert Renderer([FAQ]).render({"faq": Raw(value)}) == b'{"faq":' + value + b"}"
 
@@ -155,24 +155,24 @@ class TestTranslated:
         original = {"numbers": [{"n": 1}]}
         assert translated(original, {"numbers": [{"n": 2}]}, numbers) == original
 
-    def test_the_original_is_left_as_it_was(self) -> None:
+    def test_the_original_is_unchanged(self) -> None:
         original = raws(body="Hello")
         Renderer(FIELDS).translated(original, raws(body="Bonjour"))
         assert original == {"body": raw("Hello")}
 
 
 class TestStage:
-    def test_without_a_workflow_it_is_null(self) -> None:
+    def test_without_a_workflow_the_stage_is_null(self) -> None:
         assert Renderer(FIELDS).stage("draft", "writing") is None
 
-    def test_in_the_archive_it_is_null(self) -> None:
+    def test_in_the_archive_the_stage_is_null(self) -> None:
         assert Renderer(FIELDS, STAGES).stage("archived", "review") is None
 
-    def test_otherwise_it_is_the_entrys_with_its_name(self) -> None:
+    def test_otherwise_the_stage_is_the_entrys_with_its_name(self) -> None:
         stage = Renderer(FIELDS, STAGES).stage("published", "review")
         assert stage == Raw(b'{"id":"review","name":"Review"}')
 
     @pytest.mark.parametrize("stage_id", [None, "gone"])
-    def test_none_and_one_that_is_gone_are_the_first(self, stage_id: str | None) -> None:
+    def test_a_missing_or_removed_stage_is_the_first(self, stage_id: str | None) -> None:
         stage = Renderer(FIELDS, STAGES).stage("draft", stage_id)
         assert stage == Raw(b'{"id":"writing","name":"Writing"}')

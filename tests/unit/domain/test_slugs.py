@@ -49,7 +49,7 @@ def test_a_slug_is_the_title_in_lower_case_with_hyphens(title: str, slug: str) -
 
 @settings(max_examples=50)
 @given(st.text(max_size=60))
-def test_a_slug_holds_words_and_hyphens_only(title: str) -> None:
+def test_a_slug_contains_only_words_and_hyphens(title: str) -> None:
     for word in slug_from(title).split("-"):
         kinds = [unicodedata.category(character)[0] for character in word]
         assert set(kinds) <= set("LNM")

@@ -102,7 +102,7 @@ NULS = ['"\\u0000"', '"a\\u0000b"', '{"\\u0000":1}', '"\\\\\\u0000"', '"\\ud83d\
 
 
 @pytest.mark.parametrize(("sent", "stored"), MINIFIED.items())
-def test_white_space_goes_and_all_else_stays_as_it_was_written(sent: str, stored: str) -> None:
+def test_white_space_is_removed_and_everything_else_is_unchanged(sent: str, stored: str) -> None:
     assert minified(sent.encode()).decode() == stored
 
 
@@ -130,7 +130,7 @@ def test_the_edges_of_unicode_are_kept() -> None:
 
 
 @pytest.mark.parametrize("document", NOT_JSON)
-def test_what_is_not_json_is_refused(document: bytes) -> None:
+def test_invalid_json_is_refused(document: bytes) -> None:
     with pytest.raises(NotJSON):
         minified(document)
 
@@ -141,13 +141,13 @@ def test_a_byte_order_mark_is_not_json() -> None:
 
 
 @pytest.mark.parametrize("document", NOT_UTF8)
-def test_what_is_not_utf_8_is_refused_with_the_place(document: bytes) -> None:
+def test_invalid_utf_8_is_refused_with_the_place(document: bytes) -> None:
     with pytest.raises(NotJSON, match="not UTF-8 at byte 1"):
         minified(document)
 
 
 @pytest.mark.parametrize("document", HALVES)
-def test_half_of_a_surrogate_pair_is_refused(document: str) -> None:
+def test_an_unpaired_surrogate_is_refused(document: str) -> None:
     with pytest.raises(InvalidText, match=r"half of a surrogate pair .* remove it"):
         minified(document.encode())
 
@@ -165,7 +165,7 @@ def test_text_with_a_nul_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["\ud800", "a\udc00b", "\ude00\ud83d"])
-def test_text_with_half_of_a_surrogate_pair_is_refused(text: str) -> None:
+def test_text_with_an_unpaired_surrogate_is_refused(text: str) -> None:
     with pytest.raises(InvalidText, match=r"^The slug contains half .* remove it$"):
         check_text(text, "The slug")
 
@@ -183,7 +183,7 @@ def test_json_nests_to_the_limit_and_no_level_deeper(opening: str, closing: str)
         minified(b"[" + limit + b"]")
 
 
-def test_brackets_side_by_side_or_in_strings_are_no_nesting() -> None:
+def test_brackets_side_by_side_or_in_strings_are_not_nesting() -> None:
     for document in (
         b"[" + b"[]," * 2000 + b"{}]",
         b'["' + b"[{" * 2000 + b'"]',
@@ -192,7 +192,7 @@ def test_brackets_side_by_side_or_in_strings_are_no_nesting() -> None:
         assert minified(document) == document
 
 
-def test_nesting_is_seen_behind_strings_with_quotes_in_them() -> None:
+def test_nesting_is_detected_after_strings_with_quotes() -> None:
     with pytest.raises(InvalidText, match="nested deeper"):
         minified(b'["\\\\","\\"",' + deep(MAX_DEPTH) + b"]")
 

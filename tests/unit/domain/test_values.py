@@ -96,7 +96,7 @@ BAD: dict[str, tuple[Field, str, list[str]]] = {
 @pytest.mark.parametrize(
     ("field", "value"), [(field, value) for field, values in GOOD.values() for value in values]
 )
-def test_a_value_that_fits_comes_back_as_it_was_sent(field: Field, value: str) -> None:
+def test_a_valid_value_is_returned_as_sent(field: Field, value: str) -> None:
     assert bytes(checked_value(field, Raw(value.encode()), "f")) == value.encode()
 
 
@@ -104,7 +104,7 @@ def test_a_value_that_fits_comes_back_as_it_was_sent(field: Field, value: str) -
     ("field", "expected", "value"),
     [(field, expected, value) for field, expected, values in BAD.values() for value in values],
 )
-def test_a_value_that_does_not_fit_is_refused_with_what_fits(
+def test_an_invalid_value_is_refused_with_what_the_field_takes(
     field: Field, expected: str, value: str
 ) -> None:
     with pytest.raises(InvalidField) as refused:
@@ -133,7 +133,7 @@ def test_values_are_kept_in_the_order_of_the_type() -> None:
     assert list(checked(fields, raws(a="1", b="2", c="3"))) == ["c", "a", "b"]
 
 
-def test_what_is_not_sent_is_not_stored() -> None:
+def test_absent_values_are_not_stored() -> None:
     assert checked([TEXT], {}) == {}
 
 
@@ -199,7 +199,7 @@ def test_a_required_field_is_missing_inside_a_repeater_too() -> None:
     assert missing([faq], raws(faq=[])) == []
 
 
-def test_targets_are_found_wherever_they_are() -> None:
+def test_targets_are_found_at_any_depth() -> None:
     author = Field("author", "Author", "reference")
     covers = Field("covers", "Covers", "media", multiple=True)
     faq = Field("faq", "FAQ", "repeater", fields=(author, covers))
@@ -215,7 +215,7 @@ def test_targets_are_found_wherever_they_are() -> None:
     ]
 
 
-def test_a_target_is_held_by_its_field_whichever_the_element() -> None:
+def test_a_target_belongs_to_its_field_in_any_element() -> None:
     author = Field("author", "Author", "reference")
     faq = Field("faq", "FAQ", "repeater", fields=(author,))
     (one,) = targets([faq], raws(faq=[{"author": "a"}]))

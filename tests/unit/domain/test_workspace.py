@@ -43,7 +43,7 @@ def test_a_workspace_begins_with_production() -> None:
     assert (workspace.at, workspace.version) == (NOON, 1)
 
 
-def test_a_workspace_is_renamed_planned_anew_and_given_staging() -> None:
+def test_a_workspace_is_renamed_and_gets_a_new_plan_and_staging() -> None:
     workspace = evolve_workspace(None, workspace_created())
     workspace = evolve_workspace(
         workspace, WorkspaceRenamed(**event_of(environment=None), name="A")
@@ -59,7 +59,7 @@ def test_a_workspace_is_renamed_planned_anew_and_given_staging() -> None:
     assert (workspace.at, workspace.version) == (LATEST, 4)
 
 
-def test_a_plan_is_unlimited_and_without_staging_unless_it_says_otherwise() -> None:
+def test_a_plan_is_unlimited_and_without_staging_by_default() -> None:
     assert Plan() == Plan(entries=None, content_types=None, requests_per_minute=None, staging=False)
 
 
@@ -72,7 +72,7 @@ ISSUED = KeyIssued(
 )
 
 
-def test_a_key_changes_permissions_and_is_revoked_for_ever() -> None:
+def test_a_key_changes_permissions_and_is_revoked_permanently() -> None:
     key = evolve_key(None, ISSUED)
     assert astuple(key) == (
         *("k", "acme", "website", ("content.view",), "ab", None, None, NOON, NOON),
@@ -115,7 +115,7 @@ def test_production_needs_nothing() -> None:
     check_environment(Plan(), ["production"], PRODUCTION)
 
 
-def test_staging_is_first_a_matter_of_the_plan_and_then_of_set_up() -> None:
+def test_staging_is_checked_in_the_plan_and_then_for_set_up() -> None:
     both = ["production", "staging"]
     for environments in (["production"], both):
         with pytest.raises(StagingNotInPlan, match="not included in your team's plan"):

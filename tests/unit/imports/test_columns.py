@@ -37,7 +37,7 @@ def test_spaces_underscores_and_hyphens_are_alike(heading: str) -> None:
     assert targets(heading) == ["goes_live"]
 
 
-def test_a_file_that_was_exported_maps_itself() -> None:
+def test_an_exported_file_is_mapped_automatically() -> None:
     own = ["", "Title", "Slug", "Status", "", "", "", ""]
     found = proposed((*EXPORT, *(field.name for field in FIELDS)), FIELDS)
     assert list(found.targets) == [*own, *(field.slug for field in FIELDS)]
@@ -55,7 +55,7 @@ def test_language_comes_after_the_fields() -> None:
     assert targets("") == [""]
 
 
-def test_what_was_saved_for_another_file_is_not_for_one_that_was_exported() -> None:
+def test_a_saved_mapping_is_not_used_for_an_exported_file() -> None:
     saved = (MappedColumn("Status", "second"), MappedColumn("Title", "title"))
     headings = (*EXPORT, *(field.name for field in FIELDS))
     assert proposed(headings, FIELDS, saved) == proposed(headings, FIELDS)
@@ -66,7 +66,7 @@ def test_a_heading_that_repeats_is_the_entrys_own_and_then_the_fields() -> None:
     assert targets("Title", "Title", "Title") == ["Title", "title", ""]
 
 
-def test_what_fits_nothing_is_proposed_nothing() -> None:
+def test_a_heading_without_a_match_gets_no_proposal() -> None:
     found = proposed(("Colour", "", "Views", "views"), FIELDS)
     assert found.targets == ("", "", "views", "")
     assert found.sources == ("", "", "heading", "")
@@ -81,13 +81,13 @@ SAVED = (
 )
 
 
-def test_what_was_saved_for_a_heading_comes_before_what_it_says() -> None:
+def test_a_saved_target_takes_precedence_over_the_heading() -> None:
     found = proposed(("Name", "TEXT", "price", "Views", "name", "Gone", "Body"), FIELDS, SAVED)
     assert found.targets == ("Title", "", "views", "", "second", "", "body")
     assert found.sources == ("saved", "saved", "saved", "", "saved", "", "heading")
 
 
-def test_a_mapping_says_by_position_what_a_column_is() -> None:
+def test_a_mapping_is_by_position() -> None:
     columns = columns_of(("x", "Title", "x"), ("body", "Title", ""), FIELDS)
     assert [(column.index, column.heading, column.target) for column in columns] == [
         (0, "x", FIELDS[0]),
@@ -107,14 +107,12 @@ def test_a_mapping_says_by_position_what_a_column_is() -> None:
         (("Title", "body"), "the file has 3 columns, not 2"),
     ],
 )
-def test_a_mapping_that_cannot_be_says_all_that_is_wrong(
-    chosen: tuple[str, ...], said: str
-) -> None:
+def test_an_invalid_mapping_lists_all_its_errors(chosen: tuple[str, ...], said: str) -> None:
     with pytest.raises(MappingRefused, match=said):
         columns_of(("a", "b", "c"), chosen, REQUIRED)
 
 
-def test_what_may_be_mapped_says_what_must_be() -> None:
+def test_targets_include_which_are_required() -> None:
     offered = [(target.target, target.name, target.required) for target in column_targets(REQUIRED)]
     assert offered == [
         ("Title", "Title", True),
@@ -127,7 +125,7 @@ def test_what_may_be_mapped_says_what_must_be() -> None:
     ]
 
 
-def test_where_nobody_is_asked_each_heading_must_say_something() -> None:
+def test_without_interaction_each_heading_must_match() -> None:
     assert matched(("Colour", "Title", ""), FIELDS, {0: "views"}) == ("views", "Title", "")
     assert matched(("Colour", "Title"), FIELDS, {0: ""}) == ("", "Title")
     with pytest.raises(
@@ -154,7 +152,7 @@ def test_a_long_heading_is_shortened_in_columns_and_refusals() -> None:
         assert len(str(refused.value)) < 500
 
 
-def test_a_number_of_thousands_of_digits_names_no_column() -> None:
+def test_a_number_of_thousands_of_digits_is_not_a_column() -> None:
     with pytest.raises(MappingRefused, match="the file has no column '1111"):
         mapped(REQUEST, [("1" * 5_000, "views")], None, ("Title",), FIELDS)
     assert mapped(REQUEST, [("2", "views")], None, ("Title", "x"), FIELDS).targets[1] == "views"

@@ -104,7 +104,7 @@ def test_a_marker_without_its_parts_is_an_error_of_the_cell(
     assert reason in found.cell_errors[0].reason
 
 
-async def test_what_is_spoiled_is_not_imported(tmp_path: Path) -> None:
+async def test_damaged_continuations_are_not_imported(tmp_path: Path) -> None:
     found = await seen(table(edited(exported(tmp_path), without_second)))
     assert found.states == ["error", "error", "new"]
     assert found.said[0][1] == "Body"
@@ -124,7 +124,7 @@ async def test_a_cell_that_was_replaced_is_used_with_a_warning(tmp_path: Path) -
     ]
 
 
-def test_another_sheet_of_that_name_is_only_a_sheet(tmp_path: Path) -> None:
+def test_another_sheet_of_that_name_is_an_ordinary_sheet(tmp_path: Path) -> None:
     def renamed(first: Worksheet, second: Worksheet) -> None:
         second.delete_rows(1, 100)
         second.cell(1, 1, "Title")

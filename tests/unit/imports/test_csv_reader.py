@@ -45,7 +45,7 @@ def cells(read: Table) -> list[tuple[str, ...]]:
         ("'=A,B\n'=1+1,''=1\n-5,'x\n", ",", [("=A", "B"), ("=1+1", "'=1"), ("-5", "'x")]),
     ],
 )
-def test_separators_are_found_out(text: str, delimiter: str, read: list[tuple[str, ...]]) -> None:
+def test_separators_are_detected(text: str, delimiter: str, read: list[tuple[str, ...]]) -> None:
     found = table(text.encode())
     assert (found.delimiter, cells(found)) == (delimiter, read)
 
@@ -65,7 +65,7 @@ def test_a_separator_is_chosen() -> None:
         (b"\xfe\xff" + "Été".encode("utf-16-be"), "utf-16"),
     ],
 )
-def test_encodings_are_found_out(document: bytes, encoding: str) -> None:
+def test_encodings_are_detected(document: bytes, encoding: str) -> None:
     found = table(document)
     assert (found.encoding, found.headings) == (encoding, ("Été",))
 
@@ -79,7 +79,7 @@ def test_an_encoding_is_chosen() -> None:
         table(b"A\n", Choice(encoding="rot13"))
 
 
-def test_damaged_utf8_is_no_other_encoding() -> None:
+def test_damaged_utf8_is_not_another_encoding() -> None:
     with pytest.raises(FileRefused, match=r"is not in UTF-8 .line 2, byte 12."):
         table("Été\nété ".encode()[:-1] + b"\xff\n")
 
@@ -99,7 +99,7 @@ def test_damaged_utf8_is_no_other_encoding() -> None:
         ("A,B,C\n123456789,123456789,123456789\n", "has too much text"),
     ],
 )
-def test_what_is_refused_is_told_by_its_place(text: str, said: str) -> None:
+def test_refusals_name_the_place(text: str, said: str) -> None:
     with pytest.raises(FileRefused, match=said):
         table(text.encode(), limits=Limits(rows=2, columns=3, cell_characters=10, text_bytes=25))
 
@@ -116,7 +116,7 @@ texts = st.text(alphabet=st.sampled_from("a ,;\t|\"'=-\r\né\u2028{}[]0")) | st.
 
 
 @given(st.lists(st.tuples(texts, texts), max_size=4), st.sampled_from(",;\t|"))
-def test_what_is_written_comes_back(rows: list[tuple[str, str]], delimiter: str) -> None:
+def test_written_tables_are_read_back(rows: list[tuple[str, str]], delimiter: str) -> None:
     file = io.StringIO()
     writer = csv.writer(file, delimiter=delimiter, quoting=csv.QUOTE_ALL)
     writer.writerows([map(guard, row) for row in [("Title", "Text"), *rows]])

@@ -18,7 +18,7 @@ def refuse(*entries: Entry | None) -> None:
 
 
 @pytest.mark.parametrize("check", ["check_size", "_check_texts"])
-async def test_what_the_handlers_refuse_the_preview_notes(
+async def test_the_preview_notes_what_the_handlers_refuse(
     monkeypatch: pytest.MonkeyPatch, check: str
 ) -> None:
     monkeypatch.setattr(checks, check, refuse)
@@ -39,13 +39,13 @@ async def test_a_row_has_all_its_refusals_at_once(monkeypatch: pytest.MonkeyPatc
     ]
 
 
-async def test_a_title_that_is_wrong_is_noted_at_its_cell_alone() -> None:
+async def test_an_invalid_title_is_noted_only_at_its_cell() -> None:
     shown = await seen("Title,Body\n \t,x\na\x01b,x\n")
     assert shown.states == ["error", "new"]
     assert shown.said == [("error", "Title", "is blank")]
 
 
-async def test_a_ready_row_has_the_command_that_makes_its_entry() -> None:
+async def test_a_ready_row_has_the_command_that_creates_its_entry() -> None:
     shown = await seen("Title,Body\nOne,x\n")
     command, after = shown.decisions[0].command, shown.after()
     assert command is not None

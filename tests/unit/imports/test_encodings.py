@@ -46,7 +46,7 @@ def test_an_encoding_is_detected_from_four_titles(encoding: str) -> None:
 
 
 @pytest.mark.parametrize("encoding", WINDOWS)
-def test_characters_of_windows_alone_are_read(encoding: str) -> None:
+def test_characters_that_only_windows_has_are_read(encoding: str) -> None:
     named = {"cp932": "shift_jis", "cp949": "euc-kr"}[encoding]
     for titles in (
         WINDOWS[encoding],
@@ -66,7 +66,7 @@ def test_utf_8_and_byte_order_marks_are_certain() -> None:
     assert (chosen.encoding, chosen.encoding_source) == ("cp1251", "chosen")
 
 
-def test_a_guess_is_refused_with_what_it_could_be() -> None:
+def test_a_guess_is_refused_with_the_likely_encodings() -> None:
     with pytest.raises(FileRefused) as refused:
         table("Title\nnaïve café\n".encode("cp1252"))
     said = str(refused.value)
@@ -88,12 +88,12 @@ def test_a_document_in_no_encoding_is_refused() -> None:
         table(b"Title\n\x80\x81\x8d\x8f\x90\x9d\xff\xfe\n")
 
 
-def test_encodings_that_read_the_same_are_one() -> None:
+def test_encodings_with_the_same_text_count_as_one() -> None:
     detection = detect("naïve café".encode("cp1252"))
     texts = [line for _, line in detection.likely]
     assert len(set(texts)) == len(texts)
 
 
-def test_the_cells_to_look_at_are_the_first_distinct_ones() -> None:
+def test_the_cells_to_check_are_the_first_distinct_ones() -> None:
     found = table("Title,Été\nü,a\nü,ñ\nplain,ß\n".encode())
     assert non_ascii_cells(found, 3) == ["Été", "ü", "ñ"]

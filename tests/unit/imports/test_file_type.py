@@ -40,7 +40,9 @@ def refusal(document: bytes, name: str) -> str:
         (b"PK\x05\x06" + bytes(18), "a.xlsx", "is a zip archive"),
     ],
 )
-def test_what_is_no_table_is_refused_with_what_to_do(document: bytes, name: str, said: str) -> None:
+def test_other_file_types_are_refused_with_what_to_do(
+    document: bytes, name: str, said: str
+) -> None:
     assert said in refusal(document, name)
 
 

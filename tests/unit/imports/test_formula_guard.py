@@ -22,7 +22,7 @@ texts = st.text(alphabet=st.sampled_from(f"',;|{TRIGGERS} a1\"")) | st.text(SCAL
 
 
 @pytest.mark.parametrize("trigger", TRIGGERS)
-def test_what_a_spreadsheet_would_run_begins_with_an_apostrophe(trigger: str) -> None:
+def test_formulas_get_an_apostrophe(trigger: str) -> None:
     assert guard(f"{trigger}1+1") == f"'{trigger}1+1"
     assert guard(f"'{trigger}1+1") == f"''{trigger}1+1"
 
@@ -40,7 +40,7 @@ def test_what_a_spreadsheet_would_run_begins_with_an_apostrophe(trigger: str) ->
         ("=1;=2", "'=1;'=2"),
     ],
 )
-def test_so_does_what_is_a_cell_where_something_else_separates(text: str, guarded: str) -> None:
+def test_formulas_after_other_separators_get_an_apostrophe(text: str, guarded: str) -> None:
     assert guard(text) == guarded
     assert unguard(guarded) == text
 
@@ -65,7 +65,7 @@ def test_so_does_what_is_a_cell_where_something_else_separates(text: str, guarde
         "[1,-5]",
     ],
 )
-def test_other_text_is_left_alone(text: str) -> None:
+def test_other_text_is_unchanged(text: str) -> None:
     assert guard(text) == unguard(text) == text
 
 
@@ -73,14 +73,14 @@ def test_other_text_is_left_alone(text: str) -> None:
 @example("'=")
 @example("''\t")
 @example(";';'=")
-def test_guarded_text_runs_nowhere_and_comes_back(text: str) -> None:
+def test_guarded_text_never_runs_and_is_restored(text: str) -> None:
     assert not guard(text).startswith(tuple(TRIGGERS))
     assert unguard(guard(text)) == text
 
 
 @given(st.lists(st.tuples(texts, texts), min_size=1, max_size=3))
 @example([('x;"=1+1', "a,\n=1"), ("\t=1", ',";=1')])
-def test_no_cell_of_a_file_runs_whatever_separates_its_cells(rows: list[tuple[str, str]]) -> None:
+def test_no_cell_of_a_file_runs_with_any_separator(rows: list[tuple[str, str]]) -> None:
     """The first column is the entry's id, as in an export."""
     document = encoded([("ID", "Title", "Body"), *(("x", *row) for row in rows)])
     table = read_csv(document, "e.csv", Choice(delimiter=","), LIMITS)

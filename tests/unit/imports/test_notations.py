@@ -100,7 +100,7 @@ async def test_a_range_of_days_first() -> None:
         ("blue", None),
     ],
 )
-async def test_options_are_values_first_then_labels(cell: str, stored: str | None) -> None:
+async def test_options_are_matched_by_value_then_by_label(cell: str, stored: str | None) -> None:
     found = await seen(f'Title,Body,Colours\nA,x,"{cell}"\n', fields=OPTIONS)
     assert (found.value("colours") if found.states == ["new"] else None) == stored
 
@@ -119,7 +119,7 @@ async def test_a_removed_option_is_not_read_as_the_label_of_another() -> None:
     assert "kind" not in found.decisions[0].values
 
 
-async def test_a_default_status_is_of_rows_that_name_none() -> None:
+async def test_a_default_status_applies_to_rows_without_one() -> None:
     file = "Title,Status,Body\nA,,x\nB,draft,x\nC,live,x\n"
     found = await seen(file, status="published")
     assert [row.status for row in found.rows] == ["published", "draft", "published"]

@@ -53,13 +53,13 @@ def test_numbers_are_the_shortest_decimals(stored: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("stored", ["abc", "NaN", "INF", "1,5", "1e", "0x1", "1E400", "-", " "])
-def test_what_is_no_number(stored: str) -> None:
+def test_invalid_numbers(stored: str) -> None:
     with pytest.raises(FileRefused, match="is damaged"):
         read(stored)
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-def test_a_double_comes_back_to_the_bit(number: float) -> None:
+def test_a_double_is_preserved_exactly(number: float) -> None:
     text = decimal_text(number)
     assert float(text) == number
     assert len(text) <= 26
@@ -91,7 +91,7 @@ def test_serials_are_days(serial: str, epoch: Epoch, text: str | None) -> None:
 
 
 @given(st.datetimes(min_value=datetime(1904, 1, 1)), st.sampled_from([1900, 1904]))
-def test_a_moment_comes_back_to_the_millisecond(moment: datetime, epoch: Epoch) -> None:
+def test_a_time_is_preserved_to_the_millisecond(moment: datetime, epoch: Epoch) -> None:
     moment = moment.replace(microsecond=moment.microsecond // 1000 * 1000)
     zero = date(1899, 12, 30) if epoch == 1900 else date(1904, 1, 1)
     days = (moment - datetime.combine(zero, datetime.min.time())) / timedelta(days=1)
@@ -110,7 +110,7 @@ def test_a_moment_comes_back_to_the_millisecond(moment: datetime, epoch: Epoch) 
         ("1e10", None),
     ],
 )
-def test_times_run_on_beyond_a_day(serial: str, text: str | None) -> None:
+def test_times_may_exceed_a_day(serial: str, text: str | None) -> None:
     assert clock_time(serial) == text
 
 
@@ -139,5 +139,5 @@ def test_times_run_on_beyond_a_day(serial: str, text: str | None) -> None:
         ('"' * 999 + "\\", None),
     ],
 )
-def test_formats_tell_dates_from_numbers(code: str, kind: Kind | None) -> None:
+def test_formats_distinguish_dates_from_numbers(code: str, kind: Kind | None) -> None:
     assert kind_of_format(code) == kind

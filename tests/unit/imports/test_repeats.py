@@ -36,7 +36,7 @@ async def test_suffixes_are_free_in_the_file_and_in_the_store() -> None:
     assert await slugs(file, *many) == ["rome", "rome-2001", "rome-2000"]
 
 
-async def test_a_given_slug_is_kept_and_rows_that_say_the_same_get_no_suffix() -> None:
+async def test_a_given_slug_is_kept_and_equal_rows_get_no_suffix() -> None:
     file = "Title,Slug,Body\nRome,,a\nThe city,rome,b\nRome,,a\nRome,,c\n"
     assert await slugs(file) == ["rome-2", "rome", "rome-2", "rome-3"]
 
@@ -49,26 +49,26 @@ async def test_a_suffix_fits_into_the_longest_slug() -> None:
     assert with_suffix("rome", 12) == "rome-12"
 
 
-async def test_given_slugs_that_repeat_have_no_suffix_to_get() -> None:
+async def test_given_slugs_that_repeat_get_no_suffix() -> None:
     found = await seen("Title,Slug,Body\nA,s,a\nB,s,b\nB,s,b\n", repeats="suffix")
     assert found.states == ["new", "error", "skipped"]
     assert found.said[0][1:] == ("Slug", "'s' is the slug of row 2: choose another one")
 
 
-async def test_rows_that_differ_are_counted_apart_from_those_that_do_not() -> None:
+async def test_rows_that_differ_are_counted_separately() -> None:
     found = await seen("Title,Body\nA,x\nA,x\nA,y\nB,x\nB,x\n")
     assert [row.repeats for row in found.rows] == [None, 2, 2, None, 5]
     assert [row.differs for row in found.rows] == [False, False, True, False, False]
     assert repeated(found.rows) == 3
 
 
-async def test_a_choice_is_followed_whatever_becomes_of_slugs_that_exist() -> None:
+async def test_a_choice_for_repeats_is_independent_of_existing_slugs() -> None:
     file = "Title,Body\nA,x\nA,y\n"
     assert (await seen(file, repeats="update")).states == ["new", "update"]
     assert (await seen(file, repeats="skip", update=True)).states == ["new", "skipped"]
 
 
-async def test_slugs_come_from_the_key_where_there_is_one() -> None:
+async def test_slugs_are_derived_from_the_key_if_there_is_one() -> None:
     found = await seen("Title,Body,Views\nA,x,7\nA,x,8\nA,x,\n", key=2)
     assert [row.slug for row in found.rows] == ["7", "8", ""]
     assert ("error", "Views", "is blank, and slugs are derived from it") in found.said

@@ -15,12 +15,12 @@ def test_utf8_is_read_with_and_without_bom(bom: bytes) -> None:
     assert [(row.number, row.cells) for row in table.rows] == [(2, ("Été", "a\r\nb, c"))]
 
 
-def test_blank_rows_are_passed_over_and_short_ones_filled() -> None:
+def test_blank_rows_are_skipped_and_short_ones_padded() -> None:
     table = csv_table(b"Title,Text\n\n , \na\n", "x.csv")
     assert [(row.number, row.cells) for row in table.rows] == [(4, ("a", ""))]
 
 
-def test_two_thousand_rows_and_no_more() -> None:
+def test_a_table_may_have_two_thousand_rows() -> None:
     whole = b"Title\n" + b"a\n\n" * 2000
     assert len(csv_table(whole, "x.csv").rows) == 2000
     with pytest.raises(FileRefused, match="has 3,376 rows; an import takes 2,000"):
@@ -37,6 +37,6 @@ def test_two_thousand_rows_and_no_more() -> None:
         (b"Title\na,b\n", "has more cells in row 2 than headings"),
     ],
 )
-def test_a_file_that_cannot_be_read_says_why(document: bytes, said: str) -> None:
+def test_an_unreadable_file_is_refused_with_the_reason(document: bytes, said: str) -> None:
     with pytest.raises(FileRefused, match=said):
         csv_table(document, "x.csv")

@@ -9,9 +9,7 @@ from write_side.imports.table import CHUNK_CELLS, CellError, Row, Table, decode_
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(0, 0), (1, 1), (70, 500), (2_000, 12)])
-def test_a_table_comes_as_it_was_in_pieces_of_a_bounded_number_of_cells(
-    rows: int, columns: int
-) -> None:
+def test_a_table_is_encoded_in_limited_pieces_without_change(rows: int, columns: int) -> None:
     table = Table(
         name="wide.xlsx",
         headings=tuple(f"H{n}" for n in range(columns)),

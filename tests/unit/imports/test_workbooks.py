@@ -48,7 +48,7 @@ MOMENT = datetime(2026, 1, 31, 9, 30)
 
 
 @pytest.mark.parametrize("epoch", [1900, 1904])
-def test_what_xlsxwriter_writes(epoch: int) -> None:
+def test_workbooks_of_xlsxwriter_are_read(epoch: int) -> None:
     def fill(book: xlsxwriter.Workbook) -> None:
         page = book.add_worksheet("Posts")
         day = book.add_format({"num_format": "dd/mm/yyyy"})
@@ -73,7 +73,7 @@ def test_what_xlsxwriter_writes(epoch: int) -> None:
     )
 
 
-def test_what_openpyxl_writes() -> None:
+def test_workbooks_of_openpyxl_are_read() -> None:
     def fill(book: openpyxl.Workbook) -> None:
         page = book.active
         assert page is not None
@@ -89,7 +89,7 @@ def test_what_openpyxl_writes() -> None:
     ]
 
 
-def test_texts_that_read_like_numbers_are_told_from_numbers() -> None:
+def test_texts_that_look_like_numbers_are_distinguished_from_numbers() -> None:
     def fill(book: xlsxwriter.Workbook) -> None:
         page = book.add_worksheet("Posts")
         page.write_row(0, 0, ["Title", "A", "B", "C", "D"])
@@ -103,7 +103,7 @@ def test_texts_that_read_like_numbers_are_told_from_numbers() -> None:
     assert table(workbook(HEADINGS + inline)).texts == ((2, 0),)
 
 
-def test_formulas_without_a_value_are_told() -> None:
+def test_formulas_without_a_value_are_reported() -> None:
     def fill(book: openpyxl.Workbook) -> None:
         assert book.active is not None
         book.active.append(["Title", "Sum"])
@@ -156,7 +156,7 @@ def test_hidden_sheets_are_listed_and_read_when_chosen() -> None:
         ("><f>1/0</f>", "=1/0"),
     ],
 )
-def test_cells_as_they_may_be_written(cell: str, text: str) -> None:
+def test_all_forms_of_cells_are_read(cell: str, text: str) -> None:
     assert column(cell) == [text]
 
 
@@ -164,7 +164,7 @@ def test_a_formula_may_have_an_empty_text_for_a_value() -> None:
     assert table(workbook(in_column(' t="str"><f>""</f><v></v>', "><v>1</v>"))).cell_errors == ()
 
 
-def test_shared_strings_are_joined_and_their_readings_left_out() -> None:
+def test_shared_strings_are_joined_without_phonetic_readings() -> None:
     items = (
         "<t>no</t>",
         "<r><t>a </t></r><r><t>b</t></r><rPh sb='0' eb='1'><t>x</t></rPh>",
@@ -174,7 +174,7 @@ def test_shared_strings_are_joined_and_their_readings_left_out() -> None:
     assert column(*cells, sharedStrings=strings(*items)) == ["a b", "no"]
 
 
-def test_rows_are_numbered_where_the_sheet_does_not() -> None:
+def test_rows_without_numbers_are_numbered() -> None:
     fourth = '<row r="4"><c><v>1</v></c><c r="D4"><v>2</v></c><c><v>3</v></c></row>'
     read = table(workbook(f"{HEADINGS}{fourth}<row/><row><c><v>4</v></c></row>"))
     assert [(row.number, row.cells) for row in read.rows] == [
@@ -184,7 +184,7 @@ def test_rows_are_numbered_where_the_sheet_does_not() -> None:
     assert read.headings == ("Title", "", "", "", "")
 
 
-def test_another_prefix_another_folder_and_no_styles() -> None:
+def test_other_prefixes_folders_and_missing_styles_are_read() -> None:
     prefixed = (
         sheet(HEADINGS).replace("<", "<x:").replace("<x:/", "</x:").replace("xmlns=", "xmlns:x=")
     )
@@ -222,7 +222,7 @@ def test_dates_since_1904() -> None:
         ),
     ],
 )
-def test_what_is_refused_is_told_by_its_place(rows: str, said: str) -> None:
+def test_refusals_name_the_place(rows: str, said: str) -> None:
     with pytest.raises(FileRefused, match=said):
         table(workbook(rows))
 
@@ -247,7 +247,7 @@ texts = st.text(alphabet=st.sampled_from("_x005FD \r\n\t\x01é😀<&>\uffff")) |
 
 @settings(max_examples=50)
 @given(st.lists(texts, min_size=1, max_size=20))
-def test_texts_come_back(cells: list[str]) -> None:
+def test_texts_are_preserved(cells: list[str]) -> None:
     def fill(book: xlsxwriter.Workbook) -> None:
         page = book.add_worksheet()
         for row, cell in enumerate(["Title", *(f"t{one}" for one in cells)]):
@@ -259,12 +259,12 @@ def test_texts_come_back(cells: list[str]) -> None:
 
 
 @given(texts)
-def test_escaped_texts_come_back(text: str) -> None:
+def test_escaped_texts_are_preserved(text: str) -> None:
     xml = escaped(f"t{text}").replace("&", "&amp;").replace("<", "&lt;")
     assert column(f' t="inlineStr"><is><t>{xml}</t></is>') == [f"t{text}"]
 
 
-def test_what_is_no_cell_is_not_read() -> None:
+def test_other_elements_than_cells_are_not_read() -> None:
     """Parts that openpyxl itself reads, and for which it refuses a file."""
     odd = '<fills><fill/></fills><fonts><font><color rgb="x"/></font></fonts></styleSheet>'
     names = '<definedNames><definedName hidden="x"/></definedNames></workbook>'

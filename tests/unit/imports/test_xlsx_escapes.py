@@ -34,7 +34,7 @@ def test_escapes(text: str, written: str) -> None:
     assert unescaped(written) == text
 
 
-def test_surrogates_are_read_in_pairs_alone() -> None:
+def test_surrogates_are_read_only_in_pairs() -> None:
     assert unescaped("_xD83D__xDE00_ _xd83d_ _xDE00__xD83D_") == "😀 _xd83d_ _xDE00__xD83D_"
 
 
@@ -42,7 +42,7 @@ def test_surrogates_are_read_in_pairs_alone() -> None:
 @example("_x005F_x000D_")
 @example("__x005F__x000D_")
 @example("_x0041\r_x0041\uffff")
-def test_every_text_comes_back_and_is_xml(text: str) -> None:
+def test_every_text_is_preserved_and_valid_xml(text: str) -> None:
     written = escaped(text)
     assert unescaped(written) == text
     assert not re.search("[\x00-\x08\x0b-\x1f\ufffe\uffff]", written)
@@ -68,7 +68,7 @@ def test_xlsxwriter_escapes_on_its_own(options: dict[str, bool]) -> None:
     assert in_workbook("_x0041_x0042_", **options) == "_x005F_x0041_x0042_"
 
 
-def test_openpyxl_does_not_tell_an_escape_from_its_literal() -> None:
+def test_openpyxl_does_not_distinguish_an_escape_from_its_literal() -> None:
     file = io.BytesIO()
     with xlsxwriter.Workbook(file, {"in_memory": True}) as workbook:
         workbook.add_worksheet().write_row(0, 0, ["_x000D_", "\r"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from projector.process import LONG_SESSION, MOST_PATIENCE, PATIENCE, Backoff
 
 
-def test_a_statement_that_was_not_answered_in_time_is_given_longer() -> None:
+def test_a_statement_that_timed_out_gets_more_time() -> None:
     following = Backoff()
     given = []
     for _ in range(6):
@@ -15,21 +15,21 @@ def test_a_statement_that_was_not_answered_in_time_is_given_longer() -> None:
     assert given[-1] == MOST_PATIENCE
 
 
-def test_what_ends_otherwise_says_nothing_of_how_long_statements_take() -> None:
+def test_other_errors_do_not_change_the_statement_timeout() -> None:
     following = Backoff()
     following.after(ConnectionError(), 1)
     following.after(None, 1)
     assert following.patience == PATIENCE
 
 
-def test_after_a_long_life_patience_is_as_at_first() -> None:
+def test_after_a_long_session_the_timeout_is_reset() -> None:
     following = Backoff()
     following.after(TimeoutError(), 1)
     following.after(TimeoutError(), LONG_SESSION + 1)
     assert following.patience == PATIENCE
 
 
-def test_pauses_grow_to_a_second_while_lives_are_short() -> None:
+def test_pauses_grow_to_a_second_while_sessions_are_short() -> None:
     following = Backoff()
     pauses = []
     for _ in range(7):

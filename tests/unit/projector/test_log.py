@@ -10,9 +10,7 @@ from projector.log import Gap, Halted, prove_contiguous
 @pytest.mark.parametrize(
     ("after", "ends", "count"), [(0, [1, 1], 1), (0, [1, 7], 7), (41, [42, 2041], 2000)]
 )
-def test_all_there_is_after_a_position_is_contiguous(
-    after: int, ends: list[int], count: int
-) -> None:
+def test_a_contiguous_batch_is_accepted(after: int, ends: list[int], count: int) -> None:
     prove_contiguous(after, ends, count)
 
 
@@ -25,9 +23,7 @@ def test_all_there_is_after_a_position_is_contiguous(
         pytest.param(5, [6, 7], 3, id="one is there twice"),
     ],
 )
-def test_anything_else_halts_and_says_what_was_found(
-    after: int, ends: list[int], count: int
-) -> None:
+def test_any_other_batch_halts_with_what_was_found(after: int, ends: list[int], count: int) -> None:
     with pytest.raises(Gap, match=f"after position {after} gave {count} events from {ends[0]} to"):
         prove_contiguous(after, ends, count)
 

@@ -119,13 +119,13 @@ class TestEntries:
         assert rows.entries == {ENTRY: None}
         assert count_changes(POSTS_TYPE, rows) == {}
 
-    def test_a_deleted_entry_is_a_row_that_goes(self) -> None:
+    def test_a_deleted_entry_is_a_removed_row(self) -> None:
         before = known(created())
         rows = project(recorded(deleted(), after=1), before)
         assert rows.entries == {ENTRY: None}
         assert count_changes(before, rows) == {DRAFTS: -1}
 
-    def test_a_slug_that_is_given_up_is_kept_with_its_time(self) -> None:
+    def test_a_released_slug_is_kept_with_its_time(self) -> None:
         before = known(created(slug="one"))
         batch = recorded(
             updated(slug="two", at=LATER), updated(title="Two", at=LATEST), start=90, after=1
@@ -138,7 +138,7 @@ class TestEntries:
         assert place == ("acme", "production", POSTS, "en-US")
         assert entry_of(rows).slug_since == LATER
 
-    def test_a_slug_goes_with_its_entry(self) -> None:
+    def test_deleting_an_entry_releases_its_slug(self) -> None:
         rows = project(recorded(created(slug="one"), deleted(at=LATER)), POSTS_TYPE)
         [past] = rows.past_slugs
         assert (past.slug, past.position, past.since, past.until) == ("one", 2, NOON, LATER)
@@ -155,7 +155,7 @@ class TestEntries:
         assert entry_of(rows).entry.slug == "two"
         assert entry_of(rows, AUTHOR).entry.slug == "one"
 
-    def test_the_outcome_is_the_same_however_the_events_are_batched(self) -> None:
+    def test_the_outcome_is_independent_of_batches(self) -> None:
         events = [created(), updated(title="Two"), updated(status="published"), updated(slug="x")]
         batch = recorded(*events)
         whole = project(batch, POSTS_TYPE)
@@ -165,7 +165,7 @@ class TestEntries:
             before = replace(before, entries={**before.entries, **after.entries})
         assert before.entries == whole.entries
 
-    def test_the_rows_before_are_left_as_they_were(self) -> None:
+    def test_the_rows_before_are_unchanged(self) -> None:
         before = known(created())
         project(recorded(updated(title="Two"), after=1), before)
         assert entry_of(before).entry.title == "Hello"
@@ -184,9 +184,7 @@ class TestEntries:
             (recorded(created(content_type_id=AUTHORS)), "builds on a row that is missing"),
         ],
     )
-    def test_what_does_not_fit_is_never_invented(
-        self, batch: list[RecordedEvent], says: str
-    ) -> None:
+    def test_inconsistent_events_are_refused(self, batch: list[RecordedEvent], says: str) -> None:
         with pytest.raises(Inconsistent, match=says):
             project(batch, POSTS_TYPE)
 
@@ -201,7 +199,7 @@ class TestEntries:
         with pytest.raises(Inconsistent, match=says):
             next_state(state, third)
 
-    def test_a_version_left_out_does_not_fit(self) -> None:
+    def test_a_missing_version_is_inconsistent(self) -> None:
         with pytest.raises(Inconsistent, match=r"has version 3 .* but 2 was expected"):
             project(recorded(updated(), after=2), known(created()))
 
@@ -212,7 +210,7 @@ class TestCounts:
         rows = project(recorded(updated(status="published"), after=1), before)
         assert count_changes(before, rows) == {DRAFTS: -1, PUBLISHED: 1}
 
-    def test_changes_that_cancel_out_are_none(self) -> None:
+    def test_changes_that_cancel_out_are_omitted(self) -> None:
         before = known(created())
         batch = recorded(updated(status="published"), updated(status="draft"), after=1)
         assert count_changes(before, project(batch, before)) == {}
@@ -238,13 +236,13 @@ class TestTypes:
         assert (type_.name, type_.version, type_.updated_at) == ("Articles", 2, LATER)
         assert type_.created_at == NOON
 
-    def test_removed_and_made_again_in_one_batch_are_two_rows(self) -> None:
+    def test_removed_and_created_again_in_one_batch_are_two_rows(self) -> None:
         again = type_created(LEAD, content_type_id=AUTHORS)
         rows = project(recorded(removed(), again, after=0), POSTS_TYPE)
         assert rows.types[POSTS] is None
         assert rows.types[AUTHORS] is not None
 
-    def test_a_revision_of_what_is_not_there_does_not_fit(self) -> None:
+    def test_a_revision_of_an_unknown_type_is_inconsistent(self) -> None:
         with pytest.raises(Inconsistent, match="builds on a row that is missing"):
             project(recorded(removed(), revised(TEXT)), POSTS_TYPE)
 
@@ -265,7 +263,7 @@ class TestTypes:
 
 
 class TestTheRest:
-    def test_a_workspace_is_renamed_replanned_and_given_environments(self) -> None:
+    def test_a_workspace_is_renamed_and_gets_a_plan_and_environments(self) -> None:
         batch = recorded(
             workspace_created(),
             e.WorkspaceRenamed(**event_of(name="New", environment=None)),
@@ -276,7 +274,7 @@ class TestTheRest:
         assert (row.name, row.plan) == ("New", Plan(entries=3))
         assert row.environments == ("production", "staging")
 
-    def test_a_key_is_permitted_and_revoked_and_its_hash_is_nowhere(self) -> None:
+    def test_a_key_is_permitted_and_revoked_without_its_hash(self) -> None:
         batch = recorded(
             e.KeyIssued(**event_of(key_id="k", name="K", permissions=("a",), secret_hash="h")),
             e.KeyPermissionsChanged(**event_of(key_id="k", permissions=("b",))),
@@ -321,7 +319,7 @@ class TestTheRest:
             "reverted_at": None,
         }
 
-    def test_an_import_that_is_taken_back_says_when(self) -> None:
+    def test_a_reverted_import_has_the_time_of_the_revert(self) -> None:
         reverted = e.ImportReverted(**event_of(import_id="i", content_type_id=POSTS, at=LATER))
         made = e.ImportRecorded(
             **event_of(import_id="i", content_type_id=POSTS, file_name="f", created=2)
@@ -334,7 +332,7 @@ class TestTheRest:
         ):
             assert (rows.imports["i"].created, rows.imports["i"].reverted_at) == (2, LATER)
 
-    def test_a_saved_mapping_is_read_from_the_log_alone(self) -> None:
+    def test_a_saved_mapping_is_not_projected(self) -> None:
         saved = e.ImportMappingSaved(**event_of(content_type_id=POSTS, columns=()))
         assert project(recorded(saved), Rows()) == Rows()
 
@@ -346,7 +344,7 @@ class TestTheRest:
             e.ImportReverted(**event_of(import_id="i", content_type_id=POSTS)),
         ],
     )
-    def test_changes_of_what_is_not_there_do_not_fit(self, event: e.Event) -> None:
+    def test_changes_of_unknown_rows_are_inconsistent(self, event: e.Event) -> None:
         with pytest.raises(Inconsistent, match="builds on a row that is missing"):
             project(recorded(event), Rows())
 
@@ -355,14 +353,14 @@ class TestTheRest:
 
 
 class TestNeeds:
-    def test_entries_that_the_batch_begins_are_not_asked_for(self) -> None:
+    def test_entries_that_the_batch_creates_are_not_loaded(self) -> None:
         batch = recorded(created(), updated(), updated(entry_id=AUTHOR))
         assert required_rows(batch).entries == {AUTHOR}
 
     def test_an_entry_needs_its_type(self) -> None:
         assert required_rows(recorded(deleted())).types == {POSTS}
 
-    def test_workspaces_and_keys_are_asked_for_by_what_changes_them(self) -> None:
+    def test_workspaces_and_keys_are_loaded_for_their_changes(self) -> None:
         found = required_rows(
             recorded(
                 e.PlanChanged(**event_of(plan=Plan())),
@@ -389,7 +387,7 @@ class TestColumns:
             ("de-DE", "Hello", '{"body":"Hallo"}'),
         ]
 
-    def test_of_a_large_entry_only_what_has_changed_is_written(
+    def test_only_changed_parts_of_a_large_entry_are_written(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("projector.entry_rows.MAX_RENDERED", 0)
@@ -430,7 +428,7 @@ class TestColumns:
         rows = project(recorded(created()), POSTS_TYPE)
         assert row_of(entry_of(rows), types_of(rows))["translations"] is None
 
-    def test_columns_are_the_rows_turned(self) -> None:
+    def test_columns_are_the_transposed_rows(self) -> None:
         assert columns([("a", 1), ("b", 2)]) == [["a", "b"], [1, 2]]
         with pytest.raises(ValueError, match="argument 2 is shorter"):
             columns([("a", 1), ("b",)])
@@ -441,7 +439,7 @@ class TestColumns:
         row = row_of(entry_of(rows), types_of(types))
         assert (row["stage_id"], row["stage"]) == ("review", None)
 
-    def test_a_renderer_is_made_anew_when_the_type_is_revised(self) -> None:
+    def test_a_renderer_is_created_again_when_the_type_is_revised(self) -> None:
         renderers = Renderers()
         old = POSTS_TYPE.types[POSTS]
         new = project(recorded(revised(LEAD), after=1), POSTS_TYPE).types[POSTS]

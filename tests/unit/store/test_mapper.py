@@ -66,20 +66,20 @@ def test_a_stored_event_means_what_it_meant(topic: str) -> None:
 
 
 @pytest.mark.parametrize("topic", sorted(TOPICS))
-def test_an_event_is_stored_in_the_very_bytes_of_its_fixture(topic: str) -> None:
+def test_an_event_is_stored_as_the_bytes_of_its_fixture(topic: str) -> None:
     row = stored(EXPECTED[topic])
     assert (row.topic, row.state) == (topic, bytes(fixture(topic).state))
     assert (row.originator_id, row.originator_version) == ("entry/1", 3)
 
 
 @pytest.mark.parametrize("topic", sorted(TOPICS))
-def test_a_fixture_holds_every_field_of_its_event(topic: str) -> None:
+def test_a_fixture_has_every_field_of_its_event(topic: str) -> None:
     held = set(json.loads(bytes(fixture(topic).state)))
     assert held == {field.encode_name for field in msgspec.structs.fields(TOPICS[topic])} - {"at"}
 
 
 @pytest.mark.parametrize("part", [Actor, Field, Option, Plan, Stage, Translation])
-def test_the_fixtures_together_hold_every_field_of_what_events_are_made_of(
+def test_the_fixtures_together_have_every_field_of_nested_structs(
     part: type[Struct],
 ) -> None:
     written = "".join(bytes(fixture(topic).state).decode() for topic in TOPICS)
@@ -118,7 +118,7 @@ LEFT_OUT: dict[type[Struct], dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("part", [*TOPICS.values(), Plan, Translation, Actor, Field])
-def test_what_a_stored_event_leaves_out_means_what_it_always_meant(part: type[Struct]) -> None:
+def test_omitted_members_of_stored_events_keep_their_meaning(part: type[Struct]) -> None:
     carried = LEFT_OUT[Event] if issubclass(part, Event) else {}
     assert defaults(part) == {**carried, **LEFT_OUT.get(part, {})}
 
@@ -141,12 +141,12 @@ def test_topics_are_named_and_versioned_each_event_once() -> None:
     assert set(TOPICS).isdisjoint(UPCASTS)
 
 
-def test_every_event_there_is_has_a_topic() -> None:
+def test_every_event_has_a_topic() -> None:
     ours = {event for event in Event.__subclasses__() if event.__module__ == e.__name__}
     assert ours == set(TOPICS.values())
 
 
-def test_an_update_tells_no_stage_from_the_stage_left_alone() -> None:
+def test_an_update_distinguishes_no_stage_from_an_unchanged_stage() -> None:
     none = stored(e.EntryUpdated(**event_of(), entry_id="1", content_type_id="2", stage_id=None))
     alone = stored(e.EntryUpdated(**event_of(), entry_id="1", content_type_id="2"))
     assert b'"stage_id":null' in none.state
@@ -174,13 +174,13 @@ MARKED = st.dictionaries(st.sampled_from(MARKERS), JSON, min_size=1, max_size=3)
 
 @settings(max_examples=30)
 @given(JSON | MARKED, st.booleans())
-def test_a_clients_json_comes_back_to_the_byte(value: Any, ascii_only: bool) -> None:
+def test_a_clients_json_is_returned_byte_for_byte(value: Any, ascii_only: bool) -> None:
     survives(minified(json.dumps(value, ensure_ascii=ascii_only).encode()))
 
 
 @settings(max_examples=50)
 @given(st.text(SCALARS, max_size=20))
-def test_every_unicode_scalar_comes_back(text: str) -> None:
+def test_every_unicode_scalar_is_returned(text: str) -> None:
     survives(json.dumps(text, ensure_ascii=False).encode())
     again = MAPPER.to_domain_event(stored(created(title=text, slug=text))).event
     assert (again.title, again.slug) == (text, text)
@@ -201,7 +201,7 @@ def test_every_unicode_scalar_comes_back(text: str) -> None:
     ],
     ids=lambda value: repr(value[:12]),
 )
-def test_the_edges_of_json_come_back(value: bytes) -> None:
+def test_edge_cases_of_json_are_returned(value: bytes) -> None:
     survives(minified(value))
 
 
@@ -233,7 +233,7 @@ GOLDEN = bytes(fixture("entry.deleted.v1").state)
         GOLDEN.replace(b'"key"', b'"stranger"'),
     ],
 )
-def test_a_state_that_is_not_what_its_topic_says_is_undecodable(state: bytes) -> None:
+def test_a_state_that_does_not_match_its_topic_is_undecodable(state: bytes) -> None:
     with pytest.raises(UndecodableEvent, match=r"^An event of topic entry\.deleted\.v1 does not "):
         MAPPER.decode("entry.deleted.v1", state, AT)
 
@@ -271,7 +271,7 @@ OLD = b'{"workspace":"acme","environment":"production","actor":{"kind":"operator
         ("thing.renamed.v3", b'"name":"a b c","words":3}'),
     ],
 )
-def test_an_old_event_is_brought_up_step_by_step(topic: str, rest: bytes) -> None:
+def test_an_old_event_is_upcast_step_by_step(topic: str, rest: bytes) -> None:
     assert CHAIN.decode(topic, OLD + rest, NOON) == Renamed(**event_of(), name="a b c", words=3)
 
 
@@ -281,6 +281,6 @@ def test_an_upcast_event_is_stored_in_its_current_shape() -> None:
 
 
 @pytest.mark.parametrize("state", [b"[]", b"{", b"\xff", OLD + b'"other":1}', OLD + b'"title":1}'])
-def test_an_old_event_that_cannot_be_brought_up_is_undecodable(state: bytes) -> None:
+def test_an_old_event_that_cannot_be_upcast_is_undecodable(state: bytes) -> None:
     with pytest.raises(UndecodableEvent, match=r"topic thing\.renamed\.v\d does not decode"):
         CHAIN.decode("thing.renamed.v1", state, NOON)
