@@ -66,16 +66,13 @@ async def _read(call: Call, limit: int, decompressor: Decompressor | None) -> by
     """The size limit holds before and after decompression. A steady client may take longer than
     ``client_timeout``, but not forever."""
     body, arrived, counted = bytearray(), 0, CountedBody(call)
-    clock = asyncio.get_running_loop().time
-    began = clock()
+    if call.request.body_exists:
+        await counted.begin(_most_in_memory(call.request, limit, decompressor))
+    began = asyncio.get_running_loop().time()
     patience = call.service.settings.client_timeout or None
     async with asyncio.timeout(patience) as deadline:
         while chunk := await call.request.content.readany():
             arrived += len(chunk)
-            # What this process waits for is not the client's time.
-            deadline.reschedule(None)
-            paused = clock()
-            await counted.begin(_most_in_memory(call.request, limit, decompressor))
             if decompressor:
                 # A kilobyte may become a megabyte.
                 async with call.service.loop_turns.turn(call.client, PACKED, len(chunk)):
@@ -84,7 +81,6 @@ async def _read(call: Call, limit: int, decompressor: Decompressor | None) -> by
                 body += chunk
             if max(arrived, len(body)) > limit:
                 raise web.HTTPRequestEntityTooLarge(limit)
-            began += clock() - paused
             if patience:
                 deadline.reschedule(began + patience + arrived / SLOWEST)
     if decompressor:
@@ -110,8 +106,8 @@ class CountedBody:
         self._number = 0
 
     async def begin(self, number: int) -> None:
-        """Counts so many bytes, once. Raises Busy."""
-        if self._number or number <= LARGE:
+        """Counts so many bytes. Raises Busy."""
+        if number <= LARGE:
             return
         await self._bodies.wait_and_take(self._client, number)
         self._number = number
