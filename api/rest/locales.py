@@ -20,7 +20,7 @@ async def list_locales(call: Call) -> web.Response:
     status = "published" if call.published_only else None
     of_entries = await lookups.languages(call.service.read_model, call.scope, status)
     of_translations = await lookups.locales(call.service.read_model, call.scope, status)
-    found = wire.Locales(
+    found = wire.UsedLocales(
         [wire.LanguageCount(code, locale_name(code), n) for code, n in of_entries.items()],
         [wire.LocaleCount(code, locale_name(code), n) for code, n in of_translations.items()],
     )

@@ -90,7 +90,7 @@ class FormReader:
         """Called after a field has been read."""
 
     async def _parts(self) -> None:
-        async with arrival_deadline(self._call) as self._arrival:
+        async with arrival_deadline(self._call) as self._arrived:
             request = self._call.request
             bounded = _BoundedLines(request.content, self._most * LINES_PER_FIELD)
             reader = MultipartReader(request.headers, cast("StreamReader", bounded))
@@ -132,5 +132,5 @@ class FormReader:
             limit -= len(chunk)
             if limit < 0:
                 return None
-            self._arrival.add(len(chunk))
+            self._arrived(len(chunk))
         return b"".join(chunks)

@@ -1,7 +1,7 @@
-"""The body of a POST, read and decompressed within limits.
+"""The body of a POST, read and decompressed within bounds.
 
-aiohttp's own decompression has no limit, and also applies to bodies that no handler reads: it
-drains them from the connection after the response, and 2 MB may decompress to 2 GB.
+aiohttp's own decompression has no limit, and includes bodies that no handler reads: it drains them
+from the connection after the response, and 2 MB may decompress to 2 GB.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import zlib
 from codecs import BOM_UTF8
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 from aiohttp import web
 
@@ -19,12 +19,12 @@ from api.errors import BadRequest, SlowClient
 from api.http.large_bodies import LARGE, after_sending
 from api.http.loop_turns import PACKED
 
-SLOWEST = 8 * 1024  # bytes per second at which a body must arrive after ``client_timeout``
+SLOWEST = 8 * 1024  # bytes a second that a body must arrive with, after ``client_timeout``
 DAMAGED = "Request body cannot be read: its encoding is damaged"
 NOT_OURS = "Request body cannot be read: Content-Encoding may be gzip or deflate"
 ENCODINGS = ("gzip", "deflate")
 UNSUPPORTED = ("br", "zstd")
-# The rest after a member is copied for the next one, so pieces are small.
+# What follows a member is copied for the next one, so pieces are small.
 PIECE = 4096
 # An empty member has 20 bytes but costs as much time as a full one.
 MAX_MEMBERS = 1024
@@ -33,8 +33,8 @@ MOST_INFLATED = 1032
 
 
 async def receive_body(call: Call, most: int | None = None) -> bytes:
-    """The body, decompressed; up to ``most`` bytes if that is less than the setting. Its
-    Content-Type does not matter, because forms of other sites cannot send the header with the key.
+    """The body, decompressed; up to ``most`` bytes, where that is less than the setting. Its
+    Content-Type does not matter: forms of other sites cannot send the header with the key.
 
     One that may exceed ``LARGE`` is counted until the response is sent, and waits before it is
     received where too many are in memory.
@@ -54,38 +54,25 @@ async def receive_body(call: Call, most: int | None = None) -> bytes:
         raise BadRequest("The client disconnected before its request was complete") from None
 
 
-class Arrival:
-    """The deadline for the arrival of a body."""
-
-    def __init__(self, deadline: asyncio.Timeout, patience: float | None) -> None:
-        self._deadline = deadline
-        self._patience = patience
-        self._clock = asyncio.get_running_loop().time
-        self._began, self._received = self._clock(), 0
-
-    def add(self, size: int) -> None:
-        """Records that this many bytes have arrived."""
-        self._received += size
-        if self._patience:
-            self._deadline.reschedule(self._began + self._patience + self._received / SLOWEST)
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Until the next ``add``, and without counting the time within."""
-        self._deadline.reschedule(None)
-        start = self._clock()
-        yield
-        self._began += self._clock() - start
-
-
 @asynccontextmanager
-async def arrival_deadline(call: Call) -> AsyncIterator[Arrival]:
+async def arrival_deadline(call: Call) -> AsyncIterator[Callable[[int], None]]:
     """While a body is read: a steady client may take longer than ``client_timeout``, but not
-    forever. Raises SlowClient."""
+    forever. What it yields is called with the bytes of each part that has arrived.
+
+    Raises SlowClient.
+    """
+    began, received = asyncio.get_running_loop().time(), 0
     patience = call.service.settings.client_timeout or None
     try:
         async with asyncio.timeout(patience) as deadline:
-            yield Arrival(deadline, patience)
+
+            def arrived(size: int) -> None:
+                nonlocal received
+                received += size
+                if patience:
+                    deadline.reschedule(began + patience + received / SLOWEST)
+
+            yield arrived
     except TimeoutError:
         raise SlowClient from None
 
@@ -101,31 +88,24 @@ def _decompressor(request: web.Request) -> Decompressor | None:
 async def _read(call: Call, limit: int, decompressor: Decompressor | None) -> bytes:
     """The size limit holds before and after decompression."""
     body, received, counted = bytearray(), 0, CountedBody(call)
-    async with arrival_deadline(call) as arrival:
+    if call.request.body_exists:
+        await counted.begin(_most_in_memory(call.request, limit, decompressor))
+    async with arrival_deadline(call) as arrived:
         while chunk := await call.request.content.readany():
             received += len(chunk)
-            # The time that this process waits does not count against the client.
-            with arrival.paused():
-                await counted.begin(_most_in_memory(call.request, limit, decompressor))
-                await _add(body, chunk, call, limit, decompressor)
+            if decompressor:
+                # A kilobyte may become a megabyte.
+                async with call.service.loop_turns.turn(call.client, PACKED, len(chunk)):
+                    body += decompressor.decompress(chunk, limit + 1 - len(body))
+            else:
+                body += chunk
             if max(received, len(body)) > limit:
                 raise web.HTTPRequestEntityTooLarge(limit)
-            arrival.add(len(chunk))
+            arrived(len(chunk))
     if decompressor:
         decompressor.end()
     await counted.reduce(len(body))
     return bytes(body).removeprefix(BOM_UTF8)
-
-
-async def _add(
-    body: bytearray, chunk: bytes, call: Call, limit: int, decompressor: Decompressor | None
-) -> None:
-    if decompressor is None:
-        body += chunk
-        return
-    # A kilobyte may become a megabyte.
-    async with call.service.loop_turns.turn(call.client, PACKED, len(chunk)):
-        body += decompressor.decompress(chunk, limit + 1 - len(body))
 
 
 def _most_in_memory(request: web.Request, limit: int, decompressor: Decompressor | None) -> int:
@@ -145,8 +125,8 @@ class CountedBody:
         self._number = 0
 
     async def begin(self, number: int) -> None:
-        """Counts this many bytes, once. Raises Busy."""
-        if self._number or number <= LARGE:
+        """Counts this many bytes. Raises Busy."""
+        if number <= LARGE:
             return
         await self._bodies.wait_and_take(self._client, number)
         self._number = number
@@ -174,7 +154,7 @@ class Decompressor:
         self._members = 0
 
     def decompress(self, data: bytes, limit: int) -> bytes:
-        """The next part of the body, up to ``limit`` (> 0) bytes; the rest is lost.
+        """The next part of the body, up to ``limit`` (> 0) bytes; beyond them it is lost.
 
         Raises DamagedBody.
         """
@@ -198,7 +178,7 @@ class Decompressor:
             raise DamagedBody
 
     def _member_of(self, piece: bytes) -> zlib._Decompress:
-        """The current member, or the next one if it begins with this piece."""
+        """The current member, or the next one, which begins with the piece."""
         if self._member is None or self._member.eof:
             self._members += 1
             if self._members > (MAX_MEMBERS if self._encoding == "gzip" else 1):
@@ -207,7 +187,7 @@ class Decompressor:
         return self._member
 
     def _format(self, first: int) -> int:
-        """zlib's number for the format. The lower half of the first byte of zlib's header is 8."""
+        """zlib's number for the format. zlib's header begins with a byte whose lower half is 8."""
         if self._encoding == "gzip":
             return zlib.MAX_WBITS + 16
         return zlib.MAX_WBITS if first & 0xF == zlib.DEFLATED else -zlib.MAX_WBITS

@@ -224,14 +224,15 @@ class LocaleCount(Wire, frozen=True):
     translations: Annotated[int, Meta(ge=1)]
 
 
-class Locales(Wire, frozen=True):
+# Not named after its member: generated Python would have one variable for both.
+class UsedLocales(Wire, frozen=True):
     languages: list[LanguageCount]
     locales: list[LocaleCount]
 
 
 class LocalesBody(Wire, frozen=True):
     success: bool
-    data: Locales
+    data: UsedLocales
 
 
 def response(body: Wire) -> web.Response:

@@ -138,7 +138,7 @@ def merged_translations(
 
 
 MAX_BYTES = 2 * 1024 * 1024
-MAX_BYTES_IN_ALL_LOCALES = 16 * 1024 * 1024
+MAX_BYTES_IN_ALL_LOCALES = 8 * 1024 * 1024
 """Limits of an entry's texts and values as JSON, and of these with all translations. They are far
 above any page, and below an entry that would hold up the projector, a list or an update: each reads
 all of it (ADR 36)."""

@@ -163,7 +163,9 @@ async def end_job(
     message: str | None,
     result: bytes | None,
 ) -> None:
-    """Ends a job and deletes its file."""
+    """Ends a job and deletes its file. A message may quote a NUL of a workbook, which PostgreSQL
+    cannot store."""
+    message = message and message.replace("\0", "\ufffd")
     compressed = None if result is None else await asyncio.to_thread(zlib.compress, result, 1)
     await repository.recorder.fetch(_END, job_id, worker, state, message, compressed)
 

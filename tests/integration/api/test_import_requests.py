@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import zipfile
 from typing import Any
 
 import pytest
+import xlsxwriter
 
 from api.rest import multipart_form
 from tests.contract import Contract
@@ -130,6 +133,31 @@ async def test_a_file_that_cannot_be_read_is_refused_with_the_reason(client: Cli
     assert one["message"] == "posts.csv has no headings: its first row names the columns"
     unmapped = await done(client, b"Title,Colour\nA,red\n")
     assert (unmapped["state"], "'Colour'" in unmapped["message"]) == ("refused", True)
+
+
+async def test_a_refusal_may_quote_a_heading_with_a_nul(client: Client) -> None:
+    document = io.BytesIO()
+    with xlsxwriter.Workbook(document) as book:
+        sheet = book.add_worksheet()
+        sheet.write_row(0, 0, ["Title", "_x0000_"])
+        sheet.write_row(1, 0, ["A", "x"])
+    # XlsxWriter writes the escape as a literal.
+    one = await done(
+        client,
+        recompressed(document.getvalue(), b"_x005F_x0000_", b"_x0000_"),
+        name="x.xlsx",
+        map_Colour="body",
+    )
+    assert (one["state"], "it has: Title, \ufffd" in one["message"]) == ("refused", True)
+
+
+def recompressed(document: bytes, text: bytes, other: bytes) -> bytes:
+    """The workbook with one text replaced."""
+    found = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(document)) as book, zipfile.ZipFile(found, "w") as copy:
+        for name in book.namelist():
+            copy.writestr(name, book.read(name).replace(text, other))
+    return found.getvalue()
 
 
 class TestIdempotency:
