@@ -11,6 +11,7 @@ from msgspec import json
 from prometheus_client import REGISTRY
 
 from api.http import default_headers
+from api.http.request_counts import COUNTS
 from tests.integration.api.server import Answer, Client, Server
 from tests.integration.projector.sample_log import Given
 
@@ -129,6 +130,7 @@ def check_log(text: str) -> None:
 
 def answered() -> Counter[str]:
     """How many answers of each status this process has counted."""
+    COUNTS.flush()
     counts: Counter[str] = Counter()
     for family in REGISTRY.collect():
         for sample in family.samples:
