@@ -7,7 +7,7 @@ import math
 
 from msgspec import Struct
 
-from write_side.store.rate_limits import WINDOW, Demand, Grant
+from write_side.store.rate_limits import SHARE, WINDOW, Demand, Grant
 
 
 class LimitStatus(Struct, frozen=True):
@@ -40,7 +40,7 @@ class Bucket(Struct, eq=False):
     left to lease. ``short``: it could not grant the last demand. ``exhausted``: none are free, and
     no process has any to give back, which is never certain of a weighted bucket: a claim that was
     refused gives back the part that was granted. Claims in ``waiting`` go into the next call; those
-    in ``calling`` are in the current one.
+    in ``calling`` are in the current one. ``owed`` was charged, and is not asked for yet.
     """
 
     name: str
@@ -52,6 +52,7 @@ class Bucket(Struct, eq=False):
     ends: float = -math.inf
     leased_at: float = 0.0
     left: int = 0
+    owed: int = 0
     spare: int = 0
     short: bool = False
     exhausted: bool = False
@@ -60,13 +61,27 @@ class Bucket(Struct, eq=False):
 
     @property
     def busy(self) -> bool:
-        return bool(self.waiting or self.calling)
+        return bool(self.waiting or self.calling or self.owed)
 
     def take_now(self, now: float, amount: int) -> LimitStatus | None:
         """Takes an amount from the lease; None if the counter must be asked."""
         if now >= self.ends:
             return None
         return self._take(now, amount) if self.left >= amount or self.exhausted else None
+
+    def owe(self, now: float, amount: int) -> bool:
+        """Charges an amount without asking for it yet. False where so much is owed already that
+        requests might have to be refused: a share of what was free."""
+        if now >= self.ends or (self.owed + amount) * SHARE > self.free:
+            return False
+        self.owed += amount
+        return True
+
+    def settle(self) -> None:
+        """Asks for what is owed in the next call."""
+        if self.owed:
+            self.wait(self.owed, partial=True)
+            self.owed = 0
 
     def wait(self, amount: int, *, partial: bool) -> asyncio.Future[LimitStatus]:
         """Claims an amount in the next call."""
@@ -82,6 +97,7 @@ class Bucket(Struct, eq=False):
 
     def demand(self) -> Demand:
         """Asks for a lease for all waiting claims, and gives back what is left of the old one."""
+        self.settle()
         self.calling, self.waiting = self.waiting, []
         self.calling_limit = self.limit
         asked = sum(claim.amount for claim in self.calling)
