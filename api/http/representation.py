@@ -68,8 +68,8 @@ def _conditional(request: web.Request, response: web.Response, tag: str) -> web.
     return web.Response(status=304, headers=kept)
 
 
-async def add_cache_control(_request: web.Request, response: web.StreamResponse) -> None:
-    """``on_response_prepare``: without a rule of its own, a response is not cached."""
+def add_cache_control(_request: web.Request, response: web.StreamResponse) -> None:
+    """Without a rule of its own, a response is not cached."""
     response.headers.setdefault("Cache-Control", OTHER)
 
 

@@ -42,7 +42,7 @@ def route_of(request: web.Request) -> str:
     return resource.canonical if resource else "none"
 
 
-async def add_request_id(request: web.Request, response: web.StreamResponse) -> None:
+def add_request_id(request: web.Request, response: web.StreamResponse) -> None:
     response.headers["X-Request-Id"] = request_id(request)
 
 

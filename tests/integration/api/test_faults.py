@@ -86,7 +86,7 @@ async def test_so_it_is_where_a_header_cannot_be_added(
 ) -> None:
     """The answer was ready by then; what goes out, and is counted, is a 500."""
 
-    async def add(*_: object) -> None:
+    def add(*_: object) -> None:
         fails()
 
     for place in (0, len(default_headers.ADDED)):
