@@ -25,7 +25,7 @@ def client(remote: str | None, forwarded: Sequence[str], trusted: Sequence[Netwo
     ``forwarded`` are the X-Forwarded-For headers in order. They are read from the right, as long
     as a trusted proxy added the address; a malformed one ends it at that proxy.
     """
-    if not forwarded or not trusted:
+    if not trusted or not forwarded:
         return _bucket(remote or "")
     address = parsed(remote or "")
     for hop in _from_the_right(forwarded):

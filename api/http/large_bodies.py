@@ -132,9 +132,9 @@ class LargeResponse(web.Response):
 
 async def response_sent(request: web.BaseRequest) -> None:
     """Gives back what the response held; also where it was not sent."""
-    for release in request.get(AFTER_SENDING, ()):
-        await release()
-    request.pop(AFTER_SENDING, None)
+    if AFTER_SENDING in request:
+        for release in request.pop(AFTER_SENDING):
+            await release()
 
 
 def _after_sending(request: web.BaseRequest, release: Callable[[], Awaitable[None]]) -> None:

@@ -36,10 +36,12 @@ _QUALITY = re.compile(r"\s*q\s*=\s*([01](?:\.[0-9]{0,3})?)\s*", re.ASCII)
 async def add_representation(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Applies to all responses whose body is bytes."""
     response = await handler(request)
-    body = response.body if isinstance(response, web.Response) else None
-    if isinstance(response, LargeResponse):
-        return _conditional(request, response, response.tag)
-    if not isinstance(response, web.Response) or type(body) is not bytes:
+    if not isinstance(response, web.Response):
+        return response
+    body = response.body
+    if type(body) is not bytes:
+        if isinstance(response, LargeResponse):
+            return _conditional(request, response, response.tag)
         return response
     if response.status == 200 and request.method in ("GET", "HEAD") and _is_content(request):
         response = _conditional(request, response, etag(body))

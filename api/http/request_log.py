@@ -48,10 +48,12 @@ def add_request_id(request: web.Request, response: web.StreamResponse) -> None:
 
 def request_id(request: web.BaseRequest) -> str:
     """The client's where it is well-formed, else a new one, which the request keeps."""
-    if REQUEST_ID not in request:
+    try:
+        return request[REQUEST_ID]
+    except KeyError:
         given = request.headers.get("X-Request-Id", "")
-        request[REQUEST_ID] = given if _REQUEST_ID.fullmatch(given) else new_id()
-    return request[REQUEST_ID]
+        made = request[REQUEST_ID] = given if _REQUEST_ID.fullmatch(given) else new_id()
+        return made
 
 
 def log_fault(request: web.BaseRequest, fault: BaseException | None) -> None:
