@@ -22,6 +22,7 @@ from api.http.large_bodies import LargeBodies
 from api.http.listening import listen
 from api.http.open_connections import raise_open_files
 from api.http.representation import add_representation
+from api.http.request_counts import COUNTS
 from api.http.request_log import answer_errors
 from api.http.upload_slots import add_upload_slots
 from api.import_worker import ImportWorker
@@ -132,6 +133,7 @@ async def serve(settings: ApiSettings) -> None:
     ):
         freeze_objects()
         await stop.wait()
+    COUNTS.flush()
 
 
 def freeze_objects() -> None:

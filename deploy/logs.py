@@ -4,73 +4,100 @@ from __future__ import annotations
 
 import logging
 import sys
+from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+
+from deploy.log_lines import LineLogger, LogLines
 from deploy.settings import Settings
 
 
 def configure_logs(settings: Settings, *, level: int = logging.INFO) -> None:
-    """Send what structlog and the standard library log, from ``level`` on, to standard error.
-
-    Our own lines, one for each request, go directly to the stream. The few lines of the standard
-    library get the same format.
-    """
-    import structlog
-
-    shared: list[Any] = [
-        structlog.contextvars.merge_contextvars,
-        structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-    ]
-    as_text = (settings.log_format or ("text" if sys.stderr.isatty() else "json")) == "text"
-    structlog.configure(
-        processors=[*shared, *_rendering(as_text=as_text)],
-        logger_factory=(
-            structlog.PrintLoggerFactory(sys.stderr)
-            if as_text
-            else structlog.BytesLoggerFactory(sys.stderr.buffer)
-        ),
-        wrapper_class=structlog.make_filtering_bound_logger(level),
-        cache_logger_on_first_use=True,
-    )
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=[structlog.stdlib.add_logger_name, *shared],
-            processors=[
-                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                *_rendering(as_text=as_text),
-                _decoded,
-            ],
-        )
-    )
+    """Send what structlog and the standard library log, from ``level`` on, to standard error."""
+    if (settings.log_format or ("text" if sys.stderr.isatty() else "json")) == "text":
+        handler = _configure_text(level)
+    else:
+        handler = _configure_json(level)
     logging.basicConfig(handlers=[handler], level=level, force=True)
     # It logs a traceback for each attempt to reconnect; the user of the connection logs one line.
     logging.getLogger("asyncpg.pool").setLevel(logging.ERROR)
 
 
-def _rendering(*, as_text: bool) -> list[Any]:
+def _configure_text(level: int) -> logging.Handler:
     import structlog
 
-    if as_text:
-        # A traceback with the values of local variables, structlog's default, would show secrets.
-        return [
-            structlog.dev.ConsoleRenderer(
-                colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
-            )
-        ]
-    return [
-        structlog.processors.format_exc_info,
-        structlog.processors.JSONRenderer(serializer=_as_json),
+    # A traceback with the values of local variables, structlog's default, would show secrets.
+    renderer = structlog.dev.ConsoleRenderer(
+        colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+    )
+    processors: list[Any] = [
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
+    structlog.configure(
+        processors=[*processors, renderer],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        wrapper_class=structlog.make_filtering_bound_logger(level),
+        cache_logger_on_first_use=True,
+    )
+    return _formatted(logging.StreamHandler(sys.stderr), processors, renderer)
 
 
-def _as_json(line: dict[str, Any], **_: Any) -> bytes:
-    import msgspec
+def _configure_json(level: int) -> logging.Handler:
+    import structlog
 
+    lines = LogLines(sys.stderr.buffer)
+    processors: list[Any] = [structlog.processors.add_log_level, _add_time]
+    renderers: list[Any] = [structlog.processors.format_exc_info, _as_json]
+    structlog.configure(
+        processors=[*processors, *renderers],
+        logger_factory=lambda *_: LineLogger(lines),
+        wrapper_class=_json_logger(level),
+        cache_logger_on_first_use=True,
+    )
+    return _formatted(lines, processors, *renderers, _decoded)
+
+
+def _formatted(handler: logging.Handler, shared: list[Any], *renderers: Any) -> logging.Handler:
+    """Gives lines of the standard library, which are few, the format of ours."""
+    import structlog
+
+    stdlib = structlog.stdlib
+    formatter = stdlib.ProcessorFormatter(
+        foreign_pre_chain=[stdlib.add_logger_name, *shared],
+        processors=[stdlib.ProcessorFormatter.remove_processors_meta, *renderers],
+    )
+    handler.setFormatter(formatter)
+    return handler
+
+
+def _json_logger(level: int) -> Any:
+    """structlog's logger, with a short cut for the lines that are many."""
+    import structlog
+
+    filtering: Any = structlog.make_filtering_bound_logger(level)
+    if level > logging.INFO:
+        return filtering
+
+    class JSONLogger(filtering):  # type: ignore[misc]
+        def info(self, event: str, **fields: Any) -> None:
+            """As the processors do it in four times the time."""
+            fields["event"], fields["level"] = event, "info"
+            self._logger.info(_as_json(self, "info", _add_time(self, "info", fields)))
+
+    return JSONLogger
+
+
+def _add_time(_logger: Any, _name: str, line: Any) -> Any:
+    line["timestamp"] = datetime.now(UTC)
+    return line
+
+
+def _as_json(_logger: Any, _name: str, line: Any) -> bytes:
     return msgspec.json.encode(line, enc_hook=repr)
 
 
-def _decoded(_logger: Any, _name: str, line: Any) -> str:
-    """The standard library's handlers write text, not bytes."""
-    return line.decode() if isinstance(line, bytes) else str(line)
+def _decoded(_logger: Any, _name: str, line: bytes) -> str:
+    """The standard library's handlers write text."""
+    return line.decode()

@@ -88,8 +88,8 @@ class Access:
         """
         digest = secret_hash(secret)
 
-        def known() -> Caller | None:
-            caller = self._loader.keys.caller(digest, self.store_time())
+        def known(now: datetime) -> Caller | None:
+            caller = self._loader.keys.caller(digest, now)
             return caller if secret else None
 
         return await self._up_to_date(known, may_be_new=secret != "")
@@ -97,24 +97,27 @@ class Access:
     async def caller_of_key(self, key_id: str) -> Caller | None:
         """The same for the key of a dashboard session."""
         return await self._up_to_date(
-            lambda: self._loader.keys.caller_of_key(key_id, self.store_time()), may_be_new=True
+            lambda now: self._loader.keys.caller_of_key(key_id, now), may_be_new=True
         )
 
     async def _up_to_date(
-        self, known: Callable[[], Caller | None], *, may_be_new: bool
+        self, known: Callable[[datetime], Caller | None], *, may_be_new: bool
     ) -> Caller | None:
+        """``known``: of a time by the event store's clock."""
         arrived = self._clock()
-        await self._require_refresh(max(arrived - VALID, self._last_notification))
-        found = known()
+        await self._require_look(max(arrived - VALID, self._last_notification))
+        now = self.store_time()
+        found = known(now)
         if found is None:
-            await self._require_refresh(arrived)
-            found = known()
+            await self._require_look(arrived)
+            now = self.store_time()
+            found = known(now)
         if may_be_new and not self._is_trusted():
             raise KeysUnchecked
         if found is None and may_be_new and self._away:
             raise StoreUnavailable("keys cannot be refreshed")
         if found is not None:
-            self._uses.record(found.key_id, self.store_time().date())
+            self._uses.record(found.key_id, now.date())
         return found
 
     def cached_caller(self, secret: str) -> Caller | None:

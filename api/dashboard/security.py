@@ -46,8 +46,8 @@ _NONCE = 16
 _PURPOSE = b"contentlog dashboard forms"
 
 
-async def add_security_headers(request: web.Request, response: web.StreamResponse) -> None:
-    """``on_response_prepare``: every response below ROOT has them, error responses included."""
+def add_security_headers(request: web.Request, response: web.StreamResponse) -> None:
+    """Every response below ROOT has them, error responses included."""
     path = request.rel_url.path_safe
     if path == ROOT or path.startswith(f"{ROOT}/"):
         response.headers.update(_HEADERS)

@@ -26,7 +26,7 @@ def client(remote: str | None, forwarded: Sequence[str], trusted: Sequence[Netwo
     ``forwarded`` are the X-Forwarded-For headers in order. They are read from the right as long as
     a trusted proxy added the address; reading stops at a malformed one.
     """
-    if not forwarded or not trusted:
+    if not trusted or not forwarded:
         return _bucket(remote or "")
     address = parsed(remote or "")
     for hop in _hops_from_right(forwarded):

@@ -26,8 +26,7 @@ def crosses_origins(path: str) -> bool:
     return _PATHS.fullmatch(path) is not None
 
 
-async def add_cors(request: web.Request, response: web.StreamResponse) -> None:
-    """``on_response_prepare``."""
+def add_cors(request: web.Request, response: web.StreamResponse) -> None:
     if crosses_origins(request.rel_url.path_safe):
         response.headers["Access-Control-Allow-Origin"] = "*"
         response.headers["Access-Control-Expose-Headers"] = EXPOSED_HEADERS

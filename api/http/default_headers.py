@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 from aiohttp import web
 
@@ -15,13 +15,11 @@ from api.http.request_log import add_request_id
 from api.http.scheme import add_strict_transport
 from api.rate_limits.bucket import LimitStatus
 
-AddHeaders = Callable[[web.Request, web.StreamResponse], Awaitable[None]]
+AddHeaders = Callable[[web.Request, web.StreamResponse], None]
 
 
-async def add_rate_limits(request: web.Request, response: web.StreamResponse) -> None:
-    """``on_response_prepare``; also for requests that were not counted."""
-    status = request.get(LIMIT_STATUS) or await _uncounted(request)
-    headers = response.headers
+def add_rate_limits(request: web.Request, response: web.StreamResponse) -> None:
+    status, headers = request[LIMIT_STATUS], response.headers
     headers["X-RateLimit-Limit"] = str(status.limit)
     headers["X-RateLimit-Remaining"] = str(status.remaining)
     headers["X-RateLimit-Reset"] = str(status.reset)
@@ -47,8 +45,8 @@ async def _uncounted(request: web.Request) -> LimitStatus:
     return min(service.limits.peek_key(caller), address, key=lambda status: status.remaining)
 
 
-async def add_server(_request: web.Request, response: web.StreamResponse) -> None:
-    """``on_response_prepare``: without the versions that aiohttp would name."""
+def add_server(_request: web.Request, response: web.StreamResponse) -> None:
+    """No versions, which aiohttp would name."""
     response.headers["Server"] = "contentlog"
 
 
@@ -67,9 +65,14 @@ _FAILED = web.RequestKey("default_headers_failed", bool)
 async def add_default_headers(request: web.Request, response: web.StreamResponse) -> None:
     """If one of them fails, the others are still added and the response becomes a 500."""
     fault: Exception | None = None
+    if LIMIT_STATUS not in request:
+        try:
+            request[LIMIT_STATUS] = await _uncounted(request)
+        except Exception as error:
+            fault = error
     for add in ADDED:
         try:
-            await add(request, response)
+            add(request, response)
         except Exception as error:
             fault = error
     if fault is not None and _FAILED not in request:

@@ -131,10 +131,10 @@ class LargeResponse(web.Response):
 
 
 async def response_sent(request: web.BaseRequest) -> None:
-    """Releases what the response held, even if it was not sent."""
-    for release in request.get(AFTER_SENDING, ()):
-        await release()
-    request.pop(AFTER_SENDING, None)
+    """Gives back what the response held; also where it was not sent."""
+    if AFTER_SENDING in request:
+        for release in request.pop(AFTER_SENDING):
+            await release()
 
 
 def after_sending(request: web.BaseRequest, release: Callable[[], Awaitable[None]]) -> None:

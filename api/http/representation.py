@@ -36,10 +36,12 @@ _QUALITY = re.compile(r"\s*q\s*=\s*([01](?:\.[0-9]{0,3})?)\s*", re.ASCII)
 async def add_representation(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Applies to every response whose body is bytes."""
     response = await handler(request)
-    body = response.body if isinstance(response, web.Response) else None
-    if isinstance(response, LargeResponse):
-        return _conditional(request, response, response.tag)
-    if not isinstance(response, web.Response) or type(body) is not bytes:
+    if not isinstance(response, web.Response):
+        return response
+    body = response.body
+    if type(body) is not bytes:
+        if isinstance(response, LargeResponse):
+            return _conditional(request, response, response.tag)
         return response
     if response.status == 200 and request.method in ("GET", "HEAD") and _is_content(request):
         response = _conditional(request, response, etag(body))
@@ -68,8 +70,8 @@ def _conditional(request: web.Request, response: web.Response, tag: str) -> web.
     return web.Response(status=304, headers=kept)
 
 
-async def add_cache_control(_request: web.Request, response: web.StreamResponse) -> None:
-    """``on_response_prepare``: a response without its own rule is not cached."""
+def add_cache_control(_request: web.Request, response: web.StreamResponse) -> None:
+    """Without a rule of its own, a response is not cached."""
     response.headers.setdefault("Cache-Control", OTHER)
 
 

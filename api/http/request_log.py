@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 import time
-from functools import cache
 
 import structlog
 from aiohttp import web
-from aiohttp.hdrs import METH_ALL
 from aiohttp.typedefs import Handler
-from prometheus_client import Counter, Histogram
 
 from api.context import REQUEST_ID
 from api.errors import error_response, status_of
+from api.http.request_counts import COUNTS
 from write_side.domain.identity import new_id
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
@@ -21,21 +19,6 @@ ROUTE = web.RequestKey("route", str)
 """Set once the router has seen the request."""
 _SECONDS = web.RequestKey("seconds", float)
 _log = structlog.get_logger("api.request")
-
-REQUESTS = Counter(
-    "contentlog_requests", "Requests by route and status", ["method", "route", "status"]
-)
-SECONDS = Histogram(
-    "contentlog_request_seconds",
-    "Response time by route",
-    ["route"],
-    buckets=(0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
-)
-
-# Looking up labels costs more than counting, and there are few combinations.
-_requests = cache(REQUESTS.labels)
-_seconds = cache(SECONDS.labels)
-_METHODS = {method: method for method in METH_ALL}
 
 
 @web.middleware
@@ -59,16 +42,18 @@ def route_of(request: web.Request) -> str:
     return resource.canonical if resource else "none"
 
 
-async def add_request_id(request: web.Request, response: web.StreamResponse) -> None:
+def add_request_id(request: web.Request, response: web.StreamResponse) -> None:
     response.headers["X-Request-Id"] = request_id(request)
 
 
 def request_id(request: web.BaseRequest) -> str:
-    """The client's id if it is well-formed, else a new one, which the request keeps."""
-    if REQUEST_ID not in request:
+    """The client's where it is well-formed, else a new one, which the request keeps."""
+    try:
+        return request[REQUEST_ID]
+    except KeyError:
         given = request.headers.get("X-Request-Id", "")
-        request[REQUEST_ID] = given if _REQUEST_ID.fullmatch(given) else new_id()
-    return request[REQUEST_ID]
+        made = request[REQUEST_ID] = given if _REQUEST_ID.fullmatch(given) else new_id()
+        return made
 
 
 def log_fault(request: web.BaseRequest, fault: BaseException | None) -> None:
@@ -87,8 +72,7 @@ def log_request(request: web.BaseRequest, response: web.StreamResponse) -> None:
     route = request.get(ROUTE, "none")
     # A request that reached no middleware took no processing time.
     seconds = request.get(_SECONDS, 0.0)
-    _requests(_METHODS.get(request.method, "other"), route, response.status).inc()
-    _seconds(route).observe(seconds)
+    COUNTS.add(request.method, route, response.status, seconds)
     _log.info(
         "request",
         method=request.method,

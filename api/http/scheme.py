@@ -19,8 +19,8 @@ def is_https(request: web.Request) -> bool:
     """According to the connection, or to a trusted proxy."""
     if request.scheme == "https":
         return True
-    remote = client_address.parsed(request.remote or "")
     trusted = _networks(request.app[SERVICE].settings.trusted_proxies)
+    remote = client_address.parsed(request.remote or "") if trusted else None
     if remote is None or not any(remote in network for network in trusted):
         return False
     # The last value is that of our own proxy; a client can have sent the others.
@@ -28,8 +28,8 @@ def is_https(request: web.Request) -> bool:
     return protocol.strip().lower() == "https"
 
 
-async def add_strict_transport(request: web.Request, response: web.StreamResponse) -> None:
-    """``on_response_prepare``: browsers that use https keep using it."""
-    # Malformed HTTP has not reached the application, which knows the proxies.
+def add_strict_transport(request: web.Request, response: web.StreamResponse) -> None:
+    """Browsers that came over https come back over https."""
+    # What is not HTTP has met no application, which knows the proxies.
     if ROUTE in request and is_https(request):
         response.headers["Strict-Transport-Security"] = _STRICT

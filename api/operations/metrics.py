@@ -15,6 +15,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from api.context import SERVICE, Call
+from api.http.request_counts import COUNTS
 from api.operations.health import STATUS, ServiceStatus
 from api.rest.request_checks import check_operator
 from read_side.status import ReadModelStatus, WorkStatus
@@ -35,7 +36,8 @@ async def metrics(request: web.Request) -> web.Response:
 
 
 async def all_metrics(request: web.Request) -> web.Response:
-    """Prometheus' text format: the counts of all workers of this command, and the gauges."""
+    """Prometheus' text format: the counts of all workers of this command, and the gauges. Those of
+    other workers are up to a tenth of a second old."""
     gauges = CollectorRegistry()
     gauges.register(Gauges(await request.app[STATUS].current()))
     counts = await _counts(request.app[SERVICE].settings.metrics_folder)
@@ -46,6 +48,7 @@ async def all_metrics(request: web.Request) -> web.Response:
 
 
 async def _counts(folder: str | None) -> bytes:
+    COUNTS.flush()
     if folder is None:
         return generate_latest()
     registry = CollectorRegistry()

@@ -7,7 +7,7 @@ import math
 
 from msgspec import Struct
 
-from write_side.store.rate_limits import WINDOW, Demand, Grant
+from write_side.store.rate_limits import SHARE, WINDOW, Demand, Grant
 
 
 class LimitStatus(Struct, frozen=True):
@@ -36,12 +36,12 @@ class Claim(Struct, eq=False):
 class Bucket(Struct, eq=False):
     """Counts requests, or units of cost if claims can be of more than 1 (``weighted``).
 
-    Times are of the process's monotonic clock; the lease is valid until ``ends``. ``left`` is the
-    unused part of the lease, ``spare`` what the counter recorded as spare in this process, ``free``
-    what it had left to lease. ``short``: it could not grant the last demand. ``exhausted``: none
-    are free and no process has any to return. A weighted bucket is never certainly exhausted,
-    because a refused claim returns the part that was granted. Claims in ``waiting`` go into the
-    next call; those in ``calling`` are in the current one.
+    Times are of the process's monotonic clock; the lease is valid until ``ends``. ``left`` is what
+    is leased and at hand, ``spare`` what the counter recorded as spare here, ``free`` what it had
+    left to lease. ``short``: it could not grant the last demand. ``exhausted``: none are free, and
+    no process has any to give back, which is never certain of a weighted bucket: a claim that was
+    refused gives back the part that was granted. Claims in ``waiting`` go into the next call; those
+    in ``calling`` are in the current one. ``owed`` was charged, and is not asked for yet.
     """
 
     name: str
@@ -53,6 +53,7 @@ class Bucket(Struct, eq=False):
     ends: float = -math.inf
     leased_at: float = 0.0
     left: int = 0
+    owed: int = 0
     spare: int = 0
     short: bool = False
     exhausted: bool = False
@@ -61,13 +62,27 @@ class Bucket(Struct, eq=False):
 
     @property
     def busy(self) -> bool:
-        return bool(self.waiting or self.calling)
+        return bool(self.waiting or self.calling or self.owed)
 
     def take_now(self, now: float, amount: int) -> LimitStatus | None:
         """Takes an amount from the lease; None if the counter must be called."""
         if now >= self.ends:
             return None
         return self._take(now, amount) if self.left >= amount or self.exhausted else None
+
+    def owe(self, now: float, amount: int) -> bool:
+        """Charges an amount without asking for it yet. False where so much is owed already that
+        requests might have to be refused: a share of what was free."""
+        if now >= self.ends or (self.owed + amount) * SHARE > self.free:
+            return False
+        self.owed += amount
+        return True
+
+    def settle(self) -> None:
+        """Asks for what is owed in the next call."""
+        if self.owed:
+            self.wait(self.owed, partial=True)
+            self.owed = 0
 
     def wait(self, amount: int, *, partial: bool) -> asyncio.Future[LimitStatus]:
         """Claims an amount in the next call."""
@@ -82,7 +97,8 @@ class Bucket(Struct, eq=False):
         return LimitStatus(passed, self.limit, remaining, self.window + WINDOW, wait)
 
     def demand(self) -> Demand:
-        """Demands a lease for all waiting claims, and returns what is left of the old one."""
+        """Asks for a lease for all waiting claims, and gives back what is left of the old one."""
+        self.settle()
         self.calling, self.waiting = self.waiting, []
         self.calling_limit = self.limit
         asked = sum(claim.amount for claim in self.calling)

@@ -60,6 +60,7 @@ class Leases:
         self._buckets: OrderedDict[str, Bucket] = OrderedDict()
         self._leased: OrderedDict[str, Bucket] = OrderedDict()
         self._queued: dict[str, Bucket] = {}
+        self._owing: dict[str, Bucket] = {}
         self._calls: asyncio.Task[None] | None = None
         self._sweeping: asyncio.Task[None] | None = None
         self._away_since: float | None = None
@@ -74,6 +75,7 @@ class Leases:
         self._sweeping.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._sweeping
+        self.settle()
         self.give_back(0.0)
         if self._calls is not None:
             await self._calls
@@ -99,7 +101,12 @@ class Leases:
         left."""
         bucket, amount = self._bucket(name, limit), min(amount, max(limit, 1))
         bucket.weighted = True
-        if bucket.take_now(self._clock(), amount) is None and self._away_since is None:
+        now = self._clock()
+        if bucket.take_now(now, amount) is not None or self._away_since is not None:
+            return
+        if bucket.owe(now, amount):
+            self._owing[bucket.name] = bucket
+        else:
             bucket.wait(amount, partial=True)
             self._enqueue(bucket)
 
@@ -130,6 +137,15 @@ class Leases:
             if now - bucket.leased_at < age:
                 break
             self._enqueue(bucket)
+
+    def settle(self) -> None:
+        """Asks for what the buckets owe."""
+        if self._away_since is not None:
+            return
+        owing, self._owing = self._owing, {}
+        for bucket in owing.values():
+            if bucket.owed:
+                self._enqueue(bucket)
 
     def forget_ended(self) -> None:
         """Forgets the buckets whose window has ended, once per window."""
@@ -240,6 +256,7 @@ class Leases:
         while True:
             await asyncio.sleep(SWEEP)
             await self.check_if_back()
+            self.settle()
             self.give_back()
             self.forget_ended()
 

@@ -129,13 +129,14 @@ async def wait_for_position(call: Call) -> None:
 
 async def authenticate(call: Call) -> None:
     """The checks of every request with a key, REST or not: 429, 401, 429."""
+    service, request = call.service, call.request
     await check_address_limit(call)
-    call.caller = await call.service.access.caller(secret_of(call.request.headers))
-    if call.caller is None:
+    caller = call.caller = await service.access.caller(secret_of(request.headers))
+    if caller is None:
         raise Unauthorized
-    call.request[WORKSPACE] = call.caller.workspace
-    _enforce(call, await call.service.limits.count_key(call.caller))
-    await call.service.limits.check_cost(call.caller)
+    request[WORKSPACE] = caller.workspace
+    _enforce(call, await service.limits.count_key(caller))
+    await service.limits.check_cost(caller)
 
 
 def with_checks(

@@ -21,6 +21,7 @@ BENCHMARKS = (
     "update",
     "catch_up",
     "http",
+    "fixed",
     "visible",
     "rebuild",
     "scale",

@@ -2,13 +2,15 @@
 a POST one INSERT of the body as it came.
 
 ``plain``: on asyncpg's own pool, as its documentation has it. ``lean``: on contentlog's pool, so
-that what is left of the difference is what contentlog does itself.
+that what is left of the difference is what contentlog does itself. ``fixed``: the same
+bytes without a query; processes may share its port.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
 import asyncpg
@@ -22,7 +24,24 @@ POOLS: dict[str, Callable[[str], Any]] = {
 }
 
 
-def main(kind: str, url: str, port: int) -> None:
+def main(kind: str, source: str, port: int) -> None:
+    """``source``: a database's URL, or the file of the bytes."""
+    app = fixed(Path(source).read_bytes()) if kind == "fixed" else querying(kind, source)
+    web.run_app(
+        app, host="127.0.0.1", port=port, access_log=None, print=None, reuse_port=kind == "fixed"
+    )
+
+
+def fixed(body: bytes) -> web.Application:
+    async def ready(_: web.Request) -> web.Response:
+        return web.Response(body=body, content_type="application/json")
+
+    app = web.Application()
+    app.add_routes([web.get("/", ready)])
+    return app
+
+
+def querying(kind: str, url: str) -> web.Application:
     opened: Any = None
 
     async def pool(_: web.Application) -> AsyncIterator[None]:
@@ -41,7 +60,7 @@ def main(kind: str, url: str, port: int) -> None:
     app = web.Application()
     app.cleanup_ctx.append(pool)
     app.add_routes([web.get("/", ready), web.post("/", insert)])
-    web.run_app(app, host="127.0.0.1", port=port, access_log=None, print=None)
+    return app
 
 
 if __name__ == "__main__":

@@ -1,13 +1,18 @@
-"""A small HTTP client that costs little: keep-alive connections, one request at a time on each."""
+"""A small HTTP client that costs little: keep-alive connections, one request at a time on each.
+
+As a program: reads a port, a path, headers and a number of connections as a JSON array, and prints
+the answers per second.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
+import sys
 import time
 from collections.abc import Callable, Iterator
 
-from msgspec import Struct
+from msgspec import Struct, json
 
 CONNECTIONS = 16
 SECONDS = 1.5
@@ -76,7 +81,7 @@ class _Connection(asyncio.Protocol):
         self._transport.abort()
 
 
-async def measured(load: Load, seconds: float = SECONDS) -> Measured:
+async def measured(load: Load, seconds: float = SECONDS, number: int = CONNECTIONS) -> Measured:
     """Answers per second, and the last body."""
     loop = asyncio.get_running_loop()
     connections = [
@@ -85,7 +90,7 @@ async def measured(load: Load, seconds: float = SECONDS) -> Measured:
                 lambda: _Connection(load.requests()), "127.0.0.1", load.port
             )
         )[1]
-        for _ in range(CONNECTIONS)
+        for _ in range(number)
     ]
     started, before = time.perf_counter(), sum(c.answers for c in connections)
     await asyncio.sleep(seconds)
@@ -94,3 +99,10 @@ async def measured(load: Load, seconds: float = SECONDS) -> Measured:
     for connection in connections:
         connection.close()
     return Measured(answers / elapsed, connections[0].body)
+
+
+if __name__ == "__main__":
+    port, path, headers, number = json.decode(
+        sys.stdin.buffer.read(), type=tuple[int, str, str, int]
+    )
+    print(asyncio.run(measured(Load(port, path, headers), number=number)).per_second)

@@ -32,6 +32,8 @@ def logged(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Any], Callable
     written = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)
 
     def read() -> str:
+        for handler in root.handlers:
+            handler.flush()
         assert isinstance(written.buffer, io.BytesIO)
         return written.buffer.getvalue().decode()
 

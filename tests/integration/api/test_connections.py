@@ -15,7 +15,8 @@ from aiohttp import web
 from msgspec import json
 from prometheus_client import REGISTRY
 
-from api.http.connections import Connection, open_runner
+from api.http.connections import Connection
+from api.http.request_counts import COUNTS
 from tests.integration.api.server import Server, serving
 from tests.integration.api.test_refusals import refused
 from tests.integration.projector.sample_log import raws
@@ -134,6 +135,7 @@ async def test_malformed_http_has_the_error_envelope_and_an_id(
 
 def broken() -> float:
     """How many responses to malformed requests this process has counted."""
+    COUNTS.flush()
     labels = {"method": "other", "route": "none"}
     return sum(
         REGISTRY.get_sample_value("contentlog_requests_total", {**labels, "status": str(status)})

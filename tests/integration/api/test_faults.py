@@ -11,6 +11,7 @@ from msgspec import json
 from prometheus_client import REGISTRY
 
 from api.http import default_headers
+from api.http.request_counts import COUNTS
 from tests.integration.api.server import Answer, Client, Server
 from tests.integration.projector.sample_log import Given
 
@@ -85,7 +86,7 @@ async def test_a_header_that_cannot_be_added_is_a_500(
 ) -> None:
     """The answer was ready by then; what goes out, and is counted, is a 500."""
 
-    async def add(*_: object) -> None:
+    def add(*_: object) -> None:
         fails()
 
     for place in (0, len(default_headers.ADDED)):
@@ -129,6 +130,7 @@ def check_log(text: str) -> None:
 
 def answered() -> Counter[str]:
     """How many answers of each status this process has counted."""
+    COUNTS.flush()
     counts: Counter[str] = Counter()
     for family in REGISTRY.collect():
         for sample in family.samples:

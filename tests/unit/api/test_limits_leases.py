@@ -258,6 +258,29 @@ class TestCost:
         await settled()
         assert counter.free("a", 1_000_000) == 1_000_000 - 500
 
+    async def test_charges_beyond_the_lease_wait_for_each_other(
+        self, leases: Leases, counter: FakeCounter
+    ) -> None:
+        for _ in range(100):
+            leases.charge("a", 1_000_000, 250)
+            await settled()
+        assert len(counter.calls) == 1
+        leases.settle()
+        await settled()
+        assert len(counter.calls) == 2
+        leases.give_back(0)
+        await settled()
+        assert counter.free("a", 1_000_000) == 1_000_000 - 100 * 250
+
+    async def test_a_charge_does_not_wait_where_it_may_refuse_requests(
+        self, leases: Leases, counter: FakeCounter
+    ) -> None:
+        for number in range(1, 10):
+            leases.charge("a", 10_000, 1_500)
+            await settled()
+            assert leases.is_short("a", 10_000) == (number > 6)
+        assert len(counter.calls) == 9
+
     async def test_without_the_counter_nothing_is_refused(
         self, leases: Leases, counter: FakeCounter
     ) -> None:

@@ -1,0 +1,87 @@
+"""Lines wait for each other: late by a tenth of a second at most, and never lost."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import logging
+
+from deploy.log_lines import DELAY, MOST, LineLogger, LogLines
+
+
+class Stream(io.BytesIO):
+    """Remembers each write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes: list[bytes] = []
+
+    def write(self, some: object) -> int:
+        assert isinstance(some, bytes)
+        self.writes.append(some)
+        return len(some)
+
+
+async def test_lines_of_a_moment_are_one_write() -> None:
+    lines = LogLines(stream := Stream())
+    for line in (b"one", b"two", b"three"):
+        LineLogger(lines).info(line)
+    assert stream.writes == []
+    await asyncio.sleep(DELAY * 1.5)
+    assert stream.writes == [b"one\ntwo\nthree\n"]
+    lines.add(b"four")
+    await asyncio.sleep(DELAY * 1.5)
+    assert stream.writes[1:] == [b"four\n"]
+
+
+async def test_a_warning_and_what_came_before_it_are_written_at_once() -> None:
+    lines = LogLines(stream := Stream())
+    LineLogger(lines).info(b"before")
+    LineLogger(lines).warning(b"a warning")
+    assert stream.writes == [b"before\na warning\n"]
+    LineLogger(lines).info(b"then")
+    LineLogger(lines).error(b"an error")
+    assert stream.writes[1:] == [b"then\nan error\n"]
+
+
+async def test_lines_of_the_standard_library_keep_their_place() -> None:
+    lines = LogLines(stream := Stream())
+    lines.add(b"ours")
+    lines.handle(logging.makeLogRecord({"msg": "theirs"}))
+    assert stream.writes == [b"ours\ntheirs\n"]
+
+
+async def test_many_bytes_do_not_wait() -> None:
+    lines = LogLines(stream := Stream())
+    lines.add(b"x" * MOST)
+    lines.add(b"y")
+    assert len(stream.writes) == 1
+
+
+def test_without_an_event_loop_nothing_waits() -> None:
+    lines = LogLines(stream := Stream())
+    lines.add(b"one")
+    assert stream.writes == [b"one\n"]
+
+
+def test_what_an_ended_loop_has_left_is_written_with_the_next_line_or_at_the_end() -> None:
+    lines = LogLines(stream := Stream())
+
+    async def log() -> None:
+        lines.add(b"left")
+
+    asyncio.run(log())
+    assert stream.writes == []
+    lines.add(b"next")
+    assert stream.writes == [b"left\nnext\n"]
+    asyncio.run(log())
+    lines.close()
+    assert stream.writes[1:] == [b"left\n"]
+
+
+async def test_a_line_from_a_thread_joins_those_that_wait() -> None:
+    lines = LogLines(stream := Stream())
+    lines.add(b"one")
+    await asyncio.to_thread(lines.add, b"from a thread")
+    await asyncio.sleep(DELAY * 1.5)
+    assert stream.writes == [b"one\nfrom a thread\n"]
