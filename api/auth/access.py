@@ -105,11 +105,11 @@ class Access:
     ) -> Caller | None:
         """``known``: of a time by the event store's clock."""
         arrived = self._clock()
-        await self._require_look(max(arrived - VALID, self._last_notification))
+        await self._require_refresh(max(arrived - VALID, self._last_notification))
         now = self.store_time()
         found = known(now)
         if found is None:
-            await self._require_look(arrived)
+            await self._require_refresh(arrived)
             now = self.store_time()
             found = known(now)
         if may_be_new and not self._is_trusted():

@@ -46,7 +46,7 @@ async def _uncounted(request: web.Request) -> LimitStatus:
 
 
 def add_server(_request: web.Request, response: web.StreamResponse) -> None:
-    """No versions, which aiohttp would name."""
+    """Without the versions that aiohttp would name."""
     response.headers["Server"] = "contentlog"
 
 

@@ -131,7 +131,7 @@ class LargeResponse(web.Response):
 
 
 async def response_sent(request: web.BaseRequest) -> None:
-    """Gives back what the response held; also where it was not sent."""
+    """Releases what the response held, even if it was not sent."""
     if AFTER_SENDING in request:
         for release in request.pop(AFTER_SENDING):
             await release()

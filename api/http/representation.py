@@ -71,7 +71,7 @@ def _conditional(request: web.Request, response: web.Response, tag: str) -> web.
 
 
 def add_cache_control(_request: web.Request, response: web.StreamResponse) -> None:
-    """Without a rule of its own, a response is not cached."""
+    """A response without its own rule is not cached."""
     response.headers.setdefault("Cache-Control", OTHER)
 
 

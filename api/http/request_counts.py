@@ -34,7 +34,7 @@ REQUESTS = Counter(
     "contentlog_requests", "Requests by route and status", ["method", "route", "status"]
 )
 SECONDS = BatchHistogram(
-    "contentlog_request_seconds", "Time to answer by route", ["route"], buckets=BOUNDS
+    "contentlog_request_seconds", "Response time by route", ["route"], buckets=BOUNDS
 )
 # Looking up labels costs more than counting, and there are few combinations.
 _requests = cache(REQUESTS.labels)

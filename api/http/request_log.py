@@ -47,7 +47,7 @@ def add_request_id(request: web.Request, response: web.StreamResponse) -> None:
 
 
 def request_id(request: web.BaseRequest) -> str:
-    """The client's where it is well-formed, else a new one, which the request keeps."""
+    """The client's id if it is well-formed, else a new one, which the request keeps."""
     try:
         return request[REQUEST_ID]
     except KeyError:

@@ -29,7 +29,7 @@ def is_https(request: web.Request) -> bool:
 
 
 def add_strict_transport(request: web.Request, response: web.StreamResponse) -> None:
-    """Browsers that came over https come back over https."""
-    # What is not HTTP has met no application, which knows the proxies.
+    """Browsers that use https keep using it."""
+    # Malformed HTTP has not reached the application, which knows the proxies.
     if ROUTE in request and is_https(request):
         response.headers["Strict-Transport-Security"] = _STRICT

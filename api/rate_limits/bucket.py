@@ -36,12 +36,13 @@ class Claim(Struct, eq=False):
 class Bucket(Struct, eq=False):
     """Counts requests, or units of cost if claims can be of more than 1 (``weighted``).
 
-    Times are of the process's monotonic clock; the lease is valid until ``ends``. ``left`` is what
-    is leased and at hand, ``spare`` what the counter recorded as spare here, ``free`` what it had
-    left to lease. ``short``: it could not grant the last demand. ``exhausted``: none are free, and
-    no process has any to give back, which is never certain of a weighted bucket: a claim that was
-    refused gives back the part that was granted. Claims in ``waiting`` go into the next call; those
-    in ``calling`` are in the current one. ``owed`` was charged, and is not asked for yet.
+    Times are of the process's monotonic clock; the lease is valid until ``ends``. ``left`` is the
+    unused part of the lease, ``spare`` what the counter recorded as spare in this process, ``free``
+    what it had left to lease. ``short``: it could not grant the last demand. ``exhausted``: none
+    are free and no process has any to return. A weighted bucket is never certainly exhausted,
+    because a refused claim returns the part that was granted. Claims in ``waiting`` go into the
+    next call; those in ``calling`` are in the current one. ``owed`` is charged but not yet demanded
+    from the counter.
     """
 
     name: str
@@ -97,7 +98,7 @@ class Bucket(Struct, eq=False):
         return LimitStatus(passed, self.limit, remaining, self.window + WINDOW, wait)
 
     def demand(self) -> Demand:
-        """Asks for a lease for all waiting claims, and gives back what is left of the old one."""
+        """Demands a lease for all waiting claims, and returns what is left of the old one."""
         self.settle()
         self.calling, self.waiting = self.waiting, []
         self.calling_limit = self.limit

@@ -15,7 +15,7 @@ from aiohttp import web
 from msgspec import json
 from prometheus_client import REGISTRY
 
-from api.http.connections import Connection
+from api.http.connections import Connection, open_runner
 from api.http.request_counts import COUNTS
 from tests.integration.api.server import Server, serving
 from tests.integration.api.test_refusals import refused
