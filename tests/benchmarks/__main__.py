@@ -22,6 +22,7 @@ BENCHMARKS = (
     "catch_up",
     "http",
     "visible",
+    "creates",
     "rebuild",
     "scale",
     "switch",

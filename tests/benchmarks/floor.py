@@ -41,7 +41,13 @@ def main(kind: str, url: str, port: int) -> None:
     app = web.Application()
     app.cleanup_ctx.append(pool)
     app.add_routes([web.get("/", ready), web.post("/", insert)])
-    web.run_app(app, host="127.0.0.1", port=port, access_log=None, print=None)
+    web.run_app(
+        app, host="127.0.0.1", port=port, access_log=None, reuse_port=True, print=_print_at_once
+    )
+
+
+def _print_at_once(text: str) -> None:
+    print(text, flush=True)
 
 
 if __name__ == "__main__":

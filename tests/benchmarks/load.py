@@ -76,7 +76,7 @@ class _Connection(asyncio.Protocol):
         self._transport.abort()
 
 
-async def measured(load: Load, seconds: float = SECONDS) -> Measured:
+async def measured(load: Load, seconds: float = SECONDS, number: int = CONNECTIONS) -> Measured:
     """Answers per second, and the last body."""
     loop = asyncio.get_running_loop()
     connections = [
@@ -85,7 +85,7 @@ async def measured(load: Load, seconds: float = SECONDS) -> Measured:
                 lambda: _Connection(load.requests()), "127.0.0.1", load.port
             )
         )[1]
-        for _ in range(CONNECTIONS)
+        for _ in range(number)
     ]
     started, before = time.perf_counter(), sum(c.answers for c in connections)
     await asyncio.sleep(seconds)

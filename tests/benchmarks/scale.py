@@ -103,7 +103,7 @@ async def compared(small: int, small_port: int, large: int, large_port: int) -> 
         for n, p in ((large, large_port), (small, small_port))
     ]
     found.append(await row(f"list of 10 from the middle, {large:,} entries", middle, ""))
-    creates = [Load(port, "/v1/content", _JSON, body) for port in (large_port, small_port)]
+    creates = [Load(port, "/v1/content", JSON, body) for port in (large_port, small_port)]
     found.append(await row(f"create, {large:,} entries", creates, ""))
     return found
 
@@ -124,7 +124,7 @@ async def row(what: str, loads: list[Load], aim: str) -> Row:
     )
 
 
-_JSON = f"{HEADERS}Content-Type: application/json\r\n"
+JSON = f"{HEADERS}Content-Type: application/json\r\n"
 _numbers = itertools.count()
 
 
