@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 
 from msgspec import Struct
 
@@ -37,6 +37,7 @@ JSON = Work(small=64 * 1024, middle=64 * 1024)
 """Decoded in C: 3 ms at worst."""
 PACKED = Work(small=2048, middle=2048)
 """Decompressed to a thousand times as much: 4 ms."""
+_AT_ONCE = nullcontext()
 
 
 class LoopTurns:
@@ -45,16 +46,17 @@ class LoopTurns:
         self._large = FairQueue(1, WAITING)
         self._alone = FairQueue(sys.maxsize, WAITING)
 
-    @asynccontextmanager
-    async def turn(self, client: str, work: Work, size: int) -> AsyncIterator[None]:
+    def turn(self, client: str, work: Work, size: int) -> AbstractAsyncContextManager[None]:
         """Waits until the work on an input of so many bytes may begin. It must not wait itself.
 
         Raises NoTurn.
         """
         if size <= work.small:
-            yield
-            return
-        queue = self._middle if size <= work.middle else self._large
+            return _AT_ONCE
+        return self._turn(client, self._middle if size <= work.middle else self._large)
+
+    @asynccontextmanager
+    async def _turn(self, client: str, queue: FairQueue) -> AsyncIterator[None]:
         await queue.begin(client)
         loop = asyncio.get_running_loop()
         began = loop.time()

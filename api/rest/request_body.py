@@ -58,7 +58,17 @@ def _decompressor(request: web.Request) -> Decompressor | None:
 
 async def _read(call: Call, limit: int, decompressor: Decompressor | None) -> bytes:
     """The size limit holds before and after decompression. A steady client may take longer than
-    ``client_timeout``, but not forever."""
+    ``client_timeout``, but not forever. Small bodies have arrived with their head."""
+    content = call.request.content
+    if decompressor is None and content.is_eof():
+        body = content.read_nowait()
+        if len(body) > limit:
+            raise web.HTTPRequestEntityTooLarge(limit)
+        return body.removeprefix(BOM_UTF8)
+    return await _receive(call, limit, decompressor)
+
+
+async def _receive(call: Call, limit: int, decompressor: Decompressor | None) -> bytes:
     body, arrived = bytearray(), 0
     began = asyncio.get_running_loop().time()
     patience = call.service.settings.client_timeout or None

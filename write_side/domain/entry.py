@@ -152,6 +152,8 @@ ROW_BYTES = 1024
 def rendered_bytes(entry: Entry) -> int:
     """About the bytes of all translations ready to serve. One has all of the entry's values, unless
     it has a title alone."""
+    if not entry.translations:
+        return 0
     merged = sum(bool(translation.fields) for translation in entry.translations.values())
     return _size(entry.title, entry.slug, entry.fields) * merged + _translated_size(entry)
 
