@@ -23,6 +23,7 @@ BENCHMARKS = (
     "http",
     "visible",
     "creates",
+    "steady",
     "rebuild",
     "scale",
     "switch",
