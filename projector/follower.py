@@ -31,7 +31,7 @@ POLL = 1.0
 PAUSED = 5.0
 """Seconds of silence from the active projector after which a standby ends its session."""
 WORK_EVERY = 0.1
-"""Seconds between two steps of background work while events keep arriving."""
+"""Seconds from events to the next step of background work, while more events keep arriving."""
 FIRST_ANALYZE = 1_000
 LAST_ANALYZE = 1_000_000
 """Projected events up to which statistics are renewed here. Later the tables grow so slowly that
@@ -95,8 +95,10 @@ class Follower:
         self._log = Log(store)
         self._heartbeat = heartbeat
         self._arrived = asyncio.Event()
+        # Positions: of the last event that was announced, and of the last that was read.
+        self._announced = self._read_through = 0
         self._beat_at = 0.0
-        self._worked_at = 0.0
+        self._work_at = 0.0
         self._projected = 0
         self._next_analyze = FIRST_ANALYZE
 
@@ -117,12 +119,14 @@ class Follower:
         epoch, checkpoint = await self._begin_epoch()
         await self._log.check(checkpoint)
         writer, growth = Writer(self._model, epoch), Growth(self._model, epoch)
+        has_work = True
         while True:
-            self._arrived.clear()
             checkpoint = await self._catch_up(writer, growth, checkpoint)
             await self._beat(self._heartbeat.go_on)
-            if not (await rerender_chunk(self._model, epoch) or await growth.step()):
-                await self._wait()
+            if has_work or self._is_work_due():
+                has_work = await self._work(epoch, growth)
+            if not has_work:
+                await self._wait(self._work_at - time.monotonic())
 
     async def _become_active(self) -> None:
         await self._heartbeat.remove_dead()
@@ -154,7 +158,7 @@ class Follower:
 
     async def _catch_up(self, writer: Writer, growth: Growth, checkpoint: Checkpoint) -> Checkpoint:
         """Projects the events in the log. The next batch is read while one is written."""
-        batch = await self._log.read(checkpoint.position)
+        batch = await self._read(checkpoint.position)
         while batch:
             coming = self._read_ahead(batch)
             try:
@@ -163,25 +167,48 @@ class Follower:
                 raise Halted(str(error)) from error
             finally:
                 following = await _settled(coming)
+            self._work_at = min(self._work_at, time.monotonic() + WORK_EVERY)
             if following is None or checkpoint.position != batch[-1].position:
-                await self._work_in_turn(writer.epoch, growth)
-                following = await self._log.read(checkpoint.position)
+                following = await self._next(writer.epoch, growth, checkpoint)
             await self._analyze(len(batch))
             batch = following
             await self._beat(self._heartbeat.go_on)
         return checkpoint
 
+    async def _next(
+        self, epoch: int, growth: Growth, checkpoint: Checkpoint
+    ) -> list[RecordedEvent]:
+        """The batch after the checkpoint. Where the last read exhausted the log and nothing was
+        announced since, there is none."""
+        is_all = self._log.exhausted and checkpoint.position == self._read_through
+        if is_all and self._announced <= self._read_through:
+            return []
+        if self._is_work_due():
+            await self._work(epoch, growth)
+        return await self._read(checkpoint.position)
+
+    async def _read(self, after: int) -> list[RecordedEvent]:
+        self._arrived.clear()
+        batch = await self._log.read(after)
+        if batch:
+            self._read_through = batch[-1].position
+            if self._announced <= self._read_through:
+                self._arrived.clear()
+        return batch
+
     def _read_ahead(self, batch: list[RecordedEvent]) -> asyncio.Task[list[RecordedEvent]] | None:
         if len(batch) < BATCH:
             return None
-        return asyncio.create_task(self._log.read(batch[-1].position))
+        return asyncio.create_task(self._read(batch[-1].position))
 
-    async def _work_in_turn(self, epoch: int, growth: Growth) -> None:
-        """Continues the background work while events keep arriving."""
-        if time.monotonic() - self._worked_at >= WORK_EVERY:
-            await rerender_chunk(self._model, epoch)
-            await growth.step()
-            self._worked_at = time.monotonic()
+    def _is_work_due(self) -> bool:
+        return time.monotonic() >= self._work_at
+
+    async def _work(self, epoch: int, growth: Growth) -> bool:
+        """Takes a step of the background work; whether there may be another."""
+        has_more = await rerender_chunk(self._model, epoch) or await growth.step()
+        self._work_at = time.monotonic() + (WORK_EVERY if has_more else POLL)
+        return has_more
 
     async def _analyze(self, projected: int) -> None:
         """Renews PostgreSQL's statistics each time the number of projected events has doubled."""
@@ -190,10 +217,11 @@ class Follower:
             self._next_analyze = 2 * self._projected
             await self._model.execute(_ANALYZE)
 
-    async def _wait(self) -> None:
+    async def _wait(self, seconds: float) -> None:
+        """Until an event arrives, at most."""
         with contextlib.suppress(TimeoutError):
             # Never wait_for: in Python 3.11 it may swallow a cancellation.
-            async with asyncio.timeout(POLL):
+            async with asyncio.timeout(seconds):
                 await self._arrived.wait()
         if self._store.is_closed():
             raise ConnectionError("the connection to the event store is lost")
@@ -203,8 +231,11 @@ class Follower:
             await report()
             self._beat_at = time.monotonic()
 
-    def _on_event(self, *_notification: Any) -> None:
-        self._arrived.set()
+    def _on_event(self, *notification: Any) -> None:
+        """The payload is the position of the last event that was appended."""
+        self._announced = max(self._announced, int(notification[-1]))
+        if self._announced > self._read_through:
+            self._arrived.set()
 
 
 async def _settled(coming: asyncio.Task[list[RecordedEvent]] | None) -> list[RecordedEvent] | None:

@@ -26,11 +26,15 @@ class Gap(Halted):
 
 
 class Log:
-    """The event store, read over one connection."""
+    """The event store, read over one connection.
+
+    ``exhausted``: whether the last read returned all that the log had then.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._mapper = EventMapper()
+        self.exhausted = False
 
     async def read(self, after: int, limit: int = BATCH) -> list[RecordedEvent]:
         """The next events, decoded, up to about BATCH_BYTES of them.
@@ -39,6 +43,7 @@ class Log:
         returned first; the next read halts.
         """
         rows = await log_reader.batch(self._connection, after, limit, BATCH_BYTES)
+        self.exhausted = len(rows) < limit and fits(rows)
         if not rows:
             return []
         prove_contiguous(
@@ -49,6 +54,7 @@ class Log:
             try:
                 batch.append(self._decoded(row))
             except Halted:
+                self.exhausted = False
                 if batch:
                     return batch
                 raise
@@ -95,6 +101,11 @@ class Log:
             return RecordedEvent(position, stream, version, self._mapper.decode(topic, state, at))
         except (UnknownTopic, UndecodableEvent) as error:
             raise Halted(f"at position {position}, stream {stream}: {error}") from error
+
+
+def fits(rows: Iterable[Any]) -> bool:
+    """Whether BATCH_BYTES cannot have cut the rows short. A character has up to four bytes."""
+    return 4 * sum(len(row["state"]) for row in rows) < BATCH_BYTES
 
 
 def prove_contiguous(after: int, ends: list[int], count: int) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 
 from msgspec import Struct
 
@@ -38,6 +38,7 @@ JSON = Work(small=64 * 1024, middle=64 * 1024)
 """Decoded in C: 3 ms at worst."""
 PACKED = Work(small=2048, middle=2048)
 """Decompressed to up to a thousand times the size: 4 ms."""
+_AT_ONCE = nullcontext()
 
 
 class LoopTurns:
@@ -46,17 +47,18 @@ class LoopTurns:
         self._large = FairQueue(1, WAITING)
         self._alone = FairQueue(sys.maxsize, WAITING)
 
-    @asynccontextmanager
-    async def turn(self, client: str, work: Work, size: int) -> AsyncIterator[None]:
+    def turn(self, client: str, work: Work, size: int) -> AbstractAsyncContextManager[None]:
         """Waits until the work on an input of this many bytes may begin. The work itself must not
         wait.
 
         Raises NoTurn.
         """
         if size <= work.small:
-            yield
-            return
-        queue = self._middle if size <= work.middle else self._large
+            return _AT_ONCE
+        return self._turn(client, self._middle if size <= work.middle else self._large)
+
+    @asynccontextmanager
+    async def _turn(self, client: str, queue: FairQueue) -> AsyncIterator[None]:
         await queue.begin(client)
         loop = asyncio.get_running_loop()
         began = loop.time()

@@ -10,16 +10,18 @@ from __future__ import annotations
 import binascii
 import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from hashlib import blake2b
 
 HEADER = "X-Content-Position"
+_KEY = 32
 _TAG = 16
 _POSITION = 8
 
 
 class Positions:
     def __init__(self, key: bytes) -> None:
-        self._tag_key = hmac.digest(key, b"tag", "sha256")
-        self._mask_key = hmac.digest(key, b"hide", "sha256")
+        self._tag_key = _keyed(key, b"tag", _KEY)
+        self._mask_key = _keyed(key, b"hide", _KEY)
 
     def token(self, workspace: str, position: int) -> str:
         plain = position.to_bytes(_POSITION, "big")
@@ -41,9 +43,15 @@ class Positions:
         return position if is_ours else None
 
     def _tag(self, workspace: str, plain: bytes) -> bytes:
-        return hmac.digest(self._tag_key, plain + workspace.encode(), "sha256")[:_TAG]
+        return _keyed(self._tag_key, plain + workspace.encode(), _TAG)
 
     def _masked(self, tag: bytes, text: bytes) -> bytes:
         """Its own inverse."""
-        mask = hmac.digest(self._mask_key, tag, "sha256")
-        return bytes(a ^ b for a, b in zip(text, mask, strict=False))
+        mask = _keyed(self._mask_key, tag, _POSITION)
+        masked = int.from_bytes(text, "big") ^ int.from_bytes(mask, "big")
+        return masked.to_bytes(_POSITION, "big")
+
+
+def _keyed(key: bytes, text: bytes, size: int) -> bytes:
+    """Keyed BLAKE2b (RFC 7693). HMAC-SHA256 takes several times as long on such short texts."""
+    return blake2b(text, key=key, digest_size=size).digest()

@@ -86,7 +86,17 @@ def _decompressor(request: web.Request) -> Decompressor | None:
 
 
 async def _read(call: Call, limit: int, decompressor: Decompressor | None) -> bytes:
-    """The size limit holds before and after decompression."""
+    """The size limit holds before and after decompression. Small bodies arrive with their head."""
+    content = call.request.content
+    if decompressor is None and content.is_eof():
+        body = content.read_nowait()
+        if len(body) > limit:
+            raise web.HTTPRequestEntityTooLarge(limit)
+        return body.removeprefix(BOM_UTF8)
+    return await _receive(call, limit, decompressor)
+
+
+async def _receive(call: Call, limit: int, decompressor: Decompressor | None) -> bytes:
     body, received, counted = bytearray(), 0, CountedBody(call)
     if call.request.body_exists:
         await counted.begin(_most_in_memory(call.request, limit, decompressor))

@@ -13,7 +13,6 @@ from read_side.content_types import ContentTypeRow
 from read_side.entries import EntryRow
 from write_side.dispatch import CommandResult
 from write_side.domain.events import EntryCreated
-from write_side.domain.rendering import Renderer
 
 encode = msgspec.json.Encoder().encode
 _WITH_FRACTION = len('"2026-01-31T09:30:00.123000Z"')
@@ -282,7 +281,7 @@ def created_entry(executed: CommandResult) -> CreatedEntry:
         event.slug,
         event.status,
         TypeReference(content_type.id, content_type.name, content_type.slug),
-        Raw(Renderer(content_type.fields).render(event.fields)),
+        Raw(content_type.renderer.render(event.fields)),
         timestamp(event.at),
         timestamp(event.at),
     )

@@ -23,6 +23,8 @@ BENCHMARKS = (
     "http",
     "fixed",
     "visible",
+    "creates",
+    "steady",
     "rebuild",
     "scale",
     "switch",

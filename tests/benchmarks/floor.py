@@ -28,7 +28,7 @@ def main(kind: str, source: str, port: int) -> None:
     """``source``: a database's URL, or the file of the bytes."""
     app = fixed(Path(source).read_bytes()) if kind == "fixed" else querying(kind, source)
     web.run_app(
-        app, host="127.0.0.1", port=port, access_log=None, print=None, reuse_port=kind == "fixed"
+        app, host="127.0.0.1", port=port, access_log=None, reuse_port=True, print=_print_at_once
     )
 
 
@@ -61,6 +61,10 @@ def querying(kind: str, url: str) -> web.Application:
     app.cleanup_ctx.append(pool)
     app.add_routes([web.get("/", ready), web.post("/", insert)])
     return app
+
+
+def _print_at_once(text: str) -> None:
+    print(text, flush=True)
 
 
 if __name__ == "__main__":

@@ -46,7 +46,8 @@ async def measure(url: str, _other: str) -> str:
     with TemporaryDirectory() as folder, running(url, Path(folder) / "log", **LIMITS) as processes:
         await processes.caught_up(120)
         await settle(url)
-        async with floor("plain", url) as plain, floor("lean", url) as lean:
+        plain, lean = free_port(), free_port()
+        async with floor("plain", url, plain), floor("lean", url, lean):
             compared = [
                 await compare(what, path, processes.port, (plain, lean), url)
                 for what, path in PATHS.items()
@@ -133,22 +134,18 @@ async def settle(url: str) -> None:
 
 
 @asynccontextmanager
-async def floor(kind: str, url: str) -> AsyncIterator[int]:
-    """The bare server in a process of its own: see ``floor.py`` for its kinds."""
-    port = free_port()
+async def floor(kind: str, url: str, port: int) -> AsyncIterator[int]:
+    """The bare server in a process of its own, whose pid this is: see ``floor.py`` for its kinds.
+    Several may share a port."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "tests.benchmarks.floor", kind, url, str(port)
+        sys.executable,
+        *("-m", "tests.benchmarks.floor", kind, url, str(port)),
+        stdout=asyncio.subprocess.PIPE,
     )
+    assert process.stdout is not None
     try:
-        while True:
-            try:
-                _, writer = await asyncio.open_connection("127.0.0.1", port)
-            except ConnectionError:
-                await asyncio.sleep(0.05)
-            else:
-                writer.close()
-                break
-        yield port
+        await process.stdout.readuntil(b"Running on")
+        yield process.pid
     finally:
         process.terminate()
         await process.wait()

@@ -3,6 +3,7 @@ large appends over a Unix socket, and both sides shall have the same road."""
 
 from __future__ import annotations
 
+import os
 import secrets
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -11,8 +12,9 @@ import asyncpg
 
 from deploy.embedded.sockets import NAME, OWNER, owner_url
 
-# An address of its own, since some other PostgreSQL may have the port on 127.0.0.1.
-ADDRESS = "127.0.0.77"
+# An address of its own, since some other PostgreSQL may have the port on 127.0.0.1, or that of
+# another run.
+ADDRESS = f"127.77.{os.getpid() // 254 % 256}.{os.getpid() % 254 + 1}"
 SETTINGS = {"listen_addresses": ADDRESS, "max_connections": "200"}
 _PASSWORD = "SELECT format('ALTER ROLE %I PASSWORD %L', $1::text, $2::text)"
 

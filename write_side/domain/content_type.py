@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import cached_property
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,9 +16,10 @@ from write_side.domain.events import (
     ContentTypeRemoved,
 )
 from write_side.domain.identity import Scope
+from write_side.domain.rendering import Renderer
 
 
-class ContentType(Struct, frozen=True, kw_only=True):
+class ContentType(Struct, frozen=True, kw_only=True, dict=True):
     """A content type, folded from its stream. ``known`` includes removed fields; the read model
     does not store it."""
 
@@ -42,9 +44,13 @@ class ContentType(Struct, frozen=True, kw_only=True):
     def first_stage(self) -> str | None:
         return self.stages[0].id if self.stages else None
 
-    @property
+    @cached_property
     def value_fields(self) -> tuple[Field, ...]:
         return tuple(value_fields(self.fields))
+
+    @cached_property
+    def renderer(self) -> Renderer:
+        return Renderer(self.fields, self.stages)
 
 
 def evolve(content_type: ContentType | None, event: ContentTypeEvent) -> ContentType:

@@ -157,7 +157,7 @@ ROW_BYTES = 1024
 def rendered_bytes(entry: Entry) -> int:
     """The approximate bytes of all translations ready to serve. Each has all of the entry's values,
     unless it has only a title."""
-    return _rendered_bytes(entry, _translated_size(entry))
+    return _rendered_bytes(entry, _translated_size(entry)) if entry.translations else 0
 
 
 def _rendered_bytes(entry: Entry, translated: int) -> int:

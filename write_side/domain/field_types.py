@@ -8,6 +8,7 @@ what is still missing.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Raw, Struct
@@ -46,7 +47,7 @@ Display = Literal[
 ]
 
 
-class FieldTypeSpec(Struct, frozen=True, kw_only=True):
+class FieldTypeSpec(Struct, frozen=True, kw_only=True, dict=True):
     """Everything that the service needs to know about a type.
 
     ``takes`` is the value in words, for refusals and the documentation of the API; ``takes_many``
@@ -79,12 +80,12 @@ class FieldTypeSpec(Struct, frozen=True, kw_only=True):
     keeps_spaces: bool = False
     reads_serials: bool = False
 
-    @property
+    @cached_property
     def holds_values(self) -> bool:
         """A section only lays out the editor (behaviour.md §2.1)."""
         return self.display != "none"
 
-    @property
+    @cached_property
     def is_nested(self) -> bool:
         """Values are arrays of objects with their own fields."""
         return "fields" in self.settings

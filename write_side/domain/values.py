@@ -59,7 +59,7 @@ def checked(fields: Iterable[Field], values: Mapping[str, Raw], within: str = ""
     """
     accepted = {}
     for field in fields:
-        if field.spec.holds_values and field.slug in values:
+        if field.slug in values and field.spec.holds_values:
             path = f"{within}.{field.slug}" if within else field.slug
             accepted[field.slug] = checked_value(field, values[field.slug], path)
     return accepted
@@ -69,13 +69,14 @@ def checked_value(field: Field, value: Raw, path: str) -> Raw:
     """The value as it is stored. ``null`` empties any field."""
     if is_null(value):
         return NULL
-    if not field.spec.fits(field, value):
-        raise InvalidField(path, field.spec.expected(field))
-    if not field.spec.is_nested and has_long_number(value):
+    spec = field.spec
+    if not spec.fits(field, value):
+        raise InvalidField(path, spec.expected(field))
+    if not spec.is_nested and has_long_number(value):
         raise InvalidField(path, f"numbers of at most {MAX_DIGITS:,} characters")
-    if (field.multiple or field.spec.is_nested) and _is_longer(value, MAX_ITEMS):
+    if (field.multiple or spec.is_nested) and _is_longer(value, MAX_ITEMS):
         raise InvalidField(path, f"an array of up to {MAX_ITEMS:,}: use several fields or entries")
-    if not field.spec.is_nested:
+    if not spec.is_nested:
         return value
     return json_of(
         [

@@ -11,6 +11,7 @@ import pytest
 from projector import follower
 from projector.log import Log
 from projector.process import connect_model
+from projector.projection import RecordedEvent
 from read_side.checkpoint import CheckpointWatch
 from tests.databases import with_database
 from tests.integration.live_projector import (
@@ -47,6 +48,31 @@ async def test_appended_events_are_projected_at_once(given: Given, database_url:
         for n in range(20):
             await given.entry(f"entry-{n}")
             assert await watch.wait(await head_of(database_url), 0.9), "sooner than the poll"
+
+
+async def test_an_announced_event_is_read_once(
+    given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads: list[int] = []
+    read = Log.read
+
+    async def counted(log: Log, after: int) -> list[RecordedEvent]:
+        batch = await read(log, after)
+        reads.append(len(batch))
+        return batch
+
+    monkeypatch.setattr(Log, "read", counted)
+    monkeypatch.setattr(follower, "POLL", 60.0)
+    monkeypatch.setattr(follower, "WORK_EVERY", 60.0)
+    await given.magazine()
+    async with projecting(database_url):
+        await caught_up(database_url)
+        reads.clear()
+        for n in range(20):
+            await given.entry(f"entry-{n}")
+            await caught_up(database_url)
+    assert sum(reads) == 20
+    assert reads.count(0) <= 1, "the first may end before the notice of what preceded it"
 
 
 async def test_the_live_projector_writes_the_same_tables(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from projector.log import Gap, Halted, prove_contiguous
+from projector.log import BATCH_BYTES, Gap, Halted, fits, prove_contiguous
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,11 @@ def test_any_other_batch_halts_with_what_was_found(after: int, ends: list[int], 
 
 def test_a_gap_halts_the_projector() -> None:
     assert issubclass(Gap, Halted)
+
+
+@pytest.mark.parametrize(("character", "length"), [("x", 1), ("\U0001f98a", 4)])
+def test_a_batch_that_its_bytes_may_have_cut_short_does_not_exhaust_the_log(
+    character: str, length: int
+) -> None:
+    assert not fits([{"state": character * (BATCH_BYTES // length)}])
+    assert fits([{"state": character * 1_000}])

@@ -48,7 +48,8 @@ DECLARE
     alone    boolean := cardinality(commands) = 1;
     replayed int[] := '{}';  -- numbers of commands
     refused  int[] := '{}';  -- numbers of commands, including replayed ones
-    had      text[];         -- the rows that a step has inserted or locked
+    had      text[];         -- the rows that a step has inserted
+    late     int[];          -- numbers of commands that were decided under an older content type
     total    record;
     part     record;
     base     bigint;         -- the position before the first event
@@ -117,21 +118,24 @@ BEGIN
         -- 3. Content types. The share locks protect the types and their versions until the commit. The
         -- locked version counts, not the one in the statement's snapshot.
         IF cardinality(type_checks) > 0 THEN
-            SELECT array_agg(t.id || ':' || t.version) INTO had FROM (
+            WITH locked AS (
                 SELECT id, version FROM write_side.content_type_claim
                 WHERE id = ANY (ARRAY(SELECT content_type_id FROM unnest(type_checks)))
                 ORDER BY id FOR SHARE
-            ) AS t;
-            FOR n, outcome, detail IN
-                SELECT DISTINCT t.command, 'stale', '' FROM unnest(type_checks) AS t
-                WHERE t.command <> ALL (refused)
-                  AND (t.content_type_id || ':' || t.version <> ALL (coalesce(had, '{}'))
-                       -- An import can hold this lock to have priority over other changes of entries of
-                       -- its type. Its own append is staged.
-                       OR staged IS NULL AND (commands[t.command]).version > 1
-                          AND NOT pg_try_advisory_xact_lock_shared(
-                              hashtextextended(t.content_type_id::text, 0)))
-            LOOP
+            )
+            SELECT array_agg(DISTINCT t.command) INTO late
+            FROM unnest(type_checks) AS t
+            LEFT JOIN locked AS l ON (l.id, l.version) = (t.content_type_id, t.version)
+            WHERE t.command <> ALL (refused)
+              AND (l.id IS NULL
+                   -- An import can hold this lock to have priority over other changes of entries of
+                   -- its type. Its own append is staged.
+                   OR staged IS NULL AND (commands[t.command]).version > 1
+                      AND NOT pg_try_advisory_xact_lock_shared(
+                          hashtextextended(t.content_type_id::text, 0)));
+            FOREACH n IN ARRAY coalesce(late, '{}') LOOP
+                outcome := 'stale';
+                detail := '';
                 RETURN NEXT;
                 refused := refused || n;
                 EXIT checks WHEN alone;

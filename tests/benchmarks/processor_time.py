@@ -1,0 +1,63 @@
+"""Processor time of processes, PostgreSQL's backends included, by what they do."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import asyncpg
+
+from tests.databases import owner_of
+
+_BACKENDS = """
+SELECT pid, CASE
+    WHEN backend_type <> 'client backend' THEN 'PostgreSQL in the background'
+    WHEN application_name = 'contentlog projector' THEN 'PostgreSQL: the read model is written'
+    WHEN query LIKE '%write_side.append(%' THEN 'PostgreSQL: append'
+    WHEN query LIKE '%floor_entry%' THEN 'PostgreSQL: INSERT'
+    WHEN query LIKE '%bytes_before%' THEN 'PostgreSQL: the log is read'
+    ELSE 'PostgreSQL: anything else' END AS part
+FROM pg_stat_activity WHERE pid <> pg_backend_pid()"""
+
+
+class ProcessorTime:
+    """Milliseconds by part. ``processes``: pid → part, with the children of each."""
+
+    def __init__(self, url: str, processes: dict[int, str]) -> None:
+        self._url = url
+        self._processes = processes
+
+    async def read(self) -> Counter[str]:
+        parts = {child: part for pid, part in self._processes.items() for child in family(pid)}
+        connection = await asyncpg.connect(owner_of(self._url))
+        parts |= {row["pid"]: row["part"] for row in await connection.fetch(_BACKENDS)}
+        await connection.close()
+        times: Counter[str] = Counter()
+        for pid, part in parts.items():
+            times[part] += milliseconds(pid)  # type: ignore[assignment]
+        return times
+
+
+def family(pid: int) -> Iterator[int]:
+    """The process, its children and theirs."""
+    yield pid
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        yield from family(int(child))
+
+
+def milliseconds(pid: int) -> float:
+    """In user and system mode, of all threads; 0 where the process has gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return 1000 * (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def proportional(pid: int) -> int:
+    """Bytes of memory, what it shares counted in part (PSS)."""
+    found = re.search(r"^Pss:\s+(\d+) kB", Path(f"/proc/{pid}/smaps_rollup").read_text(), re.M)
+    return int(found[1]) * 1024 if found else 0

@@ -1,0 +1,72 @@
+"""Latencies under a steady load: half of what two API processes can do, 95 % reads of random
+entries (half single, half lists of 10), 5 % creates. The capacity is measured by the same load at
+a rate that nothing could keep up with."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import sys
+from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+
+from tests.benchmarks.http import ENTRIES, LIMITS, settle
+from tests.benchmarks.report import Row, table
+from tests.benchmarks.steady_load import CONNECTIONS, Plan
+from tests.benchmarks.workload import SECRET, append_entries, prepare
+from tests.processes import running
+from write_side.repository import Repository
+from write_side.store.mapper import EventMapper
+from write_side.store.recorder import open_recorder
+
+PROBE, SECONDS = 5.0, 40.0
+FAR_TOO_FAST = 20_000.0
+"""Requests a second, of which as many are sent as are answered in PROBE seconds."""
+Latencies = dict[str, list[float]]
+
+
+async def measure(url: str, _other: str) -> str:
+    async with open_recorder(url) as recorder:
+        repository = Repository(recorder, EventMapper())
+        await append_entries(repository, await prepare(repository), ENTRIES)
+    with (
+        TemporaryDirectory() as folder,
+        running(url, Path(folder) / "log", CONTENTLOG_WORKERS="2", **LIMITS) as processes,
+    ):
+        await processes.caught_up(120)
+        await settle(url)
+        rate = await capacity(processes.port) / 2
+        found = await load(Plan(processes.port, SECRET, rate, SECONDS, ENTRIES))
+    rows = [row("all requests", list(chain(*found.values())), "p99 ≤ 10× p50")]
+    rows += [row(kind, found[kind]) for kind in sorted(found)]
+    title = f"Steady load: {rate:,.0f} requests/s for {SECONDS:.0f} s, {CONNECTIONS} connections"
+    return table(title, rows, "p99 ÷ p50")
+
+
+async def capacity(port: int) -> float:
+    """Requests a second, from how long it takes to answer those that are all due at once."""
+    plan = Plan(port, SECRET, FAR_TOO_FAST, 0.1, ENTRIES)
+    await load(plan)  # statements are prepared, caches filled
+    total = PROBE * 1_000
+    found = await load(Plan(port, SECRET, FAR_TOO_FAST, total / FAR_TOO_FAST, ENTRIES))
+    return total / max(chain(*found.values()))
+
+
+async def load(plan: Plan) -> Latencies:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.benchmarks.steady_load"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    answer, _ = await process.communicate(msgspec.json.encode(plan) + b"\n")
+    return msgspec.json.decode(answer, type=Latencies)
+
+
+def row(what: str, seconds: list[float], aim: str = "") -> Row:
+    thousandths = statistics.quantiles(seconds, n=1_000)
+    p50, p99, p999 = (thousandths[n - 1] * 1000 for n in (500, 990, 999))
+    shown = f"p50 {p50:.1f} ms, p99 {p99:.1f} ms, p99.9 {p999:.1f} ms"
+    return Row(f"{what} ({len(seconds):,})", shown, f"{p99 / p50:.1f}×", None, aim)

@@ -1,0 +1,94 @@
+"""An open-loop load in a process of its own: requests begin at a constant rate, however long the
+others take. The latency of each counts from the moment at which it was due, so that a stall counts
+for all the requests that it delayed (as wrk2 measures it).
+
+Reads from standard input a line of JSON with ``port``, ``secret``, ``rate``, ``seconds``,
+``entries``; writes one with the latencies in seconds, by kind of request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+import time
+from collections import defaultdict
+
+import msgspec
+from msgspec import Struct
+
+from tests.benchmarks.scale import body
+
+CONNECTIONS = 64
+CREATES = 0.05
+
+
+class Plan(Struct, frozen=True):
+    """``entries``: slugs ``entry-0`` and so on that may be read. ``rate``: requests a second."""
+
+    port: int
+    secret: str
+    rate: float
+    seconds: float
+    entries: int
+
+
+class Generator:
+    """Uses the connections in turn; a request without a free one waits, and its latency grows."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._head = f" HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {plan.secret}\r\n"
+        self._due: asyncio.Queue[float] = asyncio.Queue()
+        self.latencies: defaultdict[str, list[float]] = defaultdict(list)
+
+    async def run(self) -> None:
+        """Raises ExceptionGroup where a request fails."""
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._connection()) for _ in range(CONNECTIONS)]
+            await self._begin_requests()
+            await self._due.join()
+            for task in tasks:
+                task.cancel()
+
+    async def _begin_requests(self) -> None:
+        began = time.monotonic()
+        for number in range(int(self._plan.rate * self._plan.seconds)):
+            due = began + number / self._plan.rate
+            if (pause := due - time.monotonic()) > 0:
+                await asyncio.sleep(pause)
+            self._due.put_nowait(due)
+
+    async def _connection(self) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self._plan.port)
+        while True:
+            due = await self._due.get()
+            kind, request = self._request()
+            writer.write(request)
+            head = (await reader.readuntil(b"\r\n\r\n")).lower()
+            assert head.startswith(b"http/1.1 200"), head
+            at = head.index(b"content-length: ") + 16
+            await reader.readexactly(int(head[at : at + 12].split(b"\r\n")[0]))
+            self.latencies[kind].append(time.monotonic() - due)
+            self._due.task_done()
+
+    def _request(self) -> tuple[str, bytes]:
+        if random.random() < CREATES:
+            content = body()
+            head = f"POST /v1/content{self._head}Content-Length: {len(content)}\r\n\r\n"
+            return "create", head.encode() + content
+        number = random.randrange(self._plan.entries)
+        if number % 2:
+            return "single", f"GET /v1/content/posts/entry-{number}{self._head}\r\n".encode()
+        offset = number // 2 % 1_000
+        return "list of 10", f"GET /v1/content/posts?offset={offset}{self._head}\r\n".encode()
+
+
+def main() -> None:
+    generator = Generator(msgspec.json.decode(sys.stdin.buffer.readline(), type=Plan))
+    asyncio.run(generator.run())
+    sys.stdout.buffer.write(msgspec.json.encode(generator.latencies) + b"\n")
+
+
+if __name__ == "__main__":
+    main()
