@@ -168,8 +168,9 @@ CREATE TABLE past_type (
 -- The numbers of entries in lists, maintained by the projector so that no read counts entries
 -- (deploy/adr/0037). A list has 0 filters (all entries of an environment), 1 (content type) or 3 (content
 -- type, status and language); columns that do not filter have the zero UUID or ''. On level 0, `n` is the
--- total of the list; on the others, it is the number of entries in a block of positions. `block` is the
--- first position of the block. The projector alone knows the sizes of blocks.
+-- total of the list; on the others, it is the number of entries in a block of 262,144, 8,192 or 256
+-- positions, and `block` is the first of these. The sizes are the projector's (rows.py); they are stated here
+-- because another size is another shape.
 CREATE TABLE entry_count (
     workspace       text     NOT NULL,
     environment     text     NOT NULL,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import AsyncIterator, Iterator
+from importlib import resources
 
 import pytest
 
@@ -20,6 +21,7 @@ from tests.integration.projector.sample_log import SCOPE, Given
 from write_side.domain.identity import Scope
 from write_side.repository import Repository
 
+SIZES = rows.BLOCKS
 BLOCKS = (2**62, 60, 12, 4)
 STATUSES = ("draft", "published", "archived")
 LANGUAGES = ("en-US", "sv-SE")
@@ -140,6 +142,11 @@ async def test_pages_of_many_blocks_before_and_after_a_rebuild_and_a_rollback(
     assert await lists.check((1,)) == left
     await rollback(database_url)
     assert await lists.check((1,)) == left
+
+
+def test_other_sizes_of_blocks_are_another_shape() -> None:
+    stated = ", ".join(f"{size:,}" for size in SIZES[1:-1]) + f" or {SIZES[-1]}"
+    assert stated in (resources.files("read_side") / "tables.sql").read_text("utf-8")
 
 
 async def test_a_wrong_count_of_a_block_is_found(given: Given, database_url: str) -> None:
