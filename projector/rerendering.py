@@ -39,7 +39,6 @@ async def _rerender(connection: Connection, stale: Any) -> None:
         type_.workspace,
         type_.environment,
         type_.id,
-        stale["seen_at"],
         stale["seen"],
         CHUNK,
         CHUNK_BYTES,
@@ -53,7 +52,6 @@ async def _rerender(connection: Connection, stale: Any) -> None:
         await connection.execute(statement("projector", "put_entries"), *parameters)
     for parameters in portions(locale_rows((s.entry for s in states), types, renderers)):
         await connection.execute(statement("projector", "put_locales"), *parameters)
-    last = states[-1]
     await connection.execute(
-        statement("projector", "move_rendering"), type_.id, last.entry.created_at, last.position
+        statement("projector", "move_rendering"), type_.id, states[-1].position
     )

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 import msgspec
 from msgspec import Struct
@@ -95,8 +96,15 @@ class ImportRow(Struct, frozen=True, kw_only=True):
     reverted_at: datetime | None = None
 
 
-CountKey = tuple[str, str, str, str, str]
-"""Workspace, environment, content type id, status, language."""
+BLOCKS = (2**62, 2**18, 2**13, 2**8)
+"""Positions in a block of ``entry_count``, by level; each is a multiple of the next. Level 0 has
+one block, for totals."""
+
+CountKey = tuple[str, str, int, int, str, str, str, int]
+"""Workspace, environment, filters, level, content type id, status, language, block: see
+``entry_count``."""
+
+NO_TYPE = str(UUID(int=0))
 
 LocaleKey = tuple[str, str, str, str]
 """Workspace, environment, locale, status."""
@@ -120,14 +128,45 @@ class Rows(Struct):
 
 def count_changes(before: Rows, after: Rows) -> Counter[CountKey]:
     """The changes that the batch makes to the numbers of entries in ``entry_count``."""
-    changes: Counter[CountKey] = Counter()
+    changes: Counter[_Place] = Counter()
     for entry_id, state in after.entries.items():
         known = before.entries.get(entry_id)
         if known is not None:
-            changes[count_key(known.entry)] -= 1
+            changes[_place(known)] -= 1
         if state is not None:
-            changes[count_key(state.entry)] += 1
-    return Counter({key: n for key, n in changes.items() if n})
+            changes[_place(state)] += 1
+    counts: Counter[CountKey] = Counter()
+    for place, n in changes.items():
+        for key in _count_keys(*place) if n else ():
+            counts[key] += n
+    return Counter({key: n for key, n in counts.items() if n})
+
+
+_Place = tuple[str, str, str, str, str, int]
+"""Workspace, environment, content type id, status, language, block of the last level."""
+
+
+def _place(state: EntryState) -> _Place:
+    entry = state.entry
+    return (
+        entry.workspace,
+        entry.environment,
+        entry.content_type_id,
+        entry.status,
+        entry.language,
+        state.position - state.position % BLOCKS[-1],
+    )
+
+
+def _count_keys(
+    workspace: str, environment: str, type_id: str, status: str, language: str, position: int
+) -> Iterator[CountKey]:
+    """The counts that an entry is part of. ``count_entries.sql`` has the same lists."""
+    for level, size in enumerate(BLOCKS):
+        block = position - position % size
+        yield workspace, environment, 0, level, NO_TYPE, "", "", block
+        yield workspace, environment, 1, level, type_id, "", "", block
+        yield workspace, environment, 3, level, type_id, status, language, block
 
 
 def locale_changes(before: Rows, after: Rows) -> Counter[LocaleKey]:
@@ -146,16 +185,6 @@ def locale_keys(entry: Entry) -> Iterator[LocaleKey]:
     """A key for each translation."""
     of_entry = entry.workspace, entry.environment
     return ((*of_entry, locale, entry.status) for locale in entry.translations)
-
-
-def count_key(entry: Entry) -> CountKey:
-    return (
-        entry.workspace,
-        entry.environment,
-        entry.content_type_id,
-        entry.status,
-        entry.language,
-    )
 
 
 PORTION = 16 * 1024 * 1024

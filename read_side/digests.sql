@@ -22,9 +22,11 @@ SELECT 'locale_count', jsonb_build_array(workspace, environment, locale, status)
 FROM locale_count
 UNION ALL
 SELECT 'entry_count',
-       jsonb_build_array(workspace, environment, content_type_id, status, language)::text,
-       0,
-       hash_record_extended(ROW(workspace, environment, content_type_id, status, language, n), 0)
+       jsonb_build_array(
+           workspace, environment, filters, level, content_type_id, status, language, block)::text,
+       abs(hash_record_extended(ROW(workspace, environment, block), 0) % 4096),
+       hash_record_extended(ROW(
+           workspace, environment, filters, level, content_type_id, status, language, block, n), 0)
 FROM entry_count
 UNION ALL
 SELECT 'past_slug',

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Collection, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from msgspec import Raw, Struct
@@ -36,7 +36,7 @@ _PAGE = statement("read_side", "export_page")
 _TARGETS = statement("read_side", "export_targets")
 _TOTAL = statement("read_side", "export_total")
 _TOTAL_FOUND = statement("read_side", "export_total_found")
-_END_OF_TIME = datetime(9999, 12, 31, tzinfo=UTC)
+_NEWEST = 2**63 - 1
 
 
 class ExportRow(Struct, frozen=True):
@@ -100,16 +100,16 @@ class Export:
         """The entries, newest first, up to ``limit`` of them; no page is empty."""
         renderer = Renderer(self.content_type.fields)
         left, size = limit, PAGE
-        after: tuple[datetime, int] = (_END_OF_TIME, 0)
+        before = _NEWEST
         while left > 0:
             wanted = min(size, left)
-            where = (*self._selected, self.languages, *self._searched, *after)
+            where = (*self._selected, self.languages, *self._searched, before)
             records = await fetch(self._pool, _PAGE, *where, wanted, PAGE_BYTES)
             if not records:
                 return
             self.written += len(records)
             yield [_row(record, renderer) for record in records]
-            after = (records[-1]["created_at"], records[-1]["position"])
+            before = records[-1]["position"]
             left -= len(records)
             # Rows beyond a page's bytes are discarded, so request fewer after a short page.
             size = min(PAGE, 2 * len(records))

@@ -5,13 +5,15 @@ ALTER TABLE entry ADD PRIMARY KEY (workspace, environment, id);
 -- Not unique: claims enforce uniqueness, and in a batch in which entries swap slugs, two rows can have
 -- the same slug for a moment (deploy/adr/0004).
 CREATE INDEX entry_slug ON entry (workspace, content_type_id, language, slug_hash);
--- Each list is an index scan. id and environment are included so that a deep offset skips narrow index
--- keys only (PostgreSQL reads the environment even though each partition has only one).
+-- Each list is an index scan. Events get their time in the order of their positions (deploy/adr/0025), so
+-- the newest entries are those with the highest positions. id and environment are included so that
+-- skipping reads narrow index keys only (PostgreSQL reads the environment even though each partition has
+-- only one).
 CREATE INDEX entry_by_type ON entry
-    (workspace, content_type_id, status, language, created_at DESC, position DESC) INCLUDE (id, environment);
+    (workspace, content_type_id, status, language, position DESC) INCLUDE (id, environment);
 CREATE INDEX entry_of_any_status ON entry
-    (workspace, content_type_id, created_at DESC, position DESC) INCLUDE (id, environment);
-CREATE INDEX entry_newest ON entry (workspace, created_at DESC, position DESC) INCLUDE (id, environment);
+    (workspace, content_type_id, position DESC) INCLUDE (id, environment);
+CREATE INDEX entry_newest ON entry (workspace, position DESC) INCLUDE (id, environment);
 
 ALTER TABLE entry_locale ADD PRIMARY KEY (workspace, partition_key, locale, id);
 

@@ -20,7 +20,7 @@ from write_side.domain.identity import Scope
 from write_side.postgres.statements import statements
 
 DEEP = 200
-"""From this offset on, skipping over narrow keys is worth fetching the page's rows separately."""
+"""From this offset on, skipping blocks is worth fetching the page's rows separately."""
 SEARCHED = 100_000
 """A search covers this many of the newest entries that match the other filters."""
 
@@ -76,9 +76,9 @@ async def list_of_type(
         status,
         language,
     ]
-    name = "list_of_type" if offset < DEEP else "list_of_type_deep"
-    # A text is never translated into its original language.
-    if locale != language:
+    name = "list_of_type"
+    # A text is never translated into its original language, so both find the same.
+    if locale != language or offset >= DEEP:
         name = "list_of_type_in_locale"
         where.append(locale)
     listing = Listing(pool, name, where, lambda record: entry_row(record, locale), type_slug)

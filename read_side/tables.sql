@@ -166,22 +166,29 @@ CREATE TABLE past_type (
     PRIMARY KEY (workspace, environment, slug, position)
 );
 
--- The totals of lists, maintained by the projector so that no read counts entries.
+-- The numbers of entries in lists, maintained by the projector so that no read counts entries
+-- (deploy/adr/0037). A list has 0 filters (all entries of an environment), 1 (content type) or 3 (content
+-- type, status and language); columns that do not filter have the zero UUID or ''. On level 0, `n` is the
+-- total of the list; on the others, it is the number of entries in a block of 262,144, 8,192 or 256
+-- positions, and `block` is the first of these. The sizes are the projector's (rows.py); they are stated here
+-- because another size is another shape.
 CREATE TABLE entry_count (
-    workspace       text   NOT NULL,
-    environment     text   NOT NULL,
-    content_type_id uuid   NOT NULL,
-    status          text   NOT NULL,
-    language        text   NOT NULL,
-    n               bigint NOT NULL CHECK (n >= 0),
-    PRIMARY KEY (workspace, environment, content_type_id, status, language)
+    workspace       text     NOT NULL,
+    environment     text     NOT NULL,
+    filters         smallint NOT NULL,
+    level           smallint NOT NULL,
+    content_type_id uuid     NOT NULL,
+    status          text     NOT NULL,
+    language        text     NOT NULL,
+    block           bigint   NOT NULL,
+    n               bigint   NOT NULL CHECK (n > 0),
+    PRIMARY KEY (workspace, environment, filters, level, content_type_id, status, language, block)
 ) WITH (fillfactor = 50);
 
--- Content types whose entries are being rendered again after a change of the type. created_at and
--- position mark the last entry rendered, newest first.
+-- Content types whose entries are being rendered again after a change of the type. `position` is
+-- that of the last entry rendered, newest first.
 CREATE TABLE rendering (
     content_type_id uuid NOT NULL PRIMARY KEY,
-    created_at      timestamptz,
     position        bigint
 );
 

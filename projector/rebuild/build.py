@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import secrets
 from collections import Counter
-from collections.abc import Iterable
-from typing import Any
 
 from msgspec import Struct
 
@@ -17,7 +15,7 @@ from projector.rebuild.replay import Replay, ReplayResult
 from projector.rebuild.switch import Candidate
 from projector.rebuild.worker import Job
 from projector.rebuild.worker_pool import WorkerPool
-from projector.rows import columns
+from projector.rows import BLOCKS, LocaleKey, columns
 from projector.writer import Writer
 from read_side import schema
 from write_side.postgres.connection import Connection
@@ -80,8 +78,8 @@ class Build:
         others = await self._write_others(through)
         replayed = await self._replay_entries(through)
         prove_whole(others + sum(part.events for part in replayed), through)
-        await self._write_counts(replayed)
         await self._index()
+        await self._write_counts(replayed)
         checkpoint = await self._log.checkpoint_at(through)
         await move(self._model, self.epoch, Checkpoint(0), checkpoint)
         return Candidate(self._store, self._model, self.epoch, checkpoint)
@@ -123,16 +121,14 @@ class Build:
         return min(share // PAGES_IN_MEMORY, LARGEST_PAGE)
 
     async def _write_counts(self, replayed: list[ReplayResult]) -> None:
-        await self._put_counts("put_counts", (part.entries for part in replayed))
-        await self._put_counts("put_locale_counts", (part.translations for part in replayed))
-
-    async def _put_counts(self, name: str, parts: Iterable[list[tuple[Any, int]]]) -> None:
-        counts: Counter[Any] = Counter()
-        for part in parts:
-            counts.update(dict(part))
+        await self._model.execute(statement("projector", "count_entries"), BLOCKS)
+        counts: Counter[LocaleKey] = Counter()
+        for part in replayed:
+            counts.update(dict(part.translations))
         rows = columns((*key, n) for key, n in counts.items())
         if rows:
-            await self._model.execute(statement("projector", name), *rows)
+            await self._model.execute(statement("projector", "put_locale_counts"), *rows)
+        await self._model.execute("ANALYZE entry_count, locale_count")
 
     async def _index(self) -> None:
         self._operation.begin("index")
@@ -140,9 +136,9 @@ class Build:
         await self._model.execute(_SORT_MEMORY, str(sort_memory))
         async with self._model.transaction():
             await schema.create_indexes(self._model)
-        # VACUUM sets the visibility map, which the index-only scans of deep pages need.
+        # VACUUM sets the visibility map, which index-only scans need.
         await self._model.execute("VACUUM (ANALYZE) entry, entry_locale, past_slug")
-        await self._model.execute("ANALYZE content_type, entry_count, locale_count, media, api_key")
+        await self._model.execute("ANALYZE content_type, media, api_key")
 
 
 async def drop(connection: Connection, name: str) -> None:

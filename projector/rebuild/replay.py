@@ -14,11 +14,9 @@ from projector.partitions import LOCALE_COLUMNS, RebuildPartitions
 from projector.projection import Inconsistent, RecordedEvent, former_slug, next_state
 from projector.rows import (
     PAST_SLUG_COLUMNS,
-    CountKey,
     EntryState,
     LocaleKey,
     PastSlug,
-    count_key,
     locale_keys,
     past_slug_rows,
 )
@@ -31,11 +29,10 @@ TYPES_KEPT = 5_000
 
 
 class ReplayResult(Struct, frozen=True, tag=True):
-    """The result of a range: the number of events read, and the numbers of entries and of
-    translations that exist, by their keys."""
+    """The result of a range: the number of events read, and the number of translations that exist,
+    by their keys."""
 
     events: int
-    entries: list[tuple[CountKey, int]]
     translations: list[tuple[LocaleKey, int]]
 
 
@@ -64,7 +61,6 @@ class Replay:
         Raises Halted, Inconsistent, CheckpointConflict.
         """
         events, fold = 0, EntryFold()
-        self._entries: Counter[CountKey] = Counter()
         self._translations: Counter[LocaleKey] = Counter()
         async for page in self._log.pages(streams, self._through, self._page_bytes):
             events += len(page)
@@ -72,7 +68,7 @@ class Replay:
             await self._write(fold.complete(page))
             await self._write_past(fold.former_slugs)
         await self._write(fold.last())
-        return ReplayResult(events, list(self._entries.items()), list(self._translations.items()))
+        return ReplayResult(events, list(self._translations.items()))
 
     async def _write(self, states: list[EntryState]) -> None:
         if not states:
@@ -84,7 +80,6 @@ class Replay:
             await hold(self._model, self._epoch)
             await self._copy(states)
         for entry in entries:
-            self._entries[count_key(entry)] += 1
             self._translations.update(locale_keys(entry))
 
     async def _write_past(self, slugs: list[PastSlug]) -> None:

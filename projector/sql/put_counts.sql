@@ -1,11 +1,13 @@
--- $1 workspaces, $2 environments, $3 content type ids, $4 statuses, $5 languages, $6 changes
+-- $1 workspaces, $2 environments, $3 filters, $4 levels, $5 content type ids, $6 statuses, $7 languages, $8 blocks, $9 changes
 -- A count of 0 has no row, so that the rows do not depend on how the log was batched.
 MERGE INTO entry_count AS c
-USING unnest($1::text[], $2::text[], $3::uuid[], $4::text[], $5::text[], $6::bigint[])
-    AS d(workspace, environment, content_type_id, status, language, n)
-ON (c.workspace, c.environment, c.content_type_id, c.status, c.language)
- = (d.workspace, d.environment, d.content_type_id, d.status, d.language)
+USING unnest($1::text[], $2::text[], $3::smallint[], $4::smallint[], $5::uuid[], $6::text[], $7::text[],
+             $8::bigint[], $9::bigint[])
+    AS d(workspace, environment, filters, level, content_type_id, status, language, block, n)
+ON (c.workspace, c.environment, c.filters, c.level, c.content_type_id, c.status, c.language, c.block)
+ = (d.workspace, d.environment, d.filters, d.level, d.content_type_id, d.status, d.language, d.block)
 WHEN MATCHED AND c.n + d.n = 0 THEN DELETE
 WHEN MATCHED THEN UPDATE SET n = c.n + d.n
 WHEN NOT MATCHED THEN
-    INSERT VALUES (d.workspace, d.environment, d.content_type_id, d.status, d.language, d.n)
+    INSERT VALUES (d.workspace, d.environment, d.filters, d.level, d.content_type_id, d.status, d.language,
+                   d.block, d.n)

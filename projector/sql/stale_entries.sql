@@ -1,19 +1,18 @@
--- $1 workspace, $2 environment, $3 content type id, $4 seen at, $5 seen, $6 limit, $7 bytes
+-- $1 workspace, $2 environment, $3 content type id, $4 seen, $5 limit, $6 bytes
 SELECT e.id::text, e.workspace, e.environment, e.content_type_id::text, e.slug, e.title, e.status,
        e.language, e.stage_id, e.published_at, e.created_at, e.updated_at, e.position, e.version,
        e.slug_since, e.stored, e.translations
 FROM (
-    SELECT *, sum(bytes) OVER (ORDER BY created_at DESC, position DESC ROWS UNBOUNDED PRECEDING)
+    SELECT *, sum(bytes) OVER (ORDER BY position DESC ROWS UNBOUNDED PRECEDING)
               - bytes AS bytes_before
     FROM (
         SELECT *,
                octet_length(stored::text) + coalesce(octet_length(translations::text), 0) AS bytes
         FROM entry
         WHERE workspace = $1 AND environment = $2 AND content_type_id = $3
-          AND (created_at, position)
-            < (coalesce($4, 'infinity'::timestamptz), coalesce($5, 9223372036854775807))
-        ORDER BY created_at DESC, position DESC LIMIT $6
+          AND position < coalesce($4, 9223372036854775807)
+        ORDER BY position DESC LIMIT $5
     ) AS coming
 ) AS e
-WHERE e.bytes_before < $7
-ORDER BY e.created_at DESC, e.position DESC
+WHERE e.bytes_before < $6
+ORDER BY e.position DESC

@@ -1,4 +1,4 @@
--- $1 workspace, $2 environment, $3 type_id, $4 statuses, $5 languages, $6 pattern, $7 locale, $8 created_before, $9 position_before, $10 limit, $11 bytes
+-- $1 workspace, $2 environment, $3 type_id, $4 statuses, $5 languages, $6 pattern, $7 locale, $8 before, $9 limit, $10 bytes
 SELECT id::text, title, slug, status, language, created_at, updated_at, published_at, position, stored
 FROM (
     -- Pages by keyset. The first row of a page is read regardless of its size, so a page is never empty.
@@ -22,24 +22,24 @@ FROM (
                         WHERE workspace = :workspace AND environment = :environment
                           AND content_type_id = :type_id AND status = wanted.status
                           AND language = wanted.language
-                          AND (created_at, position) < (:created_before, :position_before)
+                          AND position < :before
                           AND (:pattern = '' OR
 \ir pages/title_found.sql
                           )
-                        ORDER BY created_at DESC, position DESC LIMIT :limit
+                        ORDER BY position DESC LIMIT :limit
                     ) newest LIMIT 500
                 ) e
                 WHERE wanted.workspace = :workspace AND wanted.environment = :environment
-                  AND wanted.content_type_id = :type_id AND wanted.n > 0
+                  AND wanted.filters = 3 AND wanted.level = 0 AND wanted.content_type_id = :type_id
                   AND wanted.status = ANY (:statuses::text[])
                   AND wanted.language = ANY (:languages::text[])
-                ORDER BY created_at DESC, position DESC LIMIT :limit
+                ORDER BY position DESC LIMIT :limit
             ) page
-            WINDOW newest AS (ORDER BY created_at DESC, position DESC ROWS UNBOUNDED PRECEDING)
+            WINDOW newest AS (ORDER BY position DESC ROWS UNBOUNDED PRECEDING)
         ) packed
         WHERE packed_before < :bytes
     ) weighed
-    WINDOW newest AS (ORDER BY created_at DESC, position DESC ROWS UNBOUNDED PRECEDING)
+    WINDOW newest AS (ORDER BY position DESC ROWS UNBOUNDED PRECEDING)
 ) sized
 WHERE bytes_before < :bytes
-ORDER BY created_at DESC, position DESC
+ORDER BY position DESC

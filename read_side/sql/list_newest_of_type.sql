@@ -6,8 +6,9 @@ SELECT page.total,
 \ir rows/type_columns.sql
 \ir rows/served_columns.sql
 FROM page
-JOIN read_model.content_type t ON t.id = page.type_id
+JOIN read_model.content_type t
+    ON t.workspace = :workspace AND t.environment = :environment AND t.slug = :type_slug
 \ir rows/entry.sql
 \ir rows/translation.sql
 \ir rows/size.sql
-ORDER BY page.created_at DESC, page.position DESC
+ORDER BY page.position DESC

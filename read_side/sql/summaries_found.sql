@@ -7,4 +7,4 @@ SELECT page.total, page.searched,
 FROM page
 \ir rows/entry.sql
 \ir rows/translation.sql
-ORDER BY page.created_at DESC, page.position DESC
+ORDER BY page.position DESC

@@ -33,9 +33,9 @@ SEARCHES = {
 }
 _BY_INDEX = """
 WITH matches AS MATERIALIZED (
-    SELECT id, created_at, position FROM read_model.entry
+    SELECT id, position FROM read_model.entry
     WHERE workspace = 'acme' AND environment = 'production' AND title ILIKE $1
-), page AS (SELECT * FROM matches ORDER BY created_at DESC, position DESC LIMIT 25)
+), page AS (SELECT * FROM matches ORDER BY position DESC LIMIT 25)
 SELECT (SELECT count(*) FROM matches), e.id, e.title, e.slug, e.status, e.updated_at
 FROM page JOIN read_model.entry e USING (id)
 WHERE e.workspace = 'acme' AND e.environment = 'production'"""

@@ -32,9 +32,9 @@ WRITTEN = SQL(
 )
 COUNTED = SQL(
     "INSERT INTO read_model.entry_count AS c"
-    " VALUES ('bench', 'production', %s, 'published', 'en-US', 1)"
-    " ON CONFLICT (workspace, environment, content_type_id, status, language)"
-    " DO UPDATE SET n = c.n + 1"
+    " VALUES ('bench', 'production', 3, 0, %s, 'published', 'en-US', 0, 1)"
+    " ON CONFLICT (workspace, environment, filters, level, content_type_id, status, language,"
+    " block) DO UPDATE SET n = c.n + 1"
 )
 KNOWN = SQL(
     "SELECT stored FROM read_model.entry"

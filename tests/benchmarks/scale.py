@@ -111,6 +111,15 @@ async def compared(small: int, small_port: int, large: int, large_port: int) -> 
         for n, p in ((large, large_port), (small, small_port))
     ]
     found.append(await row(f"list of 10 from the middle, {large:,} entries", middle, ""))
+    for shown, base in {
+        "list of 10": "/v1/content/posts?limit=10",
+        "list of 10 of all types": "/v1/content?limit=10",
+    }.items():
+        for percent in (10, 50, 90, 100):
+            offset = min(large * percent // 100, large - 10)
+            pages = [Load(large_port, f"{base}&offset={at}", HEADERS) for at in (offset, 0)]
+            what = f"{shown} at {percent} % of {large:,} entries, against the first page"
+            found.append(await row(what, pages, "≥ 0.67×"))
     creates = [Load(port, "/v1/content", JSON, body) for port in (large_port, small_port)]
     found.append(await row(f"create, {large:,} entries", creates, ""))
     return found

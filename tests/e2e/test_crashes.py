@@ -213,7 +213,7 @@ SELECT workspace, environment, content_type_id, status, language, count(*) FROM 
 GROUP BY 1, 2, 3, 4, 5"""
 KEPT = """
 SELECT workspace, environment, content_type_id, status, language, n FROM read_model.entry_count
-WHERE n > 0"""
+WHERE filters = 3 AND level = 0"""
 USED = """
 SELECT workspace, environment, used FROM write_side.usage WHERE quota = 'entries' AND used > 0"""
 LIVING = "SELECT workspace, environment, count(*) FROM read_model.entry GROUP BY 1, 2"

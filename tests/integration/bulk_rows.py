@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from projector.rows import BLOCKS
+from read_side.schema import LIVE
 from tests.integration.live_projector import connected
+from write_side.postgres.statements import statement
 
 _FILL = """
 INSERT INTO read_model.entry
@@ -11,19 +14,14 @@ SELECT t.workspace, t.environment, gen_random_uuid(), t.id, 'entry-' || n,
        NULL, NULL, now(), now() + interval '1 h' - n / 10 * interval '1 ms', now(), 1000000 - n, 1,
        t.version, $2::text::json, NULL, '{}'
 FROM read_model.content_type t, generate_series(1, $1::int) AS n WHERE t.slug = $3"""
-_COUNT = """
-INSERT INTO read_model.entry_count
-SELECT workspace, environment, content_type_id, status, language, count(*)
-FROM read_model.entry GROUP BY 1, 2, 3, 4, 5
-ON CONFLICT (workspace, environment, content_type_id, status, language)
-DO UPDATE SET n = excluded.n"""
 
 
 async def fill(model_url: str, entries: int, stored: str = "{}", type_slug: str = "posts") -> None:
     """Newer entries of a type, all with the same values; ``entry-1`` is the newest of them, and ten
     of them are of the same millisecond."""
-    async with connected(model_url) as connection:
+    async with connected(model_url, search_path=LIVE) as connection:
         await connection.execute(_FILL, entries, stored, type_slug)
-        await connection.execute(_COUNT)
+        await connection.execute("TRUNCATE entry_count")
+        await connection.execute(statement("projector", "count_entries"), BLOCKS)
         # As PostgreSQL does by itself after a while; without it plans rest on nothing.
         await connection.execute("ANALYZE read_model.entry, read_model.content_type")

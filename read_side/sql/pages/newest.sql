@@ -1,14 +1,20 @@
 -- A page of all entries of an environment.
-SELECT totals.total, newest.*
-FROM (
-    SELECT coalesce(sum(n), 0)::bigint AS total FROM read_model.entry_count
-    WHERE workspace = :workspace AND environment = :environment
-) totals
+WITH list AS NOT MATERIALIZED (
+    SELECT 0 AS filters, '00000000-0000-0000-0000-000000000000'::uuid AS content_type_id,
+           '' AS status, '' AS language
+)
+SELECT coalesce(counted.n, 0) AS total, newest.*
+FROM list
+\ir total.sql
+LEFT JOIN LATERAL (
+\ir start.sql
+) start ON true
 LEFT JOIN LATERAL (
     SELECT * FROM (
-        SELECT id, created_at, position FROM read_model.entry
+        SELECT id, position FROM read_model.entry
         WHERE workspace = :workspace AND environment = :environment
-        ORDER BY created_at DESC, position DESC LIMIT :limit OFFSET :offset
+          AND position < start.below
+        ORDER BY position DESC LIMIT :limit OFFSET :offset - start.skipped
     ) page
 \ir ../rows/page_size.sql
 ) newest ON true

@@ -1,16 +1,22 @@
 -- A page of one type's entries in every status and language.
-SELECT t.id AS type_id, totals.total, newest.*
-FROM read_model.content_type t
-CROSS JOIN LATERAL (
-    SELECT coalesce(sum(n), 0)::bigint AS total FROM read_model.entry_count
-    WHERE workspace = :workspace AND environment = :environment AND content_type_id = t.id
-) totals
+WITH list AS NOT MATERIALIZED (
+    SELECT 1 AS filters, id AS content_type_id, '' AS status, '' AS language
+    FROM read_model.content_type
+    WHERE workspace = :workspace AND environment = :environment AND slug = :type_slug
+)
+SELECT coalesce(counted.n, 0) AS total, newest.*
+FROM list
+\ir total.sql
+LEFT JOIN LATERAL (
+\ir start.sql
+) start ON true
 LEFT JOIN LATERAL (
     SELECT * FROM (
-        SELECT id, created_at, position FROM read_model.entry
-        WHERE workspace = :workspace AND environment = :environment AND content_type_id = t.id
-        ORDER BY created_at DESC, position DESC LIMIT :limit OFFSET :offset
+        SELECT id, position FROM read_model.entry
+        WHERE workspace = :workspace AND environment = :environment
+          AND content_type_id = list.content_type_id
+          AND position < start.below
+        ORDER BY position DESC LIMIT :limit OFFSET :offset - start.skipped
     ) page
 \ir ../rows/page_size.sql
 ) newest ON true
-WHERE t.workspace = :workspace AND t.environment = :environment AND t.slug = :type_slug

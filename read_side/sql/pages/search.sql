@@ -2,23 +2,23 @@
 -- newest entries that match the other filters are searched; a filter that is null matches all entries.
 -- Only one of the two branches runs, because the newest entries of one type are in another index.
 WITH newest AS (
-    (SELECT id, created_at, position, title FROM read_model.entry
+    (SELECT id, position, title FROM read_model.entry
      WHERE workspace = :workspace AND environment = :environment AND :type_slug::text IS NULL
        AND (:status::text IS NULL OR status = :status)
        AND (:language::text IS NULL OR language = :language)
-     ORDER BY created_at DESC, position DESC LIMIT :most)
+     ORDER BY position DESC LIMIT :most)
     UNION ALL
-    (SELECT e.id, e.created_at, e.position, e.title FROM read_model.content_type t
+    (SELECT e.id, e.position, e.title FROM read_model.content_type t
      CROSS JOIN LATERAL (
-         SELECT id, created_at, position, title FROM read_model.entry
+         SELECT id, position, title FROM read_model.entry
          WHERE workspace = :workspace AND environment = :environment AND content_type_id = t.id
            AND (:status::text IS NULL OR status = :status)
            AND (:language::text IS NULL OR language = :language)
-         ORDER BY created_at DESC, position DESC LIMIT :most
+         ORDER BY position DESC LIMIT :most
      ) e
      WHERE t.workspace = :workspace AND t.environment = :environment AND t.slug = :type_slug)
 ), matches AS MATERIALIZED (
-    SELECT id, created_at, position FROM newest
+    SELECT id, position FROM newest
     WHERE position(lower(:search) IN lower(title)) > 0 OR id IN (
         SELECT id FROM read_model.entry_locale
         WHERE workspace = :workspace AND locale = :locale
@@ -30,7 +30,7 @@ FROM (
     SELECT (SELECT count(*) FROM matches) AS total, (SELECT count(*) FROM newest) AS searched
 ) totals
 LEFT JOIN LATERAL (
-    SELECT id, created_at, position FROM matches
-    ORDER BY created_at DESC, position DESC LIMIT :limit OFFSET :offset
+    SELECT id, position FROM matches
+    ORDER BY position DESC LIMIT :limit OFFSET :offset
 ) page ON true
 \ir ../rows/page_size.sql

@@ -3,7 +3,8 @@ SELECT page.total,
 \ir served_columns.sql
 FROM page
 \ir entry.sql
-LEFT JOIN read_model.content_type t ON t.id = e.content_type_id
+LEFT JOIN read_model.content_type t
+    ON t.workspace = :workspace AND t.environment = :environment AND t.id = e.content_type_id
 \ir translation.sql
 \ir size.sql
-ORDER BY page.created_at DESC, page.position DESC
+ORDER BY page.position DESC

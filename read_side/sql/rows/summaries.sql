@@ -3,4 +3,4 @@ SELECT page.total,
 FROM page
 \ir entry.sql
 \ir translation.sql
-ORDER BY page.created_at DESC, page.position DESC
+ORDER BY page.position DESC

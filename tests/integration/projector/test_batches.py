@@ -21,7 +21,8 @@ GROUPS = """
 SELECT workspace, environment, content_type_id, status, language, count(*) AS n
 FROM read_model.entry GROUP BY 1, 2, 3, 4, 5"""
 COUNTS = """
-SELECT workspace, environment, content_type_id, status, language, n FROM read_model.entry_count"""
+SELECT workspace, environment, content_type_id, status, language, n FROM read_model.entry_count
+WHERE filters = 3 AND level = 0"""
 STALE = """
 SELECT count(*) FROM read_model.entry e JOIN read_model.content_type t ON t.id = e.content_type_id
 WHERE e.type_version <> t.version"""

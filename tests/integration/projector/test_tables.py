@@ -271,7 +271,9 @@ async def test_a_type_removed_with_its_entries_and_created_again_in_one_batch(
     assert await rows(database_url, "SELECT id::text, fields::text FROM entry") == [
         (again, '{"lead":"L"}')
     ]
-    counts = "SELECT content_type_id::text, status, n FROM entry_count"
+    counts = (
+        "SELECT content_type_id::text, status, n FROM entry_count WHERE (filters, level) = (3, 0)"
+    )
     assert await rows(database_url, counts) == [(second, "draft", 1)]
 
 

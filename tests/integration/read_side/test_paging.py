@@ -1,0 +1,159 @@
+"""Every page of every list is that part of the whole, whatever happened to its entries."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import AsyncIterator, Iterator
+from importlib import resources
+
+import pytest
+
+from projector import rows
+from projector.rebuild import build
+from projector.rebuild.operations import verify
+from read_side.paging import Filters, list_ids, list_of_type
+from read_side.pool import Pool, open_pool
+from read_side.schema import LIVE
+from tests.integration.live_projector import connected, dump, project_all
+from tests.integration.projector.random_log import Story
+from tests.integration.projector.rebuilds import build_settings, rebuild, rollback, silent
+from tests.integration.projector.sample_log import SCOPE, Given
+from write_side.domain.identity import Scope
+from write_side.repository import Repository
+
+SIZES = rows.BLOCKS
+BLOCKS = (2**62, 60, 12, 4)
+STATUSES = ("draft", "published", "archived")
+LANGUAGES = ("en-US", "sv-SE")
+NEWEST_FIRST = """
+SELECT e.id::text, t.slug, e.status, e.language
+FROM entry e JOIN content_type t ON t.id = e.content_type_id
+WHERE e.workspace = $1 AND e.environment = $2 ORDER BY e.created_at DESC, e.position DESC"""
+TYPES = "SELECT slug FROM content_type WHERE workspace = $1 AND environment = $2"
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (rows, build):
+        monkeypatch.setattr(module, "BLOCKS", BLOCKS)
+
+
+@pytest.fixture
+async def pool(database_url: str) -> AsyncIterator[Pool]:
+    async with open_pool(database_url) as pool:
+        yield pool
+
+
+@pytest.fixture
+def given(repository: Repository) -> Given:
+    return Given(repository)
+
+
+class Lists:
+    """Compares the lists of a scope with its rows, one by one."""
+
+    def __init__(self, url: str, pool: Pool, scope: Scope) -> None:
+        self._url = url
+        self._pool = pool
+        self._scope = scope
+
+    async def check(self, limits: tuple[int, ...] = (1, 3)) -> int:
+        """Every page of each; returns the number of entries."""
+        place = (self._scope.workspace, self._scope.environment)
+        async with connected(self._url, search_path=LIVE) as connection:
+            self._entries = [tuple(row) for row in await connection.fetch(NEWEST_FIRST, *place)]
+            types = [row["slug"] for row in await connection.fetch(TYPES, *place)]
+        choices = itertools.product((None, *types), (None, *STATUSES), (None, *LANGUAGES))
+        for limit, chosen in itertools.product(limits, choices):
+            await self._check_ids(limit, Filters(*chosen))
+        for limit, *where in itertools.product(limits, types, STATUSES, LANGUAGES):
+            await self._check_list_of_type(limit, *where)
+        return len(self._entries)
+
+    def _expected(self, *chosen: str | None) -> list[str]:
+        return [
+            entry_id
+            for entry_id, *of in self._entries
+            if all(wanted in (None, value) for wanted, value in zip(chosen, of, strict=True))
+        ]
+
+    async def _check_ids(self, limit: int, filters: Filters) -> None:
+        whole = self._expected(filters.type_slug, filters.status, filters.language)
+        for offset in offsets(whole):
+            page = await list_ids(self._pool, self._scope, filters, limit=limit, offset=offset)
+            expected = whole[offset : offset + limit]
+            assert (page.rows, page.total) == (expected, len(whole)), (filters, limit, offset)
+
+    async def _check_list_of_type(self, limit: int, *chosen: str) -> None:
+        type_slug, status, language = chosen
+        whole = self._expected(*chosen)
+        for offset, locale in itertools.product(offsets(whole), ("en-US", "fr-FR")):
+            page = await list_of_type(
+                self._pool,
+                self._scope,
+                type_slug=type_slug,
+                status=status,
+                language=language,
+                locale=locale,
+                limit=limit,
+                offset=offset,
+            )
+            found = [row.id for row in page.rows]
+            expected = whole[offset : offset + limit]
+            assert (found, page.total) == (expected, len(whole)), (chosen, limit, offset)
+
+
+def offsets(whole: list[str]) -> Iterator[int]:
+    """Of all entries, and beyond the end."""
+    yield from range(len(whole) + 2)
+    yield 10**12
+
+
+async def test_every_page_after_random_commands(
+    repository: Repository, database_url: str, pool: Pool
+) -> None:
+    await Story(repository, 3).tell(150)
+    await project_all(database_url, database_url, [7])
+    found = [
+        await Lists(database_url, pool, Scope(*place)).check()
+        for place in itertools.product(("acme", "other"), ("production", "staging"))
+    ]
+    assert max(found) > 2 * BLOCKS[-1]
+
+
+async def test_pages_of_many_blocks_before_and_after_a_rebuild_and_a_rollback(
+    given: Given, database_url: str, pool: Pool
+) -> None:
+    """Entries change their status, and some are deleted: among them all of a large block."""
+    await given.magazine()
+    ids = [await given.entry(f"entry-{n}", status=STATUSES[n % 2]) for n in range(130)]
+    lists = Lists(database_url, pool, SCOPE)
+    await project_all(database_url, database_url, [11])
+    assert await lists.check((1,)) == 130
+    for entry_id in ids[::5]:
+        await given.update(entry_id, status="archived")
+    for entry_id in {*ids[30:100], *ids[1::9]}:
+        await given.delete(entry_id)
+    await project_all(database_url, database_url, [5])
+    left = await lists.check((1,))
+    followed = await dump(database_url)
+    assert (await rebuild(database_url)).found == []
+    assert await dump(database_url) == followed
+    assert await lists.check((1,)) == left
+    await rollback(database_url)
+    assert await lists.check((1,)) == left
+
+
+def test_other_sizes_of_blocks_are_another_shape() -> None:
+    stated = ", ".join(f"{size:,}" for size in SIZES[1:-1]) + f" or {SIZES[-1]}"
+    assert stated in (resources.files("read_side") / "tables.sql").read_text("utf-8")
+
+
+async def test_a_wrong_count_of_a_block_is_found(given: Given, database_url: str) -> None:
+    await given.magazine()
+    await given.entry("one")
+    await project_all(database_url, database_url)
+    async with connected(database_url, search_path=LIVE) as connection:
+        await connection.execute("UPDATE entry_count SET n = n + 1 WHERE level = 2 AND filters = 0")
+    result = await verify(build_settings(database_url, workers=1), silent)
+    assert [found.relation for found in result.read_model] == ["entry_count"]
