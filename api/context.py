@@ -24,7 +24,7 @@ from write_side.repository import Repository
 
 
 class Service(Struct):
-    """The parts of an API process. ``request_bodies``: those of large requests in memory."""
+    """The parts of an API process. ``request_bodies``: the budget of large ones in memory."""
 
     settings: ApiSettings
     repository: Repository

@@ -105,7 +105,8 @@ def result_of_report(report: Report) -> ImportResult:
 
 
 def without_positions(result: ImportResult) -> ImportResult:
-    """For keys without ``service.view``: positions count the events of all workspaces."""
+    """The result for keys without ``service.view``, because positions count the events of all
+    workspaces."""
     reverted = result.reverted and replace(result.reverted, position=None)
     return replace(result, position=None, reverted=reverted)
 

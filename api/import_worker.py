@@ -34,7 +34,7 @@ AT_ONCE = 2
 ATTEMPTS = 5
 """Attempts after which an import that kills its process is abandoned."""
 CLOSING = 1.0
-"""Seconds for a claim to end, so that its import can be given back."""
+"""Seconds to wait for a claim in progress when the worker ends, so that it can be released."""
 POLL = 5.0
 """Seconds between checks for imports that another process has abandoned."""
 AGAIN = 5.0

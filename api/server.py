@@ -46,10 +46,9 @@ from write_side.store.retention import retention
 COLLECT_AFTER = (700, 10, 2)
 """Thresholds: new objects, and collections of the young and of the middle generation."""
 BODIES = 8
-"""Bodies of the largest size that requests hold in memory; those of a workspace half of them."""
+"""Bodies of the largest size that requests may hold in memory; one workspace may hold half."""
 OPERATORS = 64
-"""Connections of the listener for operators. They are its own, and not among those that clients of
-the API compete for."""
+"""Connections of the listener for operators, in addition to those of the API."""
 # Seconds that requests in progress have to finish; supervisors kill a process later than that.
 GRACE = 5.0
 

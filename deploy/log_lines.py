@@ -10,11 +10,11 @@ from typing import BinaryIO
 DELAY = 0.1
 """Seconds for which a line may wait."""
 MOST = 64 * 1024
-"""Bytes that may wait."""
+"""Bytes that may wait to be written."""
 
 
 class LogLines(logging.Handler):
-    """Writes lines in their order. ``logging`` flushes it at the end of the program.
+    """Writes lines in order. ``logging`` flushes it at the end of the program.
 
     What the standard library logs is written at once.
     """
@@ -29,7 +29,7 @@ class LogLines(logging.Handler):
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def add(self, line: bytes) -> None:
-        """Within DELAY, or at once where no event loop runs in this thread."""
+        """Writes within DELAY, or immediately if no event loop runs in this thread."""
         with self._turn:
             self._waiting.append(line)
             self._size += len(line)
@@ -39,7 +39,7 @@ class LogLines(logging.Handler):
                 self._flush_later()
 
     def write(self, line: bytes) -> None:
-        """At once, after the lines that wait."""
+        """Writes immediately, after the waiting lines."""
         with self._turn:
             self._waiting.append(line)
             self.flush()
@@ -72,7 +72,7 @@ class LogLines(logging.Handler):
 
 
 class LineLogger:
-    """What structlog hands its lines to: warnings and errors are written at once."""
+    """Receives structlog's lines; warnings and errors are written immediately."""
 
     def __init__(self, lines: LogLines) -> None:
         self.debug = self.info = lines.add

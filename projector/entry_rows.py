@@ -1,4 +1,4 @@
-"""The rows of entries and of their translations, rendered, without what is the same as before."""
+"""The rendered rows of entries and of their translations, without unchanged values."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _translations(entry: Entry, known: EntryState | None) -> str | None:
 
 
 def _are_the_same(some: Mapping[str, Translation], others: Mapping[str, Translation]) -> bool:
-    """An event keeps the translations that it does not name."""
+    """Compares by identity: an event keeps the translation objects that it does not name."""
     return len(some) == len(others) and all(
         others.get(locale) is translation for locale, translation in some.items()
     )
@@ -121,9 +121,9 @@ def locale_rows(
     renderers: Renderers,
     known: Known = MappingProxyType({}),
 ) -> Iterator[tuple[Any, ...]]:
-    """The rows of ``entry_locale``, in the order of ``put_locales``: one for each locale that an
-    entry is translated into. Where it has a title alone, the fields are those of the entry; where
-    all of them would be large, they are rendered from their texts on reading."""
+    """The rows of ``entry_locale``, in the order of ``put_locales``: one for each locale into which
+    an entry is translated. If it has only a title, the fields are those of the entry; if all of
+    them would be large, they are rendered from their texts on reading."""
     for entry in entries:
         renderer = renderers.of(types[entry.content_type_id])
         is_large = rendered_bytes(entry) > MAX_RENDERED
@@ -142,7 +142,7 @@ def locale_rows(
 
 
 def _same_rows(entry: Entry, known: EntryState | None) -> frozenset[str]:
-    """The locales of a large entry whose rows are the same as before."""
+    """The locales of a large entry whose rows have not changed."""
     if known is None or rendered_bytes(known.entry) <= MAX_RENDERED:
         return frozenset()
     has_title = entry.title == known.entry.title

@@ -178,8 +178,8 @@ class Follower:
     async def _next(
         self, epoch: int, growth: Growth, checkpoint: Checkpoint
     ) -> list[RecordedEvent]:
-        """The batch after the checkpoint. Where the last read exhausted the log and nothing was
-        announced since, there is none."""
+        """The batch after the checkpoint; empty if the last read exhausted the log and nothing
+        was announced since."""
         is_all = self._log.exhausted and checkpoint.position == self._read_through
         if is_all and self._announced <= self._read_through:
             return []

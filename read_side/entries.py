@@ -25,7 +25,7 @@ _SLUG_OWNER = statement("read_side", "slug_owner")
 INLINE = 16 * 1024
 """Bytes of an entry up to which a list reads it at once, so a page has at most 1.6 MB."""
 SHARED = 64 * 1024
-"""Bytes of a single entry up to which it is read together with others."""
+"""Bytes of a single entry up to which its read shares a statement with others."""
 WHOLE = 2**31 - 1
 """Used instead of INLINE for entries of any size."""
 

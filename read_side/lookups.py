@@ -36,8 +36,8 @@ class MediaFile(Struct, frozen=True):
 
     @property
     def image_source(self) -> str | None:
-        """What a Content-Security-Policy names to allow this image: its scheme and host, or
-        ``data:``. None for other files, and for hosts that no policy can name."""
+        """The source that allows this image in a Content-Security-Policy: its scheme and host, or
+        ``data:``. None for other files, and for hosts that a policy cannot name."""
         if not self.content_type.startswith("image/"):
             return None
         source = _SOURCE.match(self.url)
@@ -71,14 +71,14 @@ async def import_runs(pool: Pool, scope: Scope, *, limit: int, offset: int) -> l
 
 
 async def languages(pool: Pool, scope: Scope, status: str | None = None) -> dict[str, int]:
-    """The languages that entries are written in, with the number of entries; of one status, or of
-    all."""
+    """The languages of the entries of one status, or of all, with the number of entries."""
     records = await fetch(pool, _LANGUAGES, scope.workspace, scope.environment, status)
     return {record["code"]: record["total"] for record in records}
 
 
 async def locales(pool: Pool, scope: Scope, status: str | None = None) -> dict[str, int]:
-    """The locales that entries are translated into, with the number of translations."""
+    """The locales into which entries of one status, or all, are translated, with the number of
+    translations."""
     records = await fetch(pool, _LOCALES, scope.workspace, scope.environment, status)
     return {record["code"]: record["total"] for record in records}
 

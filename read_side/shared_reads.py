@@ -20,8 +20,8 @@ from read_side.refusals import ReadModelUnavailable
 from write_side.postgres.statements import statements
 
 ROWS = 256
-"""Rows of the reads that share a statement, counted by their limits. Each row has INLINE bytes at
-most (``read_side.entries``)."""
+"""The most rows of the reads that share a statement, counted by their limits. A row of a list has
+up to INLINE bytes, one of a single entry up to SHARED (``read_side.entries``)."""
 _STATEMENTS = statements("read_side")
 _TYPES = {
     "type_slug": "text",
@@ -48,18 +48,18 @@ _Key = tuple[str, str, str]
 
 
 class SharedReads:
-    """``fetch``: reads once; it raises ReadModelUnavailable."""
+    """``fetch``: executes one statement. Raises ReadModelUnavailable."""
 
     def __init__(self, fetch: Callable[..., Awaitable[list[asyncpg.Record]]]) -> None:
         self._fetch = fetch
         self._waiting: dict[_Key, deque[_Read]] = {}
-        """By statement, workspace and environment; those of which a read is under way."""
+        """By statement, workspace and environment; only those with a read in progress."""
         self._running: set[asyncio.Task[None]] = set()
 
     async def fetch(
         self, name: str, workspace: str, environment: str, *parameters: Any
     ) -> list[asyncpg.Record]:
-        """What the statement of this name finds. Raises ReadModelUnavailable."""
+        """The rows that the statement of this name returns. Raises ReadModelUnavailable."""
         key = (name, workspace, environment)
         waiting = self._waiting.get(key)
         if waiting is None:
@@ -82,7 +82,7 @@ class SharedReads:
         task.add_done_callback(self._running.discard)
 
     def _take(self, key: _Key) -> list[_Read]:
-        """The next reads that are still wanted, at least one of them, up to ROWS."""
+        """The next reads that were not cancelled, up to ROWS, but at least one if there is any."""
         waiting, together, rows = self._waiting[key], list[_Read](), 0
         while waiting:
             rows += _rows(key[0], waiting[0].parameters)
@@ -107,7 +107,7 @@ class SharedReads:
             self._start_next(key)
 
     async def _run_together(self, key: _Key, reads: list[_Read]) -> bool:
-        """False if one of them has a fault of its own. Raises ReadModelUnavailable."""
+        """False if a parameter of one of them causes an error. Raises ReadModelUnavailable."""
         columns = zip(*(read.parameters for read in reads), strict=True)
         try:
             records = await self._fetch(TOGETHER[key[0]], *key[1:], *map(list, columns))
@@ -153,11 +153,12 @@ def _names(statement: str) -> list[str]:
 
 
 def _together(statement: str) -> str:
-    """The statement for several reads: from its third on, each parameter is an array with a value
-    for each read. ``read`` is the number of the read that a row belongs to, from 1. The rows of a
-    read keep their order, because a function and what is LATERAL to it are joined by a nested loop.
+    """The statement for several reads: from the third on, each parameter is an array with a value
+    for each read. ``read`` is the number of the read to which a row belongs, from 1. The rows of a
+    read keep their order, because PostgreSQL joins a function and a LATERAL subquery of it by a
+    nested loop.
 
-    It is made of packaged text alone, when the module is imported.
+    It consists only of packaged text, and is built when the module is imported.
     """
     names = _names(statement)
     arrays = ", ".join(

@@ -150,7 +150,7 @@ class Repository:
             size += entries.stored_bytes(entry)
             if most is not None and size > most:
                 raise InvalidEntry(
-                    f"The entries to be updated take more than {most:,} bytes: update fewer at once"
+                    f"The entries to update take more than {most:,} bytes: update fewer at a time"
                 )
             found[entry.id] = entry
         return found

@@ -41,13 +41,13 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 IMAGE_SOURCES = web.RequestKey("image_sources", frozenset[str])
-"""The sources of the images of the media library that a page shows; no others may be loaded."""
+"""The sources of a page's images of the media library; images of other sources are not loaded."""
 _NONCE = 16
 _PURPOSE = b"contentlog dashboard forms"
 
 
 def add_security_headers(request: web.Request, response: web.StreamResponse) -> None:
-    """Every response below ROOT has them, error responses included."""
+    """Applies to every response below ROOT, including errors."""
     path = request.rel_url.path_safe
     if path == ROOT or path.startswith(f"{ROOT}/"):
         response.headers.update(_HEADERS)

@@ -25,7 +25,7 @@ _HERE = Path(__file__).parent
 _DAY = len("2026-01-31")
 _STATIC = StaticFiles("dashboard", "static")
 COMPILE_AFTER = 1.0
-"""Seconds after the start, when a process has answered its first requests."""
+"""Seconds after the start; by then, a process has answered its first requests."""
 
 
 def day(at: datetime) -> str:

@@ -125,7 +125,7 @@ class GraphQLContext:
         self.written = 0
         """The last position that this request wrote."""
         self.ignored: list[str] = []
-        """The members of ``fields`` that its mutations have ignored."""
+        """The members of ``fields`` that its mutations ignored."""
         self._timeout = self.service.settings.read_your_writes
         self._waiting: asyncio.Task[None] | None = None
 

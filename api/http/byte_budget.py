@@ -1,4 +1,4 @@
-"""Bytes that requests or responses of a process hold; a workspace may hold half."""
+"""The bytes that requests or responses of a process hold; one workspace may hold half."""
 
 from __future__ import annotations
 

@@ -138,5 +138,5 @@ async def response_sent(request: web.BaseRequest) -> None:
 
 
 def after_sending(request: web.BaseRequest, release: Callable[[], Awaitable[None]]) -> None:
-    """Awaits it when the response is sent, or when that has failed."""
+    """Calls ``release`` once the response is sent, or sending it has failed."""
     request.setdefault(AFTER_SENDING, []).append(release)

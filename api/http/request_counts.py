@@ -1,4 +1,4 @@
-"""Requests and their times for Prometheus, handed to prometheus_client in batches.
+"""Requests and their times for Prometheus, passed to prometheus_client in batches.
 
 Each of its counts is a write to a file that workers share: three for a request, or for a batch of
 the same kind.
@@ -42,7 +42,7 @@ _seconds = cache(SECONDS.labels)
 
 
 class Times:
-    """Those of one route."""
+    """The response times of one route."""
 
     def __init__(self) -> None:
         self.numbers = [0] * (len(BOUNDS) + 1)
@@ -50,7 +50,7 @@ class Times:
 
 
 class RequestCounts:
-    """What was counted and not handed on yet."""
+    """Counts that are not yet passed to prometheus_client."""
 
     def __init__(self) -> None:
         self._requests: Numbers[tuple[str, str, int]] = Numbers()

@@ -80,7 +80,7 @@ class Bucket(Struct, eq=False):
         return True
 
     def settle(self) -> None:
-        """Asks for what is owed in the next call."""
+        """Requests the amount owed in the next call."""
         if self.owed:
             self.wait(self.owed, partial=True)
             self.owed = 0

@@ -139,7 +139,7 @@ class Leases:
             self._enqueue(bucket)
 
     def settle(self) -> None:
-        """Asks for what the buckets owe."""
+        """Requests the amounts that the buckets owe."""
         if self._away_since is not None:
             return
         owing, self._owing = self._owing, {}

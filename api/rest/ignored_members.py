@@ -1,8 +1,8 @@
 """``X-Content-Ignored``: the members of ``fields`` that were ignored (§4.4), to show typos.
 
-Names are percent-encoded, since they may be any text, and separated by commas. One inside of a
-repeater follows the repeater's slug and a dot, once for all elements; one of a translation follows
-``translations.fr-FR.``.
+Names are percent-encoded, because they may be any text, and separated by commas. A name inside a
+repeater follows the repeater's slug and a dot, once for all elements; a name in a translation
+follows ``translations.fr-FR.``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_REPEATER = 64 * 1024
 
 
 def ignored_names(command: Command, executed: CommandResult) -> Iterator[str]:
-    """Those of a create or an update that was executed."""
+    """The members that an executed create or update ignored; none for other commands."""
     if not isinstance(command, CreateEntry | UpdateEntry):
         return
     assert executed.content_type is not None
@@ -38,7 +38,7 @@ def ignored_names(command: Command, executed: CommandResult) -> Iterator[str]:
 
 
 def ignored_header(given: Iterable[str]) -> dict[str, str]:
-    """The header with these names, each once, or nothing."""
+    """The header with these names without repetitions; empty if there are none."""
     names = list(dict.fromkeys(given))
     shown: list[str] = []
     length = 0

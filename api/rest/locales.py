@@ -16,7 +16,7 @@ def routes() -> list[web.RouteDef]:
 
 
 async def list_locales(call: Call) -> web.Response:
-    """By code, with the numbers of entries and translations that the key may read."""
+    """Sorted by code, with the numbers of entries and translations that the key may read."""
     status = "published" if call.published_only else None
     of_entries = await lookups.languages(call.service.read_model, call.scope, status)
     of_translations = await lookups.locales(call.service.read_model, call.scope, status)

@@ -1,7 +1,7 @@
-"""The body of a POST, read and decompressed within bounds.
+"""The body of a POST, read and decompressed within limits.
 
-aiohttp's own decompression has no limit, and includes bodies that no handler reads: it drains them
-from the connection after the response, and 2 MB may decompress to 2 GB.
+aiohttp's own decompression has no limit, and also applies to bodies that no handler reads: it
+drains them from the connection after the response, and 2 MB may decompress to 2 GB.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from api.errors import BadRequest, SlowClient
 from api.http.large_bodies import LARGE, after_sending
 from api.http.loop_turns import PACKED
 
-SLOWEST = 8 * 1024  # bytes a second that a body must arrive with, after ``client_timeout``
+SLOWEST = 8 * 1024  # bytes per second at which a body must arrive after ``client_timeout``
 DAMAGED = "Request body cannot be read: its encoding is damaged"
 NOT_OURS = "Request body cannot be read: Content-Encoding may be gzip or deflate"
 ENCODINGS = ("gzip", "deflate")
 UNSUPPORTED = ("br", "zstd")
-# What follows a member is copied for the next one, so pieces are small.
+# The rest after a member is copied for the next one, so pieces are small.
 PIECE = 4096
 # An empty member has 20 bytes but costs as much time as a full one.
 MAX_MEMBERS = 1024
@@ -33,11 +33,11 @@ MOST_INFLATED = 1032
 
 
 async def receive_body(call: Call, most: int | None = None) -> bytes:
-    """The body, decompressed; up to ``most`` bytes, where that is less than the setting. Its
-    Content-Type does not matter: forms of other sites cannot send the header with the key.
+    """The body, decompressed; up to ``most`` bytes if that is less than the setting. Its
+    Content-Type does not matter, because forms of other sites cannot send the header with the key.
 
-    One that may exceed ``LARGE`` is counted until the response is sent, and waits before it is
-    received where too many are in memory.
+    A body that may exceed ``LARGE`` is counted until the response is sent. If too many are in
+    memory, it is not received until others are done.
 
     Raises BadRequest, SlowClient or Busy, and aiohttp's 413 as soon as it is too large.
     """
@@ -56,8 +56,8 @@ async def receive_body(call: Call, most: int | None = None) -> bytes:
 
 @asynccontextmanager
 async def arrival_deadline(call: Call) -> AsyncIterator[Callable[[int], None]]:
-    """While a body is read: a steady client may take longer than ``client_timeout``, but not
-    forever. What it yields is called with the bytes of each part that has arrived.
+    """Limits the time to receive a body. A steady client may take longer than ``client_timeout``,
+    but not forever. Yields a function to call with the size of each part that has arrived.
 
     Raises SlowClient.
     """
@@ -143,7 +143,7 @@ class CountedBody:
         after_sending(self._request, lambda: self.reduce(0))
 
     async def reduce(self, number: int) -> None:
-        """The body has no more bytes than these."""
+        """Gives back all but this many bytes."""
         if self._number > number:
             given_back, self._number = self._number - number, number
             await self._bodies.give_back(self._client, given_back)
@@ -164,7 +164,7 @@ class Decompressor:
         self._members = 0
 
     def decompress(self, data: bytes, limit: int) -> bytes:
-        """The next part of the body, up to ``limit`` (> 0) bytes; beyond them it is lost.
+        """The next part of the body, up to ``limit`` (> 0) bytes; the rest is lost.
 
         Raises DamagedBody.
         """
@@ -188,7 +188,7 @@ class Decompressor:
             raise DamagedBody
 
     def _member_of(self, piece: bytes) -> zlib._Decompress:
-        """The current member, or the next one, which begins with the piece."""
+        """The current member, or the next one if it begins with this piece."""
         if self._member is None or self._member.eof:
             self._members += 1
             if self._members > (MAX_MEMBERS if self._encoding == "gzip" else 1):
@@ -197,7 +197,7 @@ class Decompressor:
         return self._member
 
     def _format(self, first: int) -> int:
-        """zlib's number for the format. zlib's header begins with a byte whose lower half is 8."""
+        """zlib's number for the format. The lower half of the first byte of zlib's header is 8."""
         if self._encoding == "gzip":
             return zlib.MAX_WBITS + 16
         return zlib.MAX_WBITS if first & 0xF == zlib.DEFLATED else -zlib.MAX_WBITS

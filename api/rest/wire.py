@@ -208,7 +208,7 @@ class MediaBody(Wire, frozen=True):
 
 
 class LanguageCount(Wire, frozen=True):
-    """``entries``: how many are written in the language."""
+    """``entries``: the number of entries written in the language."""
 
     code: str
     name: str
@@ -216,14 +216,14 @@ class LanguageCount(Wire, frozen=True):
 
 
 class LocaleCount(Wire, frozen=True):
-    """``translations``: of how many entries there is one in the locale."""
+    """``translations``: the number of entries with a translation into the locale."""
 
     code: str
     name: str
     translations: Annotated[int, Meta(ge=1)]
 
 
-# Not named after its member: generated Python would have one variable for both.
+# If it were named Locales, generated Python would use one variable for it and for its member.
 class UsedLocales(Wire, frozen=True):
     languages: list[LanguageCount]
     locales: list[LocaleCount]

@@ -85,6 +85,6 @@ def show(workspace: str, as_json: bool) -> None:
         try:
             read_manifest(text, "this manifest", is_json=as_json)
         except ManifestError as error:
-            note(f"{error}: `contentlog apply` refuses it; remove what is to stay as it is")
+            note(f"{error}: `contentlog apply` refuses it; remove the parts that should not change")
 
     run(work, create=False)

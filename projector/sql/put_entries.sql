@@ -16,7 +16,7 @@ ON CONFLICT (workspace, environment, id) DO UPDATE SET
     stage = excluded.stage, published_at = excluded.published_at,
     updated_at = excluded.updated_at, version = excluded.version,
     type_version = excluded.type_version, stored = excluded.stored,
-    -- JSON's null stands for translations that are the same as before.
+    -- JSON's null means unchanged translations.
     translations = CASE WHEN excluded.translations::text = 'null'
         THEN e.translations ELSE excluded.translations END,
     fields = excluded.fields

@@ -1,4 +1,4 @@
-"""What attacks are made of, and the entries behind some of them."""
+"""The requests of attacks, and the entries that some of them use."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def _heads(cookie: str) -> Iterator[Shape]:
 
 
 def _many() -> Iterator[Shape]:
-    """The longest of those that take turns."""
+    """The longest requests that take turns, 50 at a time."""
     chosen = ("GraphQL document: 160 fragments of pages", "REST: 2 MB of text, allowed")
     for shape in (*documents(), *_json_bodies()):
         if shape.name in chosen:
@@ -123,7 +123,7 @@ def _many() -> Iterator[Shape]:
 
 
 def _workbooks(cookie: str) -> Iterator[Shape]:
-    """16 MB of XML each, which is as much as may be compressed without bound."""
+    """16 MB of XML each, the most that may be compressed at any ratio."""
     token = new_csrf_token(cookie.partition("=")[2].strip())
     headers = f"Sec-Fetch-Site: same-origin\r\nX-CSRF-Token: {token}\r\n{cookie}"
     headers += "Content-Type: multipart/form-data; boundary=b\r\n"

@@ -1,4 +1,4 @@
-"""Imports over HTTP: what is accepted, what becomes of it, and what is refused."""
+"""Imports over HTTP: what is accepted, its result, and what is refused."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def upload(
     headers: dict[str, str] | None = None,
     **parts: str,
 ) -> Request:
-    """The form that curl sends; a part that is "-" is left out, ``map_Body`` is map[Body]."""
+    """The form that curl sends; a part with the value "-" is omitted, ``map_Body`` is map[Body]."""
     lines: list[bytes] = []
     if document is not None:
         lines += [b'--cut\r\nContent-Disposition: form-data; name="file"; filename="%b"']
@@ -93,10 +93,10 @@ async def slugs(place: Workplace) -> list[str]:
 
 
 @table(
-    Case("jobs.7 a body of JSON is 415", post({"contentType": "posts"}, PATH), 415, says("file")),
+    Case("jobs.7 a JSON body is 415", post({"contentType": "posts"}, PATH), 415, says("file")),
     Case("jobs.7 a form without parts is 415", ask("POST", PATH, key=DESK), 415),
     Case("jobs.7 another extension is 415", upload(name="posts.txt"), 415, says("posts.txt")),
-    Case("jobs.7 what is no table is 415", upload(b"%PDF-1.7"), 415, says("PDF")),
+    Case("jobs.7 a file that is not a table is 415", upload(b"%PDF-1.7"), 415, says("PDF")),
     Case("jobs.7 a workbook named .csv is 415", upload(b"PK\3\4"), 415, says(".xlsx")),
     Case("jobs.9 no file is 400", upload(None), 400, says("file")),
     Case("jobs.9 no content type is 400", upload(contentType="-"), 400, says("contentType")),
@@ -106,12 +106,12 @@ async def slugs(place: Workplace) -> list[str]:
     Case("jobs.9 a wrong boolean is 400", upload(update="yes"), 400, says("update", "yes")),
     Case("jobs.9 an unknown language is 400", upload(language="xx"), 400, says("xx")),
     Case("jobs.9 an unknown encoding is 400", upload(encoding="ebcdic"), 400, says("ebcdic")),
-    Case("jobs.9 a name that is no text is 400", NO_TEXT, 400, says("form")),
-    Case("jobs.10 a NUL names no import", get(f"{PATH}/%00", key=DESK), 404),
-    Case("jobs.10 nor one to revert", ask("POST", f"{PATH}/%00/revert", key=DESK), 404),
+    Case("jobs.9 a name that is not text is 400", NO_TEXT, 400, says("form")),
+    Case("jobs.10 a NUL as an import id is 404", get(f"{PATH}/%00", key=DESK), 404),
+    Case("jobs.10 so is its revert", ask("POST", f"{PATH}/%00/revert", key=DESK), 404),
     Case("jobs.10 an unknown type is 404", upload(contentType="none"), 404),
     Case("jobs.10 an unknown import is 404", get(UNKNOWN, key=DESK), 404, without_cors),
-    Case("jobs.10 an id that is none is 404", get(f"{PATH}/none", key=DESK), 404),
+    Case("jobs.10 an invalid id is 404", get(f"{PATH}/none", key=DESK), 404),
     Case("jobs.10 its revert is 404", ask("POST", f"{UNKNOWN}/revert", key=DESK), 404),
     Case("jobs.11 no key is 401", upload(key=None), 401, carries_all_headers),
     Case("jobs.11 without content.edit it is 403", upload(key=VIEWER), 403, says("content.edit")),
@@ -122,9 +122,9 @@ async def slugs(place: Workplace) -> list[str]:
         upload(target=f"{PATH}?environment=staging", key=NOT_SET_UP),
         404,
     ),
-    Case("jobs.12 no page of another origin may ask", upload(None), 400, without_cors),
+    Case("jobs.12 a page of another origin is refused", upload(None), 400, without_cors),
     Case("jobs.12 there is no preflight", ask("OPTIONS", PATH), 405, without_cors),
-    Case("jobs.12 nor a list", get(PATH, key=KEY), 405, header("Allow", "POST")),
+    Case("jobs.12 there is no list", get(PATH, key=KEY), 405, header("Allow", "POST")),
 )
 async def test_jobs(case: Case, asker: Asker) -> None:
     await asker.check(case)
@@ -297,7 +297,7 @@ async def test_imports_2_one_import_is_one_unit(open_workplace: OpenWorkplace) -
 async def test_imports_3_and_38_the_same_import_id_has_no_effect_the_second_time(
     open_workplace: OpenWorkplace,
 ) -> None:
-    """Over HTTP the id belongs to the key of idempotency; the same file sent anew is a new import,
+    """Over HTTP the id belongs to the idempotency key; the same file without it is a new import,
     and another file under the key is refused."""
     place = await open_workplace()
     once = {"Idempotency-Key": "spring"}

@@ -1,4 +1,4 @@
-"""What is beyond the specification and has a place of its own: the media library, and locales."""
+"""Endpoints beyond the specification: the media library and locales."""
 
 from __future__ import annotations
 

@@ -150,7 +150,7 @@ def _column(page: Page, letter: str) -> Locator:
 
 
 async def _weight(page: Page, letter: str) -> int:
-    """Of the column's heading."""
+    """The font weight of the column's heading."""
     heading = "one.closest('tr').querySelector('strong')"
     return int(
         await _column(page, letter).evaluate(f"one => getComputedStyle({heading}).fontWeight")

@@ -79,7 +79,7 @@ def _of_update(before: Status, event: EntryUpdated) -> str:
 
 
 def differences(before: Entry | None, after: Entry) -> Iterator[FieldChange]:
-    """Between two versions of an entry."""
+    """The changes between two versions of an entry."""
     old, new = _contents(before, after), _contents(after, before)
     for field in {**old, **new}:
         was, is_now = old.get(field, NONE), new.get(field, NONE)
@@ -88,9 +88,9 @@ def differences(before: Entry | None, after: Entry) -> Iterator[FieldChange]:
 
 
 def _contents(entry: Entry | None, other: Entry | None) -> dict[str, Raw]:
-    """All values of an entry, by their path in the history; none for a deleted entry. Leaves out
-    the translations that it shares with the other: there may be thousands of texts, and an event
-    leaves most of them as they are."""
+    """All values of an entry, by their path in the history; none for a deleted entry. Omits
+    the translations that it shares with ``other``: there may be thousands of texts, and an event
+    changes few of them."""
     if entry is None or entry.deleted:
         return {}
     found = {

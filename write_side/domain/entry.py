@@ -139,17 +139,18 @@ def merged_translations(
 
 MAX_BYTES = 2 * 1024 * 1024
 MAX_BYTES_IN_ALL_LOCALES = 8 * 1024 * 1024
-"""Limits of an entry's texts and values as JSON, and of these with all translations. They are far
-above any page, and below an entry that would hold up the projector, a list or an update: each reads
-all of it (ADR 36)."""
+"""Limits of the size of an entry's texts and values as JSON, and of the same with all translations.
+They are far above any page, and below an entry that would delay the projector, a list or an update:
+each reads all of it (ADR 36)."""
 MAX_TRANSLATED_VALUES = 10_000
-"""Of all translations of an entry. Each is checked by itself, and compared by itself: 6 µs."""
+"""The limit for all translations of an entry together. Each value is checked and compared
+separately, in 6 µs."""
 
 
 MAX_RENDERED = 1024 * 1024
 """Bytes of an entry with all translations up to which each translation is stored ready to serve.
-Above that, a change of one word would make the projector rewrite all of them. Another bound takes a
-rebuild: the projector does not write rows again that it takes to be the same."""
+Above that, a change of one word would make the projector rewrite all of them. To change the
+limit, rebuild: the projector does not write rows again that it considers unchanged."""
 ROW_BYTES = 1024
 """Bytes written for a translation's row in addition to its texts."""
 
@@ -191,19 +192,19 @@ def check_size(entry: Entry) -> None:
     translated = _translated_size(entry)
     if size + translated > MAX_BYTES_IN_ALL_LOCALES:
         raise InvalidEntry(
-            f"The entry takes {size + translated:,} bytes with its translations; together they may "
-            f"take up to {MAX_BYTES_IN_ALL_LOCALES:,}"
+            f"The entry takes {size + translated:,} bytes with its translations; the limit is "
+            f"{MAX_BYTES_IN_ALL_LOCALES:,}: divide the entry"
         )
     check_translated_values(entry.translations)
 
 
 def check_translated_values(translations: Mapping[str, Translation]) -> None:
-    """Raises InvalidEntry, with the bound."""
+    """Raises InvalidEntry with the limit."""
     values = sum(len(translation.fields) for translation in translations.values())
     if values > MAX_TRANSLATED_VALUES:
         raise InvalidEntry(
-            f"The translations have {values:,} values; all of an entry may have up to "
-            f"{MAX_TRANSLATED_VALUES:,}: divide the entry"
+            f"The translations have {values:,} values; the limit is {MAX_TRANSLATED_VALUES:,} for "
+            "all translations of an entry: divide the entry"
         )
 
 
@@ -245,8 +246,8 @@ def translates(entry: Entry, locale: str, change: Translation) -> bool:
 
 
 def contents(entry: Entry, locales: Iterable[str] | None = None) -> tuple[object, ...]:
-    """All values of an entry in comparable form: values as their JSON text. ``locales``: of the
-    translations, where not all are compared."""
+    """All values of an entry in comparable form: values as their JSON text. ``locales``:
+    those whose translations are compared, if not all."""
     among = entry.translations if locales is None else locales
     return (
         entry.title,

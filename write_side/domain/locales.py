@@ -32,7 +32,7 @@ def check_locale(code: str, what: str = "locale") -> str:
 
 @cache
 def locale_name(code: str) -> str:
-    """In English: ``French (France)``; "" if the code is unknown."""
+    """The English name, such as ``French (France)``; "" if the code is unknown."""
     try:
         return Locale.parse(code, sep="-").get_display_name("en") or ""
     except (ValueError, UnknownLocaleError):

@@ -27,7 +27,7 @@ from write_side.slices import in_slices
 from write_side.store.append import ENTRIES
 
 UPDATED_BYTES = 32 * 1024 * 1024
-"""Bytes of the entries that one import updates, with their translations: all are in memory."""
+"""Bytes of the entries that one import may update, with their translations; all are in memory."""
 _QUOTA = """
 SELECT used, bound FROM write_side.usage WHERE (workspace, environment, quota) = ($1, $2, $3)"""
 
@@ -88,7 +88,7 @@ async def _context(
         existing = {key: each for key, each in existing.items() if key not in made}
     entries = {}
     if request.update:
-        # A file of more rows becomes several imports.
+        # A file with more rows is imported in parts.
         parts = -(-len(rows) // LIMITS.rows)
         entries = await repository.entries(scope, existing.values(), parts * UPDATED_BYTES)
         # An entry that was just deleted has freed its slug.

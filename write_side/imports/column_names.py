@@ -13,7 +13,7 @@ from write_side.imports.preview import one_line
 from write_side.imports.request import ImportRequest
 
 LONGEST_NUMBER = 9
-"""Python refuses to read a number of thousands of digits."""
+"""Digits; Python refuses to convert a number with thousands of digits."""
 
 
 def mapped(
@@ -33,7 +33,8 @@ def mapped(
         found = _find(target, names) if target.strip() else []
         if target.strip() and not found:
             known = ", ".join(offered)
-            raise MappingRefused([f"unknown target {shortened(target)!r}; there are: {known}"])
+            unknown = shortened(target)
+            raise MappingRefused([f"unknown target {unknown!r}; expected one of: {known}"])
         given[_column(column, headings)] = names[found[0] % len(offered)] if found else NOTHING
     key_column = None if key is None else _column(key, headings)
     return replace(request, targets=matched(headings, fields, given), key=key_column)

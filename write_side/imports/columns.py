@@ -45,7 +45,7 @@ class MappingRefused(InvalidEntry):
 class Column(Struct, frozen=True):
     """``index`` into a row's cells: columns are mapped by position, so headings may repeat.
 
-    ``heading`` is shortened: each note of the column repeats it.
+    ``heading`` is shortened, because each note of the column repeats it.
     """
 
     index: int

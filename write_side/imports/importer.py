@@ -62,7 +62,7 @@ _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"
 
 
 class RowsRefused(Refused):
-    """Rows have errors, and the import is not of ready rows only, or no row is ready."""
+    """Rows have errors, and the import is not restricted to ready rows, or no row is ready."""
 
     def __init__(self, preview: Preview) -> None:
         self.preview = preview

@@ -24,7 +24,7 @@ ADVICE = {
     "decimal_comma": "; choose a decimal comma to read it",
     "day_first": "; choose day-first dates to read it",
 }
-"""What an error says if the choice would help."""
+"""The end of an error's text, by the choice with which the cell could be read."""
 
 
 def in_notation(field: Field, text: str, request: ImportRequest) -> str:

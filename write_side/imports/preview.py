@@ -87,7 +87,7 @@ class Preview(Struct, frozen=True):
         return repeated(self.rows)
 
     def is_refused(self, request: ImportRequest) -> bool:
-        """Whether rows have errors, and all rows are wanted or none of the others is ready."""
+        """Whether rows have errors, and either all rows were to be imported or none is ready."""
         counts = self.counts
         return counts.error > 0 and not (request.ready_only and counts.ready)
 

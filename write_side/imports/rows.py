@@ -210,7 +210,7 @@ class _RowParser:
             return Cell(column, field, text, BadCell(f"{error}{self._advice(field, text)}"))
 
     def _advice(self, field: Field, text: str) -> str:
-        """What to choose so that the cell can be read, if that helps."""
+        """The choice with which the cell could be read; "" if there is none."""
         for choice, advice in ADVICE.items():
             try:
                 _value(field, in_notation(field, text, replace(self._request, **{choice: True})))

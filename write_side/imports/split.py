@@ -85,8 +85,8 @@ async def run_split(
 async def parts_before(
     repository: Repository, request: ImportRequest, fingerprint: str
 ) -> Recorded:
-    """The parts that are imported already. Raises ImportIdTaken, OtherFile, and ImportStopped where
-    they were reverted or the id is of an import that was not split."""
+    """The parts that are already imported. Raises ImportIdTaken, OtherFile, and ImportStopped if
+    they were reverted or the id belongs to an import that was not split."""
     if await repository.find_import(request.import_id) is not None:
         raise ImportStopped(
             f"import id {request.import_id!r} was used for an import that was not split; choose "

@@ -42,8 +42,8 @@ def _unreadable(name: str, reason: str) -> ManifestError:
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """A manifest has up to a million small objects, all in use: to look for garbage among them
-    takes most of the time."""
+    """Pauses garbage collection. A manifest has up to a million small objects, all in use, and
+    searching them for garbage would take most of the time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

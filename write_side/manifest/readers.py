@@ -29,7 +29,7 @@ MAX_VALUES = 300_000
 MAX_DEPTH = 40
 
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""libyaml, which PyYAML's wheels have; it is ten times as fast."""
+"""libyaml, which PyYAML's wheels include, is ten times as fast."""
 
 UNREADABLE = object()
 """Stands for a value whose problem has already been noted."""
@@ -64,7 +64,7 @@ def read_values(document: bytes, source: Source, *, is_json: bool) -> Any:
 
 
 def _yaml_node(document: bytes, source: Source) -> Node | None:
-    """libyaml composes recursively on the stack of C: the depth is checked before."""
+    """Checks the depth first, because libyaml composes recursively on the C stack."""
     depth = 0
     for event in yaml.parse(document, LOADER):
         depth += isinstance(event, CollectionStartEvent) - isinstance(event, CollectionEndEvent)

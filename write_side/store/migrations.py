@@ -76,14 +76,15 @@ async def migrate(connection: Connection) -> list[str]:
 
 
 async def check_owner(owner: Connection, role: str) -> None:
-    """Raise MigrationError where the runtime role owns a part of the event store: it can drop what
-    it owns. It does after it has migrated itself, or if it made the schema before the owner did."""
+    """Raises MigrationError if the runtime role owns part of the event store, because it can drop
+    what it owns. This is so if it ran ``migrate`` itself, or created the schema before the owner
+    did."""
     async with catalog_transaction(owner):
         statements = [row[0] for row in await owner.fetch(_GIVE_UP, role)]
     if statements:
         raise MigrationError(
-            f"role '{role}' owns parts of the event store and could drop them: look at them, then "
-            f"run as an administrator {'; '.join(statements)}"
+            f"role '{role}' owns parts of the event store and could drop them; inspect them, then "
+            f"run as an administrator: {'; '.join(statements)}"
         )
 
 

@@ -351,8 +351,8 @@ async def all_pages(visitor: Browser, address: str) -> str:
 
 
 async def _shown_with_covers(server: Server) -> tuple[str, str]:
-    """A page whose files are an image, images on hosts that no policy can name, one in its own
-    address, a document, and one that is no address; and its policy."""
+    """A page and its policy. Its files are an image, images on hosts that a policy cannot name, an
+    image in a data: URL, a document, and one whose URL is invalid."""
     acme = await server.workspace()
     await acme.content_type(Field("cover", "Cover", "media", multiple=True))
     files = {

@@ -152,7 +152,7 @@ async def test_a_cancelled_claim_releases_its_import(
     claim, claimed = jobs.claim_job, asyncio.Event()
 
     async def late(*claiming: Any) -> Any:
-        """The server has claimed, and the worker does not know it yet."""
+        """The server has executed the claim, but the worker does not have the result yet."""
         job = await claim(*claiming)
         claimed.set()
         await asyncio.sleep(0.05)

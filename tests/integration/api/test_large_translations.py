@@ -12,7 +12,7 @@ from write_side.domain.events import Translation
 LOCALES = ("de-DE", "fr-FR", "it-IT")
 TEXTS = {
     "de-DE": Translation("Eins", {}),
-    # "" takes a title back to the original.
+    # "" removes the translation of a title.
     "fr-FR": Translation("", raws(lead="Chapeau")),
     "it-IT": Translation("Uno", raws(body="Testo", lead="Sommario")),
 }

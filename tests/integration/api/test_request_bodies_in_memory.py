@@ -1,4 +1,4 @@
-"""Large bodies of requests are bounded for each workspace, however many connections send them."""
+"""Large request bodies are limited for each workspace, over any number of connections."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from write_side.repository import Repository
 LARGEST = 100_000
 SIZE = 90_000
 SHARE = 4 * LARGEST
-"""Of a workspace."""
+"""For one workspace."""
 
 
 @pytest.fixture

@@ -221,7 +221,7 @@ def test_a_manifest_that_apply_would_not_read_is_shown_with_a_note(
         assert (shown.exit_code, "acme" in shown.stdout) == (0, True)
         assert shown.stderr == (
             "note: this manifest: is larger than 100 bytes: `contentlog apply` refuses it; remove "
-            "what is to stay as it is\n"
+            "the parts that should not change\n"
         )
 
 

@@ -112,13 +112,13 @@ async def test_large_entries_are_not_all_written_in_one_transaction(
 
 async def test_an_entry_has_a_maximum_size(given: Given) -> None:
     await given.magazine()
-    with pytest.raises(InvalidEntry, match="may take up to 2,097,152"):
+    with pytest.raises(InvalidEntry, match="bytes; the limit is 2,097,152"):
         await given.entry("huge", fields=raws(body="x" * (2 * 1024 * 1024)))
     entry_id = await given.entry("large", fields=raws(body="x" * (2 * 1024 * 1024 - 100)))
-    with pytest.raises(InvalidEntry, match="may take up to 2,097,152"):
+    with pytest.raises(InvalidEntry, match="bytes; the limit is 2,097,152"):
         await given.update(entry_id, title="y" * 200)
     locales = sorted(supported_locales() - {"en-US"})
     for locale in locales[:3]:
         await given.translate(entry_id, locale, title="x" * (2 * 1024 * 1024))
-    with pytest.raises(InvalidEntry, match="together they may take up to 8,388,608"):
+    with pytest.raises(InvalidEntry, match="with its translations; the limit is 8,388,608"):
         await given.translate(entry_id, locales[3], title="y" * 200)

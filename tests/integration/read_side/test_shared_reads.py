@@ -1,4 +1,4 @@
-"""Reads that arrive together share statements, and each gets what it would get alone."""
+"""Reads that arrive together share statements; each gets the rows that it would get alone."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def pool(repository: Repository, database_url: str) -> AsyncIterator[Pool]
 
 
 class Counted(SharedReads):
-    """``statements``: those that were sent."""
+    """``statements``: receives each one that is sent."""
 
     def __init__(self, pool: Pool) -> None:
         self.statements: list[str] = []
@@ -75,7 +75,7 @@ async def test_each_read_gets_what_it_would_get_alone(name: str, pool: Pool) -> 
     alone = [[tuple(row) for row in await fetch(pool, sql, *ACME, *read)] for read in reads]
     shared = Counted(pool)
     together = await asyncio.gather(*(shared.fetch(name, *ACME, *read) for read in reads))
-    # The first column is the number of the read, where it was not the first.
+    # The first read is sent alone; the rows of the others begin with the number of the read.
     assert [tuple(row) for row in together[0]] == alone[0]
     assert [[tuple(row)[1:] for row in rows] for rows in together[1:]] == alone[1:]
     assert any(alone) or name == "import_runs"
@@ -131,7 +131,7 @@ async def test_the_first_read_may_be_cancelled_while_others_wait_for_it(pool: Po
 async def test_a_read_sees_what_was_committed_before_it_began(
     pool: Pool, repository: Repository, database_url: str
 ) -> None:
-    """Never the result of a statement that was already under way."""
+    """It never gets the result of a statement that was already in progress."""
     given = Given(repository)
     where = ("posts", "en-US", slug_hash("new"), WHOLE)
     sleeping = asyncio.create_task(fetch(pool, "SELECT pg_sleep(0.5)"))

@@ -493,6 +493,6 @@ async def test_an_import_holds_a_limited_size_of_updated_entries(
     with pytest.raises(InvalidEntry, match=r"more than 2,500 bytes: update fewer"):
         await seen(repository, pair + "Three,c\n", update=True)
     assert states(await seen(repository, pair + "Three,c\n")) == ["skipped"] * 3
-    # A file of more rows is imported in parts.
+    # A file with more rows is imported in parts.
     monkeypatch.setattr(check, "LIMITS", replace(LIMITS, rows=2))
     assert states(await seen(repository, pair + "Three,c\n", update=True)) == ["update"] * 3

@@ -162,7 +162,7 @@ async def test_an_owner_who_may_not_create_roles_gets_the_statement_to_run(
 
 
 async def test_a_runtime_role_that_owns_the_schema_is_refused(empty_database_url: str) -> None:
-    """It may create schemas, for the read model: also this one, before the owner does."""
+    """It may create schemas for the read model, so it could create this one before the owner."""
     url = runtime_url(empty_database_url)
     found = Databases(url, url, owner_of(url))
     connection = await asyncpg.connect(url)
@@ -173,7 +173,7 @@ async def test_a_runtime_role_that_owns_the_schema_is_refused(empty_database_url
             await migrate_databases(found)
     finally:
         await connection.close()
-    statements = str(refused.value).rpartition("administrator ")[2]
+    statements = str(refused.value).rpartition("administrator: ")[2]
     assert statements.count("; ") == 1, "the schema and the table"
     async with connected(url) as owner:
         assert await owner.fetchval("SELECT to_regclass('write_side.event') IS NULL")

@@ -1,4 +1,4 @@
-"""Templates are compiled before somebody opens a page."""
+"""Templates are compiled before a page is opened."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_translations_belong_to_existing_entries() -> None:
 
 
 def test_the_manifest_contains_the_images() -> None:
-    """No host of the network belongs to the demo."""
+    """The demo depends on no other host."""
     assert len(MANIFEST.media) == 3
     for file in MANIFEST.media:
         kind, _, image = file.url.partition(",")

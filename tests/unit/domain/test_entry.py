@@ -198,7 +198,7 @@ def test_an_equal_translation_changes_nothing() -> None:
 
 
 class LookedUp(dict[str, Translation]):
-    """Translations that are never gone through."""
+    """Translations that must not be iterated over."""
 
     def __iter__(self) -> Iterator[str]:
         raise AssertionError("all translations are read for each that changes")

@@ -158,7 +158,7 @@ REFUSED_CREATES: list[tuple[CreateEntry, type[InvalidEntry], str]] = [
     (
         create(translations={"fr-FR": Translation(fields=MANY)}),
         InvalidEntry,
-        "10,001 values; all of an entry may have up to 10,000",
+        "10,001 values; the limit is 10,000 for all translations",
     ),
     (create(translations={"fr-FR": Translation("\x00")}), InvalidText, "The translated title"),
     (

@@ -30,7 +30,7 @@ WINDOWS = {
     "cp932": ("①のまとめ", "髙島屋の歴史", "10時～12時の予定", "㈱日本商事", "Ⅱ期工事"),
     "cp949": ("똠방각하", "펲시 콜라", "서울의 여름"),
 }
-"""With characters that Shift JIS and EUC-KR lack."""
+"""Titles with characters that Shift JIS and EUC-KR lack."""
 
 
 def document(titles: tuple[str, ...], encoding: str) -> bytes:
