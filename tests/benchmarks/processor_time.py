@@ -17,7 +17,8 @@ SELECT pid, CASE
     WHEN backend_type <> 'client backend' THEN 'PostgreSQL in the background'
     WHEN application_name = 'contentlog projector' THEN 'PostgreSQL: the read model is written'
     WHEN query LIKE '%write_side.append(%' THEN 'PostgreSQL: append'
-    WHEN query LIKE '%floor_entry%' THEN 'PostgreSQL: INSERT'
+    -- asyncpg's pool resets a connection after each use
+    WHEN query LIKE '%floor_entry%' OR query LIKE '%UNLISTEN%' THEN 'PostgreSQL: INSERT'
     WHEN query LIKE '%bytes_before%' THEN 'PostgreSQL: the log is read'
     ELSE 'PostgreSQL: anything else' END AS part
 FROM pg_stat_activity WHERE pid <> pg_backend_pid()"""

@@ -22,7 +22,7 @@ from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
 
-PROBE, SECONDS = 5.0, 40.0
+PROBE, SECONDS = 5.0, 30.0
 FAR_TOO_FAST = 20_000.0
 """Requests a second, of which as many are sent as are answered in PROBE seconds."""
 Latencies = dict[str, list[float]]
