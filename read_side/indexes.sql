@@ -6,13 +6,17 @@ ALTER TABLE entry ADD PRIMARY KEY (workspace, environment, id);
 -- the same slug for a moment (deploy/adr/0004).
 CREATE INDEX entry_slug ON entry (workspace, content_type_id, language, slug_hash);
 -- Each list is an index scan. Events get their time in the order of their positions (deploy/adr/0025), so
--- the newest entries are those with the highest positions. id and environment are included so that
+-- the newest entries are those with the highest positions. The other columns are included so that
 -- skipping reads narrow index keys only (PostgreSQL reads the environment even though each partition has
 -- only one).
+--
+-- Each index has an order of its own (~position is -position - 1), and a statement orders by that of the
+-- index that it is for. If all of them had the order of the position, the planner could filter a scan of
+-- `entry_newest`, and find the only draft of a workspace by visiting all of its entries.
 CREATE INDEX entry_by_type ON entry
-    (workspace, content_type_id, status, language, position DESC) INCLUDE (id, environment);
+    (workspace, content_type_id, status, language, (~position)) INCLUDE (id, environment, position);
 CREATE INDEX entry_of_any_status ON entry
-    (workspace, content_type_id, position DESC) INCLUDE (id, environment);
+    (workspace, content_type_id, (-position)) INCLUDE (id, environment, position);
 CREATE INDEX entry_newest ON entry (workspace, position DESC) INCLUDE (id, environment);
 
 ALTER TABLE entry_locale ADD PRIMARY KEY (workspace, partition_key, locale, id);

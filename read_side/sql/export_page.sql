@@ -22,11 +22,11 @@ FROM (
                         WHERE workspace = :workspace AND environment = :environment
                           AND content_type_id = :type_id AND status = wanted.status
                           AND language = wanted.language
-                          AND position < :before
+                          AND ~position > ~:before::bigint
                           AND (:pattern = '' OR
 \ir pages/title_found.sql
                           )
-                        ORDER BY position DESC LIMIT :limit
+                        ORDER BY ~position LIMIT :limit
                     ) newest LIMIT 500
                 ) e
                 WHERE wanted.workspace = :workspace AND wanted.environment = :environment

@@ -14,7 +14,7 @@ LEFT JOIN LATERAL (
         SELECT * FROM read_model.entry
         WHERE workspace = :workspace AND environment = :environment AND content_type_id = t.id
           AND status = :status AND language = :language
-        ORDER BY position DESC LIMIT 300
+        ORDER BY ~position LIMIT 300
     ) newest LIMIT :limit OFFSET :offset
 ) e ON true
 \ir rows/original.sql

@@ -15,8 +15,8 @@ LEFT JOIN LATERAL (
         SELECT id, position FROM read_model.entry
         WHERE workspace = :workspace AND environment = :environment
           AND content_type_id = list.content_type_id
-          AND position < start.below
-        ORDER BY position DESC LIMIT :limit OFFSET :offset - start.skipped
+          AND -position > -start.below
+        ORDER BY -position LIMIT :limit OFFSET :offset - start.skipped
     ) page
 \ir ../rows/page_size.sql
 ) newest ON true

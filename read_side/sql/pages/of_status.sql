@@ -16,8 +16,8 @@ LEFT JOIN LATERAL (
         WHERE workspace = :workspace AND environment = :environment
           AND content_type_id = list.content_type_id AND status = list.status
           AND language = list.language
-          AND position < start.below
-        ORDER BY position DESC LIMIT :limit OFFSET :offset - start.skipped
+          AND ~position > ~start.below
+        ORDER BY ~position LIMIT :limit OFFSET :offset - start.skipped
     ) page
 \ir ../rows/page_size.sql
 ) newest ON true

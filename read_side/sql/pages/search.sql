@@ -14,7 +14,7 @@ WITH newest AS (
          WHERE workspace = :workspace AND environment = :environment AND content_type_id = t.id
            AND (:status::text IS NULL OR status = :status)
            AND (:language::text IS NULL OR language = :language)
-         ORDER BY position DESC LIMIT :most
+         ORDER BY -position LIMIT :most
      ) e
      WHERE t.workspace = :workspace AND t.environment = :environment AND t.slug = :type_slug)
 ), matches AS MATERIALIZED (

@@ -27,8 +27,8 @@ WITH types AS (
         SELECT id, position FROM read_model.entry
         WHERE workspace = :workspace AND environment = :environment
           AND content_type_id = list.content_type_id AND status = list.status
-          AND language = list.language AND position < start.below
-        ORDER BY position DESC LIMIT :limit::bigint + :offset - start.skipped
+          AND language = list.language AND ~position > ~start.below
+        ORDER BY ~position LIMIT :limit::bigint + :offset - start.skipped
     ) e
     ORDER BY e.position DESC LIMIT :limit OFFSET :offset - (SELECT skipped FROM start)
 )

@@ -348,7 +348,7 @@ async def test_a_page_of_an_export_reads_no_more_of_each_status_than_the_page(
     assert "(status = " in scan["Index Cond"]
     assert "(language = " in scan["Index Cond"]
     assert scan["Actual Loops"] == 3, "there is nothing in French"
-    assert '"position" <' in scan["Index Cond"], "a later page begins where the last one ended"
+    assert '(~ "position") >' in scan["Index Cond"], "a later page begins where the last one ended"
     assert scan["Actual Rows"] * scan["Actual Loops"] == (0 if before == "1" else 1500)
 
 
