@@ -182,7 +182,7 @@ def test_refusals_are_shared_and_repeat_no_headers() -> None:
             if int(status) >= 304 and operation["operationId"] != "getReadiness":
                 assert response.keys() == {"$ref"}
     headers = {name for one in COMPONENTS["responses"].values() for name in one["headers"]}
-    assert headers == {"ETag", "Allow", "Retry-After", "WWW-Authenticate"}
+    assert headers == {"ETag", "X-Content-Position", "Allow", "Retry-After", "WWW-Authenticate"}
 
 
 def test_what_says_when_to_come_again_has_the_header() -> None:
