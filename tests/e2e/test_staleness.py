@@ -36,12 +36,18 @@ SECONDS = float(os.environ.get("CONTENTLOG_TEST_STALENESS_SECONDS", "30"))
 SEED = int(os.environ.get("CONTENTLOG_TEST_STALENESS_SEED", "38"))
 WRITERS = 3
 SLUGS_OF_WRITER = 4
-READERS = 8
+READERS = 9
+FOLLOWERS = 6
+"""Of each process."""
 ABSENT = -1
 LISTS = ("/v1/content/posts?status=draft&limit=100", "/v1/content?limit=100")
 TERMINATE = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid()"""
+LISTENING = """
+SELECT pid FROM pg_stat_activity
+WHERE datname = current_database() AND query LIKE '%position FROM read_model.checkpoint'
+  AND application_name <> 'contentlog projector'"""
 UPDATE = """mutation($id: ID!, $input: UpdateContentEntryInput!) {
   payload: updateContentEntry(id: $id, input: $input) { success message }
 }"""
@@ -81,76 +87,98 @@ class World:
             [Entry(f"entry-{writer}-{n}") for n in range(SLUGS_OF_WRITER)]
             for writer in range(WRITERS)
         ]
+        self.newer: list[asyncio.Queue[Entry]] = [asyncio.Queue(FOLLOWERS) for _ in processes]
         self.chance = random.Random(SEED)
         self.counts: Counter[str] = Counter()
         self.events: list[str] = []
 
-    @property
-    def session(self) -> aiohttp.ClientSession:
+    def session(self, client: int) -> aiohttp.ClientSession:
+        """Some clients stay with a process, so that not all of them wait for one that is paused;
+        the others go from one to the other."""
+        if client % 3 < len(self.sessions):
+            return self.sessions[client % 3]
         return self.chance.choice(self.sessions)
 
     def happens(self, what: str) -> None:
         self.counts[what] += 1
         self.events.append(f"{time.monotonic():.3f} {what}")
 
+    def written(self, entry: Entry) -> None:
+        """Its latest state can be read."""
+        entry.least = len(entry.states) - 1
+        self._follow(entry)
+
+    def _follow(self, entry: Entry) -> None:
+        for queue in self.newer:
+            if not queue.full():
+                queue.put_nowait(entry)
+
     def check(self, entry: Entry, views: int, least: int, what: str) -> None:
+        before = entry.least
         try:
             entry.check(views, least)
+            if entry.least > before:
+                self._follow(entry)
         except AssertionError as error:
             error.add_note(f"{time.monotonic():.3f} {what}; before: {self.events[-3:]}")
             raise
 
 
-async def write(world: World, entries: list[Entry]) -> None:
+async def write(world: World, client: int) -> None:
+    """Each writer has entries of its own."""
+    entries = world.entries[client]
     while True:
         await asyncio.sleep(world.chance.uniform(0, 0.03))
+        session = world.session(client)
         entry = world.chance.choice(entries)
         views = len(entry.states)
         if entry.states[-1] == ABSENT:
             entry.states.append(views)
-            await create(world, entry, views)
+            await create(world, session, entry, views)
         elif world.chance.random() < 0.2:
             entry.states.append(ABSENT)
-            await change(world, entry, DELETE)
+            await change(world, session, entry, DELETE)
         else:
             entry.states.append(views)
-            await change(world, entry, UPDATE, {"fields": {"views": views}})
+            await change(world, session, entry, UPDATE, {"fields": {"views": views}})
 
 
-async def create(world: World, entry: Entry, views: int) -> None:
+async def create(world: World, session: aiohttp.ClientSession, entry: Entry, views: int) -> None:
     """Again until it is known to be in the log."""
     fields = {"views": views}
     body = {"contentTypeSlug": "posts", "title": "T", "slug": entry.slug, "fields": fields}
     while True:
-        async with asked(world.session, "POST", "/v1/content", json=body) as answer:
+        async with asked(session, "POST", "/v1/content", json=body) as answer:
             if answer is None or answer.status >= 500:
                 world.counts["writes without an answer"] += 1
                 continue
             if answer.status == 409:  # one without an answer was carried out
-                entry.id = await id_of(world, entry.slug)
+                entry.id = await id_of(session, entry.slug)
                 return
             assert answer.status == 200, await answer.text()
             entry.id = (await answer.json())["data"]["id"]
             if answer.headers["X-Content-Visible"] == "true":
-                entry.least = len(entry.states) - 1
+                world.written(entry)
             world.counts["creates"] += 1
             return
 
 
-async def id_of(world: World, slug: str) -> str:
+async def id_of(session: aiohttp.ClientSession, slug: str) -> str:
     while True:
-        async with asked(world.session, "GET", f"/v1/content/posts/{slug}") as answer:
+        async with asked(session, "GET", f"/v1/content/posts/{slug}") as answer:
             if answer is not None and answer.status == 200:
                 found: str = (await answer.json())["data"]["id"]
                 return found
 
 
-async def change(world: World, entry: Entry, mutation: str, given: Any = None) -> None:
+async def change(
+    world: World, session: aiohttp.ClientSession, entry: Entry, mutation: str, given: Any = None
+) -> None:
     """Again until it is known to be in the log: then a repetition changes nothing."""
     variables = {"id": entry.id, "input": given} if given else {"id": entry.id}
     body = {"query": mutation, "variables": variables}
     while True:
-        async with asked(world.session, "POST", "/graphql", json=body) as answer:
+        async with asked(session, "POST", "/graphql", json=body) as answer:
             if answer is None or answer.status >= 500:
                 world.counts["writes without an answer"] += 1
                 continue
@@ -160,7 +188,7 @@ async def change(world: World, entry: Entry, mutation: str, given: Any = None) -
             done = payload["success"] or (mutation == DELETE and "not found" in payload["message"])
             assert done, payload
             if answer.headers.get("X-Content-Visible") == "true":
-                entry.least = len(entry.states) - 1
+                world.written(entry)
             world.counts["changes"] += 1
             return
 
@@ -180,17 +208,29 @@ async def asked(
     yield response
 
 
-async def read(world: World) -> None:
+async def read(world: World, client: int) -> None:
     while True:
         await asyncio.sleep(world.chance.uniform(0, 0.004))
-        if world.chance.random() < 0.4:
-            await read_list(world, world.chance.choice(LISTS))
+        session = world.session(client)
+        if world.chance.random() < 0.3:
+            await read_list(world, session, world.chance.choice(LISTS))
         else:
-            await read_one(world, world.chance.choice(world.chance.choice(world.entries)))
+            entry = world.chance.choice(world.chance.choice(world.entries))
+            await read_one(world, session, entry)
 
 
-async def read_one(world: World, entry: Entry) -> None:
-    least, session = entry.least, world.session
+async def follow(world: World, number: int) -> None:
+    """What was just answered, by whichever process, is asked of this one at once."""
+    while True:
+        entry = await world.newer[number].get()
+        if world.chance.random() < 0.7:
+            await read_one(world, world.sessions[number], entry)
+        else:
+            await read_list(world, world.sessions[number], world.chance.choice(LISTS))
+
+
+async def read_one(world: World, session: aiohttp.ClientSession, entry: Entry) -> None:
+    least = entry.least
     async with asked(session, "GET", f"/v1/content/posts/{entry.slug}") as answer:
         if answer is None or answer.status >= 500:
             return
@@ -201,9 +241,9 @@ async def read_one(world: World, entry: Entry) -> None:
     world.counts["reads"] += 1
 
 
-async def read_list(world: World, path: str) -> None:
+async def read_list(world: World, session: aiohttp.ClientSession, path: str) -> None:
     entries = [entry for some in world.entries for entry in some]
-    least, session = [entry.least for entry in entries], world.session
+    least = [entry.least for entry in entries]
     async with asked(session, "GET", path) as answer:
         if answer is None or answer.status >= 500:
             return
@@ -223,14 +263,17 @@ async def disturb(world: World, folder: Path) -> None:
         lambda: kill(world, 0, "api"): 2,
         lambda: kill(world, 1, "api"): 2,
         lambda: kill(world, 0, "projector"): 3,
-        lambda: pause(world): 2,
+        lambda: pause(world, 0, "api"): 6,
+        lambda: pause(world, 1, "api"): 6,
+        lambda: pause(world, 0, "projector"): 1,
+        lambda: delay_notices(world): 8,
         lambda: terminate(world): 3,
         lambda: operate(world, folder, "rebuild", "--accept-differences"): 2,
         lambda: operate(world, folder, "rollback"): 1,
     }
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:
-        await asyncio.sleep(world.chance.uniform(0.2, 2.5))
+        await asyncio.sleep(world.chance.uniform(0.2, 1.5))
         [fault] = world.chance.choices([*faults], [*faults.values()])
         await fault()
 
@@ -252,14 +295,27 @@ async def until_up(session: aiohttp.ClientSession) -> None:
                     return
 
 
-async def pause(world: World) -> None:
-    """A process that wakes up has notices before it that are long past."""
-    name = world.chance.choice(["api", "projector"])
-    world.happens(f"pause {name}")
-    process = world.processes[0].running[name]
+async def pause(world: World, number: int, name: str) -> None:
+    """A process that wakes up finds requests before it, and notices that are past, in any order."""
+    world.happens(f"pause {name} {number}")
+    process = world.processes[number].running[name]
     process.send_signal(signal.SIGSTOP)
-    await asyncio.sleep(world.chance.uniform(0.1, 2.5))
+    await asyncio.sleep(world.chance.choice([0.05, 0.2, 0.4, 0.4, 2.0]))
     process.send_signal(signal.SIGCONT)
+
+
+async def delay_notices(world: World) -> None:
+    """PostgreSQL's process that sends them to one API process stands still, as it may where there
+    is more to do than there are processors."""
+    async with connected(world.database_url) as connection:
+        rows = await connection.fetch(LISTENING)
+        if not rows:
+            return
+        pid = world.chance.choice(rows)["pid"]
+        world.happens("delay notices")
+        os.kill(pid, signal.SIGSTOP)
+        await asyncio.sleep(world.chance.choice([0.1, 0.3, 0.6, 0.9, 2.0]))
+        os.kill(pid, signal.SIGCONT)
 
 
 async def terminate(world: World) -> None:
@@ -341,8 +397,9 @@ async def test_no_request_is_answered_with_less_than_was_answered_before(
             for each in processes:
                 session = aiohttp.ClientSession(each.url, headers=key, timeout=timeout)
                 world.sessions.append(await stack.enter_async_context(session))
-            work = [write(world, entries) for entries in world.entries]
-            work += [read(world) for _ in range(READERS)]
+            work = [write(world, client) for client in range(WRITERS)]
+            work += [read(world, client) for client in range(READERS)]
+            work += [follow(world, number) for number in range(2) for _ in range(FOLLOWERS)]
             tasks = {asyncio.create_task(one) for one in work}
             await ended(tasks | {asyncio.create_task(disturb(world, tmp_path))})
             # Without faults, so that both have answered from memory.
