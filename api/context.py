@@ -15,6 +15,7 @@ from api.rate_limits.bucket import LimitStatus
 from api.rate_limits.limits import Limits
 from api.rest.idempotency import InFlight
 from api.rest.positions import Positions
+from api.rest.response_cache import ResponseCache
 from api.settings import ApiSettings
 from read_side.checkpoint import CheckpointWatch
 from read_side.pool import Pool
@@ -36,18 +37,21 @@ class Service(Struct):
     request_bodies: ByteBudget
     large_bodies: LargeBodies
     imports: ImportWorker
+    responses: ResponseCache
     in_flight: InFlight = field(default_factory=InFlight)
     loop_turns: LoopTurns = field(default_factory=LoopTurns)
 
 
 class Call(Struct):
-    """A request; the checks set its caller, environment and locale."""
+    """A request; the checks set its caller, environment and locale, and the position that it must
+    include."""
 
     request: web.Request
     service: Service
     caller: Caller | None = None
     environment: str = ""
     locale: str = ""
+    position: int = 0
 
     @property
     def known_caller(self) -> Caller:

@@ -33,9 +33,11 @@ from api.rate_limits.leases import Leases
 from api.rate_limits.limits import Limits
 from api.rest import content, imports, locales, media
 from api.rest.positions import Positions
+from api.rest.response_cache import ResponseCache
 from api.settings import ApiSettings
 from read_side.checkpoint import CheckpointWatch
 from read_side.pool import open_pool
+from read_side.seen import Seen, open_seen
 from write_side.repository import Repository
 from write_side.store.access import token_key
 from write_side.store.mapper import EventMapper
@@ -56,10 +58,17 @@ GRACE = 5.0
 @asynccontextmanager
 async def open_service(settings: ApiSettings) -> AsyncIterator[Service]:
     """Connects to both databases; closes the connections at the end."""
+    with open_seen(settings.read_model_url) as seen:
+        async with _open_service(settings, seen) as service:
+            yield service
+
+
+@asynccontextmanager
+async def _open_service(settings: ApiSettings, seen: Seen) -> AsyncIterator[Service]:
     async with (
         open_recorder(settings.event_store_url) as recorder,
-        open_pool(settings.read_model_url) as read_model,
-        CheckpointWatch(settings.read_model_url) as checkpoint,
+        open_pool(settings.read_model_url, seen.raise_to) as read_model,
+        CheckpointWatch(settings.read_model_url, seen) as checkpoint,
         retention(recorder),
     ):
         repository = Repository(recorder, EventMapper())
@@ -82,6 +91,7 @@ async def open_service(settings: ApiSettings) -> AsyncIterator[Service]:
                     ByteBudget(BODIES * settings.max_body_bytes),
                     LargeBodies(settings.response_file_bytes),
                     worker,
+                    ResponseCache(checkpoint.freshness, settings.cache_bytes),
                 )
 
 

@@ -12,9 +12,10 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     ``client_timeout``: seconds a client may take for a request, plus what its size allows.
 
     ``key_rate_limit`` and ``ip_rate_limit`` are requests a minute, ``cost_limit`` is units of cost
-    a minute of a workspace; 0 for no limit. ``response_file_bytes``: of temporary files with
-    responses that are being sent, of a process. ``trusted_proxies`` are addresses and networks,
-    separated by commas, whose X-Forwarded-For counts.
+    a minute of a workspace; 0 for no limit. ``cache_bytes``: of responses that a process keeps in
+    memory; 0 for none. ``response_file_bytes``: of temporary files with responses that are being
+    sent, of a process. ``trusted_proxies`` are addresses and networks, separated by commas, whose
+    X-Forwarded-For counts.
 
     ``admin_port``: of a second listener, which shows operators the metrics without a key; None for
     no listener.
@@ -38,6 +39,7 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     key_rate_limit: int = 600
     ip_rate_limit: int = 1200
     cost_limit: int = 6_000_000
+    cache_bytes: int = 64 * 1024 * 1024
     response_file_bytes: int = 4 * 1024**3
     trusted_proxies: str = ""
     thumbnails: bool = True

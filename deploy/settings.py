@@ -43,6 +43,9 @@ RateLimit = Annotated[
 CostLimit = Annotated[
     int, Meta(ge=0, le=10**12, extra={"takes": "a whole number of units; 0 is no limit"})
 ]
+CacheBytes = Annotated[
+    int, Meta(ge=0, le=2**40, extra={"takes": "a whole number of bytes; 0 is no cache"})
+]
 PROXIES = "addresses and CIDR networks, separated by commas"
 Flag = Annotated[bool, Meta(extra={"takes": "true or false", "default": "true"})]
 Proxies = Annotated[str, Meta(extra={"takes": PROXIES, "default": "none"})]
@@ -130,6 +133,13 @@ class Settings(
             "10 µs of processing"
         ),
     ] = 6_000_000
+    cache_bytes: Annotated[
+        CacheBytes,
+        Meta(
+            description="The memory in which an API process keeps responses to reads; those of one "
+            "workspace may take half"
+        ),
+    ] = 64 * 1024 * 1024
     response_file_bytes: Annotated[
         Bytes,
         Meta(

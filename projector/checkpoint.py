@@ -8,9 +8,12 @@ import asyncpg
 from msgspec import Struct
 
 from projector.projection import RecordedEvent
+from read_side.notices import Notice, TypeChange
 from read_side.schema import SHAPE, ShapeMismatch
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
+
+DURABLE = "SET LOCAL synchronous_commit = on"
 
 
 class CheckpointConflict(Exception):
@@ -48,7 +51,10 @@ class Checkpoint(Struct, frozen=True):
 
 async def begin_epoch(connection: Connection) -> tuple[int, Checkpoint]:
     """Fences off any other writer of the read model. Raises ShapeMismatch."""
-    row = await connection.fetchrow(statement("projector", "begin_epoch"))
+    async with connection.transaction():
+        # No crash of PostgreSQL takes it back, so no two writers have the same epoch.
+        await connection.execute(DURABLE)
+        row = await connection.fetchrow(statement("projector", "begin_epoch"))
     assert row is not None
     # Checked first, because a row of a different shape may have other columns.
     if row["shape"] != SHAPE:
@@ -65,11 +71,19 @@ async def hold(connection: Connection, epoch: int) -> None:
         raise CheckpointConflict
 
 
-async def move(connection: Connection, epoch: int, old: Checkpoint, new: Checkpoint) -> None:
-    """Compare-and-set. Raises CheckpointConflict."""
+async def move(
+    connection: Connection,
+    epoch: int,
+    old: Checkpoint,
+    new: Checkpoint,
+    changed: tuple[TypeChange, ...] | None = None,
+) -> None:
+    """Compare-and-set; notifies the readers of the live read model of what changed, where None is
+    everything. Raises CheckpointConflict."""
     event = (new.position, new.stream, new.version, new.at)
+    notice = Notice(epoch=epoch, after=old.position, position=new.position, changed=changed)
     moved = await connection.fetchrow(
-        statement("projector", "move_checkpoint"), *event, old.position, epoch
+        statement("projector", "move_checkpoint"), *event, old.position, epoch, notice.encoded()
     )
     if moved is None:
         raise CheckpointConflict

@@ -7,6 +7,7 @@ from typing import Any
 import asyncpg
 import msgspec
 
+from projector.changes import type_changes
 from projector.checkpoint import Checkpoint, hold, move
 from projector.entry_rows import ENTRY_COLUMNS, Renderers, entry_rows, locale_rows
 from projector.projection import Inconsistent, RecordedEvent, project
@@ -65,7 +66,8 @@ class Writer:
             moved = Checkpoint.after(batch[-1])
             async with self.connection.transaction():
                 await self._write_rows(before, after)
-                await move(self.connection, self.epoch, checkpoint, moved)
+                changed = type_changes(before, after)
+                await move(self.connection, self.epoch, checkpoint, moved, changed)
         except (Inconsistent, asyncpg.IntegrityConstraintViolationError):
             # If another process has moved or replaced the read model, there is no error.
             await hold(self.connection, self.epoch)

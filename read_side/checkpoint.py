@@ -6,30 +6,37 @@ import asyncio
 import contextlib
 from typing import Any
 
+import msgspec
 import structlog
 
-from write_side.postgres.connection import connect
+from read_side.freshness import Freshness
+from read_side.notices import CHANNEL, decode_notice
+from read_side.seen import Seen, open_seen, stamp_of
+from write_side.postgres.connection import Connection, connect
 
-CHANNEL = "contentlog_projected"
-POLL = 1.0
+POLL = 0.5
 """Seconds between two reads of the checkpoint."""
 POLL_WAITING = 0.05
 """The same while a request waits, in case notifications fail."""
 PATIENCE = 5.0
 """Seconds until a connection on which the database does not respond is replaced."""
-_POSITION = "SELECT position FROM read_model.checkpoint"
+_CHECKPOINT = "SELECT epoch, position FROM read_model.checkpoint"
 _log = structlog.get_logger("read_side.checkpoint")
 
 
 class CheckpointWatch:
-    """Follows the checkpoint through the projector's notifications, and also reads it every
-    second."""
+    """Follows the checkpoint through the projector's notices, and also reads it twice a second.
 
-    def __init__(self, url: str) -> None:
+    Raises ``seen`` to each checkpoint before anyone learns of it here.
+    """
+
+    def __init__(self, url: str, seen: Seen | None = None) -> None:
         self._url = url
+        self._seen = seen or Seen()
         self._waiting: dict[asyncio.Future[None], int] = {}
         self._wanted = asyncio.Event()
         self._watching: asyncio.Task[None] | None = None
+        self.freshness = Freshness(self._seen)
         self.position = 0
 
     async def __aenter__(self) -> CheckpointWatch:
@@ -70,22 +77,31 @@ class CheckpointWatch:
     async def _listen(self) -> None:
         connection = await connect(self._url, timeout=PATIENCE, command_timeout=PATIENCE)
         try:
+            connection.add_termination_listener(self._on_termination)
             await connection.add_listener(CHANNEL, self._on_notification)
             # A restored database may be at an earlier position.
             self.position = 0
             while True:
-                known = self.position
-                position = await connection.fetchval(_POSITION)
-                if position < known:
-                    # The same holds for a read model that was rebuilt from a restored log.
-                    self.position = position
-                self._passed(position)
+                await self._poll(connection)
                 await self._pause()
         finally:
+            self.freshness.reset()
             connection.terminate()
 
+    async def _poll(self, connection: Connection) -> None:
+        if not self._seen.is_in_place():
+            self.freshness.reset()
+        known, poll = self.position, self.freshness.begin_poll()
+        row = await connection.fetchrow(_CHECKPOINT)
+        assert row is not None
+        self.freshness.end_poll(poll, stamp_of(row["epoch"], row["position"]))
+        if row["position"] < known:
+            # So may a read model that was rebuilt from a restored log.
+            self.position = row["position"]
+        self._passed(row["position"])
+
     async def _pause(self) -> None:
-        """Waits for the next read: a second, or less while a request waits."""
+        """Waits for the next read: half a second, or less while a request waits."""
         if not self._waiting:
             self._wanted.clear()
             with contextlib.suppress(TimeoutError):
@@ -94,7 +110,17 @@ class CheckpointWatch:
         await asyncio.sleep(POLL_WAITING)
 
     def _on_notification(self, *notification: Any) -> None:
-        self._passed(int(notification[-1]))
+        try:
+            notice = decode_notice(notification[-1])
+        except msgspec.DecodeError:
+            # From another version: the next poll shows that something was missed.
+            self._wanted.set()
+            return
+        self.freshness.on_notice(notice)
+        self._passed(notice.position)
+
+    def _on_termination(self, _connection: Any) -> None:
+        self.freshness.reset()
 
     def _passed(self, position: int) -> None:
         """The read model has passed the position: wakes all that wait for it or an earlier one."""
@@ -107,5 +133,6 @@ class CheckpointWatch:
 
 async def wait_until_visible(url: str, position: int, patience: float) -> bool:
     """Like ``CheckpointWatch.wait``, for the read model at a PostgreSQL URL."""
-    async with CheckpointWatch(url) as watch:
-        return await watch.wait(position, patience)
+    with open_seen(url) as seen:
+        async with CheckpointWatch(url, seen) as watch:
+            return await watch.wait(position, patience)

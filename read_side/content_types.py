@@ -21,7 +21,8 @@ _BY_ID = statement("read_side", "content_types_by_id")
 
 
 class ContentTypeRow(Struct, frozen=True):
-    """The fields include sections; without a workflow there are no stages."""
+    """The fields include sections; without a workflow there are no stages. ``stamp``: of the
+    checkpoint at which it was read."""
 
     id: str
     slug: str
@@ -30,6 +31,7 @@ class ContentTypeRow(Struct, frozen=True):
     stages: tuple[Stage, ...]
     created_at: datetime
     updated_at: datetime
+    stamp: int | None = None
 
 
 _FIELDS = msgspec.json.Decoder(tuple[Field, ...])
@@ -64,4 +66,5 @@ def _row(record: Any) -> ContentTypeRow:
         stages=_STAGES.decode(record["stages"]),
         created_at=record["created_at"],
         updated_at=record["updated_at"],
+        stamp=record["stamp"],
     )

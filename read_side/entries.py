@@ -37,7 +37,8 @@ class NotInline(Exception):
 class EntryRow(Struct, frozen=True):
     """An entry ready to serve: texts in the requested locale, ``fields`` and ``stage`` as JSON.
 
-    ``type_*`` and ``version`` are None in the lists of one type.
+    ``type_*``, ``version`` and ``stamp``, of the checkpoint at which it was read, are None in the
+    lists of one type.
     """
 
     id: str
@@ -54,9 +55,10 @@ class EntryRow(Struct, frozen=True):
     type_name: str | None = None
     type_slug: str | None = None
     version: int | None = None
+    stamp: int | None = None
 
 
-_OF_TYPE = ("type_id", "type_name", "type_slug", "version")
+_OF_TYPE = ("type_id", "type_name", "type_slug", "version", "stamp")
 
 
 class SlugOwner(Struct, frozen=True):

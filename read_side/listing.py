@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct
 
 from read_side.entries import INLINE, WHOLE, EntryRow, NotInline
-from read_side.pool import Pool, snapshot
+from read_side.pool import Pool, snapshot, stamp_of_records
 from read_side.refusals import TypeNotFound
 from write_side.postgres.statements import statement
 
@@ -20,22 +20,26 @@ T = TypeVar("T")
 
 class Page(Struct, Generic[T], frozen=True):
     """``total`` counts all matching entries on all pages; a search has covered ``searched``
-    entries."""
+    entries. ``stamp``: of the checkpoint at which the page was read, if the statement returns it.
+    """
 
     rows: list[T]
     total: int
     searched: int = 0
+    stamp: int | None = None
 
 
 class LargePage(Exception):
-    """The page has entries that are larger than INLINE. ``size``: bytes of all of its entries."""
+    """The page has entries that are larger than INLINE. ``size``: bytes of all of its entries.
+    ``stamp``: of a checkpoint that its rows include."""
 
-    def __init__(self, listing: Listing, size: int, rows: int) -> None:
+    def __init__(self, listing: Listing, size: int, rows: int, stamp: int) -> None:
         super().__init__(f"{size:,} bytes")
         self._listing = listing
         # The number of entries that have about PIECE bytes.
         self._step = max(PIECE * rows // size, 1)
         self.size = size
+        self.stamp = stamp
 
     def rows(self) -> AbstractAsyncContextManager[tuple[int, AsyncIterator[EntryRow]]]:
         """See ``Listing.rows``."""
@@ -59,7 +63,7 @@ class Listing(Struct, frozen=True):
             return page_of(records, self.row, self.type_slug)
         except NotInline:
             size = sum(record["size"] for record in records)
-            raise LargePage(self, size, len(records)) from None
+            raise LargePage(self, size, len(records), records[0]["stamp"]) from None
 
     @asynccontextmanager
     async def rows(self, step: int) -> AsyncIterator[tuple[int, AsyncIterator[EntryRow]]]:
@@ -67,7 +71,9 @@ class Listing(Struct, frozen=True):
         Raises TypeNotFound, ReadModelUnavailable."""
         found = statement("read_side", self.name)
         async with snapshot(self.pool, found, *self.parameters, WHOLE) as cursor:
-            first = page_of(await cursor.fetch(step), self.row, self.type_slug)
+            records = await cursor.fetch(step)
+            stamp_of_records(self.pool, records)
+            first = page_of(records, self.row, self.type_slug)
 
             async def rows() -> AsyncIterator[EntryRow]:
                 found = first.rows
@@ -89,4 +95,4 @@ def page_of(
             raise TypeNotFound
         return Page([], 0)
     rows = [row(record) for record in records if record["id"] is not None]
-    return Page(rows, records[0]["total"])
+    return Page(rows, records[0]["total"], stamp=records[0].get("stamp"))

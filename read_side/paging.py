@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from read_side.entries import EntryRow, entry_row, typed_entry_row
 from read_side.listing import Listing, Page, page_of
@@ -130,7 +131,7 @@ async def list_summaries(
         where += [*parameters, filters.locale]
     records = await fetch(pool, _STATEMENTS[name], *where)
     page = page_of(records, entry_summary)
-    return Page(page.rows, page.total, records[0]["searched"]) if filters.search else page
+    return replace(page, searched=records[0]["searched"]) if filters.search else page
 
 
 def entry_summary(record: Any) -> EntrySummary:

@@ -7,7 +7,7 @@ which makes a single entry 20 % slower even without its session reset (ADR 22).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -18,16 +18,21 @@ from asyncpg.cursor import Cursor
 from read_side.refusals import ReadModelUnavailable
 from read_side.shared_reads import SharedReads
 from write_side.postgres.connection import Connection, connect, is_transient
+from write_side.postgres.statements import statement
 
 SIZE = 10
 PATIENCE = 10.0
 """Seconds for a read, far more than any takes; for a server that stops responding."""
 CONNECTING = 5.0
 """Seconds to wait for a connection, including the time to open it."""
+_STAMP = statement("read_side", "stamp")
 
 
 class Pool:
     """At most ``size`` connections to a PostgreSQL URL, each used by one task at a time.
+
+    ``learned`` gets the stamp of the checkpoint at which something was read, before what was read
+    is returned.
 
     A read changes nothing in its session, so there is nothing to reset after it.
 
@@ -36,8 +41,11 @@ class Pool:
     (LATERAL … LIMIT 1 fetches each row of the page by its key).
     """
 
-    def __init__(self, url: str, size: int = SIZE) -> None:
+    def __init__(
+        self, url: str, learned: Callable[[int], None] = lambda _: None, size: int = SIZE
+    ) -> None:
         self._url = url
+        self.learned = learned
         self._idle: list[Connection] = []
         self._open: set[Connection] = set()
         self._free = asyncio.Semaphore(size)
@@ -116,9 +124,11 @@ class Pool:
 
 
 @asynccontextmanager
-async def open_pool(url: str) -> AsyncIterator[Pool]:
+async def open_pool(
+    url: str, learned: Callable[[int], None] = lambda _: None
+) -> AsyncIterator[Pool]:
     """A pool with one open connection, so that a wrong URL fails at once."""
-    pool = Pool(url)
+    pool = Pool(url, learned)
     try:
         async with pool.acquire():
             pass
@@ -144,6 +154,26 @@ async def snapshot(pool: Pool, statement: str, *parameters: Any) -> AsyncIterato
 
 async def fetch(pool: Pool, statement: str, *parameters: Any) -> list[asyncpg.Record]:
     """Reads, and after a transient fault once more. Raises ReadModelUnavailable."""
+    records = await _fetch(pool, statement, *parameters)
+    stamp_of_records(pool, records)
+    return records
+
+
+async def learn(pool: Pool) -> None:
+    """For a read without a stamp, such as one of a type that does not exist: learns the current
+    one. Raises ReadModelUnavailable."""
+    await fetch(pool, _STAMP)
+
+
+def stamp_of_records(pool: Pool, records: Sequence[asyncpg.Record]) -> int | None:
+    """The stamp of the checkpoint at which they were read, if they have it."""
+    stamp: int | None = records[0].get("stamp") if records else None
+    if stamp is not None:
+        pool.learned(stamp)
+    return stamp
+
+
+async def _fetch(pool: Pool, statement: str, *parameters: Any) -> list[asyncpg.Record]:
     try:
         return await pool.fetch(statement, *parameters)
     except asyncpg.DiskFullError as error:

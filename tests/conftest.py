@@ -56,6 +56,14 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _numbers_of_the_machine_are_of_the_run(run_folder: Path) -> Iterator[None]:
+    """Their files would be left, and tests look for what is left among temporary files."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("read_side.seen.gettempdir", lambda: str(run_folder))
+        yield
+
+
 @pytest.fixture(scope="session")
 def databases(run_folder: Path) -> Iterator[Databases]:
     with use_cluster(run_folder) as cluster, closing(Databases(cluster, run_folder)) as databases:

@@ -6,29 +6,24 @@ sent. For 60 kB they take 40 µs and 250 µs.
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
 import re
-import zlib
 from functools import lru_cache
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from api.context import SERVICE
+from api.http.content import etag, gzipped
 from api.http.large_bodies import LARGE, LargeResponse
 from api.rest.positions import HEADER as POSITION
+from api.rest.response_cache import ReadResponse
 
 GZIP_ABOVE = 1024  # bytes; below, the headers outweigh the gain
-THREAD_ABOVE = 64 * 1024  # bytes; in the event loop this would delay other requests
-# Level 6 is a tenth smaller and takes twice the time.
-GZIP_LEVEL = 2
-GZIP_FORMAT = 31  # zlib's number for a gzip header and a window of 32 kB
 # The response depends on the key: only the client's own cache may keep it, and must revalidate.
 READ = "private, no-cache"
 OTHER = "no-store"
 VARY = "Authorization, X-API-Key, X-Environment, Accept-Encoding"
-_KEPT = ("ETag", "Cache-Control", "Vary")
+_KEPT = ("ETag", "Cache-Control", "Vary", POSITION)
 _QUALITY = re.compile(r"\s*q\s*=\s*([01](?:\.[0-9]{0,3})?)\s*", re.ASCII)
 
 
@@ -43,18 +38,20 @@ async def add_representation(request: web.Request, handler: Handler) -> web.Stre
         if isinstance(response, LargeResponse):
             return _conditional(request, response, response.tag)
         return response
+    kept = response.kept if isinstance(response, ReadResponse) else None
     if response.status == 200 and request.method in ("GET", "HEAD") and _is_content(request):
-        response = _conditional(request, response, etag(body))
+        response = _conditional(request, response, kept.tag if kept else etag(body))
         if response.status == 304:
             return response
     if len(body) > GZIP_ABOVE and "Content-Encoding" not in response.headers:
         response.headers["Vary"] = VARY
         if takes_gzip(request):
-            response.body = body = await gzipped(body)
+            responses = request.app[SERVICE].responses
+            response.body = body = await (responses.compressed(kept) if kept else gzipped(body))
             response.headers["Content-Encoding"] = "gzip"
     if len(body) > LARGE and request.method != "HEAD":
         response.body = await request.app[SERVICE].large_bodies.held(
-            request, body, response.content_type, must_be_sent=POSITION in response.headers
+            request, body, response.content_type, must_be_sent=_is_write(request, response)
         )
     return response
 
@@ -66,23 +63,13 @@ def _conditional(request: web.Request, response: web.Response, tag: str) -> web.
     response.headers.setdefault("Cache-Control", READ)
     if not _is_current(request, tag):
         return response
-    kept = {name: response.headers[name] for name in _KEPT}
+    kept = {name: response.headers[name] for name in _KEPT if name in response.headers}
     return web.Response(status=304, headers=kept)
 
 
 def add_cache_control(_request: web.Request, response: web.StreamResponse) -> None:
     """A response without its own rule is not cached."""
     response.headers.setdefault("Cache-Control", OTHER)
-
-
-def etag(body: bytes) -> str:
-    """A weak one: the same with and without compression."""
-    return tag_of(hashlib.sha256(body).hexdigest())
-
-
-def tag_of(digest: str) -> str:
-    """``digest``: SHA-256 of the body, in hexadecimal."""
-    return f'W/"{digest[:32]}"'
 
 
 def takes_gzip(request: web.Request) -> bool:
@@ -100,18 +87,16 @@ def accepts_gzip(accept: str) -> bool:
     return gzip > 0 and gzip >= qualities.get("identity", 0.0)
 
 
-async def gzipped(body: bytes) -> bytes:
-    if len(body) > THREAD_ABOVE:
-        return await asyncio.to_thread(zlib.compress, body, GZIP_LEVEL, GZIP_FORMAT)
-    return zlib.compress(body, GZIP_LEVEL, GZIP_FORMAT)
-
-
 def _quality(parameters: str) -> float:
     """1 if it is absent, 0 if it is invalid."""
     if not parameters.strip():
         return 1.0
     found = _QUALITY.fullmatch(parameters)
     return min(float(found[1]), 1.0) if found else 0.0
+
+
+def _is_write(request: web.Request, response: web.Response) -> bool:
+    return request.method not in ("GET", "HEAD") and POSITION in response.headers
 
 
 def _is_content(request: web.Request) -> bool:

@@ -100,7 +100,11 @@ def _shared(written: dict[str, Any]) -> dict[str, Any]:
     """A response that operations refer to, with the headers that not every response has."""
     if "refusals" in written:
         return refusal_response(written["description"], written["refusals"])
-    return {**written, "headers": header_references(*written["headers"])}
+    headers = header_references(*written["headers"])
+    return {
+        **{name: value for name, value in written.items() if name != "optionalHeaders"},
+        "headers": headers | _optional(*written.get("optionalHeaders", ())),
+    }
 
 
 def _optional(*names: str) -> dict[str, Any]:

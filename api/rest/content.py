@@ -14,11 +14,13 @@ from api.rest import parameters, point_in_time, wire
 from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.ignored_members import ignored_header, ignored_names
 from api.rest.json_budget import check_values
-from api.rest.list_response import json_response, list_response
+from api.rest.kept_response import Reading, json_response, kept
+from api.rest.list_response import list_response
 from api.rest.positions import HEADER as POSITION
 from api.rest.request_body import receive_body
 from api.rest.request_checks import check_edit, check_read, check_read_of_status, with_checks
-from read_side import content_types, entries, paging
+from read_side import content_types, entries, notices, paging
+from read_side.entries import EntryRow
 from read_side.refusals import EntryNotFound
 from write_side.commands import CreateEntry
 from write_side.dispatch import execute
@@ -46,21 +48,20 @@ def routes() -> list[web.RouteDef]:
 
 async def list_of_type(call: Call) -> web.Response:
     """§4.1: by default the published entries, 10 per page."""
-    query = call.request.query
+    query, scope = call.request.query, call.scope
     limit, offset = parameters.paging(query, 10)
-    reading = paging.list_of_type(
-        call.service.read_model,
-        call.scope,
-        type_slug=parameters.searchable(call.request.match_info["type"]),
-        status=parameters.status(query),
-        language=parameters.language(query),
-        locale=call.locale,
-        limit=limit,
-        offset=offset,
-    )
+    named = {
+        "type_slug": parameters.searchable(call.request.match_info["type"]),
+        "status": parameters.status(query),
+        "language": parameters.language(query),
+    }
     return await list_response(
         call,
-        reading,
+        ("list of type", *named.values(), limit, offset),
+        notices.lists(scope, named["type_slug"], [named["status"]]),
+        lambda: paging.list_of_type(
+            call.service.read_model, scope, **named, locale=call.locale, limit=limit, offset=offset
+        ),
         lambda row: wire.listed_entry(row, call.locale),
         lambda rows, total: wire.TypeListBody(True, rows, wire.Pagination(limit, offset, total)),
     )
@@ -76,31 +77,45 @@ async def one(call: Call) -> web.Response:
         "language": parameters.language(query),
         "locale": call.locale,
     }
-    if at is None:
-        row = await entries.entry_of_slug(service.read_model, scope, **named)
-    else:
+    if at is not None:
         row = (await point_in_time.entry_of_slug(service, scope, at=at, **named)).row
+        return json_response(call, _single_body(call, row))
+
+    async def read() -> Reading:
+        row = await entries.entry_of_slug(service.read_model, scope, **named)
+        type_ = notices.singles_of_type(scope, named["type_slug"])
+        return Reading(_single_body(call, row), row.stamp, (type_, row.id))
+
+    return await kept(call, ("one", *named.values()), read)
+
+
+def _single_body(call: Call, row: EntryRow) -> wire.SingleBody:
+    """Raises EntryNotFound for one that the key may not read."""
     if call.published_only and row.status != "published":
         raise EntryNotFound
-    return json_response(call, wire.SingleBody(True, wire.single_entry(row, call.locale)))
+    return wire.SingleBody(True, wire.single_entry(row, call.locale))
 
 
 async def list_across_types(call: Call) -> web.Response:
     """§4.3: in every status that the key may read, 50 per page."""
-    query = call.request.query
+    query, scope = call.request.query, call.scope
     limit, offset = parameters.paging(query, 50)
-    reading = paging.list_across_types(
-        call.service.read_model,
-        call.scope,
-        type_slug=parameters.type_slug(query),
-        status="published" if call.published_only else None,
-        locale=call.locale,
-        limit=limit,
-        offset=offset,
-    )
+    named = {
+        "type_slug": parameters.type_slug(query),
+        "status": "published" if call.published_only else None,
+    }
     return await list_response(
         call,
-        reading,
+        ("list across types", *named.values(), limit, offset),
+        notices.lists(scope, named["type_slug"], notices.statuses_of(named["status"])),
+        lambda: paging.list_across_types(
+            call.service.read_model,
+            scope,
+            **named,
+            locale=call.locale,
+            limit=limit,
+            offset=offset,
+        ),
         lambda row: wire.entry_of_any_type(row, call.locale),
         lambda rows, total: wire.ListBody(rows, wire.Pagination(limit, offset, total)),
     )
@@ -146,19 +161,25 @@ async def _created(call: Call, command: CreateEntry) -> web.Response:
 async def list_content_types(call: Call) -> web.Response:
     """All content types of the environment, by slug."""
     scope = call.scope
-    rows = await content_types.content_types(call.service.read_model, scope)
-    return json_response(
-        call, wire.ContentTypesBody(True, [wire.content_type(row) for row in rows])
-    )
+
+    async def read() -> Reading:
+        rows = await content_types.content_types(call.service.read_model, scope)
+        body = wire.ContentTypesBody(True, [wire.content_type(row) for row in rows])
+        return Reading(body, rows[0].stamp if rows else None, (notices.content_types(scope),))
+
+    return await kept(call, ("content types",), read)
 
 
 async def one_content_type(call: Call) -> web.Response:
-    row = await content_types.content_type(
-        call.service.read_model,
-        call.scope,
-        parameters.searchable(call.request.match_info["slug"]),
-    )
-    return json_response(call, wire.ContentTypeBody(True, wire.content_type(row)))
+    scope = call.scope
+    slug = parameters.searchable(call.request.match_info["slug"])
+
+    async def read() -> Reading:
+        row = await content_types.content_type(call.service.read_model, scope, slug)
+        body = wire.ContentTypeBody(True, wire.content_type(row))
+        return Reading(body, row.stamp, (notices.singles_of_type(scope, slug),))
+
+    return await kept(call, ("content type", slug), read)
 
 
 def create_command(call: Call, body: bytes) -> CreateEntry:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar, cast
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TypeVar
 
 from aiohttp import web
 
 from api.context import Call
+from api.http.content import GZIP_FORMAT, GZIP_LEVEL, tag_of
 from api.http.large_bodies import JSON, BodyFile, LargeResponse
-from api.http.representation import GZIP_FORMAT, GZIP_LEVEL, tag_of, takes_gzip
+from api.http.representation import takes_gzip
 from api.rest import wire
+from api.rest.kept_response import Reading, add_position, kept
 from read_side.entries import EntryRow
 from read_side.listing import LargePage, Page
+from read_side.notices import Dependency
+from read_side.seen import position_of
 
 MAX_COMPRESSED = 16 * 1024 * 1024
 """Bytes; a larger list would occupy a processor for seconds."""
@@ -24,22 +28,24 @@ E = TypeVar("E", bound=wire.Entry)
 
 async def list_response(
     call: Call,
-    reading: Awaitable[Page[EntryRow]],
+    parameters: tuple[object, ...],
+    dependencies: Iterable[Dependency],
+    read_page: Callable[[], Awaitable[Page[EntryRow]]],
     entry: Callable[[EntryRow], E],
     body: Callable[[list[E], int], wire.Wire],
 ) -> web.Response:
-    """``body`` builds the body from the entries and the total."""
+    """``parameters`` and ``dependencies``: see ``kept``. ``body`` builds the body from the entries
+    and the total."""
+
+    async def read() -> Reading:
+        page = await read_page()
+        rows = [entry(row) for row in page.rows]
+        return Reading(body(rows, page.total), page.stamp, tuple(dependencies))
+
     try:
-        page = await reading
+        return await kept(call, parameters, read)
     except LargePage as large:
         return await _from_file(call, large, entry, body)
-    return json_response(call, body([entry(row) for row in page.rows], page.total))
-
-
-def json_response(call: Call, body: wire.Wire) -> web.Response:
-    response = wire.response(body)
-    call.service.limits.charge_bytes(call.known_caller, len(cast("bytes", response.body)))
-    return response
 
 
 async def _from_file(
@@ -61,6 +67,7 @@ async def _from_file(
     response = LargeResponse(file.payload(JSON), tag_of(file.digest))
     if compressed:
         response.headers["Content-Encoding"] = "gzip"
+    add_position(call, response, position_of(large.stamp))
     return response
 
 

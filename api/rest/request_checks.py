@@ -119,6 +119,7 @@ async def wait_for_position(call: Call) -> None:
     position = service.positions.position(call.scope.workspace, given)
     if position is None:
         raise BadRequest(f"Unknown {HEADER}")
+    call.position = position
     if position <= service.checkpoint.position:
         return
     if position > await service.repository.recorder.head():

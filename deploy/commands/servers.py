@@ -142,6 +142,7 @@ def _serve(settings: Settings, found: Databases, worker: int | None) -> None:
         key_rate_limit=settings.key_rate_limit,
         ip_rate_limit=settings.ip_rate_limit,
         cost_limit=settings.cost_limit,
+        cache_bytes=settings.cache_bytes,
         response_file_bytes=settings.response_file_bytes,
         trusted_proxies=settings.trusted_proxies,
         thumbnails=settings.thumbnails,

@@ -11,11 +11,11 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from projector.checkpoint import Checkpoint, CheckpointConflict
+from projector.checkpoint import DURABLE, Checkpoint, CheckpointConflict
 from projector.log import BATCH, Log
 from projector.rebuild.progress import Operation
 from projector.writer import Writer
-from read_side.checkpoint import CHANNEL
+from read_side.notices import CHANNEL, Notice
 from read_side.schema import DISCARDED, LIVE, NEXT, PREVIOUS
 from write_side.postgres.connection import Connection
 
@@ -27,12 +27,11 @@ SWITCH_SECONDS = 30.0
 """The live projector waits for a switch, so a switch must not wait for a silent database."""
 CLOSE = 1_000
 """The number of events behind the log at which a switch begins; the rest is projected within it."""
-_DURABLE = "SET LOCAL synchronous_commit = on"
 # If this process is paused or its machine is gone, the live projector must not wait longer.
 _IDLE_TIMEOUT = "SET LOCAL idle_in_transaction_session_timeout = '30s'"
 # The live projector waits here until the switch is over, and is then fenced off.
 _STOP_LIVE = "UPDATE read_model.checkpoint SET epoch = epoch + 1 RETURNING position, epoch"
-_TAKE_OVER = "UPDATE checkpoint SET epoch = $2 + 1 WHERE epoch = $1 RETURNING position"
+_TAKE_OVER = "UPDATE checkpoint SET epoch = $2 + 1 WHERE epoch = $1 RETURNING epoch"
 _RENAME = """
 SELECT format('ALTER SCHEMA %I RENAME TO %I', nspname, $2::text)
 FROM pg_namespace WHERE nspname = $1"""
@@ -79,19 +78,22 @@ class Candidate:
         Raises Halted, CheckpointConflict.
         """
         async with self.model.transaction():
-            await self.model.execute(_DURABLE)
+            await self.model.execute(DURABLE)
             await self.model.execute(_IDLE_TIMEOUT)
             live = await self.model.fetchrow(_STOP_LIVE)
             assert live is not None
             # Not beyond the log's head, because the log may have been restored to an earlier point.
             await self.follow(min(live["position"], await self.log.head()))
-            if await self.model.fetchrow(_TAKE_OVER, self.writer.epoch, live["epoch"]) is None:
+            epoch = await self.model.fetchval(_TAKE_OVER, self.writer.epoch, live["epoch"])
+            if epoch is None:
                 raise CheckpointConflict
             for old, new in renamings:
                 rename = await self.model.fetchval(_RENAME, old, new)
                 if rename is not None:
                     await self.model.execute(rename)
-            await self.model.execute(_NOTIFY, CHANNEL, str(self.checkpoint.position))
+            position = self.checkpoint.position
+            notice = Notice(epoch=epoch, after=position, position=position)
+            await self.model.execute(_NOTIFY, CHANNEL, notice.encoded())
 
 
 @contextmanager

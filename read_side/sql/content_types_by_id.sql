@@ -1,4 +1,6 @@
 -- $1 workspace, $2 environment, $3 ids
-SELECT id::text, slug, name, fields, stages, created_at, updated_at
+SELECT
+\ir rows/stamp.sql
+id::text, slug, name, fields, stages, created_at, updated_at
 FROM read_model.content_type
 WHERE workspace = $1 AND environment = $2 AND id = ANY ($3::uuid[])

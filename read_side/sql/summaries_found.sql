@@ -3,6 +3,7 @@ WITH page AS (
 \ir pages/search.sql
 )
 SELECT page.total, page.searched,
+\ir rows/stamp.sql
 \ir rows/summary_columns.sql
 FROM page
 \ir rows/entry.sql

@@ -17,7 +17,7 @@ from tests.conformance.expectations import (
 from tests.conformance.isolated_workspace import NewAddress, OpenWorkplace
 from tests.conformance.magazine import EDITOR, NO_STAGING
 from tests.conformance.windows import statuses, within_a_window
-from tests.integration.api.server import Answer
+from tests.integration.api.server import Answer, Server
 
 pytestmark = pytest.mark.asyncio(loop_scope="package")
 
@@ -123,8 +123,9 @@ def fails(*_: object, **__: object) -> None:
 
 
 async def test_cors_1_a_500_can_be_read_by_any_origin(
-    asker: Asker, monkeypatch: pytest.MonkeyPatch
+    asker: Asker, live: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    live.forget()
     monkeypatch.setattr("api.rest.content.paging.list_of_type", fails)
     monkeypatch.setattr("api.rest.content.entries.entry_of_slug", fails)
     monkeypatch.setattr("api.rest.content.content_types.content_types", fails)
@@ -167,7 +168,10 @@ async def test_cors_1_a_304_can_be_read_by_any_origin(asker: Asker) -> None:
         exposes(answer)
 
 
-async def test_cors_3_none_on_a_500(asker: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_cors_3_none_on_a_500(
+    asker: Asker, live: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live.forget()
     monkeypatch.setattr("api.rest.content.paging.list_across_types", fails)
     answer = await asker.ask(get("/v1/content", headers=ORIGIN))
     assert answer.status == 500

@@ -101,7 +101,10 @@ async def test_limits_3_a_422_shows_them(open_workplace: OpenWorkplace) -> None:
         limits_shown(answer)
 
 
-async def test_limits_3_a_500_shows_them(asker: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_limits_3_a_500_shows_them(
+    asker: Asker, live: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live.forget()
     monkeypatch.setattr("api.rest.content.paging.list_across_types", fails)
     answer = await asker.ask(get("/v1/content"))
     assert answer.status == 500
@@ -111,6 +114,7 @@ async def test_limits_3_a_500_shows_them(asker: Asker, monkeypatch: pytest.Monke
 async def test_limits_3_a_503_shows_them(
     asker: Asker, live: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    live.forget()
     monkeypatch.setattr(type(live.service.read_model), "fetch", is_away)
     answer = await asker.ask(get("/v1/content"))
     assert answer.status == 503

@@ -30,7 +30,7 @@ from tests.conformance.magazine import (
     VIEWER,
 )
 from tests.conformance.windows import statuses, within_a_window
-from tests.integration.api.server import Answer
+from tests.integration.api.server import Answer, Server
 from write_side import commands as c
 from write_side.domain.events import Plan
 from write_side.domain.refusals import PlanLimitReached
@@ -238,8 +238,13 @@ def fails(*_: object, **__: object) -> None:
     ("target", "expected"), [("/v1/content/posts", OPEN), ("/v1/content", CLOSED)]
 )
 async def test_7_20_server_failure(
-    target: str, expected: tuple[Any, ...], asker: Asker, monkeypatch: pytest.MonkeyPatch
+    target: str,
+    expected: tuple[Any, ...],
+    asker: Asker,
+    live: Server,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    live.forget()
     monkeypatch.setattr("api.rest.content.paging.list_of_type", fails)
     monkeypatch.setattr("api.rest.content.paging.list_across_types", fails)
     answer = await asker.ask(get(target))
@@ -250,8 +255,9 @@ async def test_7_20_server_failure(
 
 
 async def test_7_21_a_read_that_failed_can_be_repeated(
-    asker: Asker, monkeypatch: pytest.MonkeyPatch
+    asker: Asker, live: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    live.forget()
     with monkeypatch.context() as patch:
         patch.setattr("api.rest.content.paging.list_across_types", fails)
         assert (await asker.ask(get("/v1/content"))).status == 500

@@ -1,1 +1,3 @@
-SELECT page.total, page.id::text FROM page ORDER BY page.position DESC
+SELECT page.total,
+\ir stamp.sql
+page.id::text FROM page ORDER BY page.position DESC

@@ -2,6 +2,7 @@
 -- was rendered under an older version of its type, or not at all in this locale. The reader then renders
 -- it from these values.
 -- An entry larger than :inline has neither title nor values; its size is known without reading them.
+\ir stamp.sql
 e.id::text, CASE WHEN served.size <= :inline THEN coalesce(l.title, e.title) END AS title, e.slug,
 e.status, e.stage, e.language, e.published_at, e.created_at, e.updated_at, served.size,
 CASE WHEN e.type_version = t.version AND l.texts IS NULL AND served.size <= :inline

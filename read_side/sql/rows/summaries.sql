@@ -1,4 +1,5 @@
 SELECT page.total,
+\ir stamp.sql
 \ir summary_columns.sql
 FROM page
 \ir entry.sql

@@ -118,6 +118,10 @@ class Server:
             **limits,
         )
 
+    def forget(self) -> None:
+        """What is kept in memory."""
+        self.service.checkpoint.freshness.reset()
+
     async def caught_up(self) -> None:
         await caught_up(self.url)
 

@@ -167,6 +167,7 @@ class TestResponses:
             async def fails(*_: object, **__: object) -> None:
                 raise RuntimeError("out of cheese")
 
+            server.forget()
             monkeypatch.setattr("api.rest.content.paging.list_across_types", fails)
             of_key.append((500, await key.get(PATH)))
             for status, answer in of_key:

@@ -183,7 +183,7 @@ def test_refusals_are_shared_and_repeat_no_headers() -> None:
             if int(status) >= 304 and operation["operationId"] != "getReadiness":
                 assert response.keys() == {"$ref"}
     headers = {name for one in COMPONENTS["responses"].values() for name in one["headers"]}
-    assert headers == {"ETag", "Allow", "Retry-After", "WWW-Authenticate"}
+    assert headers == {"ETag", "X-Content-Position", "Allow", "Retry-After", "WWW-Authenticate"}
 
 
 def test_refusals_with_a_wait_have_retry_after() -> None:

@@ -6,7 +6,8 @@ import zlib
 
 import pytest
 
-from api.http.representation import THREAD_ABOVE, accepts_gzip, etag, gzipped
+from api.http.content import THREAD_ABOVE, etag, gzipped
+from api.http.representation import accepts_gzip
 
 TAKES = [
     "gzip",

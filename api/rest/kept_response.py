@@ -1,0 +1,95 @@
+"""A response to a read: from memory where it is kept, otherwise made and kept (ADR 38)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import cast
+
+from aiohttp import web
+from msgspec import Struct
+from prometheus_client import Counter
+
+from api.context import Call
+from api.http.content import etag
+from api.rest import wire
+from api.rest.positions import HEADER
+from api.rest.response_cache import KeptResponse, ReadResponse
+from read_side.notices import Dependency
+from read_side.pool import learn
+from read_side.refusals import TypeNotFound
+from read_side.seen import position_of
+
+HITS = Counter("contentlog_cache_hits", "Reads answered from memory")
+MISSES = Counter("contentlog_cache_misses", "Reads of the database that memory could not answer")
+
+
+class Reading(Struct, frozen=True):
+    """A body, and what it was made of. ``stamp``: of the checkpoint at which that was read; None
+    where there was nothing that has one."""
+
+    body: wire.Wire
+    stamp: int | None
+    dependencies: tuple[Dependency, ...]
+
+
+async def kept(
+    call: Call, parameters: tuple[object, ...], read: Callable[[], Awaitable[Reading]]
+) -> web.Response:
+    """The response for the parameters, which are all that determines it besides the workspace, the
+    environment, the locale and what the key may read.
+
+    Raises what ``read`` raises.
+    """
+    scope, cache = call.scope, call.service.responses
+    key = (scope.workspace, scope.environment, call.locale, call.published_only, *parameters)
+    response = cache.find(key)
+    if response is not None:
+        HITS.inc()
+        return _response(call, response)
+    MISSES.inc()
+    resets = cache.resets
+    reading = await _read(call, read)
+    if reading.stamp is None:
+        await learn(call.service.read_model)
+        return json_response(call, reading.body)
+    body = wire.encode(reading.body)
+    token = call.service.positions.token(scope.workspace, position_of(reading.stamp))
+    response = KeptResponse(key, body, etag(body), token, reading.stamp, reading.dependencies)
+    cache.put(response, resets)
+    return _response(call, response)
+
+
+async def _read(call: Call, read: Callable[[], Awaitable[Reading]]) -> Reading:
+    """Where there is no content type, there is no stamp either: the checkpoint is read before the
+    client is told."""
+    try:
+        return await read()
+    except TypeNotFound:
+        await learn(call.service.read_model)
+        raise
+
+
+def json_response(call: Call, body: wire.Wire) -> web.Response:
+    """One that is not kept."""
+    response = wire.response(body)
+    call.service.limits.charge_bytes(call.known_caller, len(cast("bytes", response.body)))
+    return response
+
+
+def _response(call: Call, kept: KeptResponse) -> web.Response:
+    response = ReadResponse(kept)
+    call.service.limits.charge_bytes(call.known_caller, len(kept.body))
+    response.headers[HEADER] = _newer_token(call, position_of(kept.stamp), kept.token)
+    return response
+
+
+def add_position(call: Call, response: web.Response, position: int) -> None:
+    """The position that the content includes, as a token."""
+    token = call.service.positions.token(call.scope.workspace, position)
+    response.headers[HEADER] = _newer_token(call, position, token)
+
+
+def _newer_token(call: Call, position: int, token: str) -> str:
+    """The client's own, where that is newer: a kept response is of an earlier position than the
+    one up to which it has not changed."""
+    return call.request.headers[HEADER] if call.position > position else token

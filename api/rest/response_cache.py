@@ -1,0 +1,138 @@
+"""Responses to reads, kept in memory for as long as they are what the database would answer.
+
+A kept response is used after all checks of its request, and only while ``Freshness`` says that
+nothing it was made of has changed (ADR 38).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from sys import getsizeof
+
+from aiohttp import web
+from msgspec import Struct
+from prometheus_client import Counter as Metric
+from prometheus_client import Gauge
+
+from api.http.content import gzipped
+from read_side.freshness import Freshness
+from read_side.notices import Dependency
+
+LARGEST = 256 * 1024
+"""Bytes of a body that is kept."""
+OVERHEAD = 1_500
+"""Bytes of a kept response besides its body, its compressed body and the texts of its key."""
+Key = tuple[object, ...]
+"""All that determines a response; the workspace first."""
+
+EVICTIONS = Metric("contentlog_cache_evictions", "Kept responses removed to make room")
+BYTES = Gauge("contentlog_cache_bytes", "Memory of kept responses", multiprocess_mode="livesum")
+
+
+# Not for the garbage collector, which would stop the loop to visit tens of thousands: no cycles.
+class KeptResponse(Struct, gc=False):
+    """``body`` is JSON, ``token`` that of the position of ``stamp``, ``size`` bytes of memory."""
+
+    key: Key
+    body: bytes
+    tag: str
+    token: str
+    stamp: int
+    dependencies: tuple[Dependency, ...]
+    compressed: bytes | None = None
+    size: int = 0
+
+
+class ReadResponse(web.Response):
+    """Made of a response that is kept, or may be."""
+
+    def __init__(self, kept: KeptResponse) -> None:
+        super().__init__(body=kept.body, content_type="application/json")
+        self.kept = kept
+
+
+class ResponseCache:
+    """At most ``capacity`` bytes; those of one workspace take half at most. The least recently
+    used response goes first. A capacity of 0 keeps nothing."""
+
+    def __init__(self, freshness: Freshness, capacity: int) -> None:
+        self._freshness = freshness
+        self._capacity = capacity
+        self._kept: OrderedDict[Key, KeptResponse] = OrderedDict()
+        self._of_workspace: dict[object, OrderedDict[Key, None]] = {}
+        self._bytes: Counter[object] = Counter()
+        self._total = 0
+        self._resets = freshness.resets
+
+    @property
+    def resets(self) -> int:
+        """To be read before what is put is read."""
+        return self._freshness.resets
+
+    def find(self, key: Key) -> KeptResponse | None:
+        """The kept response, if it may be used now."""
+        self._follow_resets()
+        kept = self._kept.get(key)
+        if kept is None or not self._freshness.is_current(kept.stamp, kept.dependencies):
+            return None
+        self._kept.move_to_end(key)
+        self._of_workspace[key[0]].move_to_end(key)
+        return kept
+
+    def put(self, response: KeptResponse, resets: int) -> None:
+        """Keep it, if it may be kept; ``resets``: before it was read."""
+        self._follow_resets()
+        key, size = response.key, len(response.body)
+        if size > LARGEST or not self._freshness.may_keep(response.stamp, resets):
+            return
+        self._remove(key)
+        self._kept[key] = response
+        self._of_workspace.setdefault(key[0], OrderedDict())[key] = None
+        self._grow(response, OVERHEAD + size + sum(map(getsizeof, key)))
+
+    async def compressed(self, response: KeptResponse) -> bytes:
+        """The body with gzip, made once."""
+        if response.compressed is None:
+            compressed = await gzipped(response.body)
+            if response.compressed is None:
+                response.compressed = compressed
+                self._grow(response, len(compressed))
+        return response.compressed
+
+    def _grow(self, response: KeptResponse, number: int) -> None:
+        """It takes so many bytes more: remove others where that is too much."""
+        key = response.key
+        if self._kept.get(key) is not response:
+            return
+        response.size += number
+        self._count(key, number)
+        while self._bytes[key[0]] > self._capacity // 2:
+            self._evict(next(iter(self._of_workspace[key[0]])))
+        while self._total > self._capacity:
+            self._evict(next(iter(self._kept)))
+
+    def _evict(self, key: Key) -> None:
+        self._remove(key)
+        EVICTIONS.inc()
+
+    def _remove(self, key: Key) -> None:
+        response = self._kept.pop(key, None)
+        if response is None:
+            return
+        self._count(key, -response.size)
+        del self._of_workspace[key[0]][key]
+        if not self._of_workspace[key[0]]:
+            del self._of_workspace[key[0]], self._bytes[key[0]]
+
+    def _count(self, key: Key, number: int) -> None:
+        self._bytes[key[0]] += number
+        self._total += number
+        BYTES.inc(number)
+
+    def _follow_resets(self) -> None:
+        if self._resets != self._freshness.resets:
+            self._resets = self._freshness.resets
+            BYTES.dec(self._total)
+            self._total = 0
+            for kept in (self._kept, self._of_workspace, self._bytes):
+                kept.clear()

@@ -1,0 +1,99 @@
+"""Whether what a process has read before is still what the database would answer (ADR 38).
+
+A plain object: ``CheckpointWatch`` feeds it with the projector's notices and with what it polls.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+
+from msgspec import Struct
+
+from read_side.notices import Dependency, Notice
+from read_side.seen import Seen, epoch_of, stamp_of
+
+FRESH = 1.0
+"""Seconds since the start of the last poll for which notices are taken to arrive."""
+MOST_CHANGES = 20_000
+NONE = -1
+"""Before any stamp."""
+
+
+class Poll(Struct, frozen=True):
+    """What was known when a poll began."""
+
+    started: float
+    seen: int
+    applied: int
+    resets: int
+
+
+class Freshness:
+    """All checkpoints are stamps.
+
+    ``resets`` counts how often all that was read before lost its worth: what was read in an earlier
+    count must not be kept.
+    """
+
+    def __init__(self, seen: Seen, clock: Callable[[], float] = time.monotonic) -> None:
+        self._seen = seen
+        self._clock = clock
+        self._applied = NONE
+        """All changes up to here are in ``_changed``, from ``_floor`` on."""
+        self._floor = NONE
+        self._changed: dict[Dependency, int] = {}
+        self._agreed_at = float("-inf")
+        self._ahead = NONE
+        self.resets = 0
+
+    def is_current(self, stamp: int, dependencies: Iterable[Dependency]) -> bool:
+        """Whether a response that was read at the stamp, and may be kept since, may be used."""
+        if self._applied < self._seen.stamp or self._clock() - self._agreed_at >= FRESH:
+            return False
+        changed = self._changed
+        return all(changed.get(one, NONE) <= stamp for one in dependencies)
+
+    def may_keep(self, stamp: int, resets: int) -> bool:
+        """Whether what was read at the stamp may be kept; ``resets``: before it was read."""
+        is_known = resets == self.resets and epoch_of(stamp) == epoch_of(self._applied)
+        return is_known and self._seen.is_shared
+
+    def on_notice(self, notice: Notice) -> None:
+        after = stamp_of(notice.epoch, notice.after)
+        stamp = stamp_of(notice.epoch, notice.position)
+        self._seen.raise_to(stamp)
+        if epoch_of(stamp) == epoch_of(self._applied) and stamp <= self._floor:
+            return  # A poll was faster, and nothing older is kept.
+        if after != self._applied or notice.changed is None or len(self._changed) > MOST_CHANGES:
+            self.reset(stamp)
+            return
+        self._changed.update((one, stamp) for one in notice.dependencies())
+        self._applied = stamp
+
+    def begin_poll(self) -> Poll:
+        """Before the checkpoint is read."""
+        return Poll(self._clock(), self._seen.stamp, self._applied, self.resets)
+
+    def end_poll(self, poll: Poll, stamp: int) -> None:
+        """With the checkpoint that was read."""
+        if stamp < poll.seen:
+            # The database was set back: by a crash, or a restore.
+            self._seen.lower(poll.seen, stamp)
+        self._seen.raise_to(stamp)
+        if poll.resets != self.resets:
+            return  # A notice was faster: the next poll decides.
+        is_other = epoch_of(stamp) != epoch_of(self._applied)
+        is_missed = self._applied < self._ahead
+        if is_other or is_missed or stamp < max(poll.seen, poll.applied):
+            self.reset(stamp)
+        self._ahead = stamp if stamp > self._applied else NONE
+        self._agreed_at = poll.started
+
+    def reset(self, stamp: int = NONE) -> None:
+        """Only what is read from now on may be kept."""
+        self.resets += 1
+        self._changed.clear()
+        self._applied = self._floor = stamp
+        self._ahead = NONE
+        self._agreed_at = float("-inf")

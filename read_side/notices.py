@@ -1,0 +1,93 @@
+"""What the projector tells the readers of the live read model: which checkpoint follows which, and
+what changed between the two (ADR 38)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from write_side.domain.events import STATUSES
+from write_side.domain.identity import Scope
+
+CHANNEL = "contentlog_projected"
+MOST_BYTES = 7_900
+"""Of a notice: PostgreSQL takes less than 8,000."""
+
+Dependency = str | tuple[str, ...]
+"""What a response is made of, and what changes: an entry by its id, or a group by its names."""
+
+
+class TypeChange(Struct, frozen=True, array_like=True):
+    """What changed of a content type and its entries.
+
+    ``statuses``: of the entries that changed, before and after. ``entries``: the ids of those that
+    were updated or deleted; None stands for any entry and for the definition itself.
+    """
+
+    workspace: str
+    environment: str
+    type_slug: str
+    statuses: tuple[str, ...]
+    entries: tuple[str, ...] | None
+
+    def dependencies(self) -> Iterator[Dependency]:
+        scope = Scope(self.workspace, self.environment)
+        yield from lists(scope, self.type_slug, self.statuses)
+        yield from lists(scope, None, self.statuses)
+        if self.entries is None:
+            yield singles_of_type(scope, self.type_slug)
+            yield content_types(scope)
+        else:
+            yield from self.entries
+
+
+class Notice(Struct, frozen=True, kw_only=True):
+    """The checkpoint moved from ``after`` to ``position``; ``changed`` is None for everything."""
+
+    epoch: int
+    after: int = msgspec.field(name="from")
+    position: int = msgspec.field(name="to")
+    changed: tuple[TypeChange, ...] | None = None
+
+    def encoded(self) -> str:
+        """JSON within MOST_BYTES: as precise as fits."""
+        for notice in (self, self._without_entries(), replace(self, changed=None)):
+            encoded = _encode(notice)
+            if len(encoded) <= MOST_BYTES:
+                break
+        return encoded.decode()
+
+    def _without_entries(self) -> Notice:
+        changed = (replace(change, entries=None) for change in self.changed or ())
+        return replace(self, changed=None if self.changed is None else tuple(changed))
+
+    def dependencies(self) -> Iterable[Dependency]:
+        """All that changed, unless everything did."""
+        return (one for change in self.changed or () for one in change.dependencies())
+
+
+_encode = msgspec.json.Encoder().encode
+decode_notice = msgspec.json.Decoder(Notice).decode
+
+
+def lists(scope: Scope, type_slug: str | None, statuses: Iterable[str]) -> Iterator[Dependency]:
+    """Lists of the entries of a type, or of all types: a group for each status."""
+    return ((scope.workspace, scope.environment, type_slug or "", one) for one in statuses)
+
+
+def singles_of_type(scope: Scope, type_slug: str) -> Dependency:
+    """Single entries of a type, besides the entries themselves."""
+    return (scope.workspace, scope.environment, type_slug)
+
+
+def content_types(scope: Scope) -> Dependency:
+    """The content types of an environment."""
+    return (scope.workspace, scope.environment)
+
+
+def statuses_of(status: str | None) -> Sequence[str]:
+    """The one, or all."""
+    return STATUSES if status is None else (status,)

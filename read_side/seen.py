@@ -1,0 +1,179 @@
+"""The newest state of the read model that any process of this machine has shown to a client.
+
+It is one number in a small file that all of them map into memory (ADR 38). A process that shows a
+newer state raises it first, so a response kept in memory by another is not used any more until that
+process has learned what changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import mmap
+import os
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import gettempdir
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+import structlog
+
+POSITION_BITS = 39
+"""Of the 63 bits of a stamp; positions are up to 549,755,813,887."""
+EPOCHS = 1 << (63 - POSITION_BITS)
+"""After so many, epochs begin again at 0: as if the database was set back."""
+UNUSED = 7 * 24 * 3600.0
+"""Seconds after which the file of a database that no process uses is removed."""
+_BYTES = 8
+_log = structlog.get_logger("read_side.seen")
+
+
+def stamp_of(epoch: int, position: int) -> int:
+    """The checkpoint in one number, as ``served_columns.sql`` makes it: of two checkpoints of a
+    database, that of the later epoch is the later one, and within an epoch that of the higher
+    position."""
+    return epoch % EPOCHS << POSITION_BITS | position
+
+
+def epoch_of(stamp: int) -> int:
+    return stamp >> POSITION_BITS
+
+
+def position_of(stamp: int) -> int:
+    return stamp & ((1 << POSITION_BITS) - 1)
+
+
+class Seen:
+    """The number: shared where ``path`` is given, otherwise this object's own.
+
+    Reading takes no lock: the number is eight aligned bytes, which processors read and write at
+    once. Raises OSError.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self._file: int | None = None
+        self._number = memoryview(bytearray(_BYTES)).cast("q")
+        if path is not None:
+            self._map(path)
+
+    @property
+    def is_shared(self) -> bool:
+        return self._file is not None
+
+    @property
+    def stamp(self) -> int:
+        return self._number[0]
+
+    def raise_to(self, stamp: int) -> None:
+        """Before a state of this stamp is shown."""
+        if stamp > self._number[0]:
+            with self._locked():
+                if stamp > self._number[0]:
+                    self._number[0] = stamp
+
+    def lower(self, known: int, stamp: int) -> None:
+        """To the stamp of a database that was set back, unless the number is not ``known`` any
+        more."""
+        with self._locked():
+            if self._number[0] == known:
+                self._number[0] = stamp
+
+    def is_in_place(self) -> bool:
+        """Marks the file as used. False where it was removed: then another process may have made a
+        new one, which is mapped now. Raises OSError."""
+        if self._path is None or self._file is None:
+            return True
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(self._path.stat(), os.fstat(self._file)):
+                os.utime(self._file)
+                return True
+        known = self.stamp
+        self.close()
+        self._map(self._path)
+        self.raise_to(known)
+        return False
+
+    def close(self) -> None:
+        """It is this object's own then."""
+        known = self.stamp
+        self._number = memoryview(bytearray(_BYTES)).cast("q")
+        self._number[0] = known
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _map(self, path: Path) -> None:
+        self._file = os.open(
+            path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, stat.S_IRUSR | stat.S_IWUSR
+        )
+        try:
+            with self._locked():
+                # Written, not truncated to this size: a hole could not be filled on a full disk.
+                if os.fstat(self._file).st_size < _BYTES:
+                    os.pwrite(self._file, bytes(_BYTES), 0)
+            self._number = memoryview(mmap.mmap(self._file, _BYTES)).cast("q")
+        except BaseException:
+            self.close()
+            raise
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        if self._file is None:
+            yield
+            return
+        fcntl.lockf(self._file, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.lockf(self._file, fcntl.LOCK_UN)
+
+
+@contextmanager
+def open_seen(url: str) -> Iterator[Seen]:
+    """The number of the read model at a PostgreSQL URL. Where the file cannot be had, it is not
+    shared."""
+    try:
+        folder = _folder()
+        _remove_unused(folder)
+        seen = Seen(folder / _name(url))
+    except OSError as error:
+        _log.warning("responses are not kept in memory: no shared file", fault=repr(error))
+        seen = Seen()
+    try:
+        yield seen
+    finally:
+        seen.close()
+
+
+def _folder() -> Path:
+    """This user's alone. Raises OSError."""
+    user = os.geteuid()
+    folder = Path(gettempdir()) / f"contentlog-{user}"
+    folder.mkdir(mode=stat.S_IRWXU, exist_ok=True)
+    found = folder.lstat()
+    others = stat.S_IMODE(found.st_mode) & (stat.S_IRWXG | stat.S_IRWXO)
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != user or others:
+        raise PermissionError(f"{folder} is not a folder that this user alone can use")
+    return folder
+
+
+def _name(url: str) -> str:
+    """The same with another password."""
+    parts = urlsplit(url)
+    user, at, host = parts.netloc.rpartition("@")
+    query = urlencode([pair for pair in parse_qsl(parts.query) if pair[0] != "password"])
+    named = parts._replace(netloc=user.partition(":")[0] + at + host, query=query)
+    return "seen-" + hashlib.sha256(urlunsplit(named).encode()).hexdigest()[:32]
+
+
+def _remove_unused(folder: Path) -> None:
+    for path in folder.glob("seen-*"):
+        # Another process may remove it too.
+        with contextlib.suppress(FileNotFoundError):
+            if path.stat().st_mtime < time.time() - UNUSED:
+                path.unlink()

@@ -1,0 +1,276 @@
+"""Responses kept in memory: the same bytes as from the database, and never older ones."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import pytest
+from prometheus_client import REGISTRY
+
+from api.rest.response_cache import LARGEST, OVERHEAD, KeptResponse, ResponseCache
+from read_side.freshness import Freshness
+from read_side.notices import Notice
+from read_side.seen import Seen, stamp_of
+from tests.integration.api.server import ACME, Client, Server, serving
+from tests.integration.live_projector import until
+from tests.integration.projector.sample_log import Given, raws
+from write_side.domain.definition import Field
+from write_side.repository import Repository
+
+PUBLISHED_ONLY = "secret-of-a-reader"
+READS = [
+    "/v1/content/posts",
+    "/v1/content/posts?status=draft&limit=2&offset=1",
+    "/v1/content/posts?locale=fr-FR",
+    "/v1/content/posts?language=de-DE",
+    "/v1/content/posts?limit=3&offset=250",
+    "/v1/content/posts/one",
+    "/v1/content/posts/one?locale=fr-FR",
+    "/v1/content/posts/large",
+    "/v1/content?limit=2&offset=1",
+    "/v1/content?type=posts&limit=1&offset=2",
+    "/v1/content-types",
+    "/v1/content-types/posts",
+]
+LARGE = ["/v1/content", "/v1/content?type=posts&limit=1"]
+"""Sent from files, and not kept."""
+OF_THE_REQUEST = {"date", "x-request-id", "x-ratelimit-remaining", "x-ratelimit-reset"}
+
+
+def count(name: str) -> float:
+    return REGISTRY.get_sample_value(f"contentlog_cache_{name}") or 0.0
+
+
+@pytest.fixture
+async def server(database_url: str, repository: Repository) -> AsyncIterator[Server]:
+    async with serving(database_url, repository) as server:
+        given = await server.workspace(staging=True)
+        await server.key(PUBLISHED_ONLY, "acme", ("content.published",))
+        await given.content_type(Field("body", "Body", "text"))
+        one = await given.entry("one", fields=raws(body="long " * 400))
+        await given.update(one, status="published")
+        await given.translate(one, "fr-FR", title="Un")
+        await given.entry("two")
+        # Larger than what is compressed in the loop.
+        await given.entry("large", fields=raws(body="x" * 70_000))
+        await server.caught_up()
+        await agreed(server)
+        yield server
+
+
+async def agreed(*servers: Server) -> None:
+    """Wait until a read may be kept, and used."""
+
+    async def hits() -> bool:
+        found = []
+        for server in servers:
+            before = count("hits_total")
+            await server.client().get("/v1/content-types")
+            await server.client().get("/v1/content-types")
+            found.append(count("hits_total") > before)
+        return all(found)
+
+    await until(hits)
+
+
+@pytest.fixture
+async def uncached(server: Server) -> AsyncIterator[Server]:
+    async with serving(server.url, server.repository, projector=False, cache_bytes=0) as other:
+        yield other
+
+
+async def raw(server: Server, method: str, path: str, **more: str) -> tuple[int, Any, bytes]:
+    """Status, headers and the very bytes."""
+    sent = {"Authorization": f"Bearer {ACME}", **more}
+    async with (
+        aiohttp.ClientSession(server.origin, auto_decompress=False) as session,
+        session.request(method, path, headers=sent) as response,
+    ):
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        kept = {name: headers[name] for name in headers.keys() - OF_THE_REQUEST}
+        return response.status, kept, await response.read()
+
+
+@pytest.mark.parametrize("path", READS + LARGE)
+async def test_a_kept_response_has_the_bytes_and_headers_of_one_from_the_database(
+    path: str, server: Server, uncached: Server
+) -> None:
+    expected = await raw(uncached, "GET", path)
+    tag = {"If-None-Match": expected[1]["etag"]}
+    for headers in ({"Accept-Encoding": "identity"}, {"Accept-Encoding": "gzip"}, tag):
+        for method in ("GET", "HEAD"):
+            await raw(server, method, path, **headers)
+            before = count("hits_total")
+            found = await raw(server, method, path, **headers)
+            assert count("hits_total") == before + (path not in LARGE)
+            assert found == await raw(uncached, method, path, **headers)
+            assert found[0] == (304 if headers is tag else 200)
+            assert "x-content-position" in found[1]
+
+
+async def test_what_two_keys_may_read_is_kept_apart(server: Server) -> None:
+    for _ in range(2):
+        assert len((await server.client().get("/v1/content")).data) == 3
+        assert len((await server.client(PUBLISHED_ONLY).get("/v1/content")).data) == 1
+        assert (await server.client().get("/v1/content/posts/two")).status == 200
+        assert (await server.client(PUBLISHED_ONLY).get("/v1/content/posts/two")).status == 404
+
+
+async def test_every_check_comes_before_it(server: Server) -> None:
+    assert (await server.client().get("/v1/content/posts")).status == 200
+    assert (await server.client("wrong").get("/v1/content/posts")).status == 401
+    for query, status in (
+        ("status=live", 400),
+        ("locale=xx", 400),
+        ("environment=staging", 404),
+    ):
+        assert (await server.client().get(f"/v1/content/posts?{query}")).status == status
+    draft = "/v1/content/posts?status=draft"
+    assert (await server.client().get(draft)).status == 200
+    assert (await server.client(PUBLISHED_ONLY).get(draft)).status == 403
+
+
+async def test_what_is_written_shows_at_once_in_every_process(server: Server) -> None:
+    """One of them writes, the other has kept what it read before."""
+    async with serving(server.url, server.repository, projector=False) as other:
+        await agreed(server, other)
+        for n in range(30):
+            for one in (server, other):
+                await one.client().get("/v1/content/posts?status=draft")
+                await one.client().get("/v1/content")
+            writer, reader = (server, other) if n % 2 else (other, server)
+            created = await writer.client().post(
+                {"contentTypeSlug": "posts", "title": f"Number {n}"}
+            )
+            assert created.headers["X-Content-Visible"] == "true"
+            for path in ("/v1/content/posts?status=draft", "/v1/content"):
+                [newest, *_] = (await reader.client().get(path)).data
+                assert newest["title"] == f"Number {n}"
+
+
+async def test_drafts_do_not_disturb_the_lists_of_what_is_published(
+    server: Server, acme: Client
+) -> None:
+    for path in ("/v1/content/posts", "/v1/content/posts/one"):
+        await acme.get(path)
+    await acme.post({"contentTypeSlug": "posts", "title": "A draft"})
+    before = count("hits_total")
+    for path in ("/v1/content/posts", "/v1/content/posts/one"):
+        await acme.get(path)
+    assert count("hits_total") == before + 2
+
+
+@pytest.fixture
+def acme(server: Server) -> Client:
+    return server.client()
+
+
+async def test_what_is_gone_was_seen_to_be_gone(server: Server, repository: Repository) -> None:
+    """A 404 says what the checkpoint was too: no other process may go behind it."""
+    given = Given(repository)
+    entry_id = (await server.client().get("/v1/content/posts/two")).data["id"]
+    seen = server.service.checkpoint._seen
+    await given.delete(entry_id)
+    await server.caught_up()
+    assert (await server.client().get("/v1/content/posts/two")).status == 404
+    at = seen.stamp
+    await given.entry("three")
+    await server.caught_up()
+    # No type, and so no row that has a stamp.
+    assert (await server.client().get("/v1/content/nothing/two")).status == 404
+    assert seen.stamp > at
+
+
+async def test_a_change_of_the_type_changes_its_singles_and_lists(
+    server: Server, acme: Client, repository: Repository
+) -> None:
+    paths = ("/v1/content/posts", "/v1/content/posts/one", "/v1/content-types/posts")
+    for path in (*paths, "/v1/content-types"):
+        await acme.get(path)
+    await Given(repository).revised(Field("body", "Body", "text"), Field("n", "N", "number"))
+    await server.caught_up()
+    assert "n" in (await acme.get("/v1/content/posts/one")).data["fields"]
+    assert "n" in (await acme.get("/v1/content/posts")).data[0]["fields"]
+    assert len((await acme.get("/v1/content-types/posts")).data["fields"]) == 2
+    assert len((await acme.get("/v1/content-types")).data[0]["fields"]) == 2
+
+
+async def test_a_read_returns_a_position_that_only_grows(acme: Client) -> None:
+    """A client that always sends the last one it got sees all that it has seen, anywhere."""
+    first = (await acme.get("/v1/content/posts")).headers["X-Content-Position"]
+    created = await acme.post({"contentTypeSlug": "posts", "title": "Later"})
+    later = {"X-Content-Position": created.headers["X-Content-Position"]}
+    assert later["X-Content-Position"] != first
+    kept = await acme.get("/v1/content/posts")
+    assert kept.headers["X-Content-Position"] == first, "nothing published has changed"
+    kept = await acme.get("/v1/content/posts", headers=later)
+    assert kept.headers["X-Content-Position"] == later["X-Content-Position"]
+    listed = await acme.get("/v1/content", headers={"X-Content-Position": first})
+    assert listed.headers["X-Content-Position"] == later["X-Content-Position"]
+
+
+@pytest.fixture
+def freshness(tmp_path: Any) -> Freshness:
+    freshness = Freshness(Seen(tmp_path / "seen"))
+    freshness.end_poll(freshness.begin_poll(), stamp_of(1, 1))
+    return freshness
+
+
+def response(key: tuple[str, ...], size: int) -> KeptResponse:
+    return KeptResponse(key, b"x" * size, "tag", "token", stamp_of(1, 1), ())
+
+
+def put(cache: ResponseCache, key: tuple[str, ...], size: int) -> KeptResponse:
+    made = response(key, size)
+    cache.put(made, cache.resets)
+    return made
+
+
+def test_the_least_recently_used_response_makes_room(freshness: Freshness) -> None:
+    cache = ResponseCache(freshness, 10 * (10_000 + OVERHEAD))
+    before = count("evictions_total"), count("bytes")
+    for n in range(4):
+        put(cache, ("acme", str(n)), 10_000)
+        put(cache, ("other", str(n)), 10_000)
+    assert cache.find(("acme", "0"))
+    for n in range(4, 7):
+        put(cache, ("acme", str(n)), 10_000)
+    assert cache.find(("acme", "1")) is None
+    assert cache.find(("acme", "0")) is not None, "used since"
+    assert all(cache.find(("other", str(n))) for n in range(4)), "a workspace has half at most"
+    assert count("evictions_total") > before[0]
+    assert 0 < count("bytes") - before[1] <= 10 * (10_000 + OVERHEAD)
+    freshness.reset()
+    assert cache.find(("acme", "0")) is None
+    assert count("bytes") == before[1]
+
+
+async def test_compressed_bodies_count_too(freshness: Freshness) -> None:
+    cache = ResponseCache(freshness, 2 * (50_000 + OVERHEAD))
+    made = put(cache, ("acme", "a"), 49_500)
+    before = made.size
+    compressed = await cache.compressed(made)
+    assert made.size == before + len(compressed)
+    assert await cache.compressed(made) is compressed
+    freshness.reset()
+    assert cache.find(("acme", "a")) is None
+    assert await cache.compressed(made) is compressed, "it may be on its way"
+
+
+def test_large_bodies_are_not_kept(freshness: Freshness) -> None:
+    cache = ResponseCache(freshness, 100 * LARGEST)
+    put(cache, ("acme", "a"), LARGEST + 1)
+    put(cache, ("acme", "b"), LARGEST)
+    assert cache.find(("acme", "a")) is None
+    assert cache.find(("acme", "b")) is not None
+
+
+def test_what_was_read_before_a_reset_is_not_kept(freshness: Freshness) -> None:
+    cache = ResponseCache(freshness, 10**6)
+    resets = cache.resets
+    freshness.on_notice(Notice(epoch=1, after=1, position=2))
+    freshness.end_poll(freshness.begin_poll(), stamp_of(1, 2))
+    cache.put(response(("acme", "a"), 10), resets)
+    assert cache.find(("acme", "a")) is None

@@ -1,0 +1,59 @@
+"""What a batch changes, as the readers that keep responses are told."""
+
+from __future__ import annotations
+
+import pytest
+
+from projector.changes import type_changes
+from projector.projection import RecordedEvent, project
+from projector.rows import Rows
+from read_side.notices import TypeChange
+from tests.unit.projector.test_projection import recorded, removed, revised
+from tests.unit.samples import ENTRY, POSTS, TEXT, created, deleted, type_created, updated
+from write_side.domain import events as e
+from write_side.domain.events import STATUSES
+
+SETTLED = project(recorded(type_created(TEXT), created()), Rows())
+NEW_TYPE = project(recorded(type_created(TEXT)), Rows())
+
+
+def changes(before: Rows, *events: e.Event, after: int) -> list[TypeChange] | None:
+    """``after``: the version of the stream that the events change."""
+    batch: list[RecordedEvent] = recorded(*events, start=3, after=after)
+    found = type_changes(before, project(batch, before))
+    return None if found is None else list(found)
+
+
+def posts(statuses: tuple[str, ...], entries: tuple[str, ...] | None) -> TypeChange:
+    return TypeChange("acme", "production", "posts", statuses, entries)
+
+
+def test_a_new_entry_changes_lists_of_its_status_alone() -> None:
+    assert changes(NEW_TYPE, created(), after=0) == [posts(("draft",), ())]
+
+
+def test_an_updated_or_deleted_entry_is_named() -> None:
+    assert changes(SETTLED, updated(title="New"), after=1) == [posts(("draft",), (ENTRY,))]
+    assert changes(SETTLED, deleted(), after=1) == [posts(("draft",), (ENTRY,))]
+
+
+def test_an_entry_that_changes_its_status_changes_lists_of_both() -> None:
+    published = updated(status="published")
+    assert changes(SETTLED, published, after=1) == [posts(("draft", "published"), (ENTRY,))]
+
+
+@pytest.mark.parametrize("event", [revised(TEXT), removed()])
+def test_a_change_of_the_type_changes_all_of_it(event: e.Event) -> None:
+    assert changes(NEW_TYPE, event, after=1) == [posts(STATUSES, None)]
+    both = changes(SETTLED, event, after=1)
+    assert both == [posts(STATUSES, None)]
+
+
+def test_what_nobody_has_seen_changes_nothing() -> None:
+    assert changes(NEW_TYPE, created(), deleted(), after=0) == []
+
+
+def test_where_the_type_is_not_known_everything_has_changed() -> None:
+    only_entries = Rows(entries=SETTLED.entries)
+    assert changes(only_entries, deleted(), after=1) is None
+    assert POSTS not in only_entries.types
