@@ -22,6 +22,7 @@ BENCHMARKS = (
     "catch_up",
     "http",
     "fixed",
+    "misses",
     "visible",
     "creates",
     "steady",

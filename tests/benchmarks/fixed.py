@@ -85,20 +85,20 @@ async def compare(what: str, ours: Load, workers: Sequence[int], folder: str) ->
     ]
 
 
-async def one_round(load: Load, servers: Sequence[int]) -> Round:
+async def one_round(load: Load, servers: Sequence[int], number: int = CONNECTIONS) -> Round:
     before = sum(map(processor_time, servers))
-    clients = await asyncio.gather(*(client(load) for _ in range(PROCESSES)))
+    clients = await asyncio.gather(*(client(load, number // PROCESSES) for _ in range(PROCESSES)))
     spent = sum(map(processor_time, servers)) - before
     rate = sum(one.per_second for one in clients)
     return Round(rate, spent / (rate * SECONDS))
 
 
-async def client(load: Load) -> Measured:
+async def client(load: Load, number: int) -> Measured:
     """A share of the connections, from a process of its own."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "tests.benchmarks.load", stdin=-1, stdout=-1
     )
-    order = (load.port, load.path, load.headers, CONNECTIONS // PROCESSES)
+    order = (load.port, load.path, load.headers, number, load.keys)
     answer, _ = await process.communicate(json.encode(order))
     return Measured(json.decode(answer, type=float), b"")
 
@@ -113,7 +113,14 @@ def processor_time(pid: int) -> float:
 async def fixed_floor(body: Path) -> AsyncIterator[tuple[int, list[int]]]:
     """Its port and its process ids."""
     port = free_port()
-    command = (sys.executable, "-m", "tests.benchmarks.floor", "fixed", str(body), str(port))
+    async with bare_servers("fixed", str(body), port) as pids:
+        yield port, pids
+
+
+@asynccontextmanager
+async def bare_servers(kind: str, source: str, port: int) -> AsyncIterator[list[int]]:
+    """Of ``tests.benchmarks.floor``, as many as there are API processes; their process ids."""
+    command = (sys.executable, "-m", "tests.benchmarks.floor", kind, source, str(port))
     async with AsyncExitStack() as stack:
         processes = [await asyncio.create_subprocess_exec(*command) for _ in range(PROCESSES)]
         for process in processes:
@@ -121,4 +128,4 @@ async def fixed_floor(body: Path) -> AsyncIterator[tuple[int, list[int]]]:
             stack.callback(process.terminate)
         pids = [process.pid for process in processes]
         await eventually(lambda: all(listens(pid, port) for pid in pids))
-        yield port, pids
+        yield pids

@@ -1,13 +1,14 @@
 """A small HTTP client that costs little: keep-alive connections, one request at a time on each.
 
-As a program: reads a port, a path, headers and a number of connections as a JSON array, and prints
-the answers per second.
+As a program: reads a port, a path, headers, a number of connections and one of keys, as a JSON
+array, and prints the answers per second.
 """
 
 from __future__ import annotations
 
 import asyncio
 import itertools
+import random
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -21,16 +22,22 @@ SECONDS = 1.5
 class Load(Struct, frozen=True):
     """GETs of one path on this machine, or POSTs of bodies that are made one after another.
 
-    ``headers`` end with CRLF each.
+    ``headers`` end with CRLF each. With ``keys``, a ``KEY`` in the path is a random number below
+    it.
     """
 
     port: int
     path: str
     headers: str
     body: Callable[[], bytes] | None = None
+    keys: int = 0
 
     def requests(self) -> Iterator[bytes]:
         head = f"{self.path} HTTP/1.1\r\nHost: bench\r\n{self.headers}"
+        if self.keys:
+            while True:
+                key = str(random.randrange(self.keys))
+                yield f"GET {head}\r\n".replace("KEY", key).encode()
         if self.body is None:
             yield from itertools.repeat(f"GET {head}\r\n".encode())
             return
@@ -102,7 +109,8 @@ async def measured(load: Load, seconds: float = SECONDS, number: int = CONNECTIO
 
 
 if __name__ == "__main__":
-    port, path, headers, number = json.decode(
-        sys.stdin.buffer.read(), type=tuple[int, str, str, int]
+    port, path, headers, number, keys = json.decode(
+        sys.stdin.buffer.read(), type=tuple[int, str, str, int, int]
     )
-    print(asyncio.run(measured(Load(port, path, headers), number=number)).per_second)
+    load = Load(port, path, headers, keys=keys)
+    print(asyncio.run(measured(load, number=number)).per_second)
