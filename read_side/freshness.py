@@ -52,7 +52,10 @@ class Freshness:
         if self._applied < self._seen.stamp or self._clock() - self._agreed_at >= FRESH:
             return False
         changed = self._changed
-        return all(changed.get(one, NONE) <= stamp for one in dependencies)
+        for one in dependencies:  # noqa: SIM110 - all() takes twice as long
+            if changed.get(one, NONE) > stamp:
+                return False
+        return True
 
     def may_keep(self, stamp: int, resets: int) -> bool:
         """Whether what was read at the stamp may be kept; ``resets``: before it was read."""

@@ -7,7 +7,6 @@ from typing import cast
 
 from aiohttp import web
 from msgspec import Struct
-from prometheus_client import Counter
 
 from api.context import Call
 from api.http.content import etag
@@ -18,9 +17,6 @@ from read_side.notices import Dependency
 from read_side.pool import learn
 from read_side.refusals import TypeNotFound
 from read_side.seen import position_of
-
-HITS = Counter("contentlog_cache_hits", "Reads answered from memory")
-MISSES = Counter("contentlog_cache_misses", "Reads of the database that memory could not answer")
 
 
 class Reading(Struct, frozen=True):
@@ -44,9 +40,7 @@ async def kept(
     key = (scope.workspace, scope.environment, call.locale, call.published_only, *parameters)
     response = cache.find(key)
     if response is not None:
-        HITS.inc()
         return _response(call, response)
-    MISSES.inc()
     resets = cache.resets
     reading = await _read(call, read)
     if reading.stamp is None:

@@ -10,12 +10,9 @@ from __future__ import annotations
 import binascii
 import hmac
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from functools import lru_cache
 from hashlib import blake2b
 
 HEADER = "X-Content-Position"
-REMEMBERED = 1024
-"""Tokens."""
 _KEY = 32
 _TAG = 16
 _POSITION = 8
@@ -25,13 +22,8 @@ class Positions:
     def __init__(self, key: bytes) -> None:
         self._tag_key = _keyed(key, b"tag", _KEY)
         self._mask_key = _keyed(key, b"hide", _KEY)
-        self._tokens = lru_cache(REMEMBERED)(self._token)
 
     def token(self, workspace: str, position: int) -> str:
-        # Most reads of a workspace are of the same few positions.
-        return self._tokens(workspace, position)
-
-    def _token(self, workspace: str, position: int) -> str:
         plain = position.to_bytes(_POSITION, "big")
         tag = self._tag(workspace, plain)
         return urlsafe_b64encode(tag + self._masked(tag, plain)).decode()

@@ -6,8 +6,8 @@ nothing it was made of has changed (ADR 38).
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter, OrderedDict
-from sys import getsizeof
 
 from aiohttp import web
 from msgspec import Struct
@@ -25,6 +25,11 @@ OVERHEAD = 1_500
 Key = tuple[object, ...]
 """All that determines a response; the workspace first."""
 
+DELAY = 0.1
+"""Seconds for which counts may wait."""
+
+HITS = Metric("contentlog_cache_hits", "Reads answered from memory")
+MISSES = Metric("contentlog_cache_misses", "Reads that memory could not answer")
 EVICTIONS = Metric("contentlog_cache_evictions", "Kept responses removed to make room")
 BYTES = Gauge("contentlog_cache_bytes", "Memory of kept responses", multiprocess_mode="livesum")
 
@@ -51,6 +56,30 @@ class ReadResponse(web.Response):
         self.kept = kept
 
 
+class CacheCounts:
+    """Passed to prometheus_client in batches, because each of its counts is a write to a file."""
+
+    def __init__(self) -> None:
+        self.hits = self.misses = self.evictions = 0
+        self.bytes = 0
+        """Of all kept responses; the others since the last batch."""
+        self._shown = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def changed(self) -> None:
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(DELAY, self.flush)
+
+    def flush(self) -> None:
+        self._timer = None
+        HITS.inc(self.hits)
+        MISSES.inc(self.misses)
+        EVICTIONS.inc(self.evictions)
+        BYTES.inc(self.bytes - self._shown)
+        self.hits = self.misses = self.evictions = 0
+        self._shown = self.bytes
+
+
 class ResponseCache:
     """At most ``capacity`` bytes; those of one workspace take half at most. The least recently
     used response goes first. A capacity of 0 keeps nothing."""
@@ -61,8 +90,8 @@ class ResponseCache:
         self._kept: OrderedDict[Key, KeptResponse] = OrderedDict()
         self._of_workspace: dict[object, OrderedDict[Key, None]] = {}
         self._bytes: Counter[object] = Counter()
-        self._total = 0
         self._resets = freshness.resets
+        self.counts = CacheCounts()
 
     @property
     def resets(self) -> int:
@@ -72,9 +101,12 @@ class ResponseCache:
     def find(self, key: Key) -> KeptResponse | None:
         """The kept response, if it may be used now."""
         self._follow_resets()
+        self.counts.changed()
         kept = self._kept.get(key)
         if kept is None or not self._freshness.is_current(kept.stamp, kept.dependencies):
+            self.counts.misses += 1
             return None
+        self.counts.hits += 1
         self._kept.move_to_end(key)
         self._of_workspace[key[0]].move_to_end(key)
         return kept
@@ -83,12 +115,13 @@ class ResponseCache:
         """Keep it, if it may be kept; ``resets``: before it was read."""
         self._follow_resets()
         key, size = response.key, len(response.body)
-        if size > LARGEST or not self._freshness.may_keep(response.stamp, resets):
+        is_kept = self._capacity > 0 and size <= LARGEST
+        if not is_kept or not self._freshness.may_keep(response.stamp, resets):
             return
         self._remove(key)
         self._kept[key] = response
         self._of_workspace.setdefault(key[0], OrderedDict())[key] = None
-        self._grow(response, OVERHEAD + size + sum(map(getsizeof, key)))
+        self._grow(response, OVERHEAD + size + sum(len(part) for part in key if type(part) is str))
 
     async def compressed(self, response: KeptResponse) -> bytes:
         """The body with gzip, made once."""
@@ -108,12 +141,12 @@ class ResponseCache:
         self._count(key, number)
         while self._bytes[key[0]] > self._capacity // 2:
             self._evict(next(iter(self._of_workspace[key[0]])))
-        while self._total > self._capacity:
+        while self.counts.bytes > self._capacity:
             self._evict(next(iter(self._kept)))
 
     def _evict(self, key: Key) -> None:
         self._remove(key)
-        EVICTIONS.inc()
+        self.counts.evictions += 1
 
     def _remove(self, key: Key) -> None:
         response = self._kept.pop(key, None)
@@ -126,13 +159,13 @@ class ResponseCache:
 
     def _count(self, key: Key, number: int) -> None:
         self._bytes[key[0]] += number
-        self._total += number
-        BYTES.inc(number)
+        self.counts.bytes += number
+        self.counts.changed()
 
     def _follow_resets(self) -> None:
         if self._resets != self._freshness.resets:
             self._resets = self._freshness.resets
-            BYTES.dec(self._total)
-            self._total = 0
+            self.counts.bytes = 0
+            self.counts.changed()
             for kept in (self._kept, self._of_workspace, self._bytes):
                 kept.clear()
