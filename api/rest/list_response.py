@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from aiohttp import web
 
@@ -37,9 +37,13 @@ async def list_response(
 
 
 def json_response(call: Call, body: wire.Wire) -> web.Response:
-    response = wire.response(body)
-    call.service.limits.charge_bytes(call.known_caller, len(cast("bytes", response.body)))
-    return response
+    return encoded_response(call, wire.encode(body))
+
+
+def encoded_response(call: Call, body: bytes) -> web.Response:
+    """``body``: JSON."""
+    call.service.limits.charge_bytes(call.known_caller, len(body))
+    return web.Response(body=body, content_type=JSON)
 
 
 async def _from_file(
