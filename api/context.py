@@ -21,11 +21,13 @@ from read_side.checkpoint import CheckpointWatch
 from read_side.pool import Pool
 from write_side.domain.identity import Actor, Scope
 from write_side.domain.workspace import VIEW
+from write_side.fair_queue import FairQueue
 from write_side.repository import Repository
 
 
 class Service(Struct):
-    """The parts of an API process. ``request_bodies``: the budget of large ones in memory."""
+    """The parts of an API process. ``request_bodies``: the budget of large ones in memory.
+    ``descriptions``: turns at describing large workspaces."""
 
     settings: ApiSettings
     repository: Repository
@@ -40,6 +42,7 @@ class Service(Struct):
     responses: ResponseCache
     in_flight: InFlight = field(default_factory=InFlight)
     loop_turns: LoopTurns = field(default_factory=LoopTurns)
+    descriptions: FairQueue = field(default_factory=lambda: FairQueue(1))
 
 
 class Call(Struct):

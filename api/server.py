@@ -26,7 +26,7 @@ from api.http.request_counts import COUNTS
 from api.http.request_log import answer_errors
 from api.http.upload_slots import add_upload_slots
 from api.import_worker import ImportWorker
-from api.openapi import document
+from api.openapi import routes as descriptions
 from api.operations import health, metrics
 from api.operations.health import STATUS, StatusCache
 from api.rate_limits.leases import Leases
@@ -103,7 +103,7 @@ def application(service: Service) -> web.Application:
     app[SERVICE] = service
     app[STATUS] = StatusCache(service)
     app.on_response_prepare.append(add_default_headers)
-    for part in (content, imports, media, locales, health, metrics, document, graphql):
+    for part in (content, imports, media, locales, health, metrics, descriptions, graphql):
         app.add_routes(part.routes())
     add_upload_slots(app)
     add_dashboard(app, service.repository.recorder)

@@ -37,6 +37,12 @@ class Caller(Struct, frozen=True):
     environment: str | None = None
 
 
+def has_key(headers: Mapping[str, str]) -> bool:
+    """Whether a key is given, even an empty one."""
+    scheme = headers.get("Authorization", "").strip().partition(" ")[0]
+    return scheme.lower() == "bearer" or "X-API-Key" in headers
+
+
 def secret_of(headers: Mapping[str, str]) -> str:
     """``Authorization: Bearer`` takes precedence over ``X-API-Key`` (behaviour.md). Other schemes
     do not, because a proxy in front of the service may use HTTP Basic."""

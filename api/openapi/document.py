@@ -1,4 +1,4 @@
-"""The OpenAPI document, and Swagger UI at ``/docs``. No key needed.
+"""The OpenAPI document of any workspace.
 
 ``document.json`` is written by hand. It names parameters, headers, refusals and schemas;
 ``...name`` stands for one of its groups. The code adds the schemas of its Structs and the responses
@@ -17,9 +17,6 @@ from importlib import resources
 from importlib.metadata import version
 from typing import Any
 
-from aiohttp import web
-
-from api.http.static_files import StaticFiles, limited_by_address
 from api.openapi.responses import (
     expand_groups,
     header_references,
@@ -29,30 +26,11 @@ from api.openapi.responses import (
     status_of_refusals,
 )
 from api.openapi.schemas import schemas
-from api.rest import wire
 
 Operation = dict[str, Any]
 
-_SWAGGER_UI = StaticFiles("docs")
-
-
-def routes() -> list[web.RouteDef]:
-    return [
-        web.get("/v1/openapi.json", limited_by_address(openapi)),
-        web.get("/docs", limited_by_address(_SWAGGER_UI.page)),
-        web.get("/docs/{file:[^/]+}", limited_by_address(_SWAGGER_UI.file)),
-    ]
-
-
-async def openapi(_request: web.Request) -> web.Response:
-    return web.Response(body=_encoded(), content_type="application/json")
-
 
 @cache
-def _encoded() -> bytes:
-    return wire.encode(document())
-
-
 def document() -> dict[str, Any]:
     written = deepcopy(source())
     del written["groups"]

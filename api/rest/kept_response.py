@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import cast
 
 from aiohttp import web
 from msgspec import Struct
 
 from api.context import Call
 from api.http.content import etag
+from api.http.large_bodies import JSON
 from api.rest import wire
 from api.rest.positions import HEADER
 from api.rest.response_cache import KeptResponse, ReadResponse
@@ -64,10 +64,14 @@ async def _read(call: Call, read: Callable[[], Awaitable[Reading]]) -> Reading:
 
 
 def json_response(call: Call, body: wire.Wire) -> web.Response:
-    """One that is not kept."""
-    response = wire.response(body)
-    call.service.limits.charge_bytes(call.known_caller, len(cast("bytes", response.body)))
-    return response
+    """A response that is not kept."""
+    return encoded_response(call, wire.encode(body))
+
+
+def encoded_response(call: Call, body: bytes) -> web.Response:
+    """``body``: JSON."""
+    call.service.limits.charge_bytes(call.known_caller, len(body))
+    return web.Response(body=body, content_type=JSON)
 
 
 def _response(call: Call, kept: KeptResponse) -> web.Response:

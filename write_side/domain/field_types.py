@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Raw, Struct
 
-from write_side.domain import cells, values
+from write_side.domain import cells, json_schemas, values
+from write_side.domain.json_schemas import Definitions, Schema
 
 if TYPE_CHECKING:  # a field looks itself up in this table
     from write_side.domain.definition import Field
@@ -53,9 +54,10 @@ class FieldTypeSpec(Struct, frozen=True, kw_only=True, dict=True):
     ``takes`` is the value in words, for refusals and the documentation of the API; ``takes_many``
     the same for a field with ``multiple`` or ``range``. The values of the field's options follow.
     ``fits`` says whether a value that is not null is valid for the type; the elements of a nested
-    type are checked field by field. ``read_cell`` reads the text of a spreadsheet's cell and raises
-    BadCell; ``write_cell`` is its inverse; ``cell_help`` explains the notation to people. ``label``
-    and ``label_many`` name the type to people. ``display`` selects how the dashboard shows a value.
+    type are checked field by field. ``schema`` describes the same values as JSON Schema.
+    ``read_cell`` reads the text of a spreadsheet's cell and raises BadCell; ``write_cell`` is its
+    inverse; ``cell_help`` explains the notation to people. ``label`` and ``label_many`` name the
+    type to people. ``display`` selects how the dashboard shows a value.
     ``settings`` are the properties of a field that the type allows, ``needs`` those it must have.
     ``refers_to``: values are ids of entries or of media files. ``any_json``: every JSON value is
     valid, so ``""`` and ``[]`` are not empty, and two values are equal only if their text is.
@@ -66,6 +68,7 @@ class FieldTypeSpec(Struct, frozen=True, kw_only=True, dict=True):
     takes: str
     takes_many: str = ""
     fits: Callable[[Field, Raw], bool]
+    schema: Callable[[Field, Definitions], Schema]
     read_cell: Callable[[Field, str], Raw]
     write_cell: Callable[[Field, Raw, cells.Names], str]
     cell_help: str
@@ -110,6 +113,7 @@ FIELD_TYPES: dict[FieldType, FieldTypeSpec] = {
     "text": FieldTypeSpec(
         takes="a string",
         fits=values.is_string,
+        schema=json_schemas.text,
         read_cell=cells.read_text,
         write_cell=cells.write_text,
         cell_help="Any text.",
@@ -121,6 +125,7 @@ FIELD_TYPES: dict[FieldType, FieldTypeSpec] = {
     "rich_text": FieldTypeSpec(
         takes="a string",
         fits=values.is_string,
+        schema=json_schemas.text,
         read_cell=cells.read_text,
         write_cell=cells.write_text,
         cell_help="Any text, with its markup.",
@@ -132,6 +137,7 @@ FIELD_TYPES: dict[FieldType, FieldTypeSpec] = {
     "number": FieldTypeSpec(
         takes="a finite number",
         fits=values.is_finite_number,
+        schema=json_schemas.number,
         read_cell=cells.read_number,
         write_cell=cells.write_number,
         cell_help="A number, such as 1250.5 or 1,250.5; a decimal comma if you choose it.",
@@ -141,6 +147,7 @@ FIELD_TYPES: dict[FieldType, FieldTypeSpec] = {
     "boolean": FieldTypeSpec(
         takes="true or false",
         fits=values.is_boolean,
+        schema=json_schemas.boolean,
         read_cell=cells.read_boolean,
         write_cell=cells.write_json,
         cell_help="true or false, yes or no, 1 or 0, on or off.",
@@ -151,6 +158,7 @@ FIELD_TYPES: dict[FieldType, FieldTypeSpec] = {
         takes="an ISO 8601 date or date-time, such as 2026-01-31 or 2026-01-31T09:30:00Z",
         takes_many='a range {"from": …, "to": …} of ISO 8601 dates or date-times',
         fits=values.is_date_or_range,
+        schema=json_schemas.date,
         read_cell=cells.read_date,
         write_cell=cells.write_date,
         cell_help="2026-01-31 or 2026-01-31T09:30:00Z, with the day first if you choose it; "
@@ -165,6 +173,7 @@ FIELD_TYPES: dict[FieldType, FieldTypeSpec] = {
         takes="one of",
         takes_many="an array of",
         fits=values.is_choice,
+        schema=json_schemas.choice,
         read_cell=cells.read_options,
         write_cell=cells.write_list,
         cell_help="The value or label of an option, in any case; several with commas between them.",
@@ -178,6 +187,7 @@ FIELD_TYPES: dict[FieldType, FieldTypeSpec] = {
         takes="the id of an entry",
         takes_many="an array of ids of entries",
         fits=values.is_one_or_many,
+        schema=json_schemas.entry_id,
         read_cell=cells.read_list,
         write_cell=cells.write_list,
         cell_help="The slug or ID of an entry; several with commas between them.",
@@ -191,6 +201,7 @@ FIELD_TYPES: dict[FieldType, FieldTypeSpec] = {
         takes="the id of a media file",
         takes_many="an array of ids of media files",
         fits=values.is_one_or_many,
+        schema=json_schemas.media_id,
         read_cell=cells.read_list,
         write_cell=cells.write_list,
         cell_help="The URL or ID of a file of the media library; several with commas between them.",
@@ -203,6 +214,7 @@ FIELD_TYPES: dict[FieldType, FieldTypeSpec] = {
     "json": FieldTypeSpec(
         takes="any JSON",
         fits=values.is_anything,
+        schema=json_schemas.anything,
         read_cell=cells.read_json,
         write_cell=cells.write_json,
         cell_help="JSON text.",
@@ -213,6 +225,7 @@ FIELD_TYPES: dict[FieldType, FieldTypeSpec] = {
     "repeater": FieldTypeSpec(
         takes="an array of objects keyed by its field slugs",
         fits=values.is_array_of_objects,
+        schema=json_schemas.elements,
         read_cell=cells.read_json,
         write_cell=cells.write_json,
         cell_help='JSON text: [{"name": "value"}].',
@@ -224,6 +237,7 @@ FIELD_TYPES: dict[FieldType, FieldTypeSpec] = {
     "section": FieldTypeSpec(
         takes="nothing",
         fits=values.is_nothing,
+        schema=json_schemas.nothing,
         read_cell=cells.read_text,
         write_cell=cells.write_text,
         cell_help="",

@@ -120,7 +120,10 @@ def _shown_element(fields: Sequence[Field], element: Mapping[str, Raw]) -> dict[
     return {slug: _shown(known[slug], value) for slug, value in element.items() if slug in known}
 
 
+def is_never_null(field: Field) -> bool:
+    """Whether a missing value is shown as [], not as null (§2.1)."""
+    return field.spec.is_nested or (field.spec.refers_to == "entry" and field.multiple)
+
+
 def _nothing(field: Field) -> Raw:
-    """[] for repeaters and multiple references, null for everything else (§2.1)."""
-    many = field.spec.is_nested or (field.spec.refers_to == "entry" and field.multiple)
-    return _NONE if many else NULL
+    return _NONE if is_never_null(field) else NULL

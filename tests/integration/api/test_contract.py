@@ -29,6 +29,7 @@ PATHS = [
     "/v1/content/posts/a%2Fb",
     "/v1/content-types",
     "/v1/content-types/posts",
+    "/v1/content-types/posts/schema.json",
     "/v1/media",
     "/v1/media/hero",
     "/v1/locales",
@@ -38,7 +39,7 @@ PATHS = [
     "/metrics",
 ]
 OF_OPERATORS = ("/readyz", "/metrics")
-CROSS_ORIGIN = ("/v1/content/", "/v1/content-types", "/v1/media", "/v1/locales")
+CROSS_ORIGIN = ("/v1/content/", "/v1/content-types", "/v1/media", "/v1/locales", "/v1/openapi.json")
 READS = [
     ("/v1/content?environment=prod", 400),
     ("/v1/content/posts?locale=xx", 400),
@@ -48,6 +49,8 @@ READS = [
     ("/v1/content/posts/nothing", 404),
     ("/v1/content?type=nothing", 404),
     ("/v1/content-types/nothing", 404),
+    ("/v1/content-types/nothing/schema.json", 404),
+    ("/v1/openapi.json?environment=prod", 400),
     ("/v1/media/nothing", 404),
     ("/v1/content/", 404),
     ("/nothing", 404),

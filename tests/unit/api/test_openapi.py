@@ -40,6 +40,7 @@ METHOD_NAMES = {
     "createEntry",
     "listContentTypes",
     "getContentType",
+    "getContentTypeSchema",
     "listMedia",
     "getMediaFile",
     "listLocales",

@@ -1,0 +1,170 @@
+"""The schemas of a content type's entries, each under a name of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from api.openapi.document import document
+from api.openapi.names import Names, pascal_case
+from read_side.content_types import ContentTypeRow
+from write_side.domain.definition import Field, value_fields
+from write_side.domain.json_schemas import Schema, properties
+from write_side.domain.rendering import is_never_null
+
+COMPONENTS = "#/components/schemas/"
+DEFINITIONS = "#/$defs/"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+DATE_RANGE = "DateRange"
+# As members of an enum: other texts, or texts that differ only in these, are no names in code.
+_OPTION = re.compile(r"[A-Za-z][A-Za-z0-9_ -]*")
+_SEPARATORS = str.maketrans("", "", "_- ")
+
+
+def type_names(name: str) -> Iterable[str]:
+    """The names of the schemas and operations of the type with this name."""
+    return (
+        *(name, f"{name}Fields", f"Listed{name}", f"{name}Body", f"{name}ListBody"),
+        *(f"New{name}", f"New{name}Fields", f"list{name}", f"get{name}"),
+    )
+
+
+class _Definitions(Struct, frozen=True):
+    """The named schemas inside of a type's fields. ``found`` is shared by all paths."""
+
+    names: Names
+    type_name: str
+    found: dict[str, Schema]
+    prefix: str = COMPONENTS
+    closed: bool = False
+    path: tuple[str, ...] = ()
+    options_names: dict[tuple[str, ...], str] = field(default_factory=dict)
+
+    def options(self, field: Field, schema: Schema) -> Schema:
+        """Only a string if the options are no names in code."""
+        if not _are_names(schema["enum"]):
+            return {"type": "string"}
+        path = (*self.path, field.slug)
+        name = self.options_names.get(path)
+        if name is None:
+            name = self.options_names[path] = self._claim(field, "")
+        return self._add(name, schema)
+
+    def date_range(self, schema: Schema) -> Schema:
+        return self._add(DATE_RANGE, schema)
+
+    def element(self, field: Field) -> Schema:
+        name = self._claim(field, "Item", "New" if self.closed else "")
+        inside = replace(self, path=(*self.path, field.slug))
+        return self._add(name, {"type": "object", "properties": properties(field.fields, inside)})
+
+    def object(self, name: str, fields: Iterable[Field], required: list[str]) -> Schema:
+        described = {"type": "object", "properties": properties(fields, self), "required": required}
+        return self._add(name, described)
+
+    def _claim(self, field: Field, end: str, start: str = "") -> str:
+        inner = pascal_case(*self.path, field.slug)
+        return self.names.claim(f"{start}{self.type_name}{inner}{end}")
+
+    def _add(self, name: str, schema: Schema) -> Schema:
+        self.found[name] = {"title": name, **schema}
+        return {"$ref": f"{self.prefix}{name}"}
+
+
+def _are_names(options: list[str]) -> bool:
+    different = {option.translate(_SEPARATORS).casefold() for option in options}
+    return len(different) == len(options) and all(map(_OPTION.fullmatch, options))
+
+
+def workspace_schemas(row: ContentTypeRow, name: str, names: Names) -> dict[str, Schema]:
+    """The schemas of what is served and sent for the type, for OpenAPI."""
+    found: dict[str, Schema] = {}
+    reading = _Definitions(names, name, found)
+    fields = list(value_fields(row.fields))
+    served = _served_fields(reading, fields)
+    sent = replace(reading, closed=True).object(f"New{name}Fields", fields, [])
+    generic = generic_schemas()
+    entry = {"$ref": f"{COMPONENTS}{name}"}
+    listed = {"$ref": f"{COMPONENTS}Listed{name}"}
+    slug = {"type": "string", "const": row.slug}
+    return {
+        name: _with(generic["SingleEntry"], name, fields=served),
+        f"Listed{name}": _with(generic["ListedEntry"], f"Listed{name}", fields=served),
+        f"{name}Body": _with(generic["SingleBody"], f"{name}Body", data=entry),
+        f"{name}ListBody": _with(
+            generic["TypeListBody"], f"{name}ListBody", data={"type": "array", "items": listed}
+        ),
+        f"New{name}": _with(generic["NewEntry"], f"New{name}", contentTypeSlug=slug, fields=sent),
+        **found,
+    }
+
+
+def entry_schema(row: ContentTypeRow) -> Schema:
+    """JSON Schema of one entry of the type, as it is served alone (§4.2)."""
+    generic = generic_schemas()
+    found = {name: generic[name] for name in ("EntryStatus", "TypeReference", "WorkflowStage")}
+    names = Names((*found, DATE_RANGE))
+    name = names.claim_type(row.slug, type_names)
+    definitions = _Definitions(names, name, found, DEFINITIONS)
+    served = _served_fields(definitions, list(value_fields(row.fields)))
+    return {
+        "$schema": DIALECT,
+        **_with(_changed(generic["SingleEntry"], _relocated), name, fields=served),
+        "$defs": found,
+    }
+
+
+def _served_fields(definitions: _Definitions, fields: list[Field]) -> Schema:
+    """Every field is present; lists without a value are []."""
+    reference = definitions.object(
+        f"{definitions.type_name}Fields", fields, [field.slug for field in fields]
+    )
+    described = definitions.found[f"{definitions.type_name}Fields"]["properties"]
+    for one in fields:
+        if is_never_null(one):
+            described[one.slug]["type"] = "array"
+    return reference
+
+
+def _with(schema: Schema, title: str, **changed: Schema) -> Schema:
+    """A copy of a generic schema with other properties."""
+    return {
+        **schema,
+        "title": title,
+        "properties": {**schema["properties"], **changed},
+    }
+
+
+@cache
+def generic_schemas() -> dict[str, Schema]:
+    """The schemas of the generic document, without patterns of times: generators warn that they
+    drop these in favour of the format."""
+    schemas: dict[str, Schema] = _changed(document()["components"]["schemas"], _without_pattern)
+    return schemas
+
+
+def _without_pattern(part: Schema) -> Schema:
+    if part.get("format") == "date-time":
+        return {name: value for name, value in part.items() if name != "pattern"}
+    return part
+
+
+def _relocated(part: Schema) -> Schema:
+    """A reference to the definitions of the schema itself."""
+    if "$ref" in part:
+        return {"$ref": part["$ref"].replace(COMPONENTS, DEFINITIONS)}
+    return part
+
+
+def _changed(part: Any, change: Callable[[Schema], Schema]) -> Any:
+    """The schema, with every object inside it changed."""
+    if isinstance(part, list):
+        return [_changed(one, change) for one in part]
+    if not isinstance(part, dict):
+        return part
+    return change({name: _changed(inner, change) for name, inner in part.items()})

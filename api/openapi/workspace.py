@@ -1,0 +1,107 @@
+"""The OpenAPI document of a workspace: paths and schemas for each of its content types."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Raw
+
+from api.openapi.document import document
+from api.openapi.names import Names
+from api.openapi.type_schemas import (
+    COMPONENTS,
+    DATE_RANGE,
+    generic_schemas,
+    type_names,
+    workspace_schemas,
+)
+from api.rest import wire
+from read_side.content_types import ContentTypeRow
+
+Operation = dict[str, Any]
+
+_LIST = "/v1/content/{type}"
+_ONE = "/v1/content/{type}/{slug}"
+_CREATE = "/v1/content"
+# Of any type, in operations that the document has once for each type instead.
+_LEFT_OUT = ("ListedEntry", "NewEntry", "SingleBody", "SingleEntry", "TypeListBody")
+
+
+def workspace_document(rows: Sequence[ContentTypeRow]) -> bytes:
+    """In JSON. A type keeps its names when another one is created later."""
+    generic = document()
+    if not rows:
+        return wire.encode(generic)
+    names = Names((*_names_of(generic), DATE_RANGE))
+    oldest_first = sorted(rows, key=lambda row: (row.created_at, row.slug))
+    named = {row.slug: names.claim_type(row.slug, type_names) for row in oldest_first}
+    schemas: dict[str, Any] = {
+        name: schema for name, schema in generic_schemas().items() if name not in _LEFT_OUT
+    }
+    for row in oldest_first:
+        found = workspace_schemas(row, named[row.slug], names)
+        schemas |= {name: Raw(wire.encode(schema)) for name, schema in found.items()}
+    parameters = {**generic["components"]["parameters"]}
+    del parameters["type"]
+    return wire.encode(
+        {
+            **generic,
+            "paths": _paths(generic["paths"], sorted(named.items())),
+            "components": {
+                **generic["components"],
+                "schemas": schemas,
+                "parameters": parameters,
+            },
+        }
+    )
+
+
+def _names_of(generic: dict[str, Any]) -> list[str]:
+    operations = [one for path in generic["paths"].values() for one in path.values()]
+    return [*generic["components"]["schemas"], *(one["operationId"] for one in operations)]
+
+
+def _paths(generic: dict[str, Any], named: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    paths: dict[str, Any] = {}
+    for slug, name in named:
+        paths[f"/v1/content/{slug}"] = {
+            "get": _of_type(
+                generic[_LIST]["get"],
+                f"list{name}",
+                f"List entries of {slug}, newest first",
+                f"{name}ListBody",
+            )
+        }
+        paths[f"/v1/content/{slug}/{{slug}}"] = {
+            "get": _of_type(
+                generic[_ONE]["get"], f"get{name}", f"Get one entry of {slug}", f"{name}Body"
+            )
+        }
+    paths |= {path: methods for path, methods in generic.items() if path not in (_LIST, _ONE)}
+    created = [_reference(f"New{name}") for _, name in named]
+    body = created[0] if len(created) == 1 else {"oneOf": created}
+    post = {**generic[_CREATE]["post"], "requestBody": _content(body, required=True)}
+    paths[_CREATE] = {**generic[_CREATE], "post": post}
+    return paths
+
+
+def _of_type(generic: Operation, operation_id: str, summary: str, body: str) -> Operation:
+    success = {**generic["responses"]["200"], **_content(_reference(body))}
+    return {
+        **generic,
+        "operationId": operation_id,
+        "summary": summary,
+        "parameters": [
+            one for one in generic["parameters"] if one["$ref"] != "#/components/parameters/type"
+        ],
+        "responses": {**generic["responses"], "200": success},
+    }
+
+
+def _content(schema: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {**more, "content": {"application/json": {"schema": schema}}}
+
+
+def _reference(name: str) -> dict[str, str]:
+    return {"$ref": f"{COMPONENTS}{name}"}

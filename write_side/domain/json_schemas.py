@@ -1,0 +1,108 @@
+"""The values of fields as JSON Schema (2020-12), one function for each kind of value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from write_side.domain.text import shortened
+
+if TYPE_CHECKING:  # fields refer to their types, and types to these functions
+    from write_side.domain.definition import Field
+
+Schema = dict[str, Any]
+
+
+class Definitions(Protocol):
+    """Gives names to the schemas that need one, and returns references to them.
+
+    ``closed``: for values that are sent. A served value may be an option that the field no longer
+    has.
+    """
+
+    @property
+    def closed(self) -> bool: ...
+
+    def options(self, field: Field, schema: Schema) -> Schema: ...
+
+    def date_range(self, schema: Schema) -> Schema: ...
+
+    def element(self, field: Field) -> Schema:
+        """An object with the properties of ``field.fields``."""
+
+
+def properties(fields: Iterable[Field], definitions: Definitions) -> dict[str, Schema]:
+    """The schema of each field that holds values, by slug. Each allows null."""
+    return {
+        field.slug: {
+            **or_null(field.spec.schema(field, definitions)),
+            "description": _description(field),
+        }
+        for field in fields
+        if field.spec.holds_values
+    }
+
+
+def or_null(schema: Schema) -> Schema:
+    if not schema:
+        return schema
+    if "type" in schema:
+        return {**schema, "type": [schema["type"], "null"]}
+    return {"anyOf": [*schema.get("anyOf", [schema]), {"type": "null"}]}
+
+
+def _description(field: Field) -> str:
+    return shortened(f"{field.name}: {field.spec.expected(field)}", 200)
+
+
+def text(_field: Field, _definitions: Definitions) -> Schema:
+    return {"type": "string"}
+
+
+def number(_field: Field, _definitions: Definitions) -> Schema:
+    return {"type": "number"}
+
+
+def boolean(_field: Field, _definitions: Definitions) -> Schema:
+    return {"type": "boolean"}
+
+
+def date(field: Field, definitions: Definitions) -> Schema:
+    """Without a format: stored dates and date-times are any that ISO 8601 allows."""
+    if not field.range:
+        return {"type": "string"}
+    ends = {name: {"type": "string"} for name in ("from", "to")}
+    schema = {"type": "object", "properties": ends, "required": [*ends]}
+    return definitions.date_range({**schema, "description": f"{field.spec.takes_many}."})
+
+
+def choice(field: Field, definitions: Definitions) -> Schema:
+    options = {"type": "string", "enum": [option.value for option in field.options]}
+    one = definitions.options(field, options)
+    if not definitions.closed and one != {"type": "string"}:
+        one = {"anyOf": [one, {"type": "string"}]}
+    return _one_or_many(field, one)
+
+
+def entry_id(field: Field, _definitions: Definitions) -> Schema:
+    return _one_or_many(field, {"type": "string", "format": "uuid"})
+
+
+def media_id(field: Field, _definitions: Definitions) -> Schema:
+    return _one_or_many(field, {"type": "string"})
+
+
+def anything(_field: Field, _definitions: Definitions) -> Schema:
+    return {}
+
+
+def elements(field: Field, definitions: Definitions) -> Schema:
+    return {"type": "array", "items": definitions.element(field)}
+
+
+def nothing(_field: Field, _definitions: Definitions) -> Schema:
+    return {"not": {}}
+
+
+def _one_or_many(field: Field, one: Schema) -> Schema:
+    return {"type": "array", "items": one} if field.multiple else one
