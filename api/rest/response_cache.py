@@ -20,7 +20,7 @@ from read_side.notices import Dependency
 
 LARGEST = 256 * 1024
 """Bytes of a body that is kept."""
-OVERHEAD = 1_500
+OVERHEAD = 1_000
 """Bytes of a kept response besides its body, its compressed body and the texts of its key."""
 Key = tuple[object, ...]
 """All that determines a response; the workspace first."""
