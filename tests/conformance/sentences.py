@@ -429,6 +429,17 @@ READINGS = {
         "in the requested environment",
         "a key with content.published counts only published entries",
     ),
+    "schemas": (
+        "openapi.json without a key describes any workspace",
+        "with a key it has paths and named schemas for each content type",
+        "a bad key is 401",
+        "the checks have their order, and every key sees the same",
+        "of the environment that is asked for",
+        "Vary names the headers of the key and the environment",
+        "the JSON Schema of a content type describes one entry as it is served",
+        "the JSON Schema of an unknown content type is 404",
+        "they may be asked from any origin",
+    ),
     "jobs": (
         "a file is accepted with 202, and Location with its environment",
         "the location has state, progress and report",

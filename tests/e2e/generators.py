@@ -31,7 +31,7 @@ class Generators:
         self._python = folder / "venv" / "bin"
         self.node_modules = folder / "node_modules"
         path = (str(self._python), str(self.node_modules / ".bin"), os.environ["PATH"])
-        self._environment = {
+        self.environment = {
             **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
             "PATH": os.pathsep.join(path),
             "NO_COLOR": "1",
@@ -44,7 +44,7 @@ class Generators:
         process = await asyncio.create_subprocess_exec(
             *(program, *arguments),
             cwd=folder,
-            env=self._environment,
+            env=self.environment,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )

@@ -16,12 +16,84 @@ import pytest
 from tests.e2e.generators import CLIENTS, Generators, generators
 from tests.integration.api.server import ACME, Server, serving
 from tests.integration.projector.sample_log import raws
-from write_side.domain.definition import Field
+from write_side.domain.definition import Field, Option
 from write_side.repository import Repository
 
 pytestmark = pytest.mark.slow
 SCHEMA = Path(__file__).parents[2] / "api" / "graphql" / "schema.graphql"
-OPENAPI = "openapi-python-client generate --path openapi.json --output-path generated --meta none"
+OPENAPI = "openapi-python-client generate --meta none --fail-on-warning"
+MODELS = (
+    "python -W error -m datamodel_code_generator --output-model-type pydantic_v2.BaseModel"
+    " --target-python-version 3.11 --formatters builtin --use-annotated"
+    " --capitalise-enum-members --set-default-enum-member"
+)
+LINT = "redocly lint --config redocly.yaml --format codeframe"
+ODD_OPTIONS = ("a b", "a-b", "1st", "हिन्दी", '"""\\', "*/")
+SMALL = ("small", "large", "title")
+PRODUCTS = (
+    Field("layout", "Layout", "section"),
+    Field("price", "Price", "number"),
+    Field("text", 'A """\\ */ ${name}\n', "text"),
+    Field("body", "Body", "rich_text"),
+    Field("sold", "Sold", "boolean"),
+    Field("goes_live", "Goes live", "datetime"),
+    Field("sale", "Sale", "datetime", range=True),
+    Field("size", "Size", "select", options=tuple(Option(one, one) for one in SMALL)),
+    Field("tags", "Tags", "select", options=(Option("new", "New"),), multiple=True),
+    Field("odd", "Odd", "select", options=tuple(Option(one, one) for one in ODD_OPTIONS)),
+    Field("maker", "Maker", "reference"),
+    Field("related", "Related", "reference", multiple=True),
+    Field("cover", "Cover", "media"),
+    Field("gallery", "Gallery", "media", multiple=True),
+    Field("meta", "Meta", "json"),
+    Field(
+        "parts",
+        "Parts",
+        "repeater",
+        fields=(
+            Field("name", "Name", "text"),
+            Field(
+                "screws",
+                "Screws",
+                "repeater",
+                fields=(
+                    Field("length", "Length", "number"),
+                    Field("head", "Head", "select", options=(Option("flat", "Flat"),)),
+                ),
+            ),
+        ),
+    ),
+)
+"""A field of every type."""
+ODD_FIELDS = (
+    "class",
+    "from",
+    "1st",
+    "a-b",
+    "import",
+    "type",
+    "self",
+    "none",
+    "json",
+    "model_config",
+)
+ODD_TYPES = (
+    *("2024-events", "7", "content-type", "error-body", "date-range", "media", "products-tags"),
+    *("products-fields", "new-products", "a-b", "a_b", "a--b", "class", "none", "true", "t", "any"),
+    *(
+        "mapping",
+        "unset",
+        "generator",
+        "cast",
+        "list",
+        "type",
+        "types",
+        "models",
+        "client",
+        "import",
+    ),
+    *("uuid", "datetime", "enum", "field", "base-model", "entry-fields", "openapi", "str"),
+)
 
 
 class Workshop(NamedTuple):
@@ -54,17 +126,29 @@ async def workshop(
         await acme.content_type(Field("body", "Body", "text"))
         for slug in ("first", "second"):
             await acme.entry(slug, fields=raws(body="typed"))
+        await acme.content_type(*PRODUCTS, slug="products")
+        for slug in ODD_TYPES:
+            fields = [Field(field, field, "text") for field in ODD_FIELDS]
+            await acme.content_type(*fields, *PRODUCTS[:9], slug=slug)
+        await acme.entry("first", type_slug="products", fields=raws(price=1.5, size="small"))
         await server.caught_up()
-        document = await server.client(None).get("/v1/openapi.json")
-        (folder / "openapi.json").write_text(document.text)
+        for name, key, path in (
+            ("openapi", None, "/v1/openapi.json"),
+            ("workspace", ACME, "/v1/openapi.json"),
+            ("products", ACME, "/v1/content-types/products/schema.json"),
+            ("odd", ACME, "/v1/content-types/class/schema.json"),
+        ):
+            described = await server.client(key).get(path)
+            (folder / f"{name}.json").write_text(described.text)
         yield Workshop(folder, installed, server)
 
 
 async def test_the_document_has_no_problem_that_is_not_argued(workshop: Workshop) -> None:
     """redocly.yaml has the arguments."""
-    found = await workshop.run("redocly lint openapi.json --config redocly.yaml --format codeframe")
-    assert "Your API description is valid" in found
-    assert "warning" not in found
+    for document in ("openapi.json", "workspace.json"):
+        found = await workshop.run(f"{LINT} {document}")
+        assert "Your API description is valid" in found
+        assert "warning" not in found
 
 
 async def test_a_typescript_client_of_rest(workshop: Workshop) -> None:
@@ -75,10 +159,40 @@ async def test_a_typescript_client_of_rest(workshop: Workshop) -> None:
 
 
 async def test_a_python_client_of_rest(workshop: Workshop) -> None:
-    await workshop.run(f"{OPENAPI} --fail-on-warning")
+    await workshop.run(f"{OPENAPI} --path openapi.json --output-path generated")
     await workshop.run("mypy --strict rest_client.py generated")
     printed = await workshop.lines("python", "rest_client.py")
     assert printed == ["2 from-python typed", "2 second typed"]
+
+
+async def test_a_typescript_client_of_a_workspace(workshop: Workshop) -> None:
+    await workshop.run("openapi-typescript workspace.json --output workspace.d.ts")
+    await workshop.generators.compile(workshop.folder, "workspace_client.ts")
+    printed = await workshop.lines("node", "out/workspace_client.js")
+    assert printed == ["lamp 12.5 2026-01-31 3", "first 1.5 undefined undefined", "products 0"]
+
+
+async def test_a_python_client_of_a_workspace(workshop: Workshop) -> None:
+    await workshop.run(f"{OPENAPI} --path workspace.json --output-path workspace")
+    await workshop.run("mypy --strict workspace_client.py workspace")
+    printed = await workshop.lines("python", "workspace_client.py")
+    assert printed == [
+        "lamp 12.5 2026-01-31 3 small",
+        "first 1.5 None None small",
+        "products 0",
+    ]
+
+
+async def test_python_models_of_a_workspace(workshop: Workshop) -> None:
+    for source, kind, module in (
+        ("products.json", "jsonschema", "products.py"),
+        ("odd.json", "jsonschema", "odd.py"),
+        ("workspace.json", "openapi", "whole.py"),
+    ):
+        await workshop.run(f"{MODELS} --input {source} --input-file-type {kind} --output {module}")
+    await workshop.run("mypy --strict workspace_models.py odd.py")
+    printed = await workshop.lines("python", "workspace_models.py")
+    assert printed == ["first 1.5 True", "1.5"]
 
 
 async def test_a_typescript_client_of_graphql(workshop: Workshop) -> None:

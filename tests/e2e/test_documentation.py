@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.documents import Command, File, Shell, contains, matches, steps
+from tests.e2e.generators import generators
 from tests.integration.deploy.processes import has_proc
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +41,12 @@ def test_commands_print_what_the_document_shows(
     folder.mkdir()
     (folder / "deploy").symlink_to(ROOT / "deploy")
     (folder / ".venv").symlink_to(sys.prefix)
-    shell = Shell(folder, {**dev.environment, "HOME": str(folder), "COLUMNS": "120"}, port)
+    environment = {**dev.environment, "HOME": str(folder), "COLUMNS": "120"}
+    if document.name == "clients.md":
+        installed = generators()
+        (folder / "node_modules").symlink_to(installed.node_modules)
+        environment["PATH"] = installed.environment["PATH"]
+    shell = Shell(folder, environment, port)
     try:
         for step in steps(document):
             if isinstance(step, File):

@@ -102,13 +102,13 @@ OF_FILES_AND_IDS = {
 """They need a table, or the id of what there is, which is not made at random."""
 
 
-async def test_every_response_matches_the_document(api: Processes) -> None:
+async def test_every_response_matches_the_document(api: Processes, tmp_path: Path) -> None:
     if REQUESTS == 0:
-        await asked(api, *BOUNDED)
+        await asked(api, tmp_path, *BOUNDED)
     seed = 0
     while sum(answers(api).values()) < REQUESTS:
         seed += 1
-        await asked(api, "--max-examples", "200", "--seed", str(seed))
+        await asked(api, tmp_path, "--max-examples", "200", "--seed", str(seed))
     found = answers(api)
     report(found, seed)
     assert not [kind for kind in found if kind.status >= 500]
@@ -122,12 +122,15 @@ def report(found: Counter[Kind], seeds: int) -> None:
     print("", *lines, f"{sum(found.values())} requests, {seeds} seeds", sep="\n")  # noqa: T201
 
 
-async def asked(api: Processes, *options: str) -> None:
-    """One run of schemathesis; its report where it found something."""
+async def asked(api: Processes, tmp_path: Path, *options: str) -> None:
+    """One run of schemathesis; its report where it found something. The document is of any
+    workspace: with the key in the request it would be of this one."""
+    document = tmp_path / "openapi.json"
+    document.write_bytes(await asyncio.to_thread(read_document, api))
     run = await asyncio.create_subprocess_exec(
         Path(sys.executable).with_name("st"),
         *("--no-color", "--config-file", CONFIGURATION),
-        *("run", f"{api.url}/v1/openapi.json", "-H", f"Authorization: Bearer {SECRET}"),
+        *("run", str(document), "--url", api.url, "-H", f"Authorization: Bearer {SECRET}"),
         *options,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
@@ -137,9 +140,14 @@ async def asked(api: Processes, *options: str) -> None:
     assert run.returncode == 0, report.decode()
 
 
-def operations(api: Processes) -> set[tuple[str, str]]:
+def read_document(api: Processes) -> bytes:
     with urllib.request.urlopen(f"{api.url}/v1/openapi.json") as response:
-        paths = json.load(response)["paths"]
+        content: bytes = response.read()
+    return content
+
+
+def operations(api: Processes) -> set[tuple[str, str]]:
+    paths = json.loads(read_document(api))["paths"]
     return {(method.upper(), path) for path, methods in paths.items() for method in methods}
 
 

@@ -145,6 +145,17 @@ def test_a_value_of_another_kind_does_not_fit(
         assert not sent.is_valid({"f": msgspec.json.decode(misfit)})
 
 
+def test_a_served_entry_has_every_field_and_lists_that_are_never_null() -> None:
+    entry = served({}, *EVERY)
+    for schema in (ALONE, SERVED):
+        for slug in entry["fields"]:
+            absent = {name: value for name, value in entry["fields"].items() if name != slug}
+            assert not schema.is_valid({**entry, "fields": absent})
+        for slug in ("related", REPEATER.slug):
+            assert not schema.is_valid({**entry, "fields": {**entry["fields"], slug: None}})
+            SENT.validate({slug: None})
+
+
 def test_sections_are_left_out() -> None:
     assert "layout" not in DOCUMENT["components"]["schemas"]["PostsFields"]["properties"]
 
