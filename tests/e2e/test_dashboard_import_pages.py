@@ -266,7 +266,7 @@ async def test_a_workbook_is_imported_by_keyboard_while_content_changes(
     await page.get_by_role("button", name="Upload").press("Enter")
     await expect(page.get_by_role("heading", name="Columns of posts")).to_be_focused()
     await _fits_a_small_screen(page)
-    await page.get_by_text("Read as").press("Enter")
+    await page.get_by_text("Read as", exact=True).press("Enter")
     await expect(page.get_by_label("Sheet")).to_have_value("One")
     await page.context.set_offline(offline=True)
     await page.get_by_role("button", name="Check 3 rows").press("Enter")
