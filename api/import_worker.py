@@ -117,7 +117,8 @@ class ImportWorker:
     async def _claimed(self) -> ClaimedJob | None:
         """One import. The server may execute a claim that was cancelled, and the job would be stuck
         until the lease ends. Therefore this waits for the claim and then releases it."""
-        claiming = asyncio.create_task(jobs.claim_job(self._repository, self._id))
+        claim = jobs.claim_job(self._repository, self._id)
+        claiming = asyncio.create_task(claim, name="imports")
         try:
             return await asyncio.shield(claiming)
         except asyncio.CancelledError:

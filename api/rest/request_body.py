@@ -88,7 +88,8 @@ def _decompressor(request: web.Request) -> Decompressor | None:
 async def _read(call: Call, limit: int, decompressor: Decompressor | None) -> bytes:
     """The size limit holds before and after decompression. Small bodies arrive with their head."""
     content = call.request.content
-    if decompressor is None and content.is_eof():
+    is_small = 0 < (call.request.content_length or 0) <= LARGE
+    if decompressor is None and is_small and content.is_eof():
         body = content.read_nowait()
         if len(body) > limit:
             raise web.HTTPRequestEntityTooLarge(limit)

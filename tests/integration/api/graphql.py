@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from read_side.pool import Pool
-from tests.integration.api.server import Answer, Client
+from tests.integration.api.server import BACKGROUND, Answer, Client
 from write_side.store.recorder import Recorder
 
 ENTRY = """
@@ -94,7 +95,9 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         fetch = kind.fetch
 
         async def counted(self: Any, statement: str, *given: Any, fetch: Any = fetch) -> Any:
-            statements.append(statement)
+            task = asyncio.current_task()
+            if task is None or task.get_name() not in BACKGROUND:
+                statements.append(statement)
             return await fetch(self, statement, *given)
 
         monkeypatch.setattr(kind, "fetch", counted)

@@ -26,6 +26,8 @@ from write_side.repository import Repository
 BOTH = ("content.view", "content.edit")
 PATIENCE = 5.0
 ACME = "secret-of-acme"
+BACKGROUND = ("lag history", "imports")
+"""Tasks whose statements no request causes."""
 
 
 class Answer(Struct):

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from msgspec import Struct
 
 from read_side.pool import Pool
-from tests.integration.api.server import Answer, Client, Server
+from tests.integration.api.server import BACKGROUND, Answer, Client, Server
 from tests.integration.api.tenants import (
     LANGUAGES,
     SLUGS,
@@ -44,7 +44,6 @@ BY_TYPE = (
     "/v1/content-types/{}",
 )
 AT_A_TIME = 20
-BACKGROUND = ("lag history", "imports")
 numbers = itertools.count(1)
 
 

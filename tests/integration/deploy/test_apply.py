@@ -258,7 +258,8 @@ async def test_a_field_never_changes_its_type(repository: Repository) -> None:
     await apply(repository, f"{HEAD}, contentTypes: [{AUTHORS}]}}")
     changed = AUTHORS.replace("type: text", "type: number")
     with pytest.raises(
-        ManifestError, match=r"1:115: contentTypes\[0\].fields\[0\].type: field 'bio' is text for"
+        ManifestError,
+        match=r"1:115: contentTypes\[0\].fields\[0\].type: field 'bio' is text permanently",
     ):
         await told(repository, f"{HEAD}, contentTypes: [{changed}]}}")
 

@@ -54,7 +54,7 @@ READS: dict[str, list[Any]] = {
     "list_newest": ["acme", "production", 10, 0, "zz-ZZ", INLINE],
     "summaries_found": ["acme", "production", 10, 0, None, None, None, "zz-ZZ", "a", 100],
     "entry_of_slug_in_locale": ["acme", "production", "posts", "en-US", b"", "aa-AA", INLINE],
-    "locales": ["acme", "production"],
+    "locales": ["acme", "production", None],
 }
 _LOCKS = "SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'relation'"
 
