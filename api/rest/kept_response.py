@@ -77,7 +77,7 @@ def json_response(call: Call, body: wire.Wire) -> web.Response:
 
 
 def _response(call: Call, kept: KeptResponse) -> web.Response:
-    response = ReadResponse(kept)
+    response = ReadResponse(kept, call.known_caller)
     call.service.limits.charge_bytes(call.known_caller, len(kept.body))
     response.headers[HEADER] = _newer_token(call, position_of(kept.stamp), kept.token)
     return response
