@@ -33,6 +33,7 @@ from api.rate_limits.leases import Leases
 from api.rate_limits.limits import Limits
 from api.rest import content, imports, locales, media
 from api.rest.positions import Positions
+from api.rest.repeated_read import REPEATED_READS, RepeatedReads
 from api.rest.response_cache import ResponseCache
 from api.settings import ApiSettings
 from read_side.checkpoint import CheckpointWatch
@@ -102,7 +103,9 @@ def application(service: Service) -> web.Application:
     )
     app[SERVICE] = service
     app[STATUS] = StatusCache(service)
+    app[REPEATED_READS] = repeated = RepeatedReads(service)
     app.on_response_prepare.append(add_default_headers)
+    app.on_response_prepare.append(repeated.remember)
     for part in (content, imports, media, locales, health, metrics, descriptions, graphql):
         app.add_routes(part.routes())
     add_upload_slots(app)

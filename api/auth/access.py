@@ -94,6 +94,16 @@ class Access:
 
         return await self._up_to_date(known, may_be_new=secret != "")
 
+    def caller_now(self, secret: str) -> Caller | None:
+        """The same without waiting: None if ``caller`` would wait or refuse."""
+        if not secret or not self._is_fresh():
+            return None
+        now = self.store_time()
+        caller = self._loader.keys.caller(secret_hash(secret), now)
+        if caller is not None:
+            self._uses.record(caller.key_id, now.date())
+        return caller
+
     async def caller_of_key(self, key_id: str) -> Caller | None:
         """The same for the key of a dashboard session."""
         return await self._up_to_date(
@@ -105,7 +115,7 @@ class Access:
     ) -> Caller | None:
         """``known``: of a time by the event store's clock."""
         arrived = self._clock()
-        await self._require_refresh(max(arrived - VALID, self._last_notification))
+        await self._require_refresh(self._valid_since())
         now = self.store_time()
         found = known(now)
         if found is None:
@@ -126,6 +136,13 @@ class Access:
         if not secret or not self._is_trusted():
             return None
         return self._loader.keys.caller(secret_hash(secret), self.store_time())
+
+    def _is_fresh(self) -> bool:
+        return self._last_look >= self._valid_since()
+
+    def _valid_since(self) -> float:
+        """A refresh before this time is too old."""
+        return max(self._clock() - VALID, self._last_notification)
 
     def _is_trusted(self) -> bool:
         return self._clock() - self._last_look <= TRUST

@@ -24,7 +24,7 @@ PATIENCE = 2.0
 """Seconds until the store counts as unreachable."""
 
 
-class Caller(Struct, frozen=True):
+class Caller(Struct, frozen=True, cache_hash=True):
     """A live key and its workspace. ``environment``: the only one in which the key works, None for
     all; ``environments``: those of the workspace."""
 
@@ -59,6 +59,8 @@ class Keys:
         self._by_digest: dict[str, KeyClaim] = {}
         self._digests: dict[str, str] = {}
         self._workspaces: dict[str, Workspace] = {}
+        # Made from both when a key is used, until either changes.
+        self._callers: dict[str, Caller] = {}
 
     def caller(self, digest: str, now: datetime) -> Caller | None:
         """The caller whose key has the digest, compared in constant time. None if the key has
@@ -68,16 +70,7 @@ class Keys:
             return None
         if key.expires_at is not None and key.expires_at <= now:
             return None
-        workspace = self._workspaces[key.workspace]
-        return Caller(
-            key_id=key.id,
-            key_name=key.name,
-            workspace=key.workspace,
-            permissions=key.permissions,
-            plan=workspace.plan,
-            environments=workspace.environments,
-            environment=key.environment,
-        )
+        return self._callers.get(digest) or self._callers.setdefault(digest, self._caller(key))
 
     def caller_of_key(self, key_id: str, now: datetime) -> Caller | None:
         return self.caller(self._digests.get(key_id, ""), now)
@@ -88,9 +81,11 @@ class Keys:
     def put_workspace(self, workspace: Workspace) -> None:
         """To be called before ``put`` for the workspace's keys."""
         self._workspaces[workspace.slug] = workspace
+        self._callers.clear()
 
     def put(self, key: KeyClaim) -> None:
         self._by_digest[key.digest] = key
+        self._callers.pop(key.digest, None)
         self._digests[key.id] = key.digest
 
     def remove(self, key_id: str) -> None:
@@ -98,6 +93,19 @@ class Keys:
         digest = self._digests.pop(key_id, "")
         if self._by_digest.get(digest, NO_KEY).id == key_id:
             del self._by_digest[digest]
+            self._callers.pop(digest, None)
+
+    def _caller(self, key: KeyClaim) -> Caller:
+        workspace = self._workspaces[key.workspace]
+        return Caller(
+            key_id=key.id,
+            key_name=key.name,
+            workspace=key.workspace,
+            permissions=key.permissions,
+            plan=workspace.plan,
+            environments=workspace.environments,
+            environment=key.environment,
+        )
 
 
 class KeyLoader:

@@ -27,6 +27,7 @@ from api.http.client_address import client
 from api.http.large_bodies import response_sent
 from api.http.open_connections import OpenConnections, most_connections
 from api.http.request_log import ROUTE, log_fault, log_request, request_id, route_of
+from api.rest.repeated_read import REPEATED_READS
 
 # Longer than proxies usually keep a connection, so that the proxy closes it first.
 KEEP_ALIVE = 75.0
@@ -235,6 +236,7 @@ class Server(web.Server):
         self._served = served
         self._patience = patience
         self._options = options
+        self._repeated = application.get(REPEATED_READS)
         self._open = OpenConnections(connections)
         super().__init__(self.answer, request_factory=self.begin_request)  # type: ignore[arg-type]
 
@@ -254,6 +256,8 @@ class Server(web.Server):
         return self._served.request_factory(message, payload, protocol, writer, task)
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
+        if self._repeated and (ready := self._repeated.answer(request)):
+            return ready
         try:
             response = await self._served.request_handler(request)
         except web.HTTPException as refusal:

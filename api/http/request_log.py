@@ -17,7 +17,8 @@ from write_side.domain.identity import new_id
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}", re.ASCII)
 ROUTE = web.RequestKey("route", str)
 """Set once the router has seen the request."""
-_SECONDS = web.RequestKey("seconds", float)
+SECONDS = web.RequestKey("seconds", float)
+"""The processing time."""
 _log = structlog.get_logger("api.request")
 
 
@@ -33,7 +34,7 @@ async def answer_errors(request: web.Request, handler: Handler) -> web.StreamRes
         response = error_response(error)
         if response.status >= 500:
             log_fault(request, error)
-    request[_SECONDS] = time.perf_counter() - started
+    request[SECONDS] = time.perf_counter() - started
     return response
 
 
@@ -71,7 +72,7 @@ def log_request(request: web.BaseRequest, response: web.StreamResponse) -> None:
     """Counts and logs a response that was sent."""
     route = request.get(ROUTE, "none")
     # A request that reached no middleware took no processing time.
-    seconds = request.get(_SECONDS, 0.0)
+    seconds = request.get(SECONDS, 0.0)
     COUNTS.add(request.method, route, response.status, seconds)
     _log.info(
         "request",

@@ -17,9 +17,14 @@ _networks = cache(client_address.networks)
 
 def is_https(request: web.Request) -> bool:
     """According to the connection, or to a trusted proxy."""
+    return came_over_https(request, request.app[SERVICE].settings.trusted_proxies)
+
+
+def came_over_https(request: web.Request, trusted_proxies: str) -> bool:
+    """The same for a request that has not reached the application."""
     if request.scheme == "https":
         return True
-    trusted = _networks(request.app[SERVICE].settings.trusted_proxies)
+    trusted = _networks(trusted_proxies)
     remote = client_address.parsed(request.remote or "") if trusted else None
     if remote is None or not any(remote in network for network in trusted):
         return False

@@ -24,6 +24,12 @@ class LimitStatus(Struct, frozen=True):
     wait: int = 1
 
 
+def shown(first: LimitStatus, second: LimitStatus) -> LimitStatus:
+    """The one that the response describes: that of the bucket that refused, or else of the one with
+    the fewest requests left."""
+    return second if not second.passed or second.remaining <= first.remaining else first
+
+
 class Claim(Struct, eq=False):
     """What a request takes: all of ``amount`` or nothing. ``partial``: the part available so
     far."""
@@ -69,7 +75,11 @@ class Bucket(Struct, eq=False):
         """Takes an amount from the lease; None if the counter must be called."""
         if now >= self.ends:
             return None
-        return self._take(now, amount) if self.left >= amount or self.exhausted else None
+        return self.take(now, amount) if self.left >= amount or self.exhausted else None
+
+    def has(self, now: float, amount: int) -> bool:
+        """Whether ``take_now`` would let it pass."""
+        return now < self.ends and self.left >= amount
 
     def owe(self, now: float, amount: int) -> bool:
         """Charges an amount without asking for it yet. False where so much is owed already that
@@ -143,9 +153,9 @@ class Bucket(Struct, eq=False):
     def _answer(self, claim: Claim, now: float) -> None:
         if not claim.answer.done():
             amount = min(claim.amount, self.left) if claim.partial else claim.amount
-            claim.answer.set_result(self._take(now, amount))
+            claim.answer.set_result(self.take(now, amount))
 
-    def _take(self, now: float, amount: int) -> LimitStatus:
+    def take(self, now: float, amount: int) -> LimitStatus:
         passed = self.left >= amount
         self.left -= amount * passed
         return self.status(now, passed=passed)

@@ -96,6 +96,15 @@ class Leases:
         self._enqueue(bucket)
         return await waiting
 
+    def count_now(self, *buckets: tuple[str, int]) -> list[LimitStatus] | None:
+        """Counts one request against each bucket (name and limit), if the leases suffice for all of
+        them. None, with nothing counted, if it would have to wait or be refused."""
+        now = self._clock()
+        known = [self._bucket(name, limit) for name, limit in buckets]
+        if not all(bucket.has(now, 1) for bucket in known):
+            return None
+        return [bucket.take(now, 1) for bucket in known]
+
     def charge(self, name: str, limit: int, amount: int) -> None:
         """Charges a cost that became known too late to refuse it, up to what the window has
         left."""

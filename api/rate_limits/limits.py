@@ -3,13 +3,15 @@ limit on sign-ins."""
 
 from __future__ import annotations
 
+from functools import reduce
+
 from aiohttp import web
 from prometheus_client import Counter as Metric
 
 from api.auth.keys import Caller
 from api.errors import CostLimitExceeded
 from api.http import client_address
-from api.rate_limits.bucket import LimitStatus
+from api.rate_limits.bucket import LimitStatus, shown
 from api.rate_limits.leases import Leases
 from api.settings import ApiSettings
 
@@ -45,7 +47,16 @@ class Limits:
 
     async def count_key(self, caller: Caller) -> LimitStatus:
         """Against the plan's limit, or the setting if the plan has none."""
-        return await self._count("key", f"key:{caller.key_id}", self._limit_of(caller))
+        return await self._count("key", *self._key_bucket(caller))
+
+    def count_now(self, request: web.Request, caller: Caller) -> LimitStatus | None:
+        """Counts the request against its address and its key. None, with nothing counted, if it
+        would have to wait or be refused by a limit."""
+        buckets = ((self.bucket_of(request), self._address_limit), self._key_bucket(caller))
+        if self._is_short(caller):
+            return None
+        counted = self._leases.count_now(*(bucket for bucket in buckets if bucket[1]))
+        return None if counted is None else reduce(shown, counted or [self._unlimited()])
 
     async def count_sign_in(self, request: web.Request) -> LimitStatus:
         """No setting disables it, because it slows down guessing of keys."""
@@ -58,7 +69,7 @@ class Limits:
 
     async def check_cost(self, caller: Caller) -> None:
         """Calls the counter only if the limit seems to be used up. Raises CostLimitExceeded."""
-        if self._cost_limit and self._leases.is_short(self._cost_bucket(caller), self._cost_limit):
+        if self._is_short(caller):
             await self.reserve_cost(caller, 1)
 
     def charge_cost(self, caller: Caller, units: int) -> None:
@@ -82,7 +93,7 @@ class Limits:
 
     def peek_key(self, caller: Caller) -> LimitStatus:
         """The key's bucket, without counting the request."""
-        return self._peek(f"key:{caller.key_id}", self._limit_of(caller))
+        return self._peek(*self._key_bucket(caller))
 
     def peek_address(self, request: web.Request) -> LimitStatus:
         """The address's bucket, without counting the request."""
@@ -99,9 +110,15 @@ class Limits:
     def _peek(self, bucket: str, limit: int) -> LimitStatus:
         return self._leases.peek(bucket, limit) if limit else self._unlimited()
 
-    def _limit_of(self, caller: Caller) -> int:
+    def _key_bucket(self, caller: Caller) -> tuple[str, int]:
+        """Its name and its limit."""
         limit = caller.plan.requests_per_minute
-        return self._key_limit if limit is None else limit
+        return f"key:{caller.key_id}", self._key_limit if limit is None else limit
+
+    def _is_short(self, caller: Caller) -> bool:
+        """Whether the cost limit seems to be used up."""
+        limit = self._cost_limit
+        return limit > 0 and self._leases.is_short(self._cost_bucket(caller), limit)
 
     def bucket_of(self, request: web.Request) -> str:
         """The bucket of the client's address."""

@@ -75,7 +75,7 @@ def encoded_response(call: Call, body: bytes) -> web.Response:
 
 
 def _response(call: Call, kept: KeptResponse) -> web.Response:
-    response = ReadResponse(kept)
+    response = ReadResponse(kept, call.known_caller)
     call.service.limits.charge_bytes(call.known_caller, len(kept.body))
     response.headers[HEADER] = _newer_token(call, position_of(kept.stamp), kept.token)
     return response

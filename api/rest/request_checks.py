@@ -21,7 +21,7 @@ from api.errors import (
     Unauthorized,
 )
 from api.http.large_bodies import WORKSPACE
-from api.rate_limits.bucket import LimitStatus
+from api.rate_limits.bucket import LimitStatus, shown
 from api.rest import parameters
 from api.rest.positions import HEADER
 from write_side.domain.events import STATUSES
@@ -50,11 +50,8 @@ async def check_sign_in_limit(call: Call) -> None:
 
 
 def _enforce(call: Call, status: LimitStatus) -> None:
-    """The response describes the bucket that refused, or else the one with the fewest requests
-    left."""
-    shown = call.request.get(LIMIT_STATUS)
-    if shown is None or not status.passed or status.remaining <= shown.remaining:
-        call.request[LIMIT_STATUS] = status
+    before = call.request.get(LIMIT_STATUS)
+    call.request[LIMIT_STATUS] = status if before is None else shown(before, status)
     if not status.passed:
         raise RateLimitExceeded(status.wait)
 

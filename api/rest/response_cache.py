@@ -14,6 +14,7 @@ from msgspec import Struct
 from prometheus_client import Counter as Metric
 from prometheus_client import Gauge
 
+from api.auth.keys import Caller
 from api.http.content import gzipped
 from read_side.freshness import Freshness
 from read_side.notices import Dependency
@@ -24,6 +25,12 @@ OVERHEAD = 1_000
 """Bytes of a kept response besides its body, its compressed body and the texts of its key."""
 Key = tuple[object, ...]
 """All that determines a response; the workspace first."""
+Request = tuple[Caller, str, str | None]
+"""A request as it came: its caller, its path with the query, and X-Environment."""
+Variant = tuple[bool, bool]
+"""Whether the client takes gzip, and whether the request came over https."""
+REPEATED = 8
+"""Requests that are remembered with a response."""
 
 DELAY = 0.1
 """Seconds for which counts may wait."""
@@ -34,9 +41,19 @@ EVICTIONS = Metric("contentlog_cache_evictions", "Kept responses removed to make
 BYTES = Gauge("contentlog_cache_bytes", "Memory of kept responses", multiprocess_mode="livesum")
 
 
+class Ready(Struct, frozen=True, gc=False):
+    """A response as it was sent: the bytes of the head, without its end and without the headers
+    that differ from request to request, and of the body."""
+
+    route: str
+    head: bytes
+    body: bytes
+
+
 # Not for the garbage collector, which would stop the loop to visit tens of thousands: no cycles.
 class KeptResponse(Struct, gc=False):
-    """``body`` is JSON, ``token`` that of the position of ``stamp``, ``size`` bytes of memory."""
+    """``body`` is JSON, ``token`` that of the position of ``stamp``, ``size`` bytes of memory.
+    ``ready``: as it was sent; ``requests``: those that it was sent to, the latest last."""
 
     key: Key
     body: bytes
@@ -46,14 +63,17 @@ class KeptResponse(Struct, gc=False):
     dependencies: tuple[Dependency, ...]
     compressed: bytes | None = None
     size: int = 0
+    ready: dict[Variant, Ready] = {}
+    requests: list[Request] = []
 
 
 class ReadResponse(web.Response):
     """Made of a response that is kept, or may be."""
 
-    def __init__(self, kept: KeptResponse) -> None:
+    def __init__(self, kept: KeptResponse, caller: Caller) -> None:
         super().__init__(body=kept.body, content_type="application/json")
         self.kept = kept
+        self.caller = caller
 
 
 class CacheCounts:
@@ -65,6 +85,14 @@ class CacheCounts:
         """Of all kept responses; the others since the last batch."""
         self._shown = 0
         self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, *, is_hit: bool) -> None:
+        """A read."""
+        if is_hit:
+            self.hits += 1
+        else:
+            self.misses += 1
+        self.changed()
 
     def changed(self) -> None:
         if self._timer is None:
@@ -89,6 +117,7 @@ class ResponseCache:
         self._capacity = capacity
         self._kept: OrderedDict[Key, KeptResponse] = OrderedDict()
         self._of_workspace: dict[object, OrderedDict[Key, None]] = {}
+        self._repeated: dict[Request, KeptResponse] = {}
         self._bytes: Counter[object] = Counter()
         self._resets = freshness.resets
         self.counts = CacheCounts()
@@ -101,15 +130,33 @@ class ResponseCache:
     def find(self, key: Key) -> KeptResponse | None:
         """The kept response, if it may be used now."""
         self._follow_resets()
-        self.counts.changed()
-        kept = self._kept.get(key)
-        if kept is None or not self._freshness.is_current(kept.stamp, kept.dependencies):
-            self.counts.misses += 1
-            return None
-        self.counts.hits += 1
-        self._kept.move_to_end(key)
-        self._of_workspace[key[0]].move_to_end(key)
+        kept = self._if_current(self._kept.get(key))
+        self.counts.add(is_hit=kept is not None)
         return kept
+
+    def find_repeated(self, request: Request) -> KeptResponse | None:
+        """The same for a request that is remembered, without counting it."""
+        self._follow_resets()
+        return self._if_current(self._repeated.get(request))
+
+    def remember(
+        self, response: KeptResponse, request: Request, variant: Variant, ready: Ready
+    ) -> None:
+        """That the request got the response, if that is kept."""
+        if self._kept.get(response.key) is not response:
+            return
+        number = 0
+        if variant not in response.ready:
+            response.ready[variant] = ready
+            number += OVERHEAD
+        if request not in response.requests:
+            response.requests.append(request)
+            self._repeated[request] = response
+            number += OVERHEAD
+        if len(response.requests) > REPEATED:
+            self._repeated.pop(response.requests.pop(0), None)
+            number -= OVERHEAD
+        self._grow(response, number)
 
     def put(self, response: KeptResponse, resets: int) -> None:
         """Keep it, if it may be kept; ``resets``: before it was read."""
@@ -132,6 +179,13 @@ class ResponseCache:
                 self._grow(response, len(compressed))
         return response.compressed
 
+    def _if_current(self, kept: KeptResponse | None) -> KeptResponse | None:
+        if kept is None or not self._freshness.is_current(kept.stamp, kept.dependencies):
+            return None
+        self._kept.move_to_end(kept.key)
+        self._of_workspace[kept.key[0]].move_to_end(kept.key)
+        return kept
+
     def _grow(self, response: KeptResponse, number: int) -> None:
         """It takes so many bytes more: remove others where that is too much."""
         key = response.key
@@ -153,6 +207,8 @@ class ResponseCache:
         if response is None:
             return
         self._count(key, -response.size)
+        for request in response.requests:
+            self._repeated.pop(request, None)
         del self._of_workspace[key[0]][key]
         if not self._of_workspace[key[0]]:
             del self._of_workspace[key[0]], self._bytes[key[0]]
@@ -167,5 +223,5 @@ class ResponseCache:
             self._resets = self._freshness.resets
             self.counts.bytes = 0
             self.counts.changed()
-            for kept in (self._kept, self._of_workspace, self._bytes):
+            for kept in (self._kept, self._of_workspace, self._repeated, self._bytes):
                 kept.clear()
