@@ -31,8 +31,12 @@ async def posts(server: Server, acme: Given) -> Given:
     return acme
 
 
-async def titles(client: Client, status: str = "draft") -> list[str]:
-    answer = await client.get(f"/v1/content/posts?status={status}&limit=100")
+async def titles(client: Client, status: str = "draft", *, path: str = "") -> list[str]:
+    """``path``: of an import that they include."""
+    headers = {}
+    if path:
+        headers["X-Content-Position"] = (await client.get(path)).headers["X-Content-Position"]
+    answer = await client.get(f"/v1/content/posts?status={status}&limit=100", headers=headers)
     return sorted(entry["title"] for entry in answer.data)
 
 
@@ -63,7 +67,7 @@ async def test_a_file_is_accepted_imported_read_and_reverted(client: Client) -> 
     assert (report["importId"], report["imported"], report["counts"]["new"]) == (import_id, True, 2)
     assert [row["slug"] for row in report["rows"]] == ["one", "two"]
     assert report["by"] == "secret-of-acme"
-    assert await titles(client) == ["One", "Two"]
+    assert await titles(client, path=f"{PATH}/{import_id}") == ["One", "Two"]
     reverted = await client.ask("POST", f"{PATH}/{import_id}/revert")
     assert (reverted.status, reverted.body["data"]["state"]) == (202, "reverted")
     assert len(reverted.body["data"]["report"]["reverted"]["deleted"]) == 2
@@ -73,7 +77,7 @@ async def test_a_file_is_accepted_imported_read_and_reverted(client: Client) -> 
     again = await client.ask("POST", f"{PATH}/{import_id}/revert")
     assert (again.status, again.text) == (202, reverted.text)
     assert (await client.get(f"{PATH}/{import_id}")).body == again.body
-    assert await titles(client) == []
+    assert await titles(client, path=f"{PATH}/{import_id}") == []
 
 
 async def test_the_position_of_an_import_can_be_waited_for(client: Client) -> None:
@@ -117,7 +121,8 @@ async def test_options_are_those_of_the_command(client: Client) -> None:
     assert (repeats["state"], repeats["report"]["repeated"]) == ("refused", 1)
     suffixed = await done(client, b"Title,Body\nY,1\nY,2\n", repeats="suffix")
     assert [row["slug"] for row in suffixed["report"]["rows"]] == ["y", "y-2"]
-    assert await titles(client) == ["Three", "Two", "X", "Y", "Y"]
+    last = f"{PATH}/{suffixed['id']}"
+    assert await titles(client, path=last) == ["Three", "Two", "X", "Y", "Y"]
 
 
 async def test_an_import_that_changes_nothing_cannot_be_reverted(client: Client) -> None:
@@ -167,7 +172,7 @@ class TestIdempotency:
         again = await send(client, headers=ONCE)
         assert (again.status, again.text) == (202, first.text)
         assert again.headers["Location"] == first.headers["Location"]
-        assert await titles(client) == ["One", "Two"]
+        assert await titles(client, path=first.headers["Location"]) == ["One", "Two"]
 
     async def test_two_at_once_are_one_import(self, client: Client) -> None:
         answers = await asyncio.gather(*(send(client, headers=ONCE) for _ in range(2)))
@@ -269,7 +274,7 @@ class TestRefusals:
             await ended(client, path)
             refused(await rival.get(path), 404)
             refused(await rival.ask("POST", f"{path}/revert"), 404)
-        assert await titles(client) == ["One", "Two"]
+        assert await titles(client, path=imported) == ["One", "Two"]
 
 
 async def _kept(server: Server) -> int:
