@@ -99,6 +99,9 @@ class SharedReads:
                 return
             for read in reads:
                 await self._run_alone(key, read)
+        except ReadModelUnavailable as error:
+            # One read after another would only find out the same, each after its timeouts.
+            self._fail([*reads, *self._waiting[key]], error)
         except BaseException as error:
             self._fail(reads, error)
             if not isinstance(error, Exception):

@@ -12,7 +12,7 @@ import pytest
 from read_side import shared_reads
 from read_side.entries import SHARED, WHOLE, entry_of_slug
 from read_side.pool import Pool, fetch, open_pool
-from read_side.refusals import EntryNotFound, TypeNotFound
+from read_side.refusals import EntryNotFound, ReadModelUnavailable, TypeNotFound
 from read_side.shared_reads import ROWS, TOGETHER, SharedReads
 from tests.integration.live_projector import project_all
 from tests.integration.projector.sample_log import Given, raws
@@ -174,3 +174,21 @@ async def test_an_unknown_type_is_distinguished_from_an_unknown_entry(pool: Pool
 def test_lists_and_single_entries_are_shared() -> None:
     assert {"entry_of_slug", "list_of_type", "list_newest", "ids_selected"} <= TOGETHER.keys()
     assert shared_reads._LIMITS["list_of_type"] == 0
+
+
+async def test_reads_that_wait_for_an_unavailable_database_fail_together() -> None:
+    attempts = 0
+
+    async def unavailable(*_: Any) -> list[asyncpg.Record]:
+        nonlocal attempts
+        attempts += 1
+        await asyncio.sleep(0.01)
+        raise ReadModelUnavailable
+
+    shared = SharedReads(unavailable)
+    where = (100, 0, "posts", "published", "en-US", WHOLE)
+    reads = (shared.fetch("list_of_type", *ACME, *where) for _ in range(50))
+    found = await asyncio.gather(*reads, return_exceptions=True)
+    assert {type(error) for error in found} == {ReadModelUnavailable}
+    assert attempts == 2, "the first read, and those that waited for it"
+    assert shared._waiting == {}
