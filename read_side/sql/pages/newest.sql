@@ -3,12 +3,7 @@ WITH list AS NOT MATERIALIZED (
     SELECT 0 AS filters, '00000000-0000-0000-0000-000000000000'::uuid AS content_type_id,
            '' AS status, '' AS language
 )
-SELECT coalesce(counted.n, 0) AS total, newest.*
-FROM list
-\ir total.sql
-LEFT JOIN LATERAL (
-\ir start.sql
-) start ON true
+\ir counted_list.sql
 LEFT JOIN LATERAL (
     SELECT * FROM (
         SELECT id, position FROM read_model.entry

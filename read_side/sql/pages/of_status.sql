@@ -4,12 +4,7 @@ WITH list AS NOT MATERIALIZED (
     FROM read_model.content_type
     WHERE workspace = :workspace AND environment = :environment AND slug = :type_slug
 )
-SELECT coalesce(counted.n, 0) AS total, newest.*
-FROM list
-\ir total.sql
-LEFT JOIN LATERAL (
-\ir start.sql
-) start ON true
+\ir counted_list.sql
 LEFT JOIN LATERAL (
     SELECT * FROM (
         SELECT id, position FROM read_model.entry
