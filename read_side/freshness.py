@@ -1,4 +1,4 @@
-"""Whether what a process has read before is still what the database would answer (ADR 38).
+"""Whether the database would still return what a process has read before (ADR 38).
 
 A plain object: ``CheckpointWatch`` feeds it with the projector's notices and with what it polls.
 """
@@ -32,8 +32,8 @@ class Poll(Struct, frozen=True):
 class Freshness:
     """All checkpoints are stamps.
 
-    ``resets`` counts how often all that was read before lost its worth: what was read in an earlier
-    count must not be kept.
+    ``resets`` counts how often everything read before became unusable. What was read under an
+    earlier count must not be kept.
     """
 
     def __init__(self, seen: Seen, clock: Callable[[], float] = time.monotonic) -> None:

@@ -33,7 +33,7 @@ _log = structlog.get_logger("read_side.seen")
 
 
 def stamp_of(epoch: int, position: int) -> int:
-    """The checkpoint in one number, as ``served_columns.sql`` makes it: of two checkpoints of a
+    """The checkpoint in one number, as ``stamp.sql`` makes it: of two checkpoints of a
     database, that of the later epoch is the later one, and within an epoch that of the higher
     position."""
     return epoch % EPOCHS << POSITION_BITS | position

@@ -20,8 +20,8 @@ from read_side.seen import position_of
 
 
 class Reading(Struct, frozen=True):
-    """A body, and what it was made of. ``stamp``: of the checkpoint at which that was read; None
-    where there was nothing that has one."""
+    """A body, and what it depends on. ``stamp``: of the checkpoint at which it was read; None if no
+    row with a stamp was read."""
 
     body: wire.Wire
     stamp: int | None
@@ -31,7 +31,7 @@ class Reading(Struct, frozen=True):
 async def kept(
     call: Call, parameters: tuple[object, ...], read: Callable[[], Awaitable[Reading]]
 ) -> web.Response:
-    """The response for the parameters, which are all that determines it besides the workspace, the
+    """The response for the parameters. It depends on nothing else but the workspace, the
     environment, the locale and what the key may read.
 
     Raises what ``read`` raises.
@@ -54,8 +54,8 @@ async def kept(
 
 
 async def _read(call: Call, read: Callable[[], Awaitable[Reading]]) -> Reading:
-    """Where there is no content type, there is no stamp either: the checkpoint is read before the
-    client is told."""
+    """If there is no content type, there is no stamp either. Then the checkpoint is read before the
+    response is sent."""
     try:
         return await read()
     except TypeNotFound:
@@ -88,6 +88,6 @@ def add_position(call: Call, response: web.Response, position: int) -> None:
 
 
 def _newer_token(call: Call, position: int, token: str) -> str:
-    """The client's own, where that is newer: a kept response is of an earlier position than the
-    one up to which it has not changed."""
+    """The client's own if it is newer: a kept response may have been read at an earlier position,
+    and not have changed since."""
     return call.request.headers[HEADER] if call.position > position else token

@@ -1,7 +1,7 @@
-"""Responses to reads, kept in memory for as long as they are what the database would answer.
+"""Responses to reads, kept in memory while the database would return the same.
 
-A kept response is used after all checks of its request, and only while ``Freshness`` says that
-nothing it was made of has changed (ADR 38).
+A kept response is used after all checks of its request, and only while nothing it depends on has
+changed, by ``Freshness`` (ADR 38).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from read_side.notices import Dependency
 LARGEST = 256 * 1024
 """Bytes of a body that is kept."""
 OVERHEAD = 1_000
-"""Bytes of a kept response besides its body, its compressed body and the texts of its key."""
+"""Bytes of a kept response in addition to its body, its gzip form and the texts of its key."""
 Key = tuple[object, ...]
 """All that determines a response; the workspace first."""
 Request = tuple[Caller, str, str | None]
