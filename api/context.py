@@ -13,7 +13,10 @@ from api.http.loop_turns import LoopTurns
 from api.import_worker import ImportWorker
 from api.rate_limits.bucket import LimitStatus
 from api.rate_limits.limits import Limits
+from api.rest.change_tokens import ChangeTokens
+from api.rest.cursors import Cursors
 from api.rest.idempotency import InFlight
+from api.rest.open_streams import OpenStreams
 from api.rest.positions import Positions
 from api.rest.response_cache import ResponseCache
 from api.settings import ApiSettings
@@ -36,6 +39,9 @@ class Service(Struct):
     checkpoint: CheckpointWatch
     limits: Limits
     positions: Positions
+    change_tokens: ChangeTokens
+    streams: OpenStreams
+    cursors: Cursors
     request_bodies: ByteBudget
     large_bodies: LargeBodies
     imports: ImportWorker

@@ -8,9 +8,10 @@ ApiError
 ├── Forbidden, OtherEnvironment, ForgedRequest  403
 ├── SlowClient              408
 ├── StillInFlight, NothingToRevert  409
+├── Gone                    410
 ├── FileTooLarge            413
 ├── UnsupportedMedia        415
-├── RateLimitExceeded ── CostLimitExceeded, TooManyImports  429
+├── RateLimitExceeded ── CostLimitExceeded, TooManyImports, TooManyStreams  429
 └── NotVisibleYet, Busy, KeysUnchecked, NoTemporarySpace  503
 """
 
@@ -20,13 +21,15 @@ import asyncpg
 from aiohttp import web
 
 from api.rest.wire import ErrorBody, encode
-from read_side.refusals import NotFound, ReadModelUnavailable
+from read_side.refusals import IncompleteIndex, InvalidQuery, NotFound, ReadModelUnavailable
 from write_side.domain import refusals as r
 from write_side.domain.text import NotJSON
 from write_side.fair_queue import NoTurn
 from write_side.store.conflicts import StoreUnavailable
 
 RETRY_IMPORT = 5
+"""Seconds."""
+RETRY_STREAM = 5
 """Seconds."""
 MAX_TARGET = 8_190
 """Bytes of a request target. Different from MAX_HEADER, so that aiohttp's error shows which of the
@@ -82,6 +85,13 @@ class NothingToRevert(ApiError):
     """The import changed nothing or is not done."""
 
 
+class Gone(ApiError):
+    """The change feed does not have the position that the request names any more."""
+
+    def __init__(self) -> None:
+        super().__init__("The feed does not have this position any more: copy everything again")
+
+
 class FileTooLarge(ApiError):
     """``limit`` is in bytes."""
 
@@ -122,6 +132,13 @@ class TooManyImports(RateLimitExceeded):
         )
 
 
+class TooManyStreams(RateLimitExceeded):
+    """``of``: the key or workspace that has ``limit`` streams in this process."""
+
+    def __init__(self, of: str, limit: int) -> None:
+        super().__init__(RETRY_STREAM, f"This {of} has {limit:,} streams already")
+
+
 class NotVisibleYet(ApiError):
     """The read model has not reached the position that the request names."""
 
@@ -150,6 +167,7 @@ class NoTemporarySpace(ApiError):
 STATUS: dict[type[Exception], int] = {
     BadRequest: 400,
     NotJSON: 400,
+    InvalidQuery: 400,
     r.InvalidEntry: 400,
     r.InvalidDefinition: 400,
     Unauthorized: 401,
@@ -163,10 +181,12 @@ STATUS: dict[type[Exception], int] = {
     r.UnknownEntry: 404,
     r.UnknownImport: 404,
     r.UnknownUpload: 404,
+    r.UnknownWebhook: 404,
     r.EnvironmentNotSetUp: 404,
     SlowClient: 408,
     StillInFlight: 409,
     NothingToRevert: 409,
+    Gone: 410,
     FileTooLarge: 413,
     UnsupportedMedia: 415,
     r.Taken: 409,
@@ -180,6 +200,7 @@ STATUS: dict[type[Exception], int] = {
     NoTemporarySpace: 503,
     KeysUnchecked: 503,
     ReadModelUnavailable: 503,
+    IncompleteIndex: 503,
     r.StaleDecision: 503,
     StoreUnavailable: 503,
     NoTurn: 503,
@@ -213,7 +234,7 @@ def message_of(error: Exception) -> str:
         return ROUTER.get(error.status, error.reason)
     if isinstance(error, NotJSON):
         return "Request body must be valid JSON"
-    if isinstance(error, KeysUnchecked):
+    if isinstance(error, KeysUnchecked | IncompleteIndex):
         return str(error)
     match status_of(error):
         case 500:

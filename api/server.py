@@ -31,11 +31,15 @@ from api.operations import health, metrics
 from api.operations.health import STATUS, StatusCache
 from api.rate_limits.leases import Leases
 from api.rate_limits.limits import Limits
-from api.rest import content, imports, locales, media
+from api.rest import changes, content, imports, locales, media
+from api.rest.change_tokens import ChangeTokens
+from api.rest.cursors import Cursors
+from api.rest.open_streams import OpenStreams
 from api.rest.positions import Positions
 from api.rest.repeated_read import REPEATED_READS, RepeatedReads
 from api.rest.response_cache import ResponseCache
 from api.settings import ApiSettings
+from read_side.change_tail import ChangeTail
 from read_side.checkpoint import CheckpointWatch
 from read_side.pool import open_pool
 from read_side.seen import Seen, open_seen
@@ -70,10 +74,11 @@ async def _open_service(settings: ApiSettings, seen: Seen) -> AsyncIterator[Serv
         open_recorder(settings.event_store_url) as recorder,
         open_pool(settings.read_model_url, seen.raise_to) as read_model,
         CheckpointWatch(settings.read_model_url, seen) as checkpoint,
+        ChangeTail(read_model, checkpoint) as tail,
         retention(recorder),
     ):
         repository = Repository(recorder, EventMapper())
-        positions = Positions(await token_key(recorder.fetch))
+        secret = await token_key(recorder.fetch)
         async with (
             Access(settings.event_store_url, repository) as access,
             Leases(Counter(settings.event_store_url)) as leases,
@@ -88,7 +93,10 @@ async def _open_service(settings: ApiSettings, seen: Seen) -> AsyncIterator[Serv
                     access,
                     checkpoint,
                     limits,
-                    positions,
+                    Positions(secret),
+                    ChangeTokens(secret),
+                    OpenStreams(tail, settings),
+                    Cursors(secret),
                     ByteBudget(BODIES * settings.max_body_bytes),
                     LargeBodies(settings.response_file_bytes),
                     worker,
@@ -106,12 +114,17 @@ def application(service: Service) -> web.Application:
     app[REPEATED_READS] = repeated = RepeatedReads(service)
     app.on_response_prepare.append(add_default_headers)
     app.on_response_prepare.append(repeated.remember)
-    for part in (content, imports, media, locales, health, metrics, descriptions, graphql):
+    for part in (content, changes, imports, media, locales, health, metrics, descriptions, graphql):
         app.add_routes(part.routes())
     add_upload_slots(app)
     add_dashboard(app, service.repository.recorder)
     add_preflights(app)
+    app.on_shutdown.append(_end_streams)
     return app
+
+
+async def _end_streams(app: web.Application) -> None:
+    app[SERVICE].streams.close()
 
 
 def operator_application(service: Service) -> web.Application:

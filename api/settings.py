@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from write_side.domain.webhook_address import Network
+
 
 class ApiSettings(Struct, frozen=True, kw_only=True):
     """``read_your_writes``: seconds a POST waits until its entry can be read.
@@ -19,6 +21,11 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
 
     ``admin_port``: of a second listener, which shows operators the metrics without a key; None for
     no listener.
+
+    ``changes_kept_days``: of the change feed; 0 for all changes. ``streams_per_key`` and
+    ``streams_per_workspace``: of one process.
+
+    ``webhook_networks``: those in which webhooks are delivered although they are not public.
 
     ``thumbnails``: whether the dashboard loads images of the media library from their hosts.
 
@@ -42,5 +49,9 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     cache_bytes: int = 64 * 1024 * 1024
     response_file_bytes: int = 4 * 1024**3
     trusted_proxies: str = ""
+    webhook_networks: tuple[Network, ...] = ()
     thumbnails: bool = True
+    changes_kept_days: int = 0
+    streams_per_key: int = 1_000
+    streams_per_workspace: int = 2_500
     metrics_folder: str | None = None

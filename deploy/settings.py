@@ -15,7 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 from msgspec import Meta, Struct
 
-from api.http.client_address import networks
+from api.http.client_address import Network, networks
 from write_side.domain.suggestion import nearest
 
 PREFIX = "CONTENTLOG_"
@@ -46,6 +46,8 @@ CostLimit = Annotated[
 CacheBytes = Annotated[
     int, Meta(ge=0, le=2**40, extra={"takes": "a whole number of bytes; 0 is no cache"})
 ]
+Days = Annotated[int, Meta(ge=0, le=36_500, extra={"takes": "a whole number of days; 0 is all"})]
+Streams = Annotated[int, Meta(ge=0, le=100_000, extra={"takes": "a whole number of streams"})]
 PROXIES = "addresses and CIDR networks, separated by commas"
 Flag = Annotated[bool, Meta(extra={"takes": "true or false", "default": "true"})]
 Proxies = Annotated[str, Meta(extra={"takes": PROXIES, "default": "none"})]
@@ -150,6 +152,12 @@ class Settings(
     trusted_proxies: Annotated[
         Proxies, Meta(description="The proxies whose X-Forwarded-For header is trusted")
     ] = ""
+    webhook_networks: Annotated[
+        Proxies,
+        Meta(
+            description="The networks in which webhooks are delivered although they are not public"
+        ),
+    ] = ""
     thumbnails: Annotated[
         Flag,
         Meta(
@@ -157,6 +165,20 @@ class Settings(
             "load from the hosts in their URLs"
         ),
     ] = True
+    changes_kept_days: Annotated[
+        Days,
+        Meta(
+            description="How many days of changes the change feed has; positions before are "
+            "refused with 410"
+        ),
+    ] = 0
+    streams_per_key: Annotated[
+        Streams, Meta(description="Streams of changes that one key may have in each API process")
+    ] = 1_000
+    streams_per_workspace: Annotated[
+        Streams,
+        Meta(description="Streams of changes that one workspace may have in each API process"),
+    ] = 2_500
     rebuild_workers: Annotated[
         Workers | None,
         Meta(
@@ -172,6 +194,11 @@ class Settings(
         ),
     ] = 512 * 1024 * 1024
     log_format: Annotated[LogFormat | None, Meta(description="The format of the logs")] = None
+
+    @property
+    def networks(self) -> tuple[Network, ...]:
+        """``webhook_networks``."""
+        return networks(self.webhook_networks)
 
 
 class Setting(Struct, frozen=True):
@@ -194,10 +221,11 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
         settings = msgspec.convert(given, Settings, strict=False)
     except msgspec.ValidationError as error:
         raise _refusal(str(error), given) from None
-    try:
-        networks(settings.trusted_proxies)
-    except ValueError as error:
-        raise SettingsError(f"{PREFIX}TRUSTED_PROXIES takes {PROXIES}: {error}") from None
+    for name in ("trusted_proxies", "webhook_networks"):
+        try:
+            networks(getattr(settings, name))
+        except ValueError as error:
+            raise SettingsError(f"{PREFIX}{name.upper()} takes {PROXIES}: {error}") from None
     return settings
 
 

@@ -20,7 +20,9 @@ def type_changes(before: Rows, after: Rows) -> tuple[TypeChange, ...] | None:
         if before.entries.get(entry_id) is not None:
             entries.setdefault(type_id, []).append(entry_id)
     changes = []
-    for type_id in statuses.keys() | after.types.keys():
+    # An entry that the batch has created and deleted was never there, but the feed has its changes.
+    of_feed = {change.content_type_id for change in after.changes}
+    for type_id in statuses.keys() | after.types.keys() | of_feed:
         content_type = after.types.get(type_id) or before.types.get(type_id)
         if content_type is None:
             return None
@@ -28,8 +30,14 @@ def type_changes(before: Rows, after: Rows) -> tuple[TypeChange, ...] | None:
             changes.append(_change(content_type, STATUSES, None))
         else:
             ids = tuple(entries.get(type_id, ()))
-            changes.append(_change(content_type, tuple(sorted(statuses[type_id])), ids))
+            of_type = tuple(sorted(statuses.get(type_id, ())))
+            changes.append(_change(content_type, of_type, ids))
     return tuple(changes)
+
+
+def media_changes(after: Rows) -> tuple[str, ...]:
+    """The workspaces whose media libraries have changed."""
+    return tuple(sorted({workspace for workspace, _ in after.media}))
 
 
 def _changed_entries(before: Rows, after: Rows) -> Iterator[tuple[str, str, list[EntryState]]]:

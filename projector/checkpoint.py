@@ -62,12 +62,14 @@ async def begin_epoch(connection: Connection) -> tuple[int, Checkpoint]:
     return row["epoch"], Checkpoint.of(row)
 
 
-async def hold(connection: Connection, epoch: int) -> None:
-    """Keeps others from moving the checkpoint until the transaction ends.
+async def hold(connection: Connection, epoch: int, position: int | None = None) -> None:
+    """Keeps others from moving the checkpoint until the transaction ends. ``position``: where it
+    must be, if that matters.
 
     Raises CheckpointConflict.
     """
-    if await connection.fetchrow(statement("projector", "hold_epoch"), epoch) is None:
+    found = await connection.fetchval(statement("projector", "hold_epoch"), epoch)
+    if found is None or position not in (None, found):
         raise CheckpointConflict
 
 
@@ -77,11 +79,14 @@ async def move(
     old: Checkpoint,
     new: Checkpoint,
     changed: tuple[TypeChange, ...] | None = None,
+    media: tuple[str, ...] = (),
 ) -> None:
     """Compare-and-set; notifies the readers of the live read model of what changed, where None is
-    everything. Raises CheckpointConflict."""
+    everything, and of the workspaces whose media did. Raises CheckpointConflict."""
     event = (new.position, new.stream, new.version, new.at)
-    notice = Notice(epoch=epoch, after=old.position, position=new.position, changed=changed)
+    notice = Notice(
+        epoch=epoch, after=old.position, position=new.position, changed=changed, media=media
+    )
     moved = await connection.fetchrow(
         statement("projector", "move_checkpoint"), *event, old.position, epoch, notice.encoded()
     )

@@ -15,11 +15,11 @@ from typing import Any
 import asyncpg
 import structlog
 
+from projector.background import update_chunk
 from projector.checkpoint import Checkpoint, CheckpointConflict, begin_epoch
 from projector.log import BATCH, Halted, Log
 from projector.partitions import Growth
 from projector.projection import Inconsistent, RecordedEvent
-from projector.rerendering import rerender_chunk
 from projector.writer import Writer
 from read_side.schema import ShapeMismatch
 from write_side.postgres.connection import Connection
@@ -50,7 +50,9 @@ _REMOVE = "DELETE FROM projector.process WHERE id = $1"
 _REMOVE_DEAD = "DELETE FROM projector.process WHERE heartbeat_at < now() - interval '1 minute'"
 # Plans made for empty tables are slow on large ones: 8 ms instead of 0.1 ms for one entry of 4,000.
 # An import fills the tables in a second, but PostgreSQL checks only every minute.
-_ANALYZE = "ANALYZE entry, entry_locale, entry_count, locale_count, content_type"
+_ANALYZE = """
+ANALYZE entry, entry_value, entry_search, entry_locale, past_version, entry_count, locale_count,
+        content_type, change"""
 _log = structlog.get_logger("projector")
 
 
@@ -206,7 +208,7 @@ class Follower:
 
     async def _work(self, epoch: int, growth: Growth) -> bool:
         """Takes a step of the background work; whether there may be another."""
-        has_more = await rerender_chunk(self._model, epoch) or await growth.step()
+        has_more = await update_chunk(self._model, epoch) or await growth.step()
         self._work_at = time.monotonic() + (WORK_EVERY if has_more else POLL)
         return has_more
 

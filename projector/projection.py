@@ -8,6 +8,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from projector.change_feed import entry_change, type_change
+from projector.entry_versions import ended_version
 from projector.rows import (
     EntryState,
     ImportRow,
@@ -16,6 +18,7 @@ from projector.rows import (
     PastSlug,
     PastType,
     Rows,
+    WebhookRow,
     WorkspaceRow,
 )
 from write_side.domain import events as e
@@ -45,12 +48,13 @@ class RequiredRows(Struct):
     types: set[str]
     workspaces: set[str]
     keys: set[str]
+    webhooks: set[tuple[str, str]]
     imports: set[str]
 
 
 def required_rows(batch: Iterable[RecordedEvent]) -> RequiredRows:
     """The rows that the batch builds on and does not create itself."""
-    found = RequiredRows(set(), set(), set(), set(), set())
+    found = RequiredRows(set(), set(), set(), set(), set(), set())
     created: set[str] = set()
     for recorded in batch:
         event = recorded.event
@@ -63,6 +67,8 @@ def required_rows(batch: Iterable[RecordedEvent]) -> RequiredRows:
                 found.workspaces.add(event.workspace)
             case e.KeyPermissionsChanged() | e.KeyRevoked():
                 found.keys.add(event.key_id)
+            case e.WebhookChanged() | e.WebhookSwitchedOff() | e.WebhookSwitchedOn():
+                found.webhooks.add((event.workspace, event.name))
             case e.ImportReverted():
                 found.imports.add(event.import_id)
         type_id = getattr(event, "content_type_id", None)
@@ -125,21 +131,26 @@ def former_slug(before: EntryState | None, after: EntryState, position: int) -> 
 
 def _entry(recorded: RecordedEvent, event: Any, before: Rows, after: Rows) -> None:
     known = _known(after.entries, before.entries, event.entry_id)
-    if isinstance(event, e.EntryCreated):
-        _required(after.types, before.types, event.content_type_id, recorded)
+    content_type = _required(after.types, before.types, event.content_type_id, recorded)
     state = next_state(known, recorded)
     after.entries[event.entry_id] = None if state.entry.deleted else state
     past = former_slug(known, state, recorded.position)
     if past is not None:
         after.past_slugs.append(past)
+    ended = ended_version(known, state)
+    if ended is not None:
+        after.past_versions.append(ended)
+    position = recorded.position
+    after.changes.append(entry_change(event, position, known, state, content_type.slug))
 
 
 def _type(recorded: RecordedEvent, event: e.ContentTypeEvent, before: Rows, after: Rows) -> None:
     known = None
     if not isinstance(event, e.ContentTypeCreated):
         known = _required(after.types, before.types, event.content_type_id, recorded)
-    content_type = evolve_content_type(known, event)
-    after.types[event.content_type_id] = replace(content_type, version=recorded.version)
+    content_type = replace(evolve_content_type(known, event), version=recorded.version)
+    after.types[event.content_type_id] = content_type
+    after.changes.append(type_change(event, recorded.position, content_type))
 
 
 def _type_removed(
@@ -158,6 +169,8 @@ def _type_removed(
             until=event.at,
         )
     )
+    removed = replace(evolve_content_type(known, event), version=recorded.version)
+    after.changes.append(type_change(event, recorded.position, removed))
 
 
 def _workspace_created(_r: RecordedEvent, event: e.WorkspaceCreated, _b: Rows, after: Rows) -> None:
@@ -214,6 +227,45 @@ def _media(_r: RecordedEvent, event: Any, _b: Rows, after: Rows) -> None:
     )
 
 
+def _webhook(
+    recorded: RecordedEvent,
+    event: e.WebhookCreated | e.WebhookChanged,
+    before: Rows,
+    after: Rows,
+) -> None:
+    key = (event.workspace, event.name)
+    known = None
+    if isinstance(event, e.WebhookChanged):
+        known = _required(after.webhooks, before.webhooks, key, recorded)
+    after.webhooks[key] = WebhookRow(
+        workspace=event.workspace,
+        name=event.name,
+        url=event.url,
+        environment=event.webhook_environment,
+        types=event.types,
+        events=event.events,
+        include_entry=event.include_entry,
+        created=known.created if known else recorded.version,
+        position=recorded.position,
+        off=known.off if known else None,
+        changed_at=event.at,
+    )
+
+
+def _webhook_removed(
+    _r: RecordedEvent, event: e.WebhookRemoved, _before: Rows, after: Rows
+) -> None:
+    after.webhooks[(event.workspace, event.name)] = None
+
+
+def _webhook_switched(recorded: RecordedEvent, event: Any, before: Rows, after: Rows) -> None:
+    key = (event.workspace, event.name)
+    known = _required(after.webhooks, before.webhooks, key, recorded)
+    off = event.reason if isinstance(event, e.WebhookSwitchedOff) else None
+    position = recorded.position
+    after.webhooks[key] = replace(known, off=off, position=position, changed_at=event.at)
+
+
 def _import(_r: RecordedEvent, event: e.ImportRecorded, _b: Rows, after: Rows) -> None:
     assert event.environment is not None
     after.imports[event.import_id] = ImportRow(
@@ -258,18 +310,24 @@ _STEPS: dict[type[e.Event], Callable[[RecordedEvent, Any, Rows, Rows], None]] = 
     e.MediaAdded: _media,
     e.MediaChanged: _media,
     e.MediaRemoved: _media,
+    e.WebhookCreated: _webhook,
+    e.WebhookChanged: _webhook,
+    e.WebhookRemoved: _webhook_removed,
+    e.WebhookSwitchedOff: _webhook_switched,
+    e.WebhookSwitchedOn: _webhook_switched,
+    e.WebhookSecretRotated: _ignore,
     e.ImportRecorded: _import,
     e.ImportReverted: _reverted,
     e.ImportMappingSaved: _ignore,
 }
 
 
-def _known(after: dict[str, Any], before: dict[str, Any], key: str) -> Any:
+def _known(after: dict[Any, Any], before: dict[Any, Any], key: Any) -> Any:
     return after[key] if key in after else before.get(key)
 
 
 def _required(
-    after: dict[str, Any], before: dict[str, Any], key: str, recorded: RecordedEvent
+    after: dict[Any, Any], before: dict[Any, Any], key: Any, recorded: RecordedEvent
 ) -> Any:
     known = _known(after, before, key)
     if known is None:

@@ -12,6 +12,7 @@ from projector.checkpoint import hold
 from projector.entry_rows import Renderers, entry_rows, locale_rows
 from projector.rows import portions
 from projector.stored_rows import entry_state, type_row
+from write_side.domain.content_type import ContentType
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 
@@ -34,15 +35,7 @@ async def rerender_chunk(connection: Connection, epoch: int) -> bool:
 
 async def _rerender(connection: Connection, stale: Any) -> None:
     type_ = type_row(stale)
-    rows = await connection.fetch(
-        statement("projector", "stale_entries"),
-        type_.workspace,
-        type_.environment,
-        type_.id,
-        stale["seen"],
-        CHUNK,
-        CHUNK_BYTES,
-    )
+    rows = await next_entries(connection, type_, stale["seen"])
     if not rows:
         await connection.execute(statement("projector", "end_rendering"), type_.id)
         return
@@ -54,4 +47,12 @@ async def _rerender(connection: Connection, stale: Any) -> None:
         await connection.execute(statement("projector", "put_locales"), *parameters)
     await connection.execute(
         statement("projector", "move_rendering"), type_.id, states[-1].position
+    )
+
+
+async def next_entries(connection: Connection, type_: ContentType, seen: int | None) -> list[Any]:
+    """The next chunk of the type's entries after the position ``seen``, newest first."""
+    of_type = (type_.workspace, type_.environment, type_.id)
+    return await connection.fetch(
+        statement("projector", "next_entries"), *of_type, seen, CHUNK, CHUNK_BYTES
     )

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from read_side.changes import Kind
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
 from write_side.domain.events import Plan
@@ -55,6 +56,31 @@ class PastType(Struct, frozen=True, kw_only=True):
     until: datetime
 
 
+class ChangeRow(Struct, frozen=True, kw_only=True):
+    """``position``: of the event. ``version``: of the entry or the content type after it.
+
+    ``slug``, ``language`` and ``status``: of the entry after the change, or of the deleted one.
+    ``former_slug``: the one before, if the change replaced it. ``published``: whether a reader of
+    published entries sees the change.
+    """
+
+    workspace: str
+    environment: str
+    position: int
+    kind: Kind
+    published: bool
+    content_type_id: str
+    content_type: str
+    entry_id: str | None = None
+    slug: str | None = None
+    former_slug: str | None = None
+    language: str | None = None
+    status: str | None = None
+    version: int
+    at: datetime
+    actor: str
+
+
 class WorkspaceRow(Struct, frozen=True, kw_only=True):
     slug: str
     name: str
@@ -78,6 +104,23 @@ class MediaRow(Struct, frozen=True, kw_only=True):
     url: str
     name: str
     content_type: str
+
+
+class WebhookRow(Struct, frozen=True, kw_only=True):
+    """``position``: of its last event; ``created``: the version of the one that created it.
+    ``off``: why it is switched off."""
+
+    workspace: str
+    name: str
+    url: str
+    environment: str
+    types: tuple[str, ...]
+    events: tuple[str, ...]
+    include_entry: bool
+    created: int
+    position: int
+    off: str | None
+    changed_at: datetime
 
 
 class ImportRow(Struct, frozen=True, kw_only=True):
@@ -109,6 +152,9 @@ NO_TYPE = str(UUID(int=0))
 LocaleKey = tuple[str, str, str, str]
 """Workspace, environment, locale, status."""
 
+PastVersion = tuple[Any, ...]
+"""A row of ``past_version`` (``entry_versions``)."""
+
 
 class Rows(Struct):
     """The rows before a batch that its events build on, or the rows that they changed, by key.
@@ -119,11 +165,14 @@ class Rows(Struct):
     workspaces: dict[str, WorkspaceRow] = {}
     keys: dict[str, KeyRow] = {}
     media: dict[tuple[str, str], MediaRow | None] = {}
+    webhooks: dict[tuple[str, str], WebhookRow | None] = {}
     imports: dict[str, ImportRow] = {}
     types: dict[str, ContentType | None] = {}
     entries: dict[str, EntryState | None] = {}
     past_slugs: list[PastSlug] = []
     past_types: list[PastType] = []
+    past_versions: list[PastVersion] = []
+    changes: list[ChangeRow] = []
 
 
 def count_changes(before: Rows, after: Rows) -> Counter[CountKey]:

@@ -9,7 +9,16 @@ import msgspec
 from msgspec import Raw
 
 from projector.projection import RecordedEvent, required_rows
-from projector.rows import TYPE_COLUMNS, EntryState, ImportRow, KeyRow, Rows, WorkspaceRow
+from projector.rows import (
+    TYPE_COLUMNS,
+    EntryState,
+    ImportRow,
+    KeyRow,
+    Rows,
+    WebhookRow,
+    WorkspaceRow,
+    columns,
+)
 from write_side.domain.content_type import ContentType
 from write_side.domain.definition import Field, Stage
 from write_side.domain.entry import Entry
@@ -68,6 +77,12 @@ async def load_rows(
     if wanted.keys:
         rows = await load("load_keys", list(wanted.keys))
         before.keys.update((row["id"], msgspec.convert(dict(row), KeyRow)) for row in rows)
+    if wanted.webhooks:
+        rows = await load("load_webhooks", *columns(wanted.webhooks))
+        before.webhooks.update(
+            ((row["workspace"], row["name"]), msgspec.convert(dict(row), WebhookRow))
+            for row in rows
+        )
     if wanted.imports:
         rows = await load("load_imports", list(wanted.imports))
         before.imports.update((row["id"], ImportRow(**row)) for row in rows)

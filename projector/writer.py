@@ -7,9 +7,13 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from projector.changes import type_changes
+from projector.change_feed import write_changes
+from projector.changes import media_changes, type_changes
 from projector.checkpoint import Checkpoint, hold, move
 from projector.entry_rows import ENTRY_COLUMNS, Renderers, entry_rows, locale_rows
+from projector.entry_search import EntrySearch
+from projector.entry_values import ValuesOfTypes, copy_values, mark_incomplete, put_values
+from projector.entry_versions import put_versions
 from projector.projection import Inconsistent, RecordedEvent, project
 from projector.rows import (
     Rows,
@@ -45,6 +49,8 @@ class Writer:
         self.epoch = epoch
         self._types: dict[str, ContentType] = {}
         self._renderers = Renderers()
+        self._search = EntrySearch(connection)
+        self._values = ValuesOfTypes()
 
     async def write(self, batch: list[RecordedEvent], checkpoint: Checkpoint) -> Checkpoint:
         """Writes rows and checkpoint, or neither; returns the new checkpoint.
@@ -67,10 +73,11 @@ class Writer:
             async with self.connection.transaction():
                 await self._write_rows(before, after)
                 changed = type_changes(before, after)
-                await move(self.connection, self.epoch, checkpoint, moved, changed)
+                media = media_changes(after)
+                await move(self.connection, self.epoch, checkpoint, moved, changed, media)
         except (Inconsistent, asyncpg.IntegrityConstraintViolationError):
             # If another process has moved or replaced the read model, there is no error.
-            await hold(self.connection, self.epoch)
+            await hold(self.connection, self.epoch, checkpoint.position)
             raise
         self._cache_types(after)
         return moved
@@ -98,13 +105,17 @@ class Writer:
         types = {i: row for i, row in {**before.types, **after.types}.items() if row is not None}
         await self._drop_entries(before, after)
         await self._write_types(before, after)
-        await self._put_entries(before, after, types)
+        copied = await self._put_entries(before, after, types)
+        await put_values(self.connection, before, after, types, self._values, copied)
+        await self._search.write(before, after, types)
         # Counts are written in a fixed order, so that a rebuild and a projector cannot deadlock.
         changes = sorted(count_changes(before, after).items())
         await self._execute("put_counts", columns((*key, n) for key, n in changes))
         locales = sorted(locale_changes(before, after).items())
         await self._execute("put_locale_counts", columns((*key, n) for key, n in locales))
         await self._execute("put_past_slugs", columns(past_slug_rows(after.past_slugs)))
+        await put_versions(self.connection, after.past_versions)
+        await write_changes(self.connection, after.changes)
         await self._write_others(after)
 
     def _cache_types(self, after: Rows) -> None:
@@ -132,7 +143,10 @@ class Writer:
         await self._execute("drop_entries", columns(gone))
         await self._execute("drop_locales", columns(locales))
 
-    async def _put_entries(self, before: Rows, after: Rows, types: dict[str, ContentType]) -> None:
+    async def _put_entries(
+        self, before: Rows, after: Rows, types: dict[str, ContentType]
+    ) -> set[str]:
+        """Returns the ids of the new entries that were copied, with their values."""
         living = {i: state for i, state in after.entries.items() if state is not None}
         new = [state for i, state in living.items() if before.entries.get(i) is None]
         if len(new) < COPY_FROM:
@@ -142,6 +156,7 @@ class Writer:
             await self.connection.copy_records_to_table(
                 "entry", records=entry_rows(new, types, self._renderers), columns=ENTRY_COLUMNS
             )
+            await copy_values(self.connection, new, types, self._values)
         copied = {state.entry.id for state in new}
         others = (state for i, state in living.items() if i not in copied)
         for parameters in portions(entry_rows(others, types, self._renderers, before.entries)):
@@ -150,6 +165,7 @@ class Writer:
         changed = locale_rows(entries, types, self._renderers, before.entries)
         for parameters in portions(changed):
             await self._execute("put_locales", parameters)
+        return copied
 
     async def _write_types(self, before: Rows, after: Rows) -> None:
         removed = [type_id for type_id, row in after.types.items() if row is None]
@@ -160,6 +176,7 @@ class Writer:
         revised = [i for i, row in after.types.items() if row and before.types.get(i)]
         if revised:
             await self.connection.execute(statement("projector", "mark_stale"), revised)
+            await mark_incomplete(self.connection, before, after)
 
     async def _write_others(self, after: Rows) -> None:
         for workspace in after.workspaces.values():
@@ -178,6 +195,9 @@ class Writer:
         await self._put_each("put_media", [row for row in after.media.values() if row])
         for key in [key for key, row in after.media.items() if row is None]:
             await self.connection.execute(statement("projector", "drop_media"), *key)
+        await self._put_each("put_webhooks", [row for row in after.webhooks.values() if row])
+        for key in [key for key, row in after.webhooks.items() if row is None]:
+            await self.connection.execute(statement("projector", "drop_webhooks"), *key)
 
     async def _put_each(self, name: str, rows: Any) -> None:
         """Writes rows of which a batch has few. Their Structs have the order of the statement's

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
 import structlog
 
 from read_side.freshness import Freshness
-from read_side.notices import CHANNEL, decode_notice
+from read_side.notices import CHANNEL, Notice, decode_notice
 from read_side.seen import Seen, open_seen, stamp_of
+from write_side.domain.identity import Scope
 from write_side.postgres.connection import Connection, connect
 
 POLL = 0.5
@@ -27,7 +29,8 @@ _log = structlog.get_logger("read_side.checkpoint")
 class CheckpointWatch:
     """Follows the checkpoint through the projector's notices, and also reads it twice a second.
 
-    Raises ``seen`` to each checkpoint before anyone learns of it here.
+    Raises ``seen`` to each checkpoint before anyone learns of it here. ``on_change`` gets the
+    scopes in which something changed, or None for all; what it is called for can be read.
     """
 
     def __init__(self, url: str, seen: Seen | None = None) -> None:
@@ -36,6 +39,10 @@ class CheckpointWatch:
         self._waiting: dict[asyncio.Future[None], int] = {}
         self._wanted = asyncio.Event()
         self._watching: asyncio.Task[None] | None = None
+        self._announced = (-1, -1)
+        """The epoch and the position up to which ``on_change`` was called."""
+        self._ahead = -1
+        self.on_change: Callable[[Iterable[Scope] | None], None] = lambda _: None
         self.freshness = Freshness(self._seen)
         self.position = 0
 
@@ -81,6 +88,7 @@ class CheckpointWatch:
             await connection.add_listener(CHANNEL, self._on_notification)
             # A restored database may be at an earlier position.
             self.position = 0
+            self._announced = (-1, -1)
             while True:
                 await self._poll(connection)
                 await self._pause()
@@ -99,6 +107,7 @@ class CheckpointWatch:
             # So may a read model that was rebuilt from a restored log.
             self.position = row["position"]
         self._passed(row["position"])
+        self._announce_missed(row["epoch"], row["position"])
 
     async def _pause(self) -> None:
         """Waits for the next read: half a second, or less while a request waits."""
@@ -118,6 +127,23 @@ class CheckpointWatch:
             return
         self.freshness.on_notice(notice)
         self._passed(notice.position)
+        self._announce(notice)
+
+    def _announce(self, notice: Notice) -> None:
+        follows = (notice.epoch, notice.after) == self._announced
+        self._announced = (notice.epoch, notice.position)
+        if follows and notice.changed is not None:
+            self.on_change(Scope(one.workspace, one.environment) for one in notice.changed)
+        else:
+            self.on_change(None)
+
+    def _announce_missed(self, epoch: int, position: int) -> None:
+        """A poll may be faster than a notice; one that has not arrived by the next poll is lost."""
+        known_epoch, known = self._announced
+        if epoch != known_epoch or known < self._ahead:
+            self._announced = (epoch, position)
+            self.on_change(None)
+        self._ahead = position if position > self._announced[1] else -1
 
     def _on_termination(self, _connection: Any) -> None:
         self.freshness.reset()

@@ -11,11 +11,22 @@ SELECT 'entry' AS relation,
            translations::text), 0) AS hash
 FROM entry
 UNION ALL
+SELECT 'entry_value',
+       jsonb_build_array(workspace, environment, position, list, encode(key, 'hex'))::text,
+       abs(hash_record_extended(ROW(workspace, environment, position), 0) % 4096),
+       hash_record_extended(ROW(workspace, environment, position, list, key), 0)
+FROM entry_value
+UNION ALL
 SELECT 'entry_locale',
        jsonb_build_array(workspace, split_part(partition_key, '/', 1), locale, id)::text,
        abs(hash_record_extended(ROW(workspace, locale, id), 0) % 4096),
        hash_record_extended(ROW(workspace, split_part(partition_key, '/', 1), locale, id, title), 0)
 FROM entry_locale
+UNION ALL
+SELECT 'entry_search', jsonb_build_array(workspace, environment, position, locale)::text,
+       abs(hash_record_extended(ROW(workspace, environment, position), 0) % 4096),
+       hash_record_extended(ROW(workspace, environment, position, locale, status, words::text), 0)
+FROM entry_search
 UNION ALL
 SELECT 'locale_count', jsonb_build_array(workspace, environment, locale, status)::text, 0,
        hash_record_extended(ROW(workspace, environment, locale, status, n), 0)
@@ -43,6 +54,22 @@ SELECT 'past_type',
        hash_record_extended(ROW(workspace, environment, slug, position, id, since, until), 0)
 FROM past_type
 UNION ALL
+SELECT 'past_version',
+       jsonb_build_array(workspace, environment, position, until)::text,
+       abs(hash_record_extended(ROW(workspace, environment, position), 0) % 4096),
+       hash_record_extended(ROW(
+           workspace, environment, content_type_id, status, language, position, until, updated_at,
+           lifetime, id, version, stage_id, created_at, published_at, title, slug), 0)
+FROM past_version
+UNION ALL
+SELECT 'change',
+       jsonb_build_array(workspace, environment, position)::text,
+       abs(hash_record_extended(ROW(workspace, environment, position), 0) % 4096),
+       hash_record_extended(ROW(
+           workspace, environment, position, kind, published, content_type_id, content_type, entry_id,
+           slug, former_slug, language, status, version, at, actor), 0)
+FROM change
+UNION ALL
 SELECT 'content_type',
        jsonb_build_array(workspace, environment, slug)::text,
        0,
@@ -62,6 +89,12 @@ UNION ALL
 SELECT 'media', jsonb_build_array(workspace, id)::text, 0,
        hash_record_extended(ROW(workspace, id, url, name, content_type), 0)
 FROM media
+UNION ALL
+SELECT 'webhook', jsonb_build_array(workspace, name)::text, 0,
+       hash_record_extended(ROW(
+           workspace, name, url, environment, types, events, include_entry, created, position, off,
+           changed_at), 0)
+FROM webhook
 UNION ALL
 SELECT 'import_run', jsonb_build_array(workspace, id)::text, 0,
        hash_record_extended(ROW(

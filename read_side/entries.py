@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -26,6 +26,8 @@ INLINE = 16 * 1024
 """Bytes of an entry up to which a list reads it at once, so a page has at most 1.6 MB."""
 SHARED = 64 * 1024
 """Bytes of a single entry up to which its read shares a statement with others."""
+PIECE = 1024 * 1024
+"""Bytes of larger entries that are fetched at once, roughly."""
 WHOLE = 2**31 - 1
 """Used instead of INLINE for entries of any size."""
 
@@ -59,6 +61,14 @@ class EntryRow(Struct, frozen=True):
 
 
 _OF_TYPE = ("type_id", "type_name", "type_slug", "version", "stamp")
+
+
+class EntriesRead(Struct, frozen=True):
+    """Entries that one statement has read. ``stamp``: of the checkpoint at which it did; None if
+    all it read are in other pieces."""
+
+    rows: list[EntryRow]
+    stamp: int | None
 
 
 class SlugOwner(Struct, frozen=True):
@@ -129,19 +139,53 @@ async def entries_by_id(
     locale: str,
     before: Callable[[int, bool], Awaitable[None]],
 ) -> list[EntryRow]:
-    """The entries with these ids (UUIDs in lower case), in no particular order.
+    """All entries of ``entries_in_pieces``."""
+    pieces = entries_in_pieces(pool, scope, ids=ids, locale=locale, inline=INLINE, before=before)
+    return [row async for piece in pieces for row in piece.rows]
 
-    ``before`` is awaited with the bytes of all of them, and whether one is larger than INLINE,
+
+async def entries_in_pieces(
+    pool: Pool,
+    scope: Scope,
+    *,
+    ids: Sequence[str],
+    locale: str,
+    inline: int,
+    before: Callable[[int, bool], Awaitable[None]],
+) -> AsyncIterator[EntriesRead]:
+    """The entries with these ids (UUIDs in lower case), in no particular order: in one piece those
+    of up to ``inline`` bytes, then the larger ones in pieces of about PIECE bytes.
+
+    ``before`` is awaited with the bytes of all of them, and whether one is larger than ``inline``,
     before any larger one is read.
     """
     where = (scope.workspace, scope.environment)
-    records = await fetch(pool, _BY_ID, *where, ids, locale, INLINE)
-    large = [record["id"] for record in records if record["size"] > INLINE]
-    await before(sum(record["size"] for record in records), bool(large))
-    if large:
-        records = [record for record in records if record["size"] <= INLINE]
-        records += await fetch(pool, _BY_ID, *where, large, locale, WHOLE)
-    return [typed_entry_row(record, locale) for record in records]
+    records = await fetch(pool, _BY_ID, *where, ids, locale, inline)
+    sizes = {record["id"]: record["size"] for record in records if record["id"] is not None}
+    large = {entry_id: size for entry_id, size in sizes.items() if size > inline}
+    await before(sum(sizes.values()), bool(large))
+    yield _entries_read([one for one in records if one["id"] not in large], locale)
+    for piece in _pieces(large):
+        yield _entries_read(await fetch(pool, _BY_ID, *where, piece, locale, WHOLE), locale)
+
+
+def _entries_read(records: Sequence[Any], locale: str) -> EntriesRead:
+    rows = [typed_entry_row(one, locale) for one in records if one["id"] is not None]
+    return EntriesRead(rows, records[0]["stamp"] if records else None)
+
+
+def _pieces(sizes: Mapping[str, int]) -> Iterator[list[str]]:
+    """The ids, up to PIECE bytes at a time, but at least one."""
+    piece: list[str] = []
+    total = 0
+    for entry_id, size in sizes.items():
+        if piece and total + size > PIECE:
+            yield piece
+            piece, total = [], 0
+        piece.append(entry_id)
+        total += size
+    if piece:
+        yield piece
 
 
 def _found(records: Sequence[Any]) -> Any:

@@ -11,9 +11,9 @@ is exported, so all entries of a file without a Language column are of one langu
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator, Collection, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from msgspec import Raw, Struct
@@ -21,8 +21,9 @@ from msgspec import Raw, Struct
 from read_side.content_types import ContentTypeRow, content_type
 from read_side.paging import Filters
 from read_side.pool import Pool, fetch
+from read_side.search import search
 from write_side.domain.events import STATUSES
-from write_side.domain.identity import BASE_LANGUAGE, Scope
+from write_side.domain.identity import Scope
 from write_side.domain.rendering import Renderer, stored_values
 from write_side.postgres.statements import statement
 
@@ -33,9 +34,9 @@ PAGE_BYTES = 1024 * 1024
 """Limits the bytes in memory: a page ends with the entry that exceeds it."""
 
 _PAGE = statement("read_side", "export_page")
+_FOUND = statement("read_side", "export_found")
 _TARGETS = statement("read_side", "export_targets")
 _TOTAL = statement("read_side", "export_total")
-_TOTAL_FOUND = statement("read_side", "export_total_found")
 _NEWEST = 2**63 - 1
 
 
@@ -75,11 +76,13 @@ class Export:
         self, pool: Pool, scope: Scope, filters: Filters, content_type: ContentTypeRow
     ) -> None:
         self._pool = pool
-        self._scope = scope
         self._language = filters.language
-        statuses: Sequence[str] = (filters.status,) if filters.status else STATUSES
-        self._selected = (scope.workspace, scope.environment, content_type.id, statuses)
-        self._searched = (_pattern(filters.search), filters.locale or BASE_LANGUAGE)
+        self._statuses: Sequence[str] = (filters.status,) if filters.status else STATUSES
+        self._selected = (scope.workspace, scope.environment, content_type.id, self._statuses)
+        self._scope = scope
+        self._search = filters.search
+        self._locale = filters.locale
+        self._positions: list[int] | None = None
         self.content_type = content_type
         self.languages: tuple[str, ...] = ()
         self.total = 0
@@ -88,13 +91,26 @@ class Export:
     async def count(self) -> None:
         """Sets ``total`` and ``languages``."""
         records = await fetch(self._pool, _TOTAL, *self._selected, self._language)
-        if self._searched[0] and records:
-            languages = [record["language"] for record in records]
-            where = (*self._selected, languages, *self._searched)
-            records = await fetch(self._pool, _TOTAL_FOUND, *where)
+        if self._search:
+            await self._find([record["language"] for record in records])
+            return
         self.total = sum(record["total"] for record in records)
-        found = sorted(record["language"] for record in records)
-        self.languages = tuple(found) if self._language is None else (self._language,)
+        self._set_languages({record["language"] for record in records})
+
+    async def _find(self, languages: Sequence[str]) -> None:
+        kinds = [
+            (self.content_type.id, status, language)
+            for status in self._statuses
+            for language in languages
+        ]
+        read = partial(fetch, self._pool)
+        found = (await search(read, self._scope, self._search, kinds, self._locale)).matches
+        self._positions = [one.position for one in found]
+        self.total = len(found)
+        self._set_languages({one.kind[2] for one in found})
+
+    def _set_languages(self, found: Collection[str]) -> None:
+        self.languages = tuple(sorted(found)) if self._language is None else (self._language,)
 
     async def pages(self, limit: int = LIMIT) -> AsyncIterator[list[ExportRow]]:
         """The entries, newest first, up to ``limit`` of them; no page is empty."""
@@ -102,9 +118,7 @@ class Export:
         left, size = limit, PAGE
         before = _NEWEST
         while left > 0:
-            wanted = min(size, left)
-            where = (*self._selected, self.languages, *self._searched, before)
-            records = await fetch(self._pool, _PAGE, *where, wanted, PAGE_BYTES)
+            records = await self._page(before, min(size, left))
             if not records:
                 return
             self.written += len(records)
@@ -113,6 +127,19 @@ class Export:
             left -= len(records)
             # Rows beyond a page's bytes are discarded, so request fewer after a short page.
             size = min(PAGE, 2 * len(records))
+
+    async def _page(self, before: int, limit: int) -> Sequence[Any]:
+        where = (*self._selected, self.languages)
+        if self._positions is None:
+            return await fetch(self._pool, _PAGE, *where, before, limit, PAGE_BYTES)
+        older = [one for one in self._positions if one < before]
+        for start in range(0, len(older), limit):
+            positions = older[start : start + limit]
+            records = await fetch(self._pool, _FOUND, *where, positions, PAGE_BYTES)
+            # All of them may have been deleted since they were found.
+            if records:
+                return records
+        return []
 
     async def targets(self, ids: Collection[str], types: Collection[str]) -> dict[str, TargetRow]:
         """The entries with these ids that are in one of the export's languages.
@@ -149,12 +176,6 @@ async def export(pool: Pool, scope: Scope, filters: Filters) -> Export:
     started = Export(pool, scope, filters, found)
     await started.count()
     return started
-
-
-def _pattern(search: str) -> str:
-    """For ILIKE; empty matches every title."""
-    literal = re.sub(r"([\\%_])", r"\\\1", search)
-    return f"%{literal}%" if search else ""
 
 
 def _row(record: Any, renderer: Renderer) -> ExportRow:

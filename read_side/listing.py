@@ -4,36 +4,39 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
-from read_side.entries import INLINE, WHOLE, EntryRow, NotInline
+from read_side.entries import INLINE, PIECE, WHOLE, EntryRow, NotInline
 from read_side.pool import Pool, snapshot, stamp_of_records
 from read_side.refusals import TypeNotFound
 from write_side.postgres.statements import statement
 
-PIECE = 1024 * 1024
-"""Bytes of entries that are fetched at once, roughly."""
 T = TypeVar("T")
 
 
 class Page(Struct, Generic[T], frozen=True):
-    """``total`` counts all matching entries on all pages; a search has covered ``searched``
-    entries. ``stamp``: of the checkpoint at which the page was read, if the statement returns it.
-    """
+    """``total`` counts all matching entries on all pages, or is the FoundPage of a query.
+    ``stamp``: of the checkpoint at which the page was read, if the statement returns it. ``json``:
+    the entries as the API sends them, separated by commas; then there are no ``rows``."""
 
     rows: list[T]
-    total: int
-    searched: int = 0
+    total: Any
     stamp: int | None = None
+    json: bytes | None = None
+
+
+class ReadableAgain(Protocol):
+    def rows(self, step: int) -> AbstractAsyncContextManager[tuple[Any, AsyncIterator[EntryRow]]]:
+        """What the list tells of itself, and the entries of the page in portions."""
 
 
 class LargePage(Exception):
     """The page has entries that are larger than INLINE. ``size``: bytes of all of its entries.
     ``stamp``: of a checkpoint that its rows include."""
 
-    def __init__(self, listing: Listing, size: int, rows: int, stamp: int) -> None:
+    def __init__(self, listing: ReadableAgain, size: int, rows: int, stamp: int) -> None:
         super().__init__(f"{size:,} bytes")
         self._listing = listing
         # The number of entries that have about PIECE bytes.
@@ -41,14 +44,15 @@ class LargePage(Exception):
         self.size = size
         self.stamp = stamp
 
-    def rows(self) -> AbstractAsyncContextManager[tuple[int, AsyncIterator[EntryRow]]]:
-        """See ``Listing.rows``."""
+    def rows(self) -> AbstractAsyncContextManager[tuple[Any, AsyncIterator[EntryRow]]]:
+        """See the ``rows`` of the listing."""
         return self._listing.rows(self._step)
 
 
 class Listing(Struct, frozen=True):
     """The name of a statement with the columns of ``served_columns.sql``, and its parameters except
-    the last, ``inline``."""
+    the last, ``inline``. There is a second statement, ``json_…``, that returns the page as JSON.
+    """
 
     pool: Pool
     name: str
@@ -56,8 +60,16 @@ class Listing(Struct, frozen=True):
     row: Callable[[Any], EntryRow]
     type_slug: str | None = None
 
-    async def page(self) -> Page[EntryRow]:
-        """Raises TypeNotFound, LargePage."""
+    async def page(self, *, as_json: bool) -> Page[EntryRow]:
+        """``as_json``: as JSON, if all entries of the page are stored ready to serve. Raises
+        TypeNotFound, LargePage."""
+        if as_json:
+            records = await self.pool.shared.fetch(f"json_{self.name}", *self.parameters, INLINE)
+            if not records:
+                return page_of(records, self.row, self.type_slug)
+            total, stamp, json = records[0]["total"], records[0]["stamp"], records[0]["data"]
+            if json is not None:
+                return Page([], total, stamp=stamp, json=json)
         records = await self.pool.shared.fetch(self.name, *self.parameters, INLINE)
         try:
             return page_of(records, self.row, self.type_slug)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import datetime
+from typing import Any
 
 from msgspec import Struct
 
@@ -60,8 +61,24 @@ class ImportRun(Struct, frozen=True):
 
 async def media_files(pool: Pool, workspace: str, ids: Collection[str]) -> dict[str, MediaFile]:
     """By id; files that are not in the library are absent."""
-    records = await fetch(pool, _MEDIA, workspace, list(ids)) if ids else []
-    return {record["id"]: MediaFile(**record) for record in records}
+    return (await read_media_files(pool, workspace, ids))[0] if ids else {}
+
+
+async def read_media_files(
+    pool: Pool, workspace: str, ids: Collection[str]
+) -> tuple[dict[str, MediaFile], int]:
+    """The same, and the stamp of the checkpoint at which they were read."""
+    records = await fetch(pool, _MEDIA, workspace, list(ids))
+    return {file.id: file for file in media_of(records)}, records[0]["stamp"]
+
+
+def media_of(records: Iterable[Any]) -> list[MediaFile]:
+    """Without the row of nulls that stands for no file."""
+    return [
+        MediaFile(*(record[column] for column in MediaFile.__struct_fields__))
+        for record in records
+        if record["id"] is not None
+    ]
 
 
 async def import_runs(pool: Pool, scope: Scope, *, limit: int, offset: int) -> list[ImportRun]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from read_side.lookups import MediaFile, media_files
+from read_side.lookups import MediaFile, media_files, media_of
 from read_side.pool import Pool, fetch
 from read_side.refusals import MediaFileNotFound
 from write_side.postgres.statements import statement
 
 _PAGE = statement("read_side", "media_page")
-_COLUMNS = ("id", "name", "url", "content_type")
 
 
 class MediaPage(Struct, frozen=True):
@@ -23,12 +22,7 @@ class MediaPage(Struct, frozen=True):
 async def media_page(pool: Pool, workspace: str, *, limit: int, offset: int) -> MediaPage:
     """By id; an empty page past the end."""
     records = await fetch(pool, _PAGE, workspace, limit, offset)
-    files = [
-        MediaFile(**{column: record[column] for column in _COLUMNS})
-        for record in records
-        if record["id"] is not None
-    ]
-    return MediaPage(files, records[0]["total"])
+    return MediaPage(media_of(records), records[0]["total"])
 
 
 async def media_file(pool: Pool, workspace: str, media_id: str) -> MediaFile:

@@ -45,16 +45,18 @@ class TypeChange(Struct, frozen=True, array_like=True):
 
 
 class Notice(Struct, frozen=True, kw_only=True):
-    """The checkpoint moved from ``after`` to ``position``; ``changed`` is None for everything."""
+    """The checkpoint moved from ``after`` to ``position``; ``changed`` is None for everything.
+    ``media``: the workspaces whose media libraries changed."""
 
     epoch: int
     after: int = msgspec.field(name="from")
     position: int = msgspec.field(name="to")
     changed: tuple[TypeChange, ...] | None = None
+    media: tuple[str, ...] = ()
 
     def encoded(self) -> str:
         """JSON within MOST_BYTES: as precise as fits."""
-        for notice in (self, self._without_entries(), replace(self, changed=None)):
+        for notice in (self, self._without_entries(), replace(self, changed=None, media=())):
             encoded = _encode(notice)
             if len(encoded) <= MOST_BYTES:
                 break
@@ -64,9 +66,11 @@ class Notice(Struct, frozen=True, kw_only=True):
         changed = (replace(change, entries=None) for change in self.changed or ())
         return replace(self, changed=None if self.changed is None else tuple(changed))
 
-    def dependencies(self) -> Iterable[Dependency]:
+    def dependencies(self) -> Iterator[Dependency]:
         """All that changed, unless everything did."""
-        return (one for change in self.changed or () for one in change.dependencies())
+        for change in self.changed or ():
+            yield from change.dependencies()
+        yield from map(media_library, self.media)
 
 
 _encode = msgspec.json.Encoder().encode
@@ -86,6 +90,11 @@ def singles_of_type(scope: Scope, type_slug: str) -> Dependency:
 def content_types(scope: Scope) -> Dependency:
     """The content types of an environment."""
     return (scope.workspace, scope.environment)
+
+
+def media_library(workspace: str) -> Dependency:
+    """The media files of a workspace."""
+    return (workspace,)
 
 
 def statuses_of(status: str | None) -> Sequence[str]:

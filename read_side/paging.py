@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from read_side.entries import EntryRow, entry_row, typed_entry_row
 from read_side.listing import Listing, Page, page_of
@@ -21,17 +20,14 @@ from write_side.domain.identity import Scope
 from write_side.postgres.statements import statements
 
 DEEP = 200
-"""From this offset on, skipping blocks is worth fetching the page's rows separately."""
-SEARCHED = 100_000
-"""A search covers this many of the newest entries that match the other filters."""
+"""From this offset on, skipping blocks is worth its time."""
 
 _STATEMENTS = statements("read_side")
 
 
 class Filters(Struct, frozen=True):
-    """None means any; an empty type or language matches nothing. ``locale``: of the titles that are
-    shown, and searched in addition to the original ones; ``search``: a part of the title regardless
-    of case, empty for any."""
+    """None means any; an empty type or language matches nothing. ``locale``: of the texts that are
+    shown and searched, "" for the original ones; ``search``: words, empty for any."""
 
     type_slug: str | None = None
     status: str | None = None
@@ -66,8 +62,10 @@ async def list_of_type(
     locale: str,
     limit: int,
     offset: int,
+    as_json: bool = False,
 ) -> Page[EntryRow]:
-    """Entries of one type, status and language (§4.1). Raises TypeNotFound, LargePage."""
+    """Entries of one type, status and language (§4.1). ``as_json``: see ``Listing.page``. Raises
+    TypeNotFound, LargePage."""
     where: list[Any] = [
         scope.workspace,
         scope.environment,
@@ -77,13 +75,13 @@ async def list_of_type(
         status,
         language,
     ]
-    name = "list_of_type"
-    # A text is never translated into its original language, so both find the same.
-    if locale != language or offset >= DEEP:
+    # A text is never translated into its original language.
+    name = "list_of_type" if offset < DEEP else "list_of_type_deep"
+    if locale != language:
         name = "list_of_type_in_locale"
         where.append(locale)
     listing = Listing(pool, name, where, lambda record: entry_row(record, locale), type_slug)
-    return await listing.page()
+    return await listing.page(as_json=as_json)
 
 
 async def list_across_types(
@@ -95,8 +93,10 @@ async def list_across_types(
     locale: str,
     limit: int,
     offset: int,
+    as_json: bool = False,
 ) -> Page[EntryRow]:
-    """Entries of one type or all, of one status or all, and of every language (§4.3).
+    """Entries of one type or all, of one status or all, and of every language (§4.3). ``as_json``:
+    see ``Listing.page``.
 
     Raises TypeNotFound, LargePage.
     """
@@ -104,7 +104,7 @@ async def list_across_types(
     name, parameters = _filtered("list", filters)
     where = (scope.workspace, scope.environment, limit, offset, *parameters, locale)
     listing = Listing(pool, name, where, lambda record: typed_entry_row(record, locale), type_slug)
-    return await listing.page()
+    return await listing.page(as_json=as_json)
 
 
 async def list_ids(
@@ -121,17 +121,10 @@ async def list_ids(
 async def list_summaries(
     pool: Pool, scope: Scope, filters: Filters, *, limit: int, offset: int
 ) -> Page[EntrySummary]:
-    """Empty for a content type that does not exist."""
-    where: list[Any] = [scope.workspace, scope.environment, limit, offset]
-    if filters.search:
-        name = "summaries_found"
-        where += [*_any(filters), filters.locale, filters.search, SEARCHED]
-    else:
-        name, parameters = _filtered("summaries", filters)
-        where += [*parameters, filters.locale]
-    records = await fetch(pool, _STATEMENTS[name], *where)
-    page = page_of(records, entry_summary)
-    return replace(page, searched=records[0]["searched"]) if filters.search else page
+    """Empty for a content type that does not exist; ``search`` is ignored."""
+    name, parameters = _filtered("summaries", filters)
+    where = (scope.workspace, scope.environment, limit, offset, *parameters, filters.locale)
+    return page_of(await fetch(pool, _STATEMENTS[name], *where), entry_summary)
 
 
 def entry_summary(record: Any) -> EntrySummary:

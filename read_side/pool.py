@@ -7,25 +7,35 @@ which makes a single entry 20 % slower even without its session reset (ADR 22).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import asyncpg
 from asyncpg.cursor import Cursor
+from asyncpg.transaction import Transaction
+from msgspec import Struct
 
-from read_side.refusals import ReadModelUnavailable
+from read_side.refusals import IncompleteIndex, InvalidQuery, NotFound, ReadModelUnavailable
 from read_side.shared_reads import SharedReads
+from write_side.fair_queue import FairQueue
 from write_side.postgres.connection import Connection, connect, is_transient
 from write_side.postgres.statements import statement
 
 SIZE = 10
+QUERIES = 6
+"""Queries at a time: some connections are left for plain reads, which are much shorter."""
+QUERIES_OF_ONE = 3
+"""Of them, those of one workspace."""
 PATIENCE = 10.0
 """Seconds for a read, far more than any takes; for a server that stops responding."""
 CONNECTING = 5.0
 """Seconds to wait for a connection, including the time to open it."""
 _STAMP = statement("read_side", "stamp")
+_ARRAY_TYPES = statement("read_side", "array_types")
+REFUSALS = (NotFound, InvalidQuery, IncompleteIndex)
+T = TypeVar("T")
 
 
 class Pool:
@@ -50,6 +60,8 @@ class Pool:
         self._open: set[Connection] = set()
         self._free = asyncio.Semaphore(size)
         self.shared = SharedReads(partial(fetch, self))
+        self.queries = FairQueue(QUERIES, per_client=QUERIES_OF_ONE)
+        """Turns of workspaces at reads that take longer than others."""
 
     async def fetch(self, statement: str, *parameters: Any) -> list[asyncpg.Record]:
         """All rows. Raises what the connection raises."""
@@ -109,6 +121,13 @@ class Pool:
             server_settings={"plan_cache_mode": "force_generic_plan"},
         )
         self._open.add(connection)
+        try:
+            # asyncpg looks up array types when it first meets them. Within a transaction of several
+            # statements that would keep 16 more locks until its end.
+            await connection.fetch(_ARRAY_TYPES)
+        except BaseException:
+            self._close(connection)
+            raise
         return connection
 
     def _release(self, connection: Connection) -> None:
@@ -138,18 +157,58 @@ async def open_pool(
 
 
 @asynccontextmanager
-async def snapshot(pool: Pool, statement: str, *parameters: Any) -> AsyncIterator[Cursor]:
-    """A cursor over the rows as they were at one moment. Raises ReadModelUnavailable."""
+async def moment(pool: Pool) -> AsyncIterator[Connection]:
+    """A connection whose statements all read at one moment. Raises ReadModelUnavailable."""
     try:
-        async with (
-            pool.acquire() as connection,
-            connection.transaction(isolation="repeatable_read", readonly=True),
-        ):
-            yield await connection.cursor(statement, *parameters)
+        async with pool.acquire() as connection, _moment(connection):
+            yield connection
     except Exception as error:
         if is_transient(error):
             raise ReadModelUnavailable from error
         raise
+
+
+def _moment(connection: Connection) -> Transaction:
+    return connection.transaction(isolation="repeatable_read", readonly=True)
+
+
+@asynccontextmanager
+async def snapshot(pool: Pool, statement: str, *parameters: Any) -> AsyncIterator[Cursor]:
+    """A cursor over the rows as they were at one moment. Raises ReadModelUnavailable."""
+    async with moment(pool) as connection:
+        yield await connection.cursor(statement, *parameters)
+
+
+async def at_one_moment(
+    pool: Pool, workspace: str, read: Callable[[Connection], Awaitable[T]]
+) -> T:
+    """What several statements read at one moment, in a turn of the workspace; after a transient
+    fault they are tried once more.
+
+    Raises ReadModelUnavailable, NoTurn, and what ``read`` refuses.
+    """
+
+    async def attempt() -> T | _Refusal:
+        async with pool.acquire() as connection:
+            # A refusal must not cost the connection.
+            try:
+                async with _moment(connection):
+                    return await read(connection)
+            except REFUSALS as refusal:
+                return _Refusal(refusal)
+
+    async with pool.queries.turn(workspace):
+        return _unless_refused(await _twice(pool, attempt))
+
+
+class _Refusal(Struct, frozen=True):
+    error: Exception
+
+
+def _unless_refused(result: T | _Refusal) -> T:
+    if isinstance(result, _Refusal):
+        raise result.error
+    return result
 
 
 async def fetch(pool: Pool, statement: str, *parameters: Any) -> list[asyncpg.Record]:
@@ -174,8 +233,13 @@ def stamp_of_records(pool: Pool, records: Sequence[asyncpg.Record]) -> int | Non
 
 
 async def _fetch(pool: Pool, statement: str, *parameters: Any) -> list[asyncpg.Record]:
+    return await _twice(pool, lambda: pool.fetch(statement, *parameters))
+
+
+async def _twice(pool: Pool, attempt: Callable[[], Awaitable[T]]) -> T:
+    """Tries once more after a transient fault. Raises ReadModelUnavailable."""
     try:
-        return await pool.fetch(statement, *parameters)
+        return await attempt()
     except asyncpg.DiskFullError as error:
         raise ReadModelUnavailable from error
     except Exception as error:
@@ -183,7 +247,7 @@ async def _fetch(pool: Pool, statement: str, *parameters: Any) -> list[asyncpg.R
             raise
         pool.expire()
     try:
-        return await pool.fetch(statement, *parameters)
+        return await attempt()
     except Exception as error:
         if is_transient(error):
             raise ReadModelUnavailable from error

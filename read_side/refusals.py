@@ -4,6 +4,8 @@ NotFound
 ├── TypeNotFound
 ├── EntryNotFound
 └── MediaFileNotFound
+InvalidQuery ── TooBroad
+IncompleteIndex
 
 ``ReadModelUnavailable`` is not a refusal: the same read may succeed a moment later.
 """
@@ -32,3 +34,18 @@ class EntryNotFound(NotFound):
 class MediaFileNotFound(NotFound):
     def __init__(self) -> None:
         super().__init__("Media file not found")
+
+
+class InvalidQuery(Exception):
+    """A filter or a sort key that the list does not have, or a value that it does not take."""
+
+
+class TooBroad(InvalidQuery):
+    """The query would read more than a request may."""
+
+
+class IncompleteIndex(Exception):
+    """A field was indexed a moment ago, and the index does not have all entries yet."""
+
+    def __init__(self, field: str) -> None:
+        super().__init__(f"Field '{field}' is being indexed, please retry in a while")

@@ -43,6 +43,23 @@ CREATE TABLE media (
     PRIMARY KEY (workspace, id)
 );
 
+-- The webhook endpoints. `position` is that of an endpoint's last event, `created` the version of
+-- the event that created it. `off` says why it is switched off.
+CREATE TABLE webhook (
+    workspace     text        NOT NULL,
+    name          text        NOT NULL,
+    url           text        NOT NULL,
+    environment   text        NOT NULL,
+    types         text[]      NOT NULL,
+    events        text[]      NOT NULL,
+    include_entry boolean     NOT NULL,
+    created       bigint      NOT NULL,
+    position      bigint      NOT NULL,
+    off           text,
+    changed_at    timestamptz NOT NULL,
+    PRIMARY KEY (workspace, name)
+);
+
 CREATE TABLE import_run (
     id              text        NOT NULL PRIMARY KEY,
     workspace       text        NOT NULL,
@@ -103,6 +120,20 @@ CREATE TABLE entry (
 CREATE TABLE entry_production PARTITION OF entry FOR VALUES IN ('production');
 CREATE TABLE entry_staging PARTITION OF entry FOR VALUES IN ('staging');
 
+-- The values by which entries are filtered and sorted, as keys that sort as the values do (keys.py,
+-- deploy/adr/0043): one row for each path of an entry and each of its keys there. `position` is that of the
+-- entry. `list` stands for one path of the entries of one content type, status and language. Every entry has
+-- rows for the built-in paths, and for the fields of its content type that are indexed.
+CREATE TABLE entry_value (
+    workspace   text   NOT NULL,
+    environment text   NOT NULL,
+    position    bigint NOT NULL,
+    list        uuid   NOT NULL,
+    key         bytea  NOT NULL
+) PARTITION BY LIST (environment);
+CREATE TABLE entry_value_production PARTITION OF entry_value FOR VALUES IN ('production');
+CREATE TABLE entry_value_staging PARTITION OF entry_value FOR VALUES IN ('staging');
+
 -- The translations of entries, with the original texts filled in where a translation is missing, ready
 -- to serve. `fields` is null where a translation has a title alone: they are those of the entry;
 -- and where an entry with all translations is large: they are rendered from `texts` on reading. A locale with many translations has a partition of its own ('production/fr-FR'). The other
@@ -119,6 +150,20 @@ CREATE TABLE entry_locale (
 ) PARTITION BY LIST (partition_key);
 CREATE TABLE entry_locale_production_other PARTITION OF entry_locale FOR VALUES IN ('production/other');
 CREATE TABLE entry_locale_staging_other PARTITION OF entry_locale FOR VALUES IN ('staging/other');
+
+-- The words of entries' texts, for full-text search (deploy/adr/0045): a row for each entry in its original
+-- language (locale '') and for each locale into which it is translated. The lexemes begin with a hash of
+-- the area (workspace, environment, content type, language, locale) and block of positions of the entry:
+-- GIN then has a separate list of rows for each. Some space is left in each page, because a change of the
+-- status must not write the index.
+CREATE TABLE entry_search (
+    workspace   text     NOT NULL,
+    environment text     NOT NULL,
+    position    bigint   NOT NULL,
+    locale      text     NOT NULL,
+    status      text     NOT NULL,
+    words       tsvector NOT NULL
+) WITH (fillfactor = 85);
 
 -- The locales that have a partition of their own. `attached`: rows are not written to it yet, because a
 -- reader may have a plan without it. `moving`: new rows are written to it, older ones are being moved.
@@ -166,6 +211,54 @@ CREATE TABLE past_type (
     PRIMARY KEY (workspace, environment, slug, position)
 );
 
+-- The versions of entries that have ended, for lists as of a moment (deploy/adr/0047): one row for each
+-- version that a later event replaced or deleted. The version that an entry has now has no row; it is in
+-- `entry`. A version begins at `updated_at` and ends before `until`; one that began and ended at the same
+-- time has no row. `position` is the entry's. `lifetime` is the class of the time between the two
+-- (lifetimes.py). A title or slug of more than 1,000 bytes is null: filters do not compare it.
+CREATE TABLE past_version (
+    workspace       text        NOT NULL,
+    environment     text        NOT NULL,
+    content_type_id uuid        NOT NULL,
+    status          text        NOT NULL,
+    language        text        NOT NULL,
+    position        bigint      NOT NULL,
+    until           timestamptz NOT NULL,
+    updated_at      timestamptz NOT NULL,
+    lifetime        smallint    NOT NULL,
+    id              uuid        NOT NULL,
+    version         int         NOT NULL,
+    stage_id        text,
+    created_at      timestamptz NOT NULL,
+    published_at    timestamptz,
+    title           text,
+    slug            text
+);
+
+-- The change feed (deploy/adr/0048): a row for each event of an entry or a content type. `version` is the
+-- entry's or the content type's after the event; the id, the version and the time identify the event. Slug,
+-- language and status are those after the change, or those of the deleted entry; `former_slug` is the slug
+-- that the change replaced. `published`: a reader of published entries sees the change.
+CREATE TABLE change (
+    workspace       text        NOT NULL,
+    environment     text        NOT NULL,
+    position        bigint      NOT NULL,
+    kind            text        NOT NULL,
+    published       boolean     NOT NULL,
+    content_type_id uuid        NOT NULL,
+    content_type    text        NOT NULL,
+    entry_id        uuid,
+    slug            text,
+    former_slug     text,
+    language        text,
+    status          text,
+    version         bigint      NOT NULL,
+    at              timestamptz NOT NULL,
+    actor           text        NOT NULL
+) PARTITION BY LIST (environment);
+CREATE TABLE change_production PARTITION OF change FOR VALUES IN ('production');
+CREATE TABLE change_staging PARTITION OF change FOR VALUES IN ('staging');
+
 -- The numbers of entries in lists, maintained by the projector so that no read counts entries
 -- (deploy/adr/0037). A list has 0 filters (all entries of an environment), 1 (content type) or 3 (content
 -- type, status and language); columns that do not filter have the zero UUID or ''. On level 0, `n` is the
@@ -189,6 +282,14 @@ CREATE TABLE entry_count (
 -- that of the last entry rendered, newest first.
 CREATE TABLE rendering (
     content_type_id uuid NOT NULL PRIMARY KEY,
+    position        bigint
+);
+
+-- Content types of which some paths in `entry_value` are incomplete after a change of the type; queries on
+-- these paths have to wait. `position` is that of the last entry that was brought up to date, newest first.
+CREATE TABLE indexing (
+    content_type_id uuid   NOT NULL PRIMARY KEY,
+    paths           text[] NOT NULL,
     position        bigint
 );
 

@@ -55,9 +55,9 @@ class Processes:
         self._limit = [] if open_files is None else limit
 
     def start(self, name: str) -> None:
-        """``api`` or ``projector``."""
+        """``api``, ``projector`` or ``webhooks``; several of one are numbered: ``webhooks 2``."""
         self.running[name] = subprocess.Popen(
-            [*self._limit, CONTENTLOG, name],
+            [*self._limit, CONTENTLOG, name.split()[0]],
             env=self._environment,
             stdout=self._log,
             stderr=self._log,

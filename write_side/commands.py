@@ -131,6 +131,48 @@ class RemoveMedia(WorkspaceCommand, frozen=True, kw_only=True):
     media_id: str
 
 
+class DefineWebhook(WorkspaceCommand, frozen=True, kw_only=True):
+    """A complete definition, as in ``WebhookCreated``."""
+
+    name: str
+    url: str
+    environment: str
+    types: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
+    include_entry: bool = False
+
+
+class CreateWebhook(DefineWebhook, frozen=True, kw_only=True):
+    """``secret``: ``whsec_…``; it is stored beside the log."""
+
+    secret: str
+
+
+class ChangeWebhook(DefineWebhook, frozen=True, kw_only=True):
+    pass
+
+
+class RemoveWebhook(WorkspaceCommand, frozen=True, kw_only=True):
+    name: str
+
+
+class SwitchWebhookOff(WorkspaceCommand, frozen=True, kw_only=True):
+    name: str
+    reason: str
+
+
+class SwitchWebhookOn(WorkspaceCommand, frozen=True, kw_only=True):
+    name: str
+
+
+class RotateWebhookSecret(WorkspaceCommand, frozen=True, kw_only=True):
+    """The old secret signs too for a day, unless it ``expires`` at once."""
+
+    name: str
+    secret: str
+    expires: bool = False
+
+
 class CreateEntry(ScopedCommand, frozen=True, kw_only=True):
     """``fields``: values by field slug, minified JSON (``domain.text.minified``)."""
 

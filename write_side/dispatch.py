@@ -24,6 +24,7 @@ from write_side.handlers import (
     entries,
     imports,
     reverts,
+    webhooks,
     workspaces,
 )
 from write_side.repository import Repository
@@ -50,6 +51,12 @@ HANDLERS: dict[type[Command], Handler] = {
     c.RemoveContentType: content_types.remove_content_type,
     c.PutMedia: workspaces.put_media,
     c.RemoveMedia: workspaces.remove_media,
+    c.CreateWebhook: webhooks.create_webhook,
+    c.ChangeWebhook: webhooks.change_webhook,
+    c.RemoveWebhook: webhooks.remove_webhook,
+    c.SwitchWebhookOff: webhooks.switch_webhook_off,
+    c.SwitchWebhookOn: webhooks.switch_webhook_on,
+    c.RotateWebhookSecret: webhooks.rotate_webhook_secret,
     c.CreateEntry: entries.create_entry,
     c.UpdateEntry: entries.update_entry,
     c.DeleteEntry: entries.delete_entry,

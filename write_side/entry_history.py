@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime
 from typing import Any, TypeVar
 
+import asyncpg
 from msgspec import Struct
 
 from write_side.domain import content_type as content_types
@@ -16,8 +17,16 @@ from write_side.domain.changes import Change, change
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
 from write_side.domain.events import EntryEvent
-from write_side.domain.identity import Scope, content_type_stream, entry_stream, is_id
+from write_side.domain.identity import (
+    Scope,
+    content_type_stream,
+    entry_stream,
+    is_id,
+    media_stream,
+)
 from write_side.domain.refusals import UnknownContentType, UnknownEntry
+from write_side.domain.workspace import Media, evolve_media
+from write_side.entry_snapshots import SHAPE, after
 from write_side.repository import Repository
 from write_side.slices import in_slices
 from write_side.store.streams import LAST, StreamSlice, slice_pages
@@ -30,13 +39,13 @@ T = TypeVar("T")
 
 
 class ReadBudget:
-    """Counts the events that are read, and may raise before a stream is read. A stream is always
-    read to its end, so the history of a single entry is never refused."""
+    """Counts the events that are read and their bytes, and may raise before a stream is read. A
+    stream is always read to its end, so the history of a single entry is never refused."""
 
     def begin_stream(self) -> None:
         pass
 
-    def count_event(self) -> None:
+    def count_event(self, size: int) -> None:
         pass
 
 
@@ -112,12 +121,11 @@ async def entry_at(
 ) -> Entry:
     """The entry of the scope at that time; raises UnknownEntry, StoreUnavailable, NoTurn, and
     what the budget raises."""
-    if not is_id(entry_id):
+    async with repository.recorder.long_reads.turn(scope.workspace):
+        found = await entries_at(repository, scope, [entry_id], at, budget)
+    if entry_id not in found:
         raise UnknownEntry
-    entry = await _folded(repository, scope, entry_stream(entry_id), entries.evolve, at, budget)
-    if entry is None or entry.deleted or entry.scope != scope:
-        raise UnknownEntry
-    return entry
+    return found[entry_id]
 
 
 async def entry_versions(
@@ -147,49 +155,123 @@ async def content_type_at(
 ) -> ContentType:
     """The content type of the scope at that time; raises UnknownContentType, StoreUnavailable,
     NoTurn, and what the budget raises."""
-    stream = content_type_stream(content_type_id)
-    found = await _folded(repository, scope, stream, content_types.evolve, at, budget)
-    if found is None or found.removed or found.scope != scope:
+    async with repository.recorder.long_reads.turn(scope.workspace):
+        found = await content_types_at(repository, scope, [content_type_id], at, budget)
+    if content_type_id not in found:
         raise UnknownContentType
-    return found
+    return found[content_type_id]
+
+
+async def entries_at(
+    repository: Repository,
+    scope: Scope,
+    ids: Iterable[str],
+    at: datetime,
+    budget: ReadBudget = UNBOUNDED,
+) -> dict[str, Entry]:
+    """The entries with these ids that the scope had at that time. The caller holds a turn for long
+    reads. Raises StoreUnavailable, and what the budget raises."""
+    streams = {entry_stream(one): one for one in ids if is_id(one)}
+    found = await _folded(repository, streams, entries.evolve, at, budget)
+    return {one: entry for one, entry in found.items() if _is_of(scope, entry, entry.deleted)}
+
+
+async def entries_after(
+    repository: Repository,
+    scope: Scope,
+    versions: Mapping[str, int],
+    budget: ReadBudget = UNBOUNDED,
+) -> dict[str, Entry]:
+    """The entries of the scope after these versions, by id; a snapshot may replace earlier events.
+    The caller holds a turn for long reads. Raises StoreUnavailable, and what the budget raises."""
+    ids = list(versions)
+    slices = [StreamSlice(entry_stream(one), before=versions[one] + 1) for one in ids]
+    found: dict[str, Entry] = {}
+    async for index, row in _rows(repository, slices, budget, SHAPE):
+        found[ids[index]] = after(found.get(ids[index]), row, repository.mapper)
+    return {one: entry for one, entry in found.items() if _is_of(scope, entry, entry.deleted)}
+
+
+async def content_types_at(
+    repository: Repository,
+    scope: Scope,
+    ids: Iterable[str],
+    at: datetime,
+    budget: ReadBudget = UNBOUNDED,
+) -> dict[str, ContentType]:
+    """The content types with these ids that the scope had at that time. The caller holds a turn
+    for long reads. Raises StoreUnavailable, and what the budget raises."""
+    streams = {content_type_stream(one): one for one in ids}
+    found = await _folded(repository, streams, content_types.evolve, at, budget)
+    return {
+        one: found_type
+        for one, found_type in found.items()
+        if _is_of(scope, found_type, found_type.removed)
+    }
+
+
+async def media_at(
+    repository: Repository,
+    workspace: str,
+    ids: Iterable[str],
+    at: datetime,
+    budget: ReadBudget = UNBOUNDED,
+) -> dict[str, Media]:
+    """The files with these ids that the workspace's library had at that time. The caller holds a
+    turn for long reads. Raises StoreUnavailable, and what the budget raises."""
+    streams = {media_stream(workspace, one): one for one in ids}
+    found = await _folded(repository, streams, evolve_media, at, budget)
+    return {one: media for one, media in found.items() if not media.removed}
+
+
+def _is_of(scope: Scope, found: Entry | ContentType, is_gone: bool) -> bool:
+    return found.scope == scope and not is_gone
 
 
 async def _folded(
     repository: Repository,
-    scope: Scope,
-    stream: str,
+    streams: Mapping[str, str],
     evolve: Callable[[T | None, Any], T],
     at: datetime,
     budget: ReadBudget,
-) -> T | None:
-    """A stream folded up to a time; within a stream, time never goes back."""
-    budget.begin_stream()
-    state: T | None = None
-    async with (
-        repository.recorder.long_reads.turn(scope.workspace),
-        aclosing(_events(repository, [StreamSlice(stream)], budget)) as events,
-    ):
-        async for _, event, _ in events:
-            if event.at > at:
+) -> dict[str, T]:
+    """The streams folded up to a time, by their names in ``streams``; within a stream, time never
+    goes back."""
+    names = list(streams.values())
+    found: dict[str, T] = {}
+    slices = [StreamSlice(stream) for stream in streams]
+    async with aclosing(_events(repository, slices, budget)) as events:
+        async for index, event, _ in events:
+            if event.at <= at:
+                found[names[index]] = evolve(found.get(names[index]), event)
+            elif index == len(names) - 1:
                 break
-            state = evolve(state, event)
-    return state
+    return found
 
 
 async def _events(
     repository: Repository, slices: Sequence[StreamSlice], budget: ReadBudget
 ) -> AsyncGenerator[tuple[int, Any, int], None]:
-    """Each event, with the index of its slice and its size. Until it is finished, the caller holds
-    a turn for long reads, because a page takes up to 16 MB."""
+    """Each event, with the index of its slice and its size."""
+    async with aclosing(_rows(repository, slices, budget)) as rows:
+        async for index, row in rows:
+            event = repository.mapper.decode(row["topic"], row["state"], row["at"])
+            yield index, event, len(row["state"])
+
+
+async def _rows(
+    repository: Repository,
+    slices: Sequence[StreamSlice],
+    budget: ReadBudget,
+    shape: str | None = None,
+) -> AsyncGenerator[tuple[int, asyncpg.Record], None]:
+    """Each row, with the index of its slice. Until it is finished, the caller holds a turn for long
+    reads, because a page takes up to 16 MB."""
     current = None
-    async for page in slice_pages(repository.recorder, slices):
+    async for page in slice_pages(repository.recorder, slices, shape):
         async for index, row in in_slices(page):
             if index != current:
                 budget.begin_stream()
                 current = index
-            budget.count_event()
-            yield (
-                index,
-                repository.mapper.decode(row["topic"], row["state"], row["at"]),
-                len(row["state"]),
-            )
+            budget.count_event(len(row["state"]))
+            yield index, row

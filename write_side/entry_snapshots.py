@@ -62,6 +62,14 @@ def state_of(entry: Entry) -> str:
     return msgspec.json.encode(entry).decode()
 
 
+def after(entry: Entry | None, row: asyncpg.Record, mapper: EventMapper) -> Entry:
+    """The entry after the event of the row, or of the row's snapshot."""
+    if row["topic"] == SNAPSHOT:
+        return _decoder.decode(row["state"])
+    event = mapper.decode(row["topic"], row["state"], row["at"])
+    return entries.evolve(entry, event)  # type: ignore[arg-type]
+
+
 class _Reading:
     """One entry while its snapshot and events are read."""
 
@@ -73,12 +81,10 @@ class _Reading:
         self._bound = BYTES
 
     def take(self, row: asyncpg.Record, mapper: EventMapper) -> None:
+        self.entry = after(self.entry, row, mapper)
         if row["topic"] == SNAPSHOT:
-            self.entry = _decoder.decode(row["state"])
             self._bound = max(BYTES, 2 * len(row["state"]))
             return
-        event = mapper.decode(row["topic"], row["state"], row["at"])
-        self.entry = entries.evolve(self.entry, event)  # type: ignore[arg-type]
         self._events += 1
         self._bytes += len(row["state"])
 

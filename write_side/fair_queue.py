@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -22,14 +22,15 @@ class NoTurn(Exception):
 
 
 class FairQueue:
-    """A fixed number of turns at a time, at most one per client, with clients in rotation. A
-    request therefore waits for at most one turn of each other client, regardless of how many these
-    wait for. A client is a workspace or an address."""
+    """A fixed number of turns at a time, at most ``per_client`` of them for one client, with
+    clients in rotation. A request therefore waits for a few turns of each other client, regardless
+    of how many these wait for. A client is a workspace or an address."""
 
-    def __init__(self, at_once: int, waiting: int = WAITING) -> None:
+    def __init__(self, at_once: int, waiting: int = WAITING, per_client: int = 1) -> None:
         self._free = at_once
         self._most = waiting
-        self._busy: set[str] = set()
+        self._per_client = per_client
+        self._busy: Counter[str] = Counter()
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
 
     @asynccontextmanager
@@ -59,14 +60,16 @@ class FairQueue:
 
     def end(self, client: str) -> None:
         self._free += 1
-        self._busy.discard(client)
+        self._busy[client] -= 1
+        if not self._busy[client]:
+            del self._busy[client]
         if client in self._waiting:
             self._waiting.move_to_end(client)
         self._start_next()
 
     def _start_next(self) -> None:
         while self._free:
-            client = next((one for one in self._waiting if one not in self._busy), None)
+            client = next((c for c in self._waiting if self._busy[c] < self._per_client), None)
             if client is None:
                 return
             queue = self._waiting.pop(client)
@@ -75,7 +78,7 @@ class FairQueue:
                 self._waiting[client] = queue
             if not waiting.done():
                 self._free -= 1
-                self._busy.add(client)
+                self._busy[client] += 1
                 waiting.set_result(None)
 
     def _leave(self, client: str, waiting: asyncio.Future[None]) -> None:

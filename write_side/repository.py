@@ -33,6 +33,7 @@ from write_side.domain.identity import (
     key_stream,
     media_stream,
     slug_hash,
+    webhook_stream,
     workspace_stream,
 )
 from write_side.domain.refusals import (
@@ -41,6 +42,7 @@ from write_side.domain.refusals import (
     UnknownEntry,
     UnknownWorkspace,
 )
+from write_side.domain.webhook import Webhooks, evolve_webhooks
 from write_side.domain.workspace import (
     Key,
     Media,
@@ -227,6 +229,11 @@ class Repository:
             event: Any = self.mapper.decode(row["topic"], row["state"], row["at"])
             files[event.media_id] = evolve_media(files.get(event.media_id), event)
         return [files[media_id] for media_id in sorted(files) if not files[media_id].removed]
+
+    async def webhooks(self, workspace: str) -> Webhooks:
+        """The webhook endpoints of a workspace, by name."""
+        stream = await self._stream(webhook_stream(workspace))
+        return _folded(evolve_webhooks, stream) or Webhooks()
 
     async def known_media(self, workspace: str, media_ids: Iterable[str]) -> set[str]:
         """The ids among these that are files of the library."""

@@ -18,14 +18,17 @@ from api.http.upload_slots import EXPORTING
 from api.rest import parameters
 from read_side import export
 from read_side.content_types import ContentTypeRow, content_types
+from read_side.listing import Page
 from read_side.lookups import languages, locales
-from read_side.paging import SEARCHED, EntrySummary, Filters, list_summaries
+from read_side.paging import EntrySummary, Filters, list_summaries
+from read_side.queries.pages import list_summaries_found
+from read_side.queries.request import EntryQuery
+from read_side.search import LONGEST as MAX_SEARCH
 from write_side.domain import rendering
 from write_side.domain.definition import Stage
 from write_side.domain.events import STATUSES
 from write_side.domain.workspace import EDIT, OPERATE
 
-MAX_SEARCH = 200
 COLUMNS = ("Title", "Type", "Slug", "Status", "Stage", "Language", "Updated", "Published")
 
 
@@ -57,9 +60,7 @@ class FilterForm(Struct, frozen=True):
 async def show_entries(request: DashboardRequest) -> web.StreamResponse:
     form = await _filter_form(request)
     page = page_number(request.query.get("page", ""))
-    found = await list_summaries(
-        *request.read_model, form.filters, limit=ROWS, offset=(page - 1) * ROWS
-    )
+    found, is_complete = await _page(request, form.filters, page)
     types = {one.id: one for one in form.types}
     return await show(
         request,
@@ -75,10 +76,31 @@ async def show_entries(request: DashboardRequest) -> web.StreamResponse:
         updates=await first_updates(request, form.filters, page, found),
         is_operator=request.may(OPERATE),
         max_search=MAX_SEARCH,
-        searched=found.searched if found.searched >= SEARCHED else 0,
+        is_complete=is_complete,
         export_limit=export.LIMIT,
         may_edit=request.may(EDIT),
     )
+
+
+async def _page(
+    request: DashboardRequest, filters: Filters, page: int
+) -> tuple[Page[EntrySummary], bool]:
+    """Newest first, or the most relevant of a search; and whether there are no other matches."""
+    offset = (page - 1) * ROWS
+    if not filters.search:
+        found = await list_summaries(*request.read_model, filters, limit=ROWS, offset=offset)
+        return found, True
+    query = EntryQuery(
+        type_slug=filters.type_slug,
+        status=filters.status,
+        language=filters.language,
+        words=filters.search,
+        locale=filters.locale,
+        limit=ROWS,
+        offset=offset,
+    )
+    matches, rows = await list_summaries_found(*request.read_model, query)
+    return Page(rows, matches.paged), matches.total is not None
 
 
 async def show_updates(request: DashboardRequest) -> web.StreamResponse:

@@ -35,6 +35,8 @@ class Layout(Struct, frozen=True):
 _SECTIONS = (
     ("Entries", "entries", VIEW),
     ("Imports", "imports", VIEW),
+    ("Activity", "activity", VIEW),
+    ("Webhooks", "webhooks", VIEW),
     ("Projections", "projections", ""),
 )
 

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
 from aiohttp import web
 
-from api.dashboard import entry_list, entry_page, entry_restore, sign_in
+from api.dashboard import (
+    activity,
+    entry_list,
+    entry_page,
+    entry_restore,
+    sign_in,
+    webhook_pages,
+)
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.lag_history import HISTORY, LagHistory, sampling
 from api.dashboard.layout import start_address
@@ -27,6 +35,7 @@ from write_side.domain.workspace import EDIT, OPERATE, VIEW
 from write_side.store.dashboard_sessions import Sessions
 from write_side.store.recorder import Recorder
 
+_WEBHOOK = f"{ROOT}/webhooks/{{name:[^/]+}}"
 _IMPORT = f"{ROOT}/imports/{{id:[^/]+}}"
 
 
@@ -34,6 +43,7 @@ def add_dashboard(app: web.Application, recorder: Recorder) -> None:
     """Sessions are read from the event store through the recorder."""
     app[SESSIONS] = Sessions(recorder)
     app[HISTORY] = LagHistory()
+    app[webhook_pages.TESTS] = asyncio.Semaphore(webhook_pages.MOST_TESTS)
     app.cleanup_ctx.extend((sampling, compiling))
     app.add_routes(_routes())
 
@@ -55,6 +65,8 @@ def _routes() -> list[web.RouteDef]:
         web.get(f"{ROOT}/entries/{{id:[^/]+}}", page(VIEW, entry_page.show_entry)),
         web.get(f"{ROOT}/entries/{{id:[^/]+}}/value", page(VIEW, entry_page.show_value)),
         *_import_routes(),
+        web.get(f"{ROOT}/activity", page(VIEW, activity.show_activity, active=False)),
+        *_webhook_routes(),
         web.get(f"{ROOT}/projections", page("", _projections, active=False)),
         # Last: every other path below ROOT gets an error page.
         web.route("*", f"{ROOT}/{{rest:.*}}", page("", _not_found)),
@@ -82,6 +94,16 @@ def _import_routes() -> list[web.RouteDef]:
         web.post(f"{_IMPORT}/revert", action(EDIT, result_step.revert)),
         web.get(f"{_IMPORT}.json", page(VIEW, result_step.result_as_json)),
         web.get(_IMPORT, page(VIEW, result_step.show_result)),
+    ]
+
+
+def _webhook_routes() -> list[web.RouteDef]:
+    return [
+        web.get(f"{ROOT}/webhooks", page(VIEW, webhook_pages.show_webhooks)),
+        web.get(_WEBHOOK, page(VIEW, webhook_pages.show_webhook)),
+        web.post(f"{_WEBHOOK}/test", action(EDIT, webhook_pages.send_test)),
+        web.post(f"{_WEBHOOK}/replay", action(EDIT, webhook_pages.replay)),
+        web.post(f"{_WEBHOOK}/enable", action(EDIT, webhook_pages.switch_on)),
     ]
 
 

@@ -64,8 +64,21 @@ async function prefill(system, key) {
   system.specActions.updateJsonSpec(withExamples(system.specSelectors.specJson().toJS(), entries, type));
 }
 
+// Swagger UI fills in a sample of an object that has no example, and would send it.
+function withEmptyFilters(spec) {
+  for (const parameter of Object.values(spec.components?.parameters ?? {})) {
+    if (parameter.style === "deepObject") parameter.example = "{}";
+  }
+  return spec;
+}
+
 const prefilling = () => ({
   statePlugins: {
+    spec: {
+      wrapActions: {
+        updateJsonSpec: (update) => (spec) => update(withEmptyFilters(spec)),
+      },
+    },
     auth: {
       wrapActions: {
         authorize: (authorize, system) => (given) => {

@@ -80,7 +80,8 @@ class ContentEntry:
     type_id: strawberry.Private[str]
     known_type: strawberry.Private[ContentType | None] = None
     """The type of an entry from the log; it must not be looked up."""
-    is_past: strawberry.Private[bool] = False
+    at: strawberry.Private[datetime | None] = None
+    """The time of a past entry; None for one as it is now."""
 
     # A title or slug may be nearly as large as the whole entry.
     @strawberry.field
@@ -101,13 +102,17 @@ class ContentEntry:
 
     @described(
         "The entries that a reference field names, in its order, without those that are deleted "
-        "or that the key may not read."
+        "or that the key may not read. Those of an entry read with `asOf` are as they were then."
     )
     async def references(self, info: Info, field: str) -> list[ContentEntry]:
         context = info.context
         await context.readable()
         _check_reference((await self._type(context)).all_fields, field)
         ids = charged_list(info, _ids(_VALUES.decode(self.raw_fields).get(field, Raw(b"null"))))
+        if self.at is not None:
+            keys = [(one, self.locale, self.at) for one in ids]
+            past = await context.past_entries.load_many(keys)
+            return [entry_of_past(one, self.locale, self.at) for one in past if one is not None]
         rows = await context.entries.load_many([(one, self.locale) for one in ids])
         return [entry_of_row(row, self.locale) for row in rows if row is not None]
 
@@ -122,7 +127,7 @@ class ContentEntry:
         info.context.check_view()
         await info.context.readable()
         # The history of a past entry ends there.
-        bounds = [self.version + 1] if self.is_past else []
+        bounds = [self.version + 1] if self.at is not None else []
         if isinstance(before, int):
             bounds.append(before)
         asked = HistoryRequest(self.id, clamped_limit(limit, 20), min(bounds, default=None))
@@ -170,9 +175,9 @@ def entry_of_log(entry: Entry, content_type: domain.ContentType, locale: str) ->
     return entry_of_row(row, locale, entry.version, content_type)
 
 
-def entry_of_past(past: PastEntry, locale: str) -> ContentEntry:
+def entry_of_past(past: PastEntry, locale: str, at: datetime) -> ContentEntry:
     entry = entry_of_row(past.row, locale, past.entry.version, past.content_type)
-    entry.is_past = True
+    entry.at = at
     return entry
 
 

@@ -22,7 +22,7 @@ from api.graphql.request import RequestBody
 from api.graphql.types import ContentType, content_type_of
 from api.rest import point_in_time
 from api.rest.idempotency import HEADER, command_key, digest
-from api.rest.point_in_time import PastEntry
+from api.rest.point_in_time import PastEntry, PastList
 from api.rest.request_checks import (
     check_edit,
     check_permission,
@@ -33,6 +33,7 @@ from api.rest.request_checks import (
 from read_side import content_types, entries
 from read_side.entries import EntryRow
 from read_side.lookups import MediaFile, media_files
+from read_side.queries.request import EntryQuery
 from read_side.refusals import EntryNotFound
 from write_side import entry_history
 from write_side.domain.changes import Change
@@ -49,6 +50,10 @@ class PastSlug(Struct, frozen=True):
     language: str
     locale: str
     at: datetime
+
+
+PastKey: TypeAlias = tuple[str, str, datetime]
+"""An entry's id, a locale and a time."""
 
 
 class IdempotencyKeys:
@@ -115,6 +120,10 @@ class GraphQLContext:
             self._load_changes
         )
         self.past: DataLoader[PastSlug, PastEntry | None] = DataLoader(self._load_past)
+        self.past_entries: DataLoader[PastKey, PastEntry | None] = DataLoader(
+            self._load_past_entries
+        )
+        """Without those that did not exist then or that the key may not read."""
         self.resources = AsyncExitStack()
         """Resources held until the response is ready."""
         self._lock = asyncio.Lock()
@@ -240,6 +249,31 @@ class GraphQLContext:
     async def _load_past(self, slugs: list[PastSlug]) -> Sequence[PastEntry | Exception | None]:
         # One after another, so that each is charged before the next begins.
         return [await self._entry_at(slug) for slug in slugs]
+
+    async def _load_past_entries(self, keys: list[PastKey]) -> Sequence[PastEntry | None]:
+        scope = await self.readable()
+        self.budget.charge_folded(len(keys))
+        found: dict[PastKey, PastEntry] = {}
+        for locale, at in dict.fromkeys((locale, at) for _, locale, at in keys):
+            entries_then = await point_in_time.entries_of_ids(
+                self.service,
+                scope,
+                [entry_id for entry_id, *wanted in keys if wanted == [locale, at]],
+                self.budget,
+                locale=locale,
+                at=at,
+            )
+            found |= {
+                (entry_id, locale, at): past
+                for entry_id, past in entries_then.items()
+                if self.may_read(past.row)
+            }
+        return [found.get(key) for key in keys]
+
+    async def list_at(self, query: EntryQuery, locale: str) -> PastList:
+        """See ``point_in_time.list_at``; what it reads is charged."""
+        scope = await self.readable(query.status)
+        return await point_in_time.list_at(self.service, scope, query, self.budget, locale=locale)
 
     async def _entry_at(self, slug: PastSlug) -> PastEntry | Exception | None:
         try:

@@ -45,6 +45,12 @@ the event loop for 40 ms. It has up to 10,000 values: graphql-core limits how de
 and the limit on aliases how wide it is."""
 AS_OF = 1_000
 """The work of an ``asOf``: three queries, and two streams to fold."""
+FOLDED = 100
+"""The work of each further entry on a page with ``asOf``, and of each past reference."""
+QUERY = 1_000
+"""The work of a list with filters, sort keys, a search or a cursor: several statements, which may
+check up to 10,000 entries."""
+_QUERY = ("filter", "sort", "search", "cursor")
 _SURCHARGES = {
     "createContentEntry": MUTATION,
     "updateContentEntry": MUTATION,
@@ -100,7 +106,11 @@ class CostEstimate:
         if name in ("__schema", "__type"):
             return INTROSPECTION
         if name == "contentEntries":
-            return OBJECT + self._of_selections(node.selection_set, self._limit(node))
+            limit = self._limit(node)
+            page = OBJECT + self._of_selections(node.selection_set, limit)
+            if self._argument(node, "asOf") is not None:
+                page += AS_OF + FOLDED * limit
+            return page + QUERY * any(self._argument(node, one) is not None for one in _QUERY)
         surcharge = _SURCHARGES.get(name, 0)
         if self._argument(node, "asOf") is not None:
             surcharge += AS_OF
@@ -138,7 +148,7 @@ class Budget(ReadBudget):
 
     def __init__(self) -> None:
         self._estimate: CostEstimate | None = None
-        self.cost = self._events = self._bytes = 0
+        self.cost = self._events = self._read = self._bytes = 0
 
     def begin(self, estimate: CostEstimate) -> None:
         """Charges the estimate, before anything is looked up."""
@@ -154,6 +164,10 @@ class Budget(ReadBudget):
             nodes = info._raw_info.field_nodes  # noqa: SLF001
             self._charge(extra * sum(map(self._estimate.of_item, nodes)))
 
+    def charge_folded(self, number: int) -> None:
+        """Charges past entries that the estimate did not count."""
+        self._charge(FOLDED * number)
+
     def charge_bytes(self, number: int) -> None:
         self._bytes += number
         if self._bytes > BYTES:
@@ -168,9 +182,15 @@ class Budget(ReadBudget):
                 f"The query reads more than {EVENTS:,} changes: "
                 "request the history of fewer entries at a time"
             )
+        if self._read >= BYTES:
+            raise BadRequest(
+                f"The query reads more than {BYTES:,} bytes of changes: "
+                "request fewer entries at a time"
+            )
 
-    def count_event(self) -> None:
+    def count_event(self, size: int) -> None:
         self._events += 1
+        self._read += size
 
     def _charge(self, cost: int) -> None:
         self.cost += cost

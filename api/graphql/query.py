@@ -6,9 +6,12 @@ from datetime import datetime
 
 import strawberry
 
+from api.errors import BadRequest
+from api.graphql import entry_filters
 from api.graphql.content_entry import ContentEntry, entry_of_past, entry_of_row
-from api.graphql.context import Info, PastSlug
+from api.graphql.context import GraphQLContext, Info, PastSlug
 from api.graphql.cost import charged_list
+from api.graphql.scalars import JSON
 from api.graphql.types import (
     ContentType,
     EntryStatus,
@@ -17,11 +20,15 @@ from api.graphql.types import (
     content_type_of,
     described,
 )
-from api.rest.parameters import clamped_limit, clamped_offset, searchable
+from api.rest.list_query import ListQuery
+from api.rest.parameters import searchable
+from api.rest.point_in_time import PastList
 from read_side import content_types, paging
 from read_side.entries import EntryRow, id_of_slug
+from read_side.queries.pages import FoundPage, list_ids_found
+from read_side.queries.request import EntryQuery
 from read_side.refusals import EntryNotFound, TypeNotFound
-from write_side.domain.identity import BASE_LANGUAGE, is_id
+from write_side.domain.identity import BASE_LANGUAGE, Scope, is_id
 from write_side.domain.locales import check_locale
 
 
@@ -58,7 +65,7 @@ class Query:
         }
         if as_of:
             past = await context.past.load(PastSlug(**named, locale=text_locale, at=as_of))
-            return None if past is None else entry_of_past(past, text_locale)
+            return None if past is None else entry_of_past(past, text_locale, as_of)
         try:
             found = await id_of_slug(context.service.read_model, scope, **named)
         except EntryNotFound:
@@ -82,8 +89,12 @@ class Query:
         return None if row is None else entry_of_row(row, text_locale)
 
     @described(
-        "Entries, newest first. Without a type, status or language, those of any that the key "
-        "may read. "
+        "Entries, newest first unless `sort` is given (`-` for descending), as they are now or as "
+        "they were at `asOf`. Without a type, status or language, those of any that the key may "
+        "read. "
+        "`search` finds words in titles and searchable fields, the most relevant entries first. "
+        '`filter` has operators by field: `{"fields.price": {"gte": 10}}`. '
+        "`cursor` is `first` or a `pagination.next`, instead of `offset`. "
         "`limit` is clamped to 1 to 100."
     )
     async def content_entries(
@@ -93,34 +104,44 @@ class Query:
         status: EntryStatus | None = strawberry.UNSET,
         language: str | None = strawberry.UNSET,
         locale: str | None = strawberry.UNSET,
-        limit: int | None = 10,
+        limit: int | None = entry_filters.DEFAULT_LIMIT,
         offset: int | None = 0,
+        filter: JSON | None = strawberry.UNSET,  # noqa: A002
+        sort: list[str] | None = strawberry.UNSET,
+        search: str | None = strawberry.UNSET,
+        cursor: str | None = strawberry.UNSET,
+        as_of: datetime | None = strawberry.UNSET,
     ) -> ContentEntryPage:
         context = info.context
         scope = await context.readable(status.value if status else None)
         if not status and context.call.published_only:
             status = EntryStatus.published
         text_locale = check_locale(locale or BASE_LANGUAGE)
-        size, start = clamped_limit(limit, 10), clamped_offset(offset)
+        asked = entry_filters.list_query(
+            filter or None,
+            sort or None,
+            search or "",
+            cursor or None,
+            limit,
+            offset,
+            counted=entry_filters.selects_total(info),
+        )
         wanted = {
             "type_slug": searchable(type) if type else None,
             "status": status.value if status else None,
             "language": searchable(language) if language else None,
         }
-        page = await paging.list_ids(
-            context.service.read_model,
-            scope,
-            paging.Filters(wanted["type_slug"], wanted["status"], wanted["language"]),
-            limit=size,
-            offset=start,
-        )
-        rows = await context.entries.load_many([(one, text_locale) for one in page.rows])
+        if as_of:
+            query = asked.entry_query(**wanted, custom=False, as_of=as_of)
+            return await _past_page(context, query, asked, text_locale)
+        ids, pagination = await _page(context, scope, asked, wanted, text_locale)
+        rows = await context.entries.load_many([(one, text_locale) for one in ids])
         return ContentEntryPage(
             # An entry may have changed between the two statements.
             data=[
                 entry_of_row(row, text_locale) for row in rows if row and _matches(row, **wanted)
             ],
-            pagination=Pagination(limit=size, offset=start, total=page.total),
+            pagination=pagination,
         )
 
     @described("The content types of the environment, by slug.")
@@ -152,6 +173,72 @@ class Query:
             name=file.name,
             content_type=file.content_type,
         )
+
+
+async def _page(
+    context: GraphQLContext,
+    scope: Scope,
+    asked: ListQuery,
+    wanted: dict[str, str | None],
+    locale: str,
+) -> tuple[list[str], Pagination]:
+    """The ids of the entries. Raises TypeNotFound, InvalidQuery, IncompleteIndex, BadRequest."""
+    pool, cursors = context.service.read_model, context.service.cursors
+    if asked.is_plain:
+        page = await paging.list_ids(
+            pool,
+            scope,
+            paging.Filters(wanted["type_slug"], wanted["status"], wanted["language"]),
+            limit=asked.limit,
+            offset=asked.offset,
+        )
+        return page.rows, Pagination(limit=asked.limit, offset=asked.offset, total=page.total)
+    of_any_type = wanted["type_slug"] is None
+    query = asked.entry_query(**wanted, locale=locale, custom=not of_any_type)
+    query = cursors.placed(scope, locale, query, asked.cursor)
+    found, ids = await list_ids_found(pool, scope, query)
+    if asked.counted and found.total is None:
+        raise BadRequest(
+            "The filters or the search match too many entries to count: leave pagination.total "
+            "out, or narrow them"
+        )
+    return ids, _pagination(context, asked, query, locale, found)
+
+
+async def _past_page(
+    context: GraphQLContext, query: EntryQuery, asked: ListQuery, locale: str
+) -> ContentEntryPage:
+    """The page as of the time of the query. Raises what ``list_at`` raises."""
+    at = query.as_of
+    assert at is not None
+    scope = context.call.scope
+    query = context.service.cursors.placed(scope, locale, query, asked.cursor)
+    past = await context.list_at(query, locale)
+    if asked.counted and past.total is None:
+        raise BadRequest(
+            "The list has too many entries to count as of this time: leave pagination.total out, "
+            "or select fewer entries by type, status or language"
+        )
+    return ContentEntryPage(
+        data=[entry_of_past(one, locale, at) for one in past.entries],
+        pagination=_pagination(context, asked, query, locale, past),
+    )
+
+
+def _pagination(
+    context: GraphQLContext,
+    asked: ListQuery,
+    query: EntryQuery,
+    locale: str,
+    found: FoundPage | PastList,
+) -> Pagination:
+    following = None if asked.cursor is None else found.next
+    return Pagination(
+        limit=asked.limit,
+        offset=asked.offset,
+        total=found.total or 0,
+        next=context.service.cursors.token(context.call.scope, locale, query, following),
+    )
 
 
 def _matches(row: EntryRow, **wanted: str | None) -> bool:

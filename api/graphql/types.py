@@ -38,11 +38,15 @@ class Stage:
     name: str
 
 
-@strawberry.type(description="The limit and offset applied, and the number of matching entries.")
+@strawberry.type(
+    description="The limit and offset applied, the number of matching entries, and with `cursor` "
+    "the cursor of the next page; null on the last page."
+)
 class Pagination:
     limit: int
     offset: int
     total: int
+    next: str | None = None
 
 
 @strawberry.type(

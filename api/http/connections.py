@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import structlog
@@ -64,6 +64,8 @@ class Connection(web.RequestHandler):
         self._head_since: float | None = None
         self._late: asyncio.TimerHandle | None = None
         self._stuck: asyncio.TimerHandle | None = None
+        self.on_lost: Callable[[], None] | None = None
+        """Called when the connection is lost while its request is answered."""
         super().__init__(server, loop=asyncio.get_running_loop(), **options)
 
     def begin(self, body: StreamReader) -> None:
@@ -117,6 +119,8 @@ class Connection(web.RequestHandler):
         for timer in (self._late, self._stuck):
             if timer is not None:
                 timer.cancel()
+        if self.on_lost is not None:
+            self.on_lost()
         self._end()
         self._others.closed(self)
         super().connection_lost(exc)
@@ -191,7 +195,7 @@ class Connection(web.RequestHandler):
         return self._busy or self._head_since is not None
 
     def _end(self) -> None:
-        self._busy = False
+        self._busy, self.on_lost = False, None
         self._others.idle(self)
         if self._finished is not None and not self._finished.done():
             self._finished.set_result(None)
@@ -296,6 +300,8 @@ async def open_runner(
         await runner.setup()
         yield runner
     finally:
+        # Ends streams, which would not finish by themselves.
+        await application.shutdown()
         await runner.cleanup()
         await started.cleanup()
 

@@ -10,7 +10,8 @@ from aiohttp import web
 # By path, not by route: a page must be able to read a 404, a 405 or a 500, too.
 _SPECIFIED = r"/v1/content/[^/]+(?:/[^/]+)?|/v1/content-types(?:/[^/]+)?|/graphql"
 _ADDED = re.compile(
-    r"/v1/media(?:/[^/]+)?|/v1/locales|/v1/openapi\.json|/v1/content-types/[^/]+/schema\.json"
+    r"/v1/media(?:/[^/]+)?|/v1/locales|/v1/changes|/v1/openapi\.json"
+    r"|/v1/content-types/[^/]+/schema\.json"
 )
 _PATHS = re.compile(f"{_SPECIFIED}|{_ADDED.pattern}")
 # For the paths that it specifies, §5 names only these four.

@@ -67,11 +67,15 @@ class LargeBodies:
 
         Raises Busy, NoTemporarySpace.
         """
-        await self.files.wait_and_take(workspace, size)
-        after_sending(request, lambda: self.files.give_back(workspace, size))
+        await self.reserve(request, workspace, size)
         file = BodyFile()
         after_sending(request, file.close)
         return file
+
+    async def reserve(self, request: web.BaseRequest, workspace: str, size: int) -> None:
+        """Counts bytes of files until the response is sent. Raises Busy."""
+        await self.files.wait_and_take(workspace, size)
+        after_sending(request, lambda: self.files.give_back(workspace, size))
 
 
 class BodyFile:

@@ -44,7 +44,7 @@ async def add_representation(request: web.Request, handler: Handler) -> web.Stre
         if response.status == 304:
             return response
     if len(body) > GZIP_ABOVE and "Content-Encoding" not in response.headers:
-        response.headers["Vary"] = VARY
+        _vary(response)
         if takes_gzip(request):
             responses = request.app[SERVICE].responses
             response.body = body = await (responses.compressed(kept) if kept else gzipped(body))
@@ -59,12 +59,18 @@ async def add_representation(request: web.Request, handler: Handler) -> web.Stre
 def _conditional(request: web.Request, response: web.Response, tag: str) -> web.Response:
     """The response with its tag, or 304."""
     response.headers["ETag"] = tag
-    response.headers["Vary"] = VARY
+    _vary(response)
     response.headers.setdefault("Cache-Control", READ)
     if not _is_current(request, tag):
         return response
     kept = {name: response.headers[name] for name in _KEPT if name in response.headers}
     return web.Response(status=304, headers=kept)
+
+
+def _vary(response: web.Response) -> None:
+    """In addition to what its handler has named."""
+    given = response.headers.pop("Vary", "").removeprefix(VARY).lstrip(", ")
+    response.headers["Vary"] = f"{VARY}, {given}" if given else VARY
 
 
 def add_cache_control(_request: web.Request, response: web.StreamResponse) -> None:

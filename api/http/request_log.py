@@ -34,7 +34,8 @@ async def answer_errors(request: web.Request, handler: Handler) -> web.StreamRes
         response = error_response(error)
         if response.status >= 500:
             log_fault(request, error)
-    request[SECONDS] = time.perf_counter() - started
+    if SECONDS not in request:
+        request[SECONDS] = time.perf_counter() - started
     return response
 
 

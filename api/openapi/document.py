@@ -17,6 +17,7 @@ from importlib import resources
 from importlib.metadata import version
 from typing import Any
 
+from api.openapi.filters import built_in_parameters, filter_schemas
 from api.openapi.responses import (
     expand_groups,
     header_references,
@@ -40,7 +41,8 @@ def document() -> dict[str, Any]:
         for method, operation in operations.items():
             operations[method] = _completed(operation)
     components = written["components"]
-    components["schemas"] |= schemas()
+    components["parameters"] |= built_in_parameters()
+    components["schemas"] |= schemas() | filter_schemas()
     for name, response in components["responses"].items():
         components["responses"][name] = _shared(response)
     return written

@@ -17,18 +17,34 @@ from aiohttp import web
 from api import errors
 from api.http.connections import NO_HTTP
 from api.http.representation import READ, VARY
-from api.rest import parameters
+from api.rest import parameters, wire
+from api.rest.change_pages import UNKNOWN_AFTER, includes_entries, kinds
 from api.rest.content import FIELDS, MISSING
+from api.rest.cursors import Cursors
 from api.rest.idempotency import command_key
 from api.rest.import_form import MISSING as MISSING_PARTS
 from api.rest.imports import NOT_A_FORM, NOT_DONE, NOTHING
+from api.rest.include_paths import parse_include
+from api.rest.includes import too_many_included
 from api.rest.positions import HEADER as POSITION
 from api.rest.request_body import DAMAGED, NOT_OURS
-from read_side.refusals import EntryNotFound, MediaFileNotFound, ReadModelUnavailable, TypeNotFound
+from api.rest.selection import parse_select
+from read_side.past_lists import TOO_FAR
+from read_side.queries.budget import Budget
+from read_side.queries.comparison import selection
+from read_side.queries.request import EntryQuery, Filter
+from read_side.refusals import (
+    EntryNotFound,
+    IncompleteIndex,
+    MediaFileNotFound,
+    ReadModelUnavailable,
+    TooBroad,
+    TypeNotFound,
+)
 from write_side.domain import refusals as r
 from write_side.domain.events import STATUSES
 from write_side.domain.field_types import FIELD_TYPES
-from write_side.domain.identity import ENVIRONMENTS, PRODUCTION, STAGING, Scope
+from write_side.domain.identity import BASE_LANGUAGE, ENVIRONMENTS, PRODUCTION, STAGING, Scope
 from write_side.domain.text import NotJSON, check_text
 from write_side.domain.workspace import EDIT, OPERATE, VIEW
 from write_side.imports.jobs import MOST_OF_WORKSPACE
@@ -43,6 +59,15 @@ def _raised(refuses: Callable[[], object]) -> Exception:
     raise AssertionError("an example of a refusal is accepted")
 
 
+def _query(*filters: Filter) -> EntryQuery:
+    return EntryQuery(type_slug=None, status=None, language=None, filters=filters, limit=1)
+
+
+def _refused(field: str, operator: str = "eq") -> Exception:
+    return _raised(lambda: selection(_query(Filter(field, operator, ("new",))), ()))
+
+
+_SCOPE = Scope("acme", PRODUCTION)
 REFUSALS: dict[str, Exception] = {
     "notHTTP": errors.BadRequest(NO_HTTP),
     "targetTooLong": web.HTTPRequestURITooLong(),
@@ -51,8 +76,19 @@ REFUSALS: dict[str, Exception] = {
     "unknownEnvironment": _raised(lambda: parameters.environment({"environment": "prod"}, None)),
     "unsupportedLocale": _raised(lambda: parameters.locale({"locale": "en"})),
     "unknownStatus": _raised(lambda: parameters.status({"status": "live"})),
+    "unknownField": _refused("price"),
+    "wrongOperator": _refused("status", "contains"),
+    "wrongValue": _refused("createdAt", "gte"),
+    "tooBroad": Budget(["filter[title][contains]"]).exceeded(),
+    "unknownCursor": _raised(
+        lambda: Cursors(b"").placed(_SCOPE, BASE_LANGUAGE, _query(), "an altered one")
+    ),
     "malformedTime": _raised(lambda: parameters.as_of({"asOf": "yesterday"})),
     "futureTime": parameters.future_time(parameters.parse_time("9999-12-31")),
+    "unknownMember": _raised(lambda: parse_select({"select": "name"}, wire.ListedEntry)),
+    "unknownPath": _raised(lambda: parse_include({"include": "Author"})),
+    "tooManyIncluded": too_many_included("entries"),
+    "longList": TooBroad(TOO_FAR),
     "unknownPosition": errors.BadRequest(f"Unknown {POSITION}"),
     "positionBeyondTheLog": errors.BadRequest(f"{POSITION} is beyond the log"),
     "missing": errors.BadRequest(MISSING),
@@ -64,7 +100,7 @@ REFUSALS: dict[str, Exception] = {
     "value": r.InvalidField("views", "a finite number"),
     "reference": r.UnknownReference("related", "nothing", "which is not in this environment"),
     "text": _raised(lambda: check_text("\x00", "The title")),
-    "idempotencyKey": _raised(lambda: command_key("", "", Scope("acme", PRODUCTION))),
+    "idempotencyKey": _raised(lambda: command_key("", "", _SCOPE)),
     "key": errors.Unauthorized(),
     "stagingNotInPlan": r.StagingNotInPlan(),
     "planLimit": r.PlanLimitReached("entries", 5000),
@@ -76,6 +112,11 @@ REFUSALS: dict[str, Exception] = {
     "contentType": TypeNotFound(),
     "entry": EntryNotFound(),
     "mediaFile": MediaFileNotFound(),
+    "unknownAfter": errors.BadRequest(UNKNOWN_AFTER),
+    "unknownEvent": _raised(lambda: kinds("entry.renamed")),
+    "unknownInclude": _raised(lambda: includes_entries("media")),
+    "changesGone": errors.Gone(),
+    "tooManyStreams": errors.TooManyStreams("key", 100),
     "import": r.UnknownImport("019a3f2e-5a0b-7c3e-8f4d-1b2a3c4d5e6f"),
     "importNotDone": errors.NothingToRevert(NOT_DONE),
     "importOfNothing": errors.NothingToRevert(NOTHING),
@@ -95,6 +136,7 @@ REFUSALS: dict[str, Exception] = {
     "fault": RuntimeError(),
     "unavailable": ReadModelUnavailable(),
     "keysUnchecked": errors.KeysUnchecked(),
+    "incompleteIndex": IncompleteIndex("fields.price"),
 }
 
 

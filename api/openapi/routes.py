@@ -46,7 +46,7 @@ def routes() -> list[web.RouteDef]:
     ]
 
 
-async def openapi(request: web.Request) -> web.Response:
+async def openapi(request: web.Request) -> web.StreamResponse:
     handle = _of_workspace if has_key(request.headers) else _of_any_workspace
     return await handle(request)
 

@@ -11,6 +11,7 @@ from api.graphql.handler import GraphQLAnswer
 from api.graphql.request import GraphQLRequest
 from api.operations.health import Readiness
 from api.rest import wire
+from api.rest.change_bodies import CaughtUp, ChangesBody
 from api.rest.imports import AcceptedImportBody, ImportStatusBody
 
 _BODIES: tuple[type[Struct], ...] = (
@@ -24,6 +25,8 @@ _BODIES: tuple[type[Struct], ...] = (
     wire.MediaListBody,
     wire.MediaBody,
     wire.LocalesBody,
+    ChangesBody,
+    CaughtUp,
     AcceptedImportBody,
     ImportStatusBody,
     Readiness,

@@ -31,6 +31,7 @@ def type_names(name: str) -> Iterable[str]:
     return (
         *(name, f"{name}Fields", f"Listed{name}", f"{name}Body", f"{name}ListBody"),
         *(f"New{name}", f"New{name}Fields", f"list{name}", f"get{name}"),
+        *(f"Included{name}", f"{name}Type"),
     )
 
 
@@ -91,6 +92,7 @@ def workspace_schemas(row: ContentTypeRow, name: str, names: Names) -> dict[str,
     generic = generic_schemas()
     entry = {"$ref": f"{COMPONENTS}{name}"}
     listed = {"$ref": f"{COMPONENTS}Listed{name}"}
+    of_type = {"$ref": f"{COMPONENTS}{name}Type"}
     slug = {"type": "string", "const": row.slug}
     return {
         name: _with(generic["SingleEntry"], name, fields=served),
@@ -99,9 +101,22 @@ def workspace_schemas(row: ContentTypeRow, name: str, names: Names) -> dict[str,
         f"{name}ListBody": _with(
             generic["TypeListBody"], f"{name}ListBody", data={"type": "array", "items": listed}
         ),
+        f"Included{name}": _with(
+            generic["AnyEntry"], f"Included{name}", contentType=of_type, fields=served
+        ),
+        f"{name}Type": _with(generic["TypeReference"], f"{name}Type", slug=slug),
         f"New{name}": _with(generic["NewEntry"], f"New{name}", contentTypeSlug=slug, fields=sent),
         **found,
     }
+
+
+def included_schema(names: Iterable[str]) -> Schema:
+    """What responses include, of the types with these names."""
+    generic = generic_schemas()["Includes"]
+    entries = [{"$ref": f"{COMPONENTS}Included{name}"} for name in names]
+    one = entries[0] if len(entries) == 1 else {"anyOf": entries}
+    described = {**generic["properties"]["entries"], "additionalProperties": one}
+    return {**generic, "properties": {**generic["properties"], "entries": described}}
 
 
 def entry_schema(row: ContentTypeRow) -> Schema:

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Raw
 
 from api.openapi.document import document
+from api.openapi.filters import Schema, parameters_of
 from api.openapi.names import Names
 from api.openapi.type_schemas import (
     COMPONENTS,
     DATE_RANGE,
     generic_schemas,
+    included_schema,
     type_names,
     workspace_schemas,
 )
 from api.rest import wire
 from read_side.content_types import ContentTypeRow
+from write_side.domain.definition import Field
 
 Operation = dict[str, Any]
 
+_TYPE = "#/components/parameters/type"
 _LIST = "/v1/content/{type}"
 _ONE = "/v1/content/{type}/{slug}"
 _CREATE = "/v1/content"
 # Of any type, in operations that the document has once for each type instead.
-_LEFT_OUT = ("ListedEntry", "NewEntry", "SingleBody", "SingleEntry", "TypeListBody")
+_LEFT_OUT = ("ListedEntry", "NewEntry", "SingleBody", "TypeListBody")
 
 
 def workspace_document(rows: Sequence[ContentTypeRow]) -> bytes:
@@ -42,12 +46,15 @@ def workspace_document(rows: Sequence[ContentTypeRow]) -> bytes:
     for row in oldest_first:
         found = workspace_schemas(row, named[row.slug], names)
         schemas |= {name: Raw(wire.encode(schema)) for name, schema in found.items()}
+    schemas["Includes"] = included_schema(named[row.slug] for row in oldest_first)
     parameters = {**generic["components"]["parameters"]}
     del parameters["type"]
     return wire.encode(
         {
             **generic,
-            "paths": _paths(generic["paths"], sorted(named.items())),
+            "paths": _paths(
+                generic["paths"], sorted(named.items()), {row.slug: row.fields for row in rows}
+            ),
             "components": {
                 **generic["components"],
                 "schemas": schemas,
@@ -62,7 +69,11 @@ def _names_of(generic: dict[str, Any]) -> list[str]:
     return [*generic["components"]["schemas"], *(one["operationId"] for one in operations)]
 
 
-def _paths(generic: dict[str, Any], named: Sequence[tuple[str, str]]) -> dict[str, Any]:
+def _paths(
+    generic: dict[str, Any],
+    named: Sequence[tuple[str, str]],
+    fields: Mapping[str, Sequence[Field]],
+) -> dict[str, Any]:
     paths: dict[str, Any] = {}
     for slug, name in named:
         paths[f"/v1/content/{slug}"] = {
@@ -71,6 +82,7 @@ def _paths(generic: dict[str, Any], named: Sequence[tuple[str, str]]) -> dict[st
                 f"list{name}",
                 f"List entries of {slug}, newest first",
                 f"{name}ListBody",
+                parameters_of(fields[slug]),
             )
         }
         paths[f"/v1/content/{slug}/{{slug}}"] = {
@@ -86,14 +98,21 @@ def _paths(generic: dict[str, Any], named: Sequence[tuple[str, str]]) -> dict[st
     return paths
 
 
-def _of_type(generic: Operation, operation_id: str, summary: str, body: str) -> Operation:
+def _of_type(
+    generic: Operation,
+    operation_id: str,
+    summary: str,
+    body: str,
+    filters: Sequence[Schema] = (),
+) -> Operation:
     success = {**generic["responses"]["200"], **_content(_reference(body))}
     return {
         **generic,
         "operationId": operation_id,
         "summary": summary,
         "parameters": [
-            one for one in generic["parameters"] if one["$ref"] != "#/components/parameters/type"
+            *(one for one in generic["parameters"] if one["$ref"] != _TYPE),
+            *filters,
         ],
         "responses": {**generic["responses"], "200": success},
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 from aiohttp import web
 from msgspec import Raw
@@ -15,12 +17,17 @@ from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.ignored_members import ignored_header, ignored_names
 from api.rest.json_budget import check_values
 from api.rest.kept_response import Reading, json_response, kept
-from api.rest.list_response import list_response
+from api.rest.list_query import list_query
+from api.rest.list_response import found_source, past_response, plain_source
+from api.rest.past_includes import past_includes
 from api.rest.positions import HEADER as POSITION
 from api.rest.request_body import receive_body
 from api.rest.request_checks import check_edit, check_read, check_read_of_status, with_checks
+from api.rest.shape import past_body, shape
+from api.rest.shaped_response import list_responder, shaped_single
 from read_side import content_types, entries, notices, paging
 from read_side.entries import EntryRow
+from read_side.notices import Dependency
 from read_side.refusals import EntryNotFound
 from write_side.commands import CreateEntry
 from write_side.dispatch import execute
@@ -47,23 +54,50 @@ def routes() -> list[web.RouteDef]:
 
 
 async def list_of_type(call: Call) -> web.Response:
-    """§4.1: by default the published entries, 10 per page."""
+    """§4.1: by default the published entries, 10 per page; with ``asOf``, those of that time."""
     query, scope = call.request.query, call.scope
-    limit, offset = parameters.paging(query, 10)
+    asked = list_query(query, 10)
     named = {
         "type_slug": parameters.searchable(call.request.match_info["type"]),
         "status": parameters.status(query),
         "language": parameters.language(query),
     }
-    return await list_response(
-        call,
-        ("list of type", *named.values(), limit, offset),
-        notices.lists(scope, named["type_slug"], [named["status"]]),
+    at = parameters.as_of(query)
+    shaped = shape(query, wire.ListedEntry)
+    if at is not None:
+        return await past_response(
+            call,
+            asked,
+            asked.entry_query(**named, as_of=at),
+            shaped,
+            lambda row: wire.listed_entry(row, call.locale),
+            lambda rows, pagination: wire.TypeListBody(True, rows, pagination),
+        )
+    dependencies: Iterable[Dependency] = notices.lists(scope, named["type_slug"], [named["status"]])
+    source = plain_source(
+        asked,
+        ("list of type", *named.values()),
         lambda: paging.list_of_type(
-            call.service.read_model, scope, **named, locale=call.locale, limit=limit, offset=offset
+            call.service.read_model,
+            scope,
+            **named,
+            locale=call.locale,
+            limit=asked.limit,
+            offset=asked.offset,
+            as_json=shaped is None,
         ),
+    )
+    if not asked.is_plain:
+        source = found_source(call, asked, asked.entry_query(**named, locale=call.locale))
+        dependencies = (*dependencies, notices.singles_of_type(scope, named["type_slug"]))
+    respond = list_responder(shaped, named["type_slug"])
+    return await respond(
+        call,
+        source.parameters,
+        dependencies,
+        source.read_page,
         lambda row: wire.listed_entry(row, call.locale),
-        lambda rows, total: wire.TypeListBody(True, rows, wire.Pagination(limit, offset, total)),
+        lambda rows, page: wire.TypeListBody(True, rows, source.pagination(page)),
     )
 
 
@@ -77,47 +111,87 @@ async def one(call: Call) -> web.Response:
         "language": parameters.language(query),
         "locale": call.locale,
     }
+    shaped = shape(query, wire.SingleEntry)
     if at is not None:
-        row = (await point_in_time.entry_of_slug(service, scope, at=at, **named)).row
-        return json_response(call, _single_body(call, row))
+        past = await point_in_time.entry_of_slug(service, scope, at=at, **named)
+        body = _single_body(_readable(call, past.row), call.locale)
+        body = past_body(shaped, body, past.content_type)
+        included = await past_includes(call, shaped, [past], at, point_in_time.ListBudget())
+        return json_response(call, replace(body, includes=included))
+
+    async def read_row() -> EntryRow:
+        return _readable(call, await entries.entry_of_slug(service.read_model, scope, **named))
 
     async def read() -> Reading:
-        row = await entries.entry_of_slug(service.read_model, scope, **named)
+        row = await read_row()
         type_ = notices.singles_of_type(scope, named["type_slug"])
-        return Reading(_single_body(call, row), row.stamp, (type_, row.id))
+        return Reading(wire.encode(_single_body(row, call.locale)), row.stamp, (type_, row.id))
 
-    return await kept(call, ("one", *named.values()), read)
+    given = ("one", *named.values())
+    if shaped is not None:
+        return await shaped_single(call, shaped, given, named["type_slug"], read_row)
+    return await kept(call, given, read)
 
 
-def _single_body(call: Call, row: EntryRow) -> wire.SingleBody:
+def _readable(call: Call, row: EntryRow) -> EntryRow:
     """Raises EntryNotFound for one that the key may not read."""
     if call.published_only and row.status != "published":
         raise EntryNotFound
-    return wire.SingleBody(True, wire.single_entry(row, call.locale))
+    return row
+
+
+def _single_body(row: EntryRow, locale: str) -> wire.SingleBody:
+    return wire.SingleBody(True, wire.single_entry(row, locale))
 
 
 async def list_across_types(call: Call) -> web.Response:
-    """§4.3: in every status that the key may read, 50 per page."""
+    """§4.3: in every status that the key may read, 50 per page; with ``asOf``, those of that
+    time."""
     query, scope = call.request.query, call.scope
-    limit, offset = parameters.paging(query, 50)
+    asked = list_query(query, 50)
     named = {
         "type_slug": parameters.type_slug(query),
         "status": "published" if call.published_only else None,
     }
-    return await list_response(
-        call,
-        ("list across types", *named.values(), limit, offset),
-        notices.lists(scope, named["type_slug"], notices.statuses_of(named["status"])),
+    at = parameters.as_of(query)
+    shaped = shape(query, wire.AnyEntry)
+    if at is not None:
+        return await past_response(
+            call,
+            asked,
+            asked.entry_query(**named, language=None, custom=False, as_of=at),
+            shaped,
+            lambda row: wire.entry_of_any_type(row, call.locale),
+            wire.ListBody,
+        )
+    dependencies: Iterable[Dependency] = notices.lists(
+        scope, named["type_slug"], notices.statuses_of(named["status"])
+    )
+    source = plain_source(
+        asked,
+        ("list across types", *named.values()),
         lambda: paging.list_across_types(
             call.service.read_model,
             scope,
             **named,
             locale=call.locale,
-            limit=limit,
-            offset=offset,
+            limit=asked.limit,
+            offset=asked.offset,
+            as_json=shaped is None,
         ),
+    )
+    if not asked.is_plain:
+        wanted = asked.entry_query(**named, language=None, locale=call.locale, custom=False)
+        source = found_source(call, asked, wanted)
+        dependencies = (*dependencies, notices.content_types(scope))
+    respond = list_responder(shaped, named["type_slug"])
+    return await respond(
+        call,
+        source.parameters,
+        dependencies,
+        source.read_page,
         lambda row: wire.entry_of_any_type(row, call.locale),
-        lambda rows, total: wire.ListBody(rows, wire.Pagination(limit, offset, total)),
+        lambda rows, page: wire.ListBody(rows, source.pagination(page)),
     )
 
 
@@ -165,7 +239,8 @@ async def list_content_types(call: Call) -> web.Response:
     async def read() -> Reading:
         rows = await content_types.content_types(call.service.read_model, scope)
         body = wire.ContentTypesBody(True, [wire.content_type(row) for row in rows])
-        return Reading(body, rows[0].stamp if rows else None, (notices.content_types(scope),))
+        stamp = rows[0].stamp if rows else None
+        return Reading(wire.encode(body), stamp, (notices.content_types(scope),))
 
     return await kept(call, ("content types",), read)
 
@@ -177,7 +252,7 @@ async def one_content_type(call: Call) -> web.Response:
     async def read() -> Reading:
         row = await content_types.content_type(call.service.read_model, scope, slug)
         body = wire.ContentTypeBody(True, wire.content_type(row))
-        return Reading(body, row.stamp, (notices.singles_of_type(scope, slug),))
+        return Reading(wire.encode(body), row.stamp, (notices.singles_of_type(scope, slug),))
 
     return await kept(call, ("content type", slug), read)
 

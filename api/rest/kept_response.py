@@ -20,10 +20,10 @@ from read_side.seen import position_of
 
 
 class Reading(Struct, frozen=True):
-    """A body, and what it depends on. ``stamp``: of the checkpoint at which it was read; None if no
-    row with a stamp was read."""
+    """A body in JSON, and what it depends on. ``stamp``: of the checkpoint at which it was read;
+    None if no row with a stamp was read."""
 
-    body: wire.Wire
+    body: bytes
     stamp: int | None
     dependencies: tuple[Dependency, ...]
 
@@ -40,17 +40,17 @@ async def kept(
     key = (scope.workspace, scope.environment, call.locale, call.published_only, *parameters)
     response = cache.find(key)
     if response is not None:
-        return _response(call, response)
+        return _response(call, response, is_repeated=True)
     resets = cache.resets
     reading = await _read(call, read)
     if reading.stamp is None:
         await learn(call.service.read_model)
-        return json_response(call, reading.body)
-    body = wire.encode(reading.body)
+        return encoded_response(call, reading.body)
+    body = reading.body
     token = call.service.positions.token(scope.workspace, position_of(reading.stamp))
     response = KeptResponse(key, body, etag(body), token, reading.stamp, reading.dependencies)
     cache.put(response, resets)
-    return _response(call, response)
+    return _response(call, response, is_repeated=False)
 
 
 async def _read(call: Call, read: Callable[[], Awaitable[Reading]]) -> Reading:
@@ -74,8 +74,8 @@ def encoded_response(call: Call, body: bytes) -> web.Response:
     return web.Response(body=body, content_type=JSON)
 
 
-def _response(call: Call, kept: KeptResponse) -> web.Response:
-    response = ReadResponse(kept, call.known_caller)
+def _response(call: Call, kept: KeptResponse, *, is_repeated: bool) -> web.Response:
+    response = ReadResponse(kept, call.known_caller, is_repeated=is_repeated)
     call.service.limits.charge_bytes(call.known_caller, len(kept.body))
     response.headers[HEADER] = _newer_token(call, position_of(kept.stamp), kept.token)
     return response

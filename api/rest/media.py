@@ -8,7 +8,6 @@ from api.context import Call
 from api.rest import parameters, wire
 from api.rest.request_checks import check_read, with_checks
 from read_side import media
-from read_side.lookups import MediaFile
 
 PAGE = 50
 
@@ -26,7 +25,7 @@ async def list_media(call: Call) -> web.Response:
     page = await media.media_page(
         call.service.read_model, call.scope.workspace, limit=limit, offset=offset
     )
-    files = [_wire(file) for file in page.files]
+    files = [wire.media_file(file) for file in page.files]
     return wire.response(
         wire.MediaListBody(True, files, wire.Pagination(limit, offset, page.total))
     )
@@ -35,8 +34,4 @@ async def list_media(call: Call) -> web.Response:
 async def one_media_file(call: Call) -> web.Response:
     media_id = parameters.searchable(call.request.match_info["id"])
     file = await media.media_file(call.service.read_model, call.scope.workspace, media_id)
-    return wire.response(wire.MediaBody(True, _wire(file)))
-
-
-def _wire(file: MediaFile) -> wire.MediaFile:
-    return wire.MediaFile(file.id, file.url, file.name, file.content_type)
+    return wire.response(wire.MediaBody(True, wire.media_file(file)))

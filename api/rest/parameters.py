@@ -12,11 +12,10 @@ from write_side.domain.events import STATUSES
 from write_side.domain.identity import BASE_LANGUAGE, PRODUCTION
 from write_side.domain.locales import check_locale
 from write_side.domain.text import shortened, unstorable
-from write_side.domain.values import is_iso_datetime
+from write_side.domain.values import is_iso_datetime, with_plus
 from write_side.domain.workspace import check_environment_name
 
 _NUMBER = re.compile(r"([+-]?)([0-9]+)(?:\.[0-9]*)?", re.ASCII)
-_OFFSET = re.compile(r"(:\d\d\S*) (\d\d:?\d\d)\Z", re.ASCII)
 _TIME = "use an ISO 8601 time in the past, like 2026-01-31T09:30:00Z or 2026-01-31"
 
 Query = Mapping[str, str]
@@ -28,8 +27,13 @@ def paging(query: Query, default_limit: int) -> tuple[int, int]:
     return clamped_limit(limit, default_limit), clamped_offset(offset)
 
 
-def clamped_limit(limit: int | None, default: int) -> int:
-    return default if limit is None else min(max(limit, 1), MAX_LIMIT)
+def limit(query: Query, default: int, most: int) -> int:
+    """The limit alone, clamped to 1 to ``most``."""
+    return clamped_limit(_number(query.get("limit", "")), default, most)
+
+
+def clamped_limit(limit: int | None, default: int, most: int = MAX_LIMIT) -> int:
+    return default if limit is None else min(max(limit, 1), most)
 
 
 def clamped_offset(offset: int | None) -> int:
@@ -76,8 +80,7 @@ def locale(query: Query) -> str:
 def as_of(query: Query) -> datetime | None:
     """None for now. ``point_in_time`` checks that the time has passed."""
     given = query.get("asOf")
-    # An unescaped "+02:00" arrives with a space.
-    return parse_time(_OFFSET.sub(r"\1+\2", given)) if given else None
+    return parse_time(with_plus(given)) if given else None
 
 
 def parse_time(text: str) -> datetime:

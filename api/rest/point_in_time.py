@@ -1,21 +1,37 @@
-"""An entry at a past time: its stream and that of its content type, folded up to that time."""
+"""Entries at a past time: their streams and those of their content types, folded up to then."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from msgspec import Raw, Struct
 
 from api.context import Service
+from api.errors import BadRequest, NotVisibleYet
 from api.rest.parameters import future_time
 from read_side.entries import EntryRow, slug_owner
+from read_side.past_lists import Moment, PastVersion, past_page
+from read_side.queries.request import Boundary, EntryQuery
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
 from write_side.domain.events import Translation
 from write_side.domain.identity import Scope
 from write_side.domain.refusals import UnknownEntry
-from write_side.domain.rendering import Renderer
-from write_side.entry_history import UNBOUNDED, ReadBudget, content_type_at, entry_at
+from write_side.entry_history import (
+    UNBOUNDED,
+    ReadBudget,
+    content_type_at,
+    content_types_at,
+    entries_after,
+    entries_at,
+    entry_at,
+)
+from write_side.slices import in_slices
+
+EVENTS = 20_000
+BYTES = 16 * 1024 * 1024
+"""Of the events that are folded for a list; one entry may have more."""
 
 
 class PastEntry(Struct, frozen=True):
@@ -25,6 +41,32 @@ class PastEntry(Struct, frozen=True):
     row: EntryRow
     entry: Entry
     content_type: ContentType
+
+
+class PastList(Struct, frozen=True):
+    """A page; see ``PastPage``."""
+
+    entries: list[PastEntry]
+    total: int | None
+    next: Boundary | None
+
+
+class ListBudget(ReadBudget):
+    """The budget of a list over REST. Raises BadRequest."""
+
+    def __init__(self) -> None:
+        self._events = self._bytes = 0
+
+    def begin_stream(self) -> None:
+        if self._events >= EVENTS or self._bytes >= BYTES:
+            raise BadRequest(
+                f"asOf would read more than {EVENTS:,} changes of these entries, "
+                f"or {BYTES:,} bytes of them: use a smaller limit or include fewer paths"
+            )
+
+    def count_event(self, size: int) -> None:
+        self._events += 1
+        self._bytes += size
 
 
 async def entry_of_slug(
@@ -72,6 +114,81 @@ async def entry_of_id(
     return PastEntry(rendered(entry, content_type, locale), entry, content_type)
 
 
+async def list_at(
+    service: Service,
+    scope: Scope,
+    query: EntryQuery,
+    budget: ReadBudget,
+    *,
+    locale: str,
+) -> PastList:
+    """A page of the list as it was at the time of the query.
+
+    Raises what ``past_page`` raises, BadRequest for a time in the future, NotVisibleYet,
+    StoreUnavailable, NoTurn, and what the budget raises.
+    """
+    assert query.as_of is not None
+    await _check_past(service, query.as_of)
+    position = await service.repository.recorder.position_at(query.as_of)
+    moment = Moment(query.as_of, position)
+    if not await service.checkpoint.wait(moment.position, service.settings.read_your_writes):
+        raise NotVisibleYet
+    async with service.repository.recorder.long_reads.turn(scope.workspace):
+        page = await past_page(service.read_model, scope, query, moment)
+        found = await _entries_of(service, scope, page.rows, moment, locale, budget)
+    return PastList(found, page.total, page.next)
+
+
+async def entries_of_ids(
+    service: Service,
+    scope: Scope,
+    ids: Iterable[str],
+    budget: ReadBudget,
+    *,
+    locale: str,
+    at: datetime,
+) -> dict[str, PastEntry]:
+    """The entries with these ids that existed at that time, such as those that entries of the past
+    refer to. Raises BadRequest, StoreUnavailable, NoTurn, and what the budget raises."""
+    await _check_past(service, at)
+    repository = service.repository
+    async with repository.recorder.long_reads.turn(scope.workspace):
+        entries = await entries_at(repository, scope, ids, at, budget)
+        type_ids = {one.content_type_id for one in entries.values()}
+        types = await content_types_at(repository, scope, type_ids, at, budget)
+        found = await _rendered(entries.values(), types, locale)
+    return {one.entry.id: one for one in found}
+
+
+async def _entries_of(
+    service: Service,
+    scope: Scope,
+    rows: Sequence[PastVersion],
+    moment: Moment,
+    locale: str,
+    budget: ReadBudget,
+) -> list[PastEntry]:
+    """In the order of the rows."""
+    repository = service.repository
+    type_ids = {row.type_id for row in rows}
+    types = await content_types_at(repository, scope, type_ids, moment.at, budget)
+    versions = {row.id: row.version for row in rows}
+    entries = await entries_after(repository, scope, versions, budget)
+    # The read model may be of a log that was restored to an earlier point since.
+    known = [entries[row.id] for row in rows if row.id in entries and row.type_id in types]
+    return await _rendered(known, types, locale)
+
+
+async def _rendered(
+    entries: Iterable[Entry], types: Mapping[str, ContentType], locale: str
+) -> list[PastEntry]:
+    found = []
+    async for entry in in_slices(entries):
+        content_type = types[entry.content_type_id]
+        found.append(PastEntry(rendered(entry, content_type, locale), entry, content_type))
+    return found
+
+
 async def _check_past(service: Service, at: datetime) -> None:
     """Raises BadRequest for a time that the event store's clock has not reached."""
     # The clock may have been set forward since this process last read it.
@@ -81,7 +198,7 @@ async def _check_past(service: Service, at: datetime) -> None:
 
 def rendered(entry: Entry, content_type: ContentType, locale: str) -> EntryRow:
     """The entry as the read model would return it, with this version of its content type."""
-    renderer = Renderer(content_type.fields, content_type.stages)
+    renderer = content_type.renderer
     texts = entry.translations.get(locale, Translation())
     return EntryRow(
         id=entry.id,

@@ -17,13 +17,13 @@ from functools import lru_cache
 from aiohttp import HttpVersion11, web
 from aiohttp.abc import AbstractStreamWriter
 
-from api.auth.keys import Caller, secret_of
+from api.auth.keys import secret_of
 from api.context import LIMIT_STATUS, Service
 from api.http.representation import takes_gzip
 from api.http.request_log import ROUTE, SECONDS, request_id
 from api.http.scheme import came_over_https
 from api.rest.positions import HEADER as POSITION
-from api.rest.response_cache import ReadResponse, Ready, Request, Variant
+from api.rest.response_cache import ReadResponse, Ready, Target, Variant
 
 OF_EACH_REQUEST = frozenset(
     ("Date", "X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
@@ -41,11 +41,13 @@ class RepeatedReads:
         started = time.perf_counter()
         if not _is_plain_read(request):
             return None
-        service = self._service
+        service, target = self._service, _target(request)
+        if not service.responses.is_repeated(target):
+            return None
         caller = service.access.caller_now(secret_of(request.headers))
         if caller is None:
             return None
-        kept = service.responses.find_repeated(_key(caller, request))
+        kept = service.responses.find_repeated((caller, target))
         ready = kept.ready.get(self._variant(request)) if kept else None
         if kept is None or ready is None:
             return None
@@ -75,15 +77,18 @@ class RepeatedReads:
         """To be called when the response has all its headers."""
         if not (
             isinstance(response, ReadResponse)
+            and response.is_repeated
             and response.status == 200
             and isinstance(response.body, bytes)
             and _is_plain_read(request)
         ):
             return
+        target = _target(request)
+        if sum(len(text or "") for text in target) > LONGEST:
+            return
         ready = Ready(request[ROUTE], _head(response), response.body)
-        key = _key(response.caller, request)
-        if sum(len(text or "") for text in key[1:]) <= LONGEST:
-            self._service.responses.remember(response.kept, key, self._variant(request), ready)
+        key = (response.caller, target)
+        self._service.responses.remember(response.kept, key, self._variant(request), ready)
 
 
 REPEATED_READS = web.AppKey("repeated_reads", RepeatedReads)
@@ -130,9 +135,10 @@ def _is_plain_read(request: web.Request) -> bool:
     )
 
 
-def _key(caller: Caller, request: web.Request) -> Request:
-    """What determines the route, the result of all checks but the limits, and the parameters."""
-    return caller, request.raw_path, request.headers.get("X-Environment")
+def _target(request: web.Request) -> Target:
+    """With the caller, it determines the route, the result of all checks but the limits, and the
+    parameters."""
+    return request.raw_path, request.headers.get("X-Environment")
 
 
 def _head(response: web.Response) -> bytes:

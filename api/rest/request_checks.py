@@ -34,7 +34,7 @@ from write_side.domain.workspace import (
     check_environment,
 )
 
-Handler = Callable[[Call], Awaitable[web.Response]]
+Handler = Callable[[Call], Awaitable[web.StreamResponse]]
 
 
 async def check_address_limit(call: Call) -> None:
@@ -139,11 +139,11 @@ async def authenticate(call: Call) -> None:
 
 def with_checks(
     check: Callable[[Call], None], handler: Handler
-) -> Callable[[web.Request], Awaitable[web.Response]]:
+) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
     """The handler behind all checks; ``check`` is the check of the permission. Reads wait for the
     position that they name."""
 
-    async def handle(request: web.Request) -> web.Response:
+    async def handle(request: web.Request) -> web.StreamResponse:
         call = Call(request, request.app[SERVICE])
         await authenticate(call)
         check(call)

@@ -22,11 +22,15 @@ from read_side.notices import Dependency
 LARGEST = 256 * 1024
 """Bytes of a body that is kept."""
 OVERHEAD = 1_000
-"""Bytes of a kept response in addition to its body, its gzip form and the texts of its key."""
+"""Bytes of a kept response in addition to its body, its gzip form, its dependencies and the
+texts of its key."""
+DEPENDENCY = 100
+"""Bytes of one; a response with ``include`` may have 500."""
 Key = tuple[object, ...]
 """All that determines a response; the workspace first."""
-Request = tuple[Caller, str, str | None]
-"""A request as it came: its caller, its path with the query, and X-Environment."""
+Target = tuple[str, str | None]
+"""What a request asks for, as it came: its path with the query, and X-Environment."""
+Request = tuple[Caller, Target]
 Variant = tuple[bool, bool]
 """Whether the client takes gzip, and whether the request came over https."""
 REPEATED = 8
@@ -68,12 +72,13 @@ class KeptResponse(Struct, gc=False):
 
 
 class ReadResponse(web.Response):
-    """Made of a response that is kept, or may be."""
+    """Made of a response that is kept, or may be. ``is_repeated``: it was kept before."""
 
-    def __init__(self, kept: KeptResponse, caller: Caller) -> None:
+    def __init__(self, kept: KeptResponse, caller: Caller, *, is_repeated: bool) -> None:
         super().__init__(body=kept.body, content_type="application/json")
         self.kept = kept
         self.caller = caller
+        self.is_repeated = is_repeated
 
 
 class CacheCounts:
@@ -117,7 +122,7 @@ class ResponseCache:
         self._capacity = capacity
         self._kept: OrderedDict[Key, KeptResponse] = OrderedDict()
         self._of_workspace: dict[object, OrderedDict[Key, None]] = {}
-        self._repeated: dict[Request, KeptResponse] = {}
+        self._repeated: dict[Target, dict[Caller, KeptResponse]] = {}
         self._bytes: Counter[object] = Counter()
         self._resets = freshness.resets
         self.counts = CacheCounts()
@@ -134,10 +139,15 @@ class ResponseCache:
         self.counts.add(is_hit=kept is not None)
         return kept
 
+    def is_repeated(self, target: Target) -> bool:
+        """Whether a request for it is remembered, of any caller."""
+        return target in self._repeated
+
     def find_repeated(self, request: Request) -> KeptResponse | None:
         """The same for a request that is remembered, without counting it."""
         self._follow_resets()
-        return self._if_current(self._repeated.get(request))
+        caller, target = request
+        return self._if_current(self._repeated.get(target, {}).get(caller))
 
     def remember(
         self, response: KeptResponse, request: Request, variant: Variant, ready: Ready
@@ -151,10 +161,11 @@ class ResponseCache:
             number += OVERHEAD
         if request not in response.requests:
             response.requests.append(request)
-            self._repeated[request] = response
+            caller, target = request
+            self._repeated.setdefault(target, {})[caller] = response
             number += OVERHEAD
         if len(response.requests) > REPEATED:
-            self._repeated.pop(response.requests.pop(0), None)
+            self._forget(response.requests.pop(0))
             number -= OVERHEAD
         self._grow(response, number)
 
@@ -168,7 +179,8 @@ class ResponseCache:
         self._remove(key)
         self._kept[key] = response
         self._of_workspace.setdefault(key[0], OrderedDict())[key] = None
-        self._grow(response, OVERHEAD + size + sum(len(part) for part in key if type(part) is str))
+        texts = sum(len(part) for part in key if type(part) is str)
+        self._grow(response, OVERHEAD + size + texts + DEPENDENCY * len(response.dependencies))
 
     async def compressed(self, response: KeptResponse) -> bytes:
         """The body with gzip, made once."""
@@ -208,10 +220,17 @@ class ResponseCache:
             return
         self._count(key, -response.size)
         for request in response.requests:
-            self._repeated.pop(request, None)
+            self._forget(request)
         del self._of_workspace[key[0]][key]
         if not self._of_workspace[key[0]]:
             del self._of_workspace[key[0]], self._bytes[key[0]]
+
+    def _forget(self, request: Request) -> None:
+        caller, target = request
+        callers = self._repeated.get(target, {})
+        callers.pop(caller, None)
+        if not callers:
+            self._repeated.pop(target, None)
 
     def _count(self, key: Key, number: int) -> None:
         self._bytes[key[0]] += number

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import msgspec
 from aiohttp import web
-from msgspec import Meta, Raw, Struct
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
+from read_side import lookups
 from read_side.content_types import ContentTypeRow
 from read_side.entries import EntryRow
 from write_side.dispatch import CommandResult
@@ -115,20 +116,62 @@ class Pagination(Wire, frozen=True):
     total: Annotated[int, Meta(ge=0)]
 
 
+class ListPagination(Wire, frozen=True, kw_only=True):
+    """With a cursor there is ``next`` instead of ``offset``."""
+
+    limit: Annotated[int, Meta(ge=1, le=MAX_LIMIT)]
+    offset: Annotated[int, Meta(ge=0, le=MAX_OFFSET)] | UnsetType = UNSET
+    total: Annotated[
+        int | None,
+        Meta(
+            description="The number of matching entries. Null only with `total=none`, and where "
+            "filters match more entries than are counted."
+        ),
+    ]
+    next: Annotated[
+        str | UnsetType | None,
+        Meta(description="The cursor of the next page; null on the last page."),
+    ] = UNSET
+
+
+class MediaFile(Wire, frozen=True):
+    """A file of the media library; media fields hold its id."""
+
+    id: str
+    url: str
+    name: str
+    content_type: str
+
+
+class Includes(Wire, frozen=True):
+    """What the entries of a response refer to, by id, along the paths of `include`."""
+
+    entries: dict[str, AnyEntry]
+    media: dict[str, MediaFile]
+
+
+Included = Annotated[
+    Includes | UnsetType, Meta(description="Present only if the request has `include`.")
+]
+
+
 class TypeListBody(Wire, frozen=True):
     success: bool
     data: list[ListedEntry]
-    pagination: Pagination
+    pagination: ListPagination
+    includes: Included = UNSET
 
 
 class SingleBody(Wire, frozen=True):
     success: bool
     data: SingleEntry
+    includes: Included = UNSET
 
 
 class ListBody(Wire, frozen=True):
     data: list[AnyEntry]
-    pagination: Pagination
+    pagination: ListPagination
+    includes: Included = UNSET
 
 
 class CreatedBody(Wire, frozen=True):
@@ -185,15 +228,6 @@ class ContentTypesBody(Wire, frozen=True):
 class ContentTypeBody(Wire, frozen=True):
     success: bool
     data: ContentType
-
-
-class MediaFile(Wire, frozen=True):
-    """A file of the media library; media fields hold its id."""
-
-    id: str
-    url: str
-    name: str
-    content_type: str
 
 
 class MediaListBody(Wire, frozen=True):
@@ -292,6 +326,10 @@ def _type_of(row: EntryRow) -> TypeReference:
     assert row.type_name is not None
     assert row.type_slug is not None
     return TypeReference(row.type_id, row.type_name, row.type_slug)
+
+
+def media_file(file: lookups.MediaFile) -> MediaFile:
+    return MediaFile(file.id, file.url, file.name, file.content_type)
 
 
 def content_type(row: ContentTypeRow) -> ContentType:

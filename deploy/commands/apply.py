@@ -8,13 +8,16 @@ import click
 
 from deploy.databases import Databases, open_repository
 from deploy.runner import note, operator, run, until_visible
+from write_side.domain.webhook_address import Network
 
 
 @click.command("apply", epilog="\b\nExample:\n  contentlog apply acme.yaml --dry-run")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Print what would change, and change nothing.")
 @click.option(
-    "--prune", is_flag=True, help="Remove content types, keys and media that FILE does not mention."
+    "--prune",
+    is_flag=True,
+    help="Remove content types, keys, media and webhooks that FILE does not mention.",
 )
 def apply_command(file: Path, dry_run: bool, prune: bool) -> None:
     """Bring a workspace to the state that a manifest describes.
@@ -22,10 +25,14 @@ def apply_command(file: Path, dry_run: bool, prune: bool) -> None:
     FILE is YAML or JSON. Every change is printed. A second run changes nothing. Anything that FILE
     does not mention is kept.
     """
-    run(lambda found, _: _apply(found, file, dry_run=dry_run, prune=prune))
+    run(
+        lambda found, settings: _apply(found, file, settings.networks, dry_run=dry_run, prune=prune)
+    )
 
 
-async def _apply(found: Databases, file: Path, *, dry_run: bool, prune: bool) -> None:
+async def _apply(
+    found: Databases, file: Path, networks: tuple[Network, ...], *, dry_run: bool, prune: bool
+) -> None:
     from write_side.manifest.diff import diff
     from write_side.manifest.loader import load_manifest
     from write_side.manifest.steps import apply_steps
@@ -33,7 +40,7 @@ async def _apply(found: Databases, file: Path, *, dry_run: bool, prune: bool) ->
     document = load_manifest(file)
     position = 0
     async with open_repository(found) as repository:
-        steps = await diff(document, repository, operator(), prune=prune)
+        steps = await diff(document, repository, operator(), prune=prune, networks=networks)
         if dry_run:
             for step in steps:
                 click.echo(step.planned)

@@ -32,7 +32,7 @@ _LOCK = 0x636C_6F67_0005
 @port_option
 @click.option("--no-demo", is_flag=True, help="Start without the demo magazine.")
 def dev_command(host: str | None, port: int | None, no_demo: bool) -> None:
-    """Run everything at once: PostgreSQL, projector, API and a demo.
+    """Run everything at once: PostgreSQL, projector, API, webhooks and a demo.
 
     The first start creates a demo magazine, and prints how to read and write it. Ctrl-C stops
     everything.
@@ -54,6 +54,7 @@ def _run(settings: Settings, found: Databases, *, with_demo: bool) -> None:
     children = [
         Child("projector", contentlog("projector")),
         Child("api", contentlog("api", *address)),
+        Child("webhooks", contentlog("webhooks")),
     ]
     if not (settings.event_store_url and settings.read_model_url):
         # The embedded PostgreSQL is not our child; this child starts it again if it ends.

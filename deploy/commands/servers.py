@@ -1,4 +1,4 @@
-"""`contentlog api` and `contentlog projector`: the processes that run until they are stopped.
+"""`contentlog api`, `projector` and `webhooks`: the processes that run until they are stopped.
 
 The workers of one `contentlog api` share a port and their metrics. prometheus_client keeps the
 counts of each worker in files of a folder, whose name it reads from the environment when it is
@@ -145,7 +145,11 @@ def _serve(settings: Settings, found: Databases, worker: int | None) -> None:
         cache_bytes=settings.cache_bytes,
         response_file_bytes=settings.response_file_bytes,
         trusted_proxies=settings.trusted_proxies,
+        webhook_networks=settings.networks,
         thumbnails=settings.thumbnails,
+        changes_kept_days=settings.changes_kept_days,
+        streams_per_key=settings.streams_per_key,
+        streams_per_workspace=settings.streams_per_workspace,
         metrics_folder=os.environ.get(METRICS),
     )
     asyncio.run(serve(api_settings))
@@ -166,3 +170,21 @@ def projector_command() -> None:
     warn_of_unknown_settings(log.warning)
     with databases(settings) as found:
         asyncio.run(project(ProjectorSettings(found.event_store_url, found.read_model_url)))
+
+
+@click.command("webhooks", epilog="\b\nExample:\n  contentlog webhooks")
+def webhooks_command() -> None:
+    """Deliver changes to the webhooks of all workspaces.
+
+    Runs until SIGTERM or Ctrl-C. One process is active; others stand by and take over.
+    """
+    from api.webhooks.process import WebhookSettings
+    from api.webhooks.process import run as deliver
+
+    settings = load_settings(os.environ)
+    configure_logs(settings)
+    warn_of_unknown_settings(log.warning)
+    with databases(settings) as found:
+        asyncio.run(
+            deliver(WebhookSettings(found.event_store_url, found.read_model_url, settings.networks))
+        )

@@ -33,6 +33,7 @@ WHERE n.nspname = $1 AND c.relkind IN ('r', 'p')
 ORDER BY c.relispartition DESC, c.relkind DESC, c.relname"""
 _DROP_SCHEMA = "SELECT format('DROP SCHEMA IF EXISTS %I CASCADE', $1::text)"
 _CREATE_SCHEMA = "SELECT format('CREATE SCHEMA %I', $1::text)"
+_VACUUM = "VACUUM (ANALYZE) entry, entry_value, entry_locale, entry_search, past_slug"
 _SORT_MEMORY = "SELECT set_config('maintenance_work_mem', $1, false)"
 
 
@@ -137,7 +138,10 @@ class Build:
         async with self._model.transaction():
             await schema.create_indexes(self._model)
         # VACUUM sets the visibility map, which index-only scans need.
-        await self._model.execute("VACUUM (ANALYZE) entry, entry_locale, past_slug")
+        await self._model.execute(
+            "VACUUM (ANALYZE) "
+            "entry, entry_value, entry_search, entry_locale, past_slug, past_version, change"
+        )
         await self._model.execute("ANALYZE content_type, media, api_key")
 
 

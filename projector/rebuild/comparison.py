@@ -6,15 +6,19 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
+from uuid import UUID
 
+import msgspec
 from msgspec import Struct
 
 from projector.checkpoint import Checkpoint
+from projector.entry_values import Incomplete, incomplete
 from projector.log import Halted, Log
 from projector.process import connect_model
 from projector.rebuild.progress import Operation
 from projector.rebuild.switch import Candidate
 from read_side.schema import SHAPE
+from write_side.domain.identity import Scope
 from write_side.postgres.connection import Connection
 from write_side.verification.claim_check import Difference, differing_keys
 
@@ -91,16 +95,30 @@ async def differences(live: Connection, log: Connection) -> list[Difference]:
     is the one built from the log.
 
     Compares digests of the stored rows: first of buckets, then of the rows in those that differ,
-    about ROWS_AT_ONCE at a time.
+    about ROWS_AT_ONCE at a time. Values that either is about to bring up to date may differ.
     """
+    coming = [await incomplete(live), await incomplete(log)]
     of_live, of_log = await asyncio.gather(_buckets(live), _buckets(log))
     buckets = sorted(key for key, _ in differing_keys(of_live, of_log))
     sizes = [max(found.get(key, (0, 0))[0] for found in (of_live, of_log)) for key in buckets]
     found: list[Difference] = []
     for some in _slices(buckets, sizes):
         rows_of_live, rows_of_log = await asyncio.gather(_rows(live, some), _rows(log, some))
-        found += [Difference(*key, kind) for key, kind in differing_keys(rows_of_live, rows_of_log)]
+        found += [
+            Difference(*key, kind)
+            for key, kind in differing_keys(rows_of_live, rows_of_log)
+            if not any(_is_coming(one, *key) for one in coming)
+        ]
     return sorted(found)
+
+
+def _is_coming(incomplete: Incomplete, relation: str, key: str) -> bool:
+    """Whether the row may not yet be brought up to date."""
+    if relation == "entry_search":
+        return Scope(*msgspec.json.decode(key)[:2]) in incomplete.searches
+    if relation == "entry_value":
+        return UUID(msgspec.json.decode(key)[3]) in incomplete.lists
+    return False
 
 
 def _slices(buckets: list[Bucket], sizes: list[int]) -> Iterator[list[Bucket]]:

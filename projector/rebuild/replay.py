@@ -7,22 +7,29 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
+from projector.change_feed import copy_changes, entry_change
 from projector.checkpoint import hold
 from projector.entry_rows import ENTRY_COLUMNS, Renderers, entry_rows, locale_rows
+from projector.entry_search import EntrySearch
+from projector.entry_values import ValuesOfTypes, copy_values
+from projector.entry_versions import copy_versions, ended_version
 from projector.log import Log
 from projector.partitions import LOCALE_COLUMNS, RebuildPartitions
 from projector.projection import Inconsistent, RecordedEvent, former_slug, next_state
 from projector.rows import (
     PAST_SLUG_COLUMNS,
+    ChangeRow,
     EntryState,
     LocaleKey,
     PastSlug,
+    PastVersion,
     locale_keys,
     past_slug_rows,
 )
 from projector.stored_rows import load_types
 from write_side.domain.content_type import ContentType
 from write_side.postgres.connection import Connection
+from write_side.postgres.statements import statement
 from write_side.store.log_reader import Range
 
 TYPES_KEPT = 5_000
@@ -53,6 +60,8 @@ class Replay:
         self._page_bytes = page_bytes
         self._types: dict[str, ContentType] = {}
         self._renderers = Renderers()
+        self._search = EntrySearch(model)
+        self._values = ValuesOfTypes()
         self._partitions = RebuildPartitions(model)
 
     async def replay(self, streams: Range, read: Callable[[int], None]) -> ReplayResult:
@@ -65,8 +74,10 @@ class Replay:
         async for page in self._log.pages(streams, self._through, self._page_bytes):
             events += len(page)
             read(len(page))
+            await self._load_slugs(page, fold.type_slugs)
             await self._write(fold.complete(page))
-            await self._write_past(fold.former_slugs)
+            await self._write_past(fold)
+            await self._write_changes(fold.changes)
         await self._write(fold.last())
         return ReplayResult(events, list(self._translations.items()))
 
@@ -82,14 +93,34 @@ class Replay:
         for entry in entries:
             self._translations.update(locale_keys(entry))
 
-    async def _write_past(self, slugs: list[PastSlug]) -> None:
-        if not slugs:
+    async def _write_past(self, fold: EntryFold) -> None:
+        if not (fold.ended_versions or fold.former_slugs):
             return
         async with self._model.transaction():
             await hold(self._model, self._epoch)
+            await copy_versions(self._model, fold.ended_versions)
             await self._model.copy_records_to_table(
-                "past_slug", records=past_slug_rows(slugs), columns=PAST_SLUG_COLUMNS
+                "past_slug", records=past_slug_rows(fold.former_slugs), columns=PAST_SLUG_COLUMNS
             )
+
+    async def _write_changes(self, changes: list[ChangeRow]) -> None:
+        async with self._model.transaction():
+            await hold(self._model, self._epoch)
+            await copy_changes(self._model, changes)
+
+    async def _load_slugs(self, page: Iterable[RecordedEvent], known: dict[str, str]) -> None:
+        """Of the page's content types, also of those that were removed since."""
+        wanted = {recorded.event.content_type_id for recorded in page}  # type: ignore[attr-defined]
+        missing = wanted - known.keys()
+        if len(known) > TYPES_KEPT:
+            known.clear()
+            missing = wanted
+        if missing:
+            found = statement("projector", "load_type_slugs")
+            rows = await self._model.fetch(found, list(missing))
+            known.update({row["id"]: row["slug"] for row in rows})
+        if not wanted <= known.keys():
+            raise UnknownTypes(wanted - known.keys())
 
     async def _copy(self, states: list[EntryState]) -> None:
         await self._model.copy_records_to_table(
@@ -97,6 +128,7 @@ class Replay:
             records=entry_rows(states, self._types, self._renderers),
             columns=ENTRY_COLUMNS,
         )
+        await copy_values(self._model, states, self._types, self._values)
         translated = [state.entry for state in states if state.entry.translations]
         if translated:
             await self._model.copy_records_to_table(
@@ -106,36 +138,45 @@ class Replay:
                 ),
                 columns=LOCALE_COLUMNS,
             )
+        await self._search.add(states, self._types)
 
     async def _load_types(self, wanted: set[str]) -> None:
         if len(self._types) > TYPES_KEPT:
             self._types.clear()
-            self._renderers = Renderers()
+            self._renderers, self._values = Renderers(), ValuesOfTypes()
         missing = wanted - self._types.keys()
         if missing:
             self._types.update(await load_types(self._model, missing))
         if not wanted <= self._types.keys():
-            raise Inconsistent(
-                "the log has entries of content types that it does not have: "
-                f"{sorted(wanted - self._types.keys())}"
-            )
+            raise UnknownTypes(wanted - self._types.keys())
+
+
+class UnknownTypes(Inconsistent):
+    def __init__(self, missing: set[str]) -> None:
+        super().__init__(
+            f"the log has entries of content types that it does not have: {sorted(missing)}"
+        )
 
 
 class EntryFold:
     """Folds streams one after another; a stream may continue in the next page.
 
-    ``former_slugs``: those of the last page.
+    ``former_slugs``, ``ended_versions`` and ``changes``: those of the last page. ``type_slugs``: of
+    its content types, by id.
     """
 
     def __init__(self) -> None:
         self.former_slugs: list[PastSlug] = []
+        self.ended_versions: list[PastVersion] = []
+        self.changes: list[ChangeRow] = []
+        self.type_slugs: dict[str, str] = {}
         self._stream = ""
         self._state: EntryState | None = None
 
     def complete(self, page: Iterable[RecordedEvent]) -> list[EntryState]:
         """The entries whose streams ended within the page, without those that were deleted."""
         ended: list[EntryState] = []
-        self.former_slugs = []
+        self.former_slugs, self.ended_versions, self.changes = [], [], []
         for recorded in page:
             if recorded.stream != self._stream:
                 ended += self.last()
@@ -144,6 +185,13 @@ class EntryFold:
             past = former_slug(before, self._state, recorded.position)
             if past is not None:
                 self.former_slugs.append(past)
+            version = ended_version(before, self._state)
+            if version is not None:
+                self.ended_versions.append(version)
+            slug = self.type_slugs[self._state.entry.content_type_id]
+            self.changes.append(
+                entry_change(recorded.event, recorded.position, before, self._state, slug)
+            )
         return ended
 
     def last(self) -> list[EntryState]:

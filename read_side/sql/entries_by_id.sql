@@ -1,9 +1,10 @@
 -- $1 workspace, $2 environment, $3 ids, $4 locale, $5 inline
+-- A row for each id; of nulls, but for the stamp, where there is no such entry.
 SELECT
 \ir rows/type_columns.sql
 \ir rows/served_columns.sql
 FROM unnest(:ids::uuid[]) AS page (id)
 \ir rows/entry.sql
-JOIN read_model.content_type t ON t.id = e.content_type_id
+LEFT JOIN read_model.content_type t ON t.id = e.content_type_id
 \ir rows/translation.sql
 \ir rows/size.sql

@@ -1,5 +1,7 @@
 -- $1 workspace, $2 limit, $3 offset
-SELECT library.total, page.id, page.name, page.url, page.content_type
+SELECT
+\ir rows/stamp.sql
+library.total, page.id, page.name, page.url, page.content_type
 FROM (SELECT count(*) AS total FROM read_model.media WHERE workspace = $1) AS library
 LEFT JOIN LATERAL (
     SELECT id, name, url, content_type FROM read_model.media

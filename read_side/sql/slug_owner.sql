@@ -3,12 +3,7 @@
 -- released them later. If several match because the clocks of machines differ, the last one in the log.
 SELECT t.id::text AS type_id, e.id::text
 FROM (
-    SELECT c.id, NULL::bigint AS position FROM read_model.content_type c
-    WHERE (c.workspace, c.environment, c.slug) = ($1, $2, $3) AND c.created_at <= $6
-    UNION ALL
-    SELECT p.id, p.position FROM read_model.past_type p
-    WHERE (p.workspace, p.environment, p.slug) = ($1, $2, $3) AND p.since <= $6 AND p.until > $6
-    ORDER BY position DESC NULLS FIRST LIMIT 1
+\ir past/type.sql
 ) AS t
 LEFT JOIN LATERAL (
     SELECT h.id, NULL::bigint AS position FROM read_model.entry h

@@ -1,11 +1,9 @@
--- $1 workspace, $2 environment, $3 limit, $4 offset, $5 type_slug, $6 status, $7 language, $8 locale, $9 search, $10 most
-WITH page AS (
-\ir pages/search.sql
-)
-SELECT page.total, page.searched,
-\ir rows/stamp.sql
+-- $1 workspace, $2 environment, $3 positions, $4 locale
+-- The entries at these positions, in this order, without those that were deleted.
+SELECT
 \ir rows/summary_columns.sql
-FROM page
-\ir rows/entry.sql
+FROM unnest(:positions::bigint[]) WITH ORDINALITY AS page (position, number)
+\ir rows/entry_at.sql
 \ir rows/translation.sql
-ORDER BY page.position DESC
+WHERE e.id IS NOT NULL
+ORDER BY page.number

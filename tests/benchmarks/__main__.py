@@ -35,6 +35,8 @@ BENCHMARKS = (
     "walk",
     "fairness",
     "memory",
+    "changes",
+    "webhooks",
 )
 
 

@@ -28,6 +28,7 @@ MEMORY = 512 * 1024 * 1024
 FLOOR = "floor"
 TABLES = {
     "content_type": "SELECT * FROM content_type",
+    "entry_value": "SELECT * FROM entry_value",
     "entry_count": "SELECT * FROM entry_count",
     "entry": "SELECT * FROM entry",
 }

@@ -31,6 +31,6 @@ class Asker:
         ) as response:
             answer = Answer(response.status, response.headers, await response.text())
         self._contract.check(
-            request.method, request.path, answer.status, answer.headers, answer.text
+            request.method, request.target, answer.status, answer.headers, answer.text
         )
         return answer

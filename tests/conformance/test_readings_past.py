@@ -69,14 +69,32 @@ PATH = "/v1/content/posts/harbour"
         error("Content type not found"),
     ),
     Case(
-        "past.7 a list answers what is now",
+        "past.7 a malformed time of a list is 400",
         get("/v1/content/authors?status=draft&asOf=yesterday"),
-        200,
-        slugs("ada"),
+        400,
+        says("yesterday", "2026-01-31T09:30:00Z"),
     ),
     Case(
-        "past.7 so does the list across types",
+        "past.7 so is a future one",
+        get("/v1/content?asOf=9999-12-31"),
+        400,
+        says("is in the future"),
+    ),
+    Case(
+        "past.7 before the type was made",
         get("/v1/content?type=authors&asOf=2001-01-01"),
+        404,
+        error("Content type not found"),
+    ),
+    Case(
+        "past.7 before there was any entry",
+        get("/v1/content?asOf=2001-01-01"),
+        200,
+        slugs(),
+    ),
+    Case(
+        "past.7 an empty time is an absent one",
+        get("/v1/content/authors?status=draft&asOf="),
         200,
         slugs("ada"),
     ),
@@ -126,3 +144,21 @@ async def test_past_6_a_slug_finds_the_entry_that_had_it_then(
     if had_by_first != had_by_second:
         then = (await place.get(f"/v1/content/posts/one?asOf={had_by_first}")).data
         assert then["id"] == first
+
+
+async def test_past_7_lists_as_they_were(open_workplace: OpenWorkplace) -> None:
+    place = await open_workplace()
+    one = await drafted(place)
+    first = await place.read("/v1/content/posts/one")
+    await place.given.update(one, title="Two", status="published")
+    second = await place.read("/v1/content/posts/one")
+    await place.given.delete(one)
+    await place.settle()
+    path = "/v1/content/posts?status={status}&asOf={updatedAt}"
+    published = await place.get(path.format(**second))
+    assert [entry["title"] for entry in published.data] == ["Two"]
+    assert published.body["pagination"] == {"limit": 10, "offset": 0, "total": 1}
+    across = await place.get(f"/v1/content?asOf={second['updatedAt']}")
+    assert [(entry["title"], entry["status"]) for entry in across.data] == [("Two", "published")]
+    if first["updatedAt"] != second["updatedAt"]:
+        assert (await place.get(path.format(**first))).data[0]["title"] == "One"

@@ -156,7 +156,7 @@ async def test_numbers(case: Case, asker: Asker) -> None:
 @table(
     Case(
         "query.1 unknown parameters are ignored",
-        get("/v1/content/posts?sort=title&page=2&Limit=1&fields=id"),
+        get("/v1/content/posts?order=title&page=2&Limit=1&fields=id"),
         200,
         slugs("plain", "harbour"),
     ),

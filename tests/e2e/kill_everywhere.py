@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from projector import rerendering, writer
+from projector import indexing, rerendering, writer
 from projector.rebuild import operations as module
 from projector.rebuild.build import BuildSettings
 from projector.rebuild.progress import OperationInProgress
@@ -29,12 +29,14 @@ DELAYS = (0.0, 0.002, 0.005, 0.01)
 """Seconds into an append."""
 
 MOVE = (writer, "move")
+FILL = (indexing, "_fill")
 RENDER = (rerendering, "_rerender")
 
 
 def projector(store_url: str, model_url: str) -> int:
     """One dies before the first of its commits, whatever that is, the next before that of its
-    batch, the next ones after them; so for those that only render, when all is projected."""
+    batch, the next ones after them; so for those that only fill values or render, when all is
+    projected."""
     kills = 0
     while telling := asyncio.run(_to_do(store_url, model_url)):
         for prepare in (
@@ -53,8 +55,10 @@ async def _to_do(store_url: str, model_url: str) -> tuple[object, str] | None:
     if await checkpoint_of(model_url) < await head_of(store_url):
         return MOVE
     async with connected(model_url) as connection:
-        left = await connection.fetchval("SELECT count(*) FROM read_model.rendering")
-    return RENDER if left else None
+        for table, point in (("indexing", FILL), ("rendering", RENDER)):
+            if await connection.fetchval(f"SELECT count(*) FROM read_model.{table}"):  # noqa: S608
+                return point
+    return None
 
 
 def rebuild(store_url: str, model_url: str) -> int:

@@ -47,9 +47,36 @@ def _position_is_refused(case: Case, response: Response) -> bool:
     return response.status_code == 400 and bool(said)
 
 
+def _change_is_refused(case: Case, response: Response) -> bool:
+    given = (case.headers or {}).get("Last-Event-ID") or (case.query or {}).get("after")
+    said = case.method == "HEAD" or "Unknown after" in response.text
+    return response.status_code == 400 and bool(given) and said
+
+
 def _time_is_refused(case: Case, response: Response) -> bool:
     said = (case.query or {}).get("asOf") if case.method == "HEAD" else "asOf" in response.text
     return response.status_code == 400 and bool(said)
+
+
+def _is_of_query(name: str) -> bool:
+    return name.startswith("filter[") or name in ("sort", "cursor", "total")
+
+
+def _query_is_refused(case: Case, response: Response) -> bool:
+    return response.status_code == 400 and any(map(_is_of_query, case.query or {}))
+
+
+def _filter_is_text(case: Case, _response: Response) -> bool:
+    """And nothing else of the request is against the document."""
+    wrong = case.meta.phase.data
+    mutated = [one for one in wrong.mutations if not _is_ignored(one)] or [wrong]
+    return all(str(one.parameter).startswith("filter[") for one in mutated)
+
+
+def _shape_is_refused(case: Case, response: Response) -> bool:
+    given = [name for name in ("select", "include") if (case.query or {}).get(name)]
+    said = case.method == "HEAD" or any(f" in {name}" in response.text for name in given)
+    return response.status_code == 400 and bool(given) and said
 
 
 def _environment_is_named_twice(case: Case, _response: Response) -> bool:
@@ -117,8 +144,28 @@ CONTRADICTIONS = (
     ),
     Contradiction(
         "ST202",
+        "a change is named by a token that the feed has given; any other is 400",
+        _change_is_refused,
+    ),
+    Contradiction(
+        "ST202",
         "the schema declares the form of a time; whether it is one, and has passed, is 400",
         _time_is_refused,
+    ),
+    Contradiction(
+        "ST202",
+        "the schema declares operands, sort keys and cursors as text; which ones there are is 400",
+        _query_is_refused,
+    ),
+    Contradiction(
+        "ST201",
+        "filter[FIELD]=VALUE is short for eq, and every text is one in a query",
+        _filter_is_text,
+    ),
+    Contradiction(
+        "ST202",
+        "which members and paths there are depends on the content types; any other is 400",
+        _shape_is_refused,
     ),
     Contradiction(
         "ST202",

@@ -18,9 +18,11 @@ from tests.integration.projector.sample_log import BODY, STAGES, Given, raws
 from write_side import commands as c
 from write_side.domain.definition import Field
 from write_side.domain.identity import Scope
+from write_side.domain.webhook import Endpoint, new_webhook_secret
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
+from write_side.store.webhooks import Cursors, Outcome
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -101,10 +103,62 @@ async def _magazine(server: Server) -> Given:
     )
     await acme.translate(hello, "fr-FR", title="Bonjour", fields=raws(body="Un texte"))
     await acme.update(hello, status="published")
+    await _webhooks(acme)
     await acme.does(c.AddEnvironment, scope=Scope("acme", "staging"))
     await Given(server.repository, Scope("acme", "staging")).content_type()
     await server.caught_up()
     return acme
+
+
+async def _webhooks(acme: Given) -> None:
+    """One that works, with deliveries, and one that is switched off. Their addresses are refused,
+    so that a test message goes nowhere."""
+    for name in ("search", "off"):
+        await acme.does(
+            c.CreateWebhook,
+            workspace="acme",
+            name=name,
+            url="http://127.0.0.1:9/hook",
+            environment="production",
+            types=("posts",),
+            events=("entry.published", "entry.unpublished"),
+            secret=new_webhook_secret(),
+        )
+    reason = "no delivery has succeeded for 3 days; the last failure: HTTP 500"
+    await acme.does(c.SwitchWebhookOff, workspace="acme", name="off", reason=reason)
+    cursors = Cursors(acme.repository.recorder.fetch)
+    webhooks = (await acme.repository.webhooks("acme")).by_name.values()
+    await cursors.open(
+        [
+            Endpoint(workspace="acme", name=one.name, created=one.created, changed_at=one.at)
+            for one in webhooks
+        ]
+    )
+    for outcome in (
+        Outcome(message_id="1", type="entry.published", status=200, duration_ms=31, response="ok"),
+        Outcome(
+            message_id="2",
+            type="entry.unpublished",
+            status=500,
+            error="HTTP 500",
+            attempt=2,
+            duration_ms=15_000,
+            response="<!doctype html>" + "wordswithoutspaces" * 20,
+        ),
+    ):
+        await cursors.record_test("acme", "search", outcome)
+
+
+async def test_a_webhook_is_tried_out_and_switched_on(visit: Visit) -> None:
+    page = await signed_in(visit)
+    await page.get_by_role("link", name="Webhooks").click()
+    await page.get_by_role("link", name="off", exact=True).click()
+    await expect(page.get_by_text("no delivery has succeeded for 3 days")).to_be_visible()
+    await page.get_by_role("button", name="Switch on").click()
+    await expect(page.get_by_role("button", name="Switch on")).to_be_hidden()
+    await page.get_by_role("button", name="Send a test message").click()
+    await expect(page.get_by_text("CONTENTLOG_WEBHOOK_NETWORKS")).to_be_visible()
+    await checked_in_both_themes(page)
 
 
 async def test_a_user_signs_in_finds_an_entry_and_signs_out(visit: Visit) -> None:
@@ -126,13 +180,15 @@ async def test_a_user_signs_in_finds_an_entry_and_signs_out(visit: Visit) -> Non
     await expect(into).to_have_attribute("href", "/dashboard/imports/new?type=posts")
     steps = await page.evaluate("history.length")
     for letters in ("HE", "LL"):
-        await page.get_by_label("Search in titles").type(letters)
+        await page.get_by_label("Search", exact=True).type(letters)
         await page.wait_for_url(re.compile(f"search=[A-Z]*{letters}&"))
     assert await page.evaluate("history.length") == steps
     await expect(total).to_have_text("1 entry")
-    await expect(page.get_by_label("Search in titles")).to_be_focused()
+    await expect(page.get_by_label("Search", exact=True)).to_be_focused()
     assert page.url.endswith("?search=HELL&type=posts")
     await page.get_by_label("Show titles in").select_option("fr-FR")
+    await expect(page.get_by_text("No entries match")).to_be_visible()
+    await page.get_by_label("Search", exact=True).fill("bonj")
     await page.get_by_role("link", name="Bonjour").click()
 
     await expect(page.get_by_role("heading", level=1)).to_have_text("Bonjour")
@@ -144,7 +200,7 @@ async def test_a_user_signs_in_finds_an_entry_and_signs_out(visit: Visit) -> Non
     for _ in range(3):
         await page.go_back()
     await expect(total).to_have_text("1 entry")
-    await expect(page.get_by_label("Search in titles")).to_have_value("HELL")
+    await expect(page.get_by_label("Search", exact=True)).to_have_value("bonj")
 
     await page.get_by_role("link", name="Staging").click()
     await expect(page.get_by_text("No entries yet")).to_be_visible()
@@ -157,7 +213,7 @@ async def test_a_user_signs_in_finds_an_entry_and_signs_out(visit: Visit) -> Non
 
 async def test_a_thumbnail_is_loaded(visit: Visit) -> None:
     page = await signed_in(visit)
-    await page.get_by_label("Search in titles").fill("Hello")
+    await page.get_by_label("Search", exact=True).fill("Hello")
     await page.get_by_role("link", name="Hello").click()
     await page.wait_for_function("document.querySelector('.thumbnail')?.naturalWidth === 3")
 
@@ -167,7 +223,7 @@ async def test_every_page_is_accessible_on_any_screen(visit: Visit) -> None:
     await page.goto(f"{visit.origin}/dashboard/sign-in")
     await checked_in_both_themes(page)
     await signed_in(visit)
-    await page.get_by_label("Search in titles").fill("Hello")
+    await page.get_by_label("Search", exact=True).fill("Hello")
     await page.get_by_role("link", name="Hello").wait_for()
     entry = await page.get_by_role("link", name="Hello").get_attribute("href")
     await page.goto(f"{visit.origin}/dashboard/entries")
@@ -181,7 +237,12 @@ async def test_every_page_is_accessible_on_any_screen(visit: Visit) -> None:
         entry,
         f"{entry}?compare=1&with=3",
         "/dashboard/imports",
+        "/dashboard/webhooks",
+        "/dashboard/webhooks/search",
+        "/dashboard/webhooks/search?show=failed",
+        "/dashboard/webhooks/off",
         "/dashboard/projections",
+        "/dashboard/activity",
         "/dashboard/nothing",
     ):
         await page.goto(f"{visit.origin}{path}")
@@ -212,13 +273,26 @@ async def test_newer_entries_and_an_earlier_version_appear_without_a_reload(
     await expect(page.locator("#history")).to_contain_text("version 3")
 
 
+async def test_changes_appear_on_the_activity_page_by_themselves(
+    visit: Visit, place: Place
+) -> None:
+    page = await signed_in(visit)
+    await page.get_by_role("link", name="Activity").click()
+    await page.evaluate("window.kept = true")
+    entry = await place.acme.entry("noticed")
+    await expect(page.get_by_role("link", name="Noticed")).to_be_visible()
+    await place.acme.delete(entry)
+    await expect(page.locator("#activity tbody tr").first).to_contain_text("Deleted")
+    assert await page.evaluate("window.kept")
+
+
 async def test_the_dashboard_works_with_a_keyboard(visit: Visit) -> None:
     page = await signed_in(visit)
     await page.keyboard.press("Tab")
     await expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
     await page.keyboard.press("Enter")
     await expect(page.locator("#main")).to_be_focused()
-    await _tab_to(page, "Search in titles")
+    await _tab_to(page, "Search")
     await page.keyboard.type("hello")
     await expect(page.locator("#results-heading")).to_have_text("1 entry")
     await _tab_to(page, "Hello")
@@ -272,11 +346,11 @@ async def _unavailable(route: Route) -> None:
 async def test_scripts_are_not_needed(place: Place) -> None:
     context = await place.browser.new_context(java_script_enabled=False)
     page = await signed_in(Visit(await context.new_page(), place.origin))
-    await page.get_by_label("Search in titles").fill("hello")
+    await page.get_by_label("Search", exact=True).fill("hello")
     await page.get_by_label("Status").select_option("published")
     await page.get_by_role("button", name="Apply").click()
     await expect(page.locator("#results-heading")).to_have_text("1 entry")
-    await expect(page.get_by_label("Search in titles")).to_have_value("hello")
+    await expect(page.get_by_label("Search", exact=True)).to_have_value("hello")
     await page.get_by_role("button", name="Sign out").click()
     await expect(page.get_by_label("API key")).to_be_visible()
     await context.close()

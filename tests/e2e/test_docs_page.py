@@ -77,6 +77,15 @@ async def test_the_api_can_be_tried_there_with_a_key(visit: Visit) -> None:
     await _tried(visit, "Content-getEntry", '"title": "Of-Mud"')
     await _tried(visit, "Content-createEntry", '"title": "Hello, World!"')
     await _tried(visit, "Content-listAllEntries", '"title": "Hello, World!"')
+    # Of the filters, only those that are filled in are sent.
+    assert not [url for url in visit.asked if "filter" in url]
+    listed = page.locator("#operations-Content-listAllEntries")
+    title = listed.locator('tr[data-param-name="filter[title]"] textarea')
+    await title.fill('{"contains": "mud"}')
+    await listed.locator("button.execute").click()
+    answer = listed.locator(".live-responses-table .highlight-code").first
+    await expect(answer).not_to_contain_text("Hello, World!")
+    await expect(answer).to_contain_text("Of-Mud")
     assert visit.complaints == []
     assert visit.strayed == []
 

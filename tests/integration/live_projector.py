@@ -11,10 +11,10 @@ from typing import Any
 
 import asyncpg
 
+from projector.background import update_chunk
 from projector.checkpoint import begin_epoch
 from projector.log import BATCH, Log
 from projector.process import ProjectorSettings, connect_model, run_sessions
-from projector.rerendering import rerender_chunk
 from projector.writer import Writer
 from read_side.status import ReadModelStatus, read_status
 from tests.databases import owner_of
@@ -26,6 +26,7 @@ SELECT relname FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace
 WHERE nspname = 'read_model' AND relkind IN ('r', 'p') AND NOT relispartition
   AND relname <> 'checkpoint' ORDER BY 1"""
 _CHECKPOINT = "SELECT position FROM read_model.checkpoint"
+_BEHIND = "SELECT FROM read_model.rendering UNION ALL SELECT FROM read_model.indexing"
 _HEAD = "SELECT position FROM write_side.head"
 
 
@@ -80,11 +81,13 @@ async def caught_up(store_url: str, model_url: str | None = None, seconds: float
 
 
 async def rendered(model_url: str) -> None:
-    """Wait until no entry is rendered under an older version of its type."""
+    """Wait until all entries are up to date with the newest version of their type."""
     async with connected(model_url) as connection:
 
         async def none_left() -> bool:
-            return not await connection.fetch("SELECT FROM read_model.rendering")
+            return not await connection.fetch(
+                "SELECT FROM read_model.rendering UNION ALL SELECT FROM read_model.indexing"
+            )
 
         await until(none_left)
 
@@ -124,7 +127,7 @@ async def project_all(
                 if not batch:
                     break
                 checkpoint = await writer.write(batch, checkpoint)
-            while renderings and await rerender_chunk(model, epoch):
+            while renderings and await update_chunk(model, epoch):
                 renderings -= 1
         finally:
             await model.close()

@@ -133,7 +133,8 @@ async def test_no_plans_are_compiled_behind_a_pooler(
     monkeypatch.setattr(connections, "SETTINGS", {})
     user = runtime_url(url)
     await use_lists(user)
-    assert {plan.jit for plan in await logged.new()} == {"on"}
+    # asyncpg itself looks up types without it.
+    assert "on" in {plan.jit for plan in await logged.new()}
     monkeypatch.undo()
     connection = await asyncpg.connect(user)
     await set_defaults(connection)

@@ -54,6 +54,17 @@ async def test_a_client_has_one_turn_at_a_time_and_others_rotate() -> None:
     assert line.working == []
 
 
+async def test_a_client_may_have_several_turns_while_some_are_left_for_others() -> None:
+    line = Line(FairQueue(3, per_client=2))
+    await line.add("a1", "a2", "a3", "b1", "b2")
+    assert line.working == ["a1", "a2", "b1"]
+    await line.end("a1")
+    assert line.working == ["a2", "b1", "b2"]
+    for name in ("b1", "a2", "b2", "a3"):
+        await line.end(name)
+    assert line.working == []
+
+
 async def test_a_cancelled_client_leaves_the_queue() -> None:
     line = Line(FairQueue(1))
     await line.add("a1", "b1", "c1")

@@ -11,6 +11,7 @@ from typing import get_args
 import msgspec
 import pytest
 from msgspec import Raw
+from msgspec.structs import replace
 
 from api.dashboard import templates, values
 from api.dashboard.excerpts import Cutter
@@ -19,8 +20,11 @@ from api.graphql.types import EntryStatus, content_type_of
 from api.openapi.document import document
 from api.rest import wire
 from read_side.content_types import ContentTypeRow
+from tests.unit.samples import created
 from write_side.domain.cells import cell_of, same, value_of
 from write_side.domain.definition import Field, Option, check_definition
+from write_side.domain.entry import evolve
+from write_side.domain.entry_keys import BUILT_IN, EntryKeys, paths_of
 from write_side.domain.events import STATUSES
 from write_side.domain.field_types import (
     FIELD_TYPES,
@@ -29,6 +33,7 @@ from write_side.domain.field_types import (
     FieldTypeSpec,
     Setting,
 )
+from write_side.domain.keys import INCOMPARABLE
 from write_side.domain.refusals import InvalidField
 from write_side.domain.rendering import Renderer
 from write_side.domain.values import NULL, checked, checked_value, is_empty
@@ -88,6 +93,8 @@ def test_a_row_has_every_property(spec: FieldTypeSpec) -> None:
     assert bool(spec.cell_help) == spec.holds_values
     assert set(spec.needs) <= set(spec.settings) <= set(get_args(Setting))
     assert ("to" in spec.settings) <= (spec.refers_to == "entry")
+    assert ("indexed" in spec.settings) == (spec.ordering is not None)
+    assert ("searchable" in spec.settings) <= spec.translatable
     assert not (spec.is_nested and spec.translatable), "a nested type is what its fields are"
 
 
@@ -120,6 +127,18 @@ def test_values_are_checked_and_rendered(field: Field, value: str, misfit: str, 
         with pytest.raises(InvalidField, match="Field 'f' takes ") as refused:
             checked_value(field, raw(misfit), "f")
         assert refused.value.expected == field.spec.expected(field)
+
+
+@pytest.mark.parametrize(("field", "value", "_misfit", "_page"), SAMPLES)
+def test_a_value_of_an_indexed_field_has_a_key_at_each_of_its_paths(
+    field: Field, value: str, _misfit: str, _page: str
+) -> None:
+    if "indexed" not in field.spec.settings:
+        return
+    made = EntryKeys([replace(field, indexed=True)], ())
+    keys = made.of(evolve(None, created(fields={"f": raw(value)})))[len(BUILT_IN) :]
+    assert len(keys) == len(paths_of(field)) > 0
+    assert all(b"" < key < INCOMPARABLE for of_path in keys for key in of_path)
 
 
 @pytest.mark.parametrize(("field", "value", "_misfit", "_page"), SAMPLES)

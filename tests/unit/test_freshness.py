@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from read_side.freshness import FRESH, MOST_CHANGES, Freshness
-from read_side.notices import MOST_BYTES, Notice, TypeChange, decode_notice
+from read_side.notices import MOST_BYTES, Notice, TypeChange, decode_notice, media_library
 from read_side.seen import Seen, epoch_of, position_of, stamp_of
 
 EPOCH = 7
@@ -233,3 +233,14 @@ def test_a_notice_is_as_precise_as_fits(types: int, entries: int, left: str) -> 
     given = decode_notice(encoded).changed
     found = "nothing" if given is None else "entries" if given[0].entries else "types"
     assert found == left
+
+
+def test_a_notice_names_the_libraries_that_changed() -> None:
+    notice = Notice(epoch=1, after=2, position=3, changed=(), media=("acme",))
+    decoded = decode_notice(notice.encoded())
+    assert decoded == notice
+    assert list(decoded.dependencies()) == [media_library("acme")]
+
+
+def test_a_notice_without_libraries_is_that_of_an_older_projector() -> None:
+    assert decode_notice(b'{"epoch":1,"from":2,"to":3,"changed":[]}').media == ()

@@ -49,6 +49,10 @@ class ContentType(Struct, frozen=True, kw_only=True, dict=True):
         return tuple(value_fields(self.fields))
 
     @cached_property
+    def searchable(self) -> tuple[Field, ...]:
+        return tuple(field for field in self.fields if field.searchable)
+
+    @cached_property
     def renderer(self) -> Renderer:
         return Renderer(self.fields, self.stages)
 

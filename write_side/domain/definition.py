@@ -17,6 +17,8 @@ from write_side.domain.text import check_text
 MAX_REPEATER_DEPTH = 4
 MAX_FIELDS = 500
 LONGEST_NAME = 200
+MOST: dict[Setting, int] = {"indexed": 20, "searchable": 5}
+"""How many fields of a content type may have the setting. Repeaters have none inside."""
 
 
 class Option(Struct, frozen=True, forbid_unknown_fields=True):
@@ -31,6 +33,8 @@ class Field(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
 
     ``to`` holds the slugs of the content types that a reference may point to (empty: any);
     ``fields`` are a repeater's own. ``multiple`` and ``range`` belong to the type and never change.
+    Lists can be filtered and sorted by an ``indexed`` field, and a search finds the words of a
+    ``searchable`` one; repeaters have neither inside.
     """
 
     slug: str
@@ -42,6 +46,8 @@ class Field(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
     options: tuple[Option, ...] = ()
     to: tuple[str, ...] = ()
     fields: tuple[Field, ...] = ()
+    indexed: bool = False
+    searchable: bool = False
 
     @property
     def spec(self) -> FieldTypeSpec:
@@ -105,6 +111,7 @@ def _check_fields(fields: Sequence[Field], within: str, depth: int, at: At) -> N
         if len(fields) > MAX_FIELDS:
             whose = f"The repeater '{within}'" if within else "A content type"
             raise InvalidDefinition(f"{whose} has at most {MAX_FIELDS} fields, not {len(fields)}")
+        _check_most(fields)
     seen: set[str] = set()
     for index, field in enumerate(fields):
         path = f"{within}.{field.slug}" if within else field.slug
@@ -113,16 +120,31 @@ def _check_fields(fields: Sequence[Field], within: str, depth: int, at: At) -> N
             check_slug(field.slug, "Field slug")
         with at(index, "name"):
             check_name(field.name, f"The name of field '{path}'")
-        _check_kind(field, path, _within(at, index))
+        _check_kind(field, path, depth, _within(at, index))
         _check_fields(field.fields, path, depth + 1, _within(at, index, "fields"))
 
 
-def _check_kind(field: Field, path: str, at: At) -> None:
+def _check_most(fields: Sequence[Field]) -> None:
+    for setting, most in MOST.items():
+        having = sum(1 for field in fields if getattr(field, setting))
+        if having > most:
+            raise InvalidDefinition(
+                f"A content type has at most {most} fields with '{setting}', not {having}"
+            )
+
+
+def _check_kind(field: Field, path: str, depth: int, at: At) -> None:
     for setting in get_args(Setting):
         with at(setting):
-            if getattr(field, setting) and setting not in field.spec.settings:
+            if not getattr(field, setting):
+                continue
+            if setting not in field.spec.settings:
                 raise InvalidDefinition(
                     f"Field '{path}' of type {field.type} cannot have '{setting}'"
+                )
+            if depth and setting in MOST:
+                raise InvalidDefinition(
+                    f"Field '{path}' cannot have '{setting}': it is inside a repeater"
                 )
     for setting in field.spec.needs:
         with at():

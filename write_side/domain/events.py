@@ -171,6 +171,50 @@ class MediaRemoved(Event, frozen=True, kw_only=True):
     media_id: str
 
 
+class WebhookCreated(Event, frozen=True, kw_only=True):
+    """``webhook_environment``: whose changes are delivered. Empty ``types`` or ``events``: all. The
+    signing secret is never in the log."""
+
+    name: str
+    url: str
+    webhook_environment: str
+    types: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
+    include_entry: bool = False
+
+
+class WebhookChanged(Event, frozen=True, kw_only=True):
+    """All that the endpoint is from now on, as in ``WebhookCreated``."""
+
+    name: str
+    url: str
+    webhook_environment: str
+    types: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
+    include_entry: bool = False
+
+
+class WebhookRemoved(Event, frozen=True, kw_only=True):
+    name: str
+
+
+class WebhookSwitchedOff(Event, frozen=True, kw_only=True):
+    name: str
+    reason: str
+
+
+class WebhookSwitchedOn(Event, frozen=True, kw_only=True):
+    """Deliveries continue after the last change that was delivered."""
+
+    name: str
+
+
+class WebhookSecretRotated(Event, frozen=True, kw_only=True):
+    """The endpoint has a new signing secret."""
+
+    name: str
+
+
 RowOutcome = Literal["new", "updated", "unchanged", "skipped", "error"]
 
 
@@ -243,6 +287,14 @@ EntryEvent = EntryCreated | EntryUpdated | EntryDeleted
 ContentTypeEvent = ContentTypeCreated | ContentTypeRevised | ContentTypeRemoved
 WorkspaceEvent = WorkspaceCreated | WorkspaceRenamed | PlanChanged | EnvironmentAdded
 KeyEvent = KeyIssued | KeyPermissionsChanged | KeyRevoked
+WebhookEvent = (
+    WebhookCreated
+    | WebhookChanged
+    | WebhookRemoved
+    | WebhookSwitchedOff
+    | WebhookSwitchedOn
+    | WebhookSecretRotated
+)
 MediaEvent = MediaAdded | MediaChanged | MediaRemoved
 
 TOPICS: dict[str, type[Event]] = {
@@ -262,6 +314,12 @@ TOPICS: dict[str, type[Event]] = {
     "media.added.v1": MediaAdded,
     "media.changed.v1": MediaChanged,
     "media.removed.v1": MediaRemoved,
+    "webhook.created.v1": WebhookCreated,
+    "webhook.changed.v1": WebhookChanged,
+    "webhook.removed.v1": WebhookRemoved,
+    "webhook.switched_off.v1": WebhookSwitchedOff,
+    "webhook.switched_on.v1": WebhookSwitchedOn,
+    "webhook.secret_rotated.v1": WebhookSecretRotated,
     "import.recorded.v1": ImportRecorded,
     "import.reverted.v1": ImportReverted,
     "import.mapping_saved.v1": ImportMappingSaved,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Raw, Struct
 
-from write_side.domain import cells, json_schemas, values
+from write_side.domain import cells, json_schemas, keys, values
 from write_side.domain.json_schemas import Definitions, Schema
 
 if TYPE_CHECKING:  # a field looks itself up in this table
@@ -32,7 +32,9 @@ FieldType = Literal[
     "repeater",
     "section",
 ]
-Setting = Literal["multiple", "range", "options", "to", "fields", "required"]
+Setting = Literal[
+    "multiple", "range", "options", "to", "fields", "required", "indexed", "searchable"
+]
 Display = Literal[
     "text",
     "markup",
@@ -62,7 +64,7 @@ class FieldTypeSpec(Struct, frozen=True, kw_only=True, dict=True):
     ``refers_to``: values are ids of entries or of media files. ``any_json``: every JSON value is
     valid, so ``""`` and ``[]`` are not empty, and two values are equal only if their text is.
     ``keeps_spaces``: white space alone is a value in a cell. ``reads_serials``: a number in a
-    workbook's cell may be a date.
+    workbook's cell may be a date. ``ordering``: how values are compared if the field is indexed.
     """
 
     takes: str
@@ -82,6 +84,7 @@ class FieldTypeSpec(Struct, frozen=True, kw_only=True, dict=True):
     any_json: bool = False
     keeps_spaces: bool = False
     reads_serials: bool = False
+    ordering: keys.Ordering | None = None
 
     @cached_property
     def holds_values(self) -> bool:
@@ -119,8 +122,10 @@ FIELD_TYPES: dict[FieldType, FieldTypeSpec] = {
         cell_help="Any text.",
         label="text",
         display="text",
+        settings=("required", "indexed", "searchable"),
         translatable=True,
         keeps_spaces=True,
+        ordering=keys.TEXT,
     ),
     "rich_text": FieldTypeSpec(
         takes="a string",
@@ -131,6 +136,7 @@ FIELD_TYPES: dict[FieldType, FieldTypeSpec] = {
         cell_help="Any text, with its markup.",
         label="rich text",
         display="markup",
+        settings=("required", "searchable"),
         translatable=True,
         keeps_spaces=True,
     ),
@@ -143,6 +149,8 @@ FIELD_TYPES: dict[FieldType, FieldTypeSpec] = {
         cell_help="A number, such as 1250.5 or 1,250.5; a decimal comma if you choose it.",
         label="number",
         display="number",
+        settings=("required", "indexed"),
+        ordering=keys.NUMBER,
     ),
     "boolean": FieldTypeSpec(
         takes="true or false",
@@ -153,6 +161,8 @@ FIELD_TYPES: dict[FieldType, FieldTypeSpec] = {
         cell_help="true or false, yes or no, 1 or 0, on or off.",
         label="yes or no",
         display="flag",
+        settings=("required", "indexed"),
+        ordering=keys.BOOLEAN,
     ),
     "datetime": FieldTypeSpec(
         takes="an ISO 8601 date or date-time, such as 2026-01-31 or 2026-01-31T09:30:00Z",
@@ -166,8 +176,9 @@ FIELD_TYPES: dict[FieldType, FieldTypeSpec] = {
         label="date and time",
         label_many="date and time range",
         display="date",
-        settings=("required", "range"),
+        settings=("required", "range", "indexed"),
         reads_serials=True,
+        ordering=keys.INSTANT,
     ),
     "select": FieldTypeSpec(
         takes="one of",
@@ -180,8 +191,9 @@ FIELD_TYPES: dict[FieldType, FieldTypeSpec] = {
         label="choice",
         label_many="choices",
         display="choice",
-        settings=("required", "multiple", "options"),
+        settings=("required", "multiple", "options", "indexed"),
         needs=("options",),
+        ordering=keys.OPTION,
     ),
     "reference": FieldTypeSpec(
         takes="the id of an entry",
@@ -194,8 +206,9 @@ FIELD_TYPES: dict[FieldType, FieldTypeSpec] = {
         label="reference",
         label_many="references",
         display="entries",
-        settings=("required", "multiple", "to"),
+        settings=("required", "multiple", "to", "indexed"),
         refers_to="entry",
+        ordering=keys.ID,
     ),
     "media": FieldTypeSpec(
         takes="the id of a media file",
@@ -208,8 +221,9 @@ FIELD_TYPES: dict[FieldType, FieldTypeSpec] = {
         label="media file",
         label_many="media files",
         display="media",
-        settings=("required", "multiple"),
+        settings=("required", "multiple", "indexed"),
         refers_to="media",
+        ordering=keys.ID,
     ),
     "json": FieldTypeSpec(
         takes="any JSON",

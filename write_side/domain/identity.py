@@ -128,6 +128,11 @@ def media_stream(workspace: str, media_id: str) -> str:
     return f"media/{workspace}/{media_id}"
 
 
+def webhook_stream(workspace: str) -> str:
+    """All endpoints of a workspace."""
+    return f"webhook/{workspace}"
+
+
 def import_stream(import_id: str) -> str:
     return f"import/{import_id}"
 

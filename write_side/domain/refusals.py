@@ -5,12 +5,14 @@ Refused
 ├── UnknownContentType
 ├── UnknownEntry
 ├── UnknownKey
+├── UnknownWebhook
 ├── UnknownImport, UnknownUpload
 ├── StagingNotInPlan
 ├── EnvironmentNotSetUp
 ├── InvalidEntry ── InvalidText, InvalidField, UnknownReference, MissingFields
-├── InvalidDefinition            an ill-formed workspace, content type, key or media file
-├── Taken ── SlugTaken, EntryIdTaken, ContentTypeTaken, KeyTaken, WorkspaceTaken, ImportIdTaken
+├── InvalidDefinition            an ill-formed workspace, content type, key, media file or webhook
+├── Taken ── SlugTaken, EntryIdTaken, ContentTypeTaken, KeyTaken, WebhookTaken, WorkspaceTaken,
+│             ImportIdTaken
 ├── ContentTypeInUse
 ├── PlanLimitReached
 ├── VersionConflict              the entry is not at the version the caller expected
@@ -46,6 +48,11 @@ class UnknownEntry(Refused):
 class UnknownKey(Refused):
     def __init__(self, name: str) -> None:
         super().__init__(f"There is no API key {name!r} in this workspace")
+
+
+class UnknownWebhook(Refused):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is no webhook {name!r} in this workspace")
 
 
 class UnknownImport(Refused):
@@ -98,7 +105,7 @@ class MissingFields(InvalidEntry):
 
 
 class InvalidDefinition(Refused):
-    """A workspace, content type, API key or media file that is not well formed."""
+    """A workspace, content type, API key, media file or webhook that is not well formed."""
 
 
 class Taken(Refused):
@@ -135,6 +142,11 @@ class KeyTaken(Taken):
             f"The key {name!r} cannot be issued: its name is in use in this workspace, "
             "or its secret is in use by another key; choose others or revoke that key first"
         )
+
+
+class WebhookTaken(Taken):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"A webhook {name!r} already exists in this workspace")
 
 
 class WorkspaceTaken(Taken):

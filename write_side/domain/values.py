@@ -44,6 +44,7 @@ _SHORT_NUMBERS = re.compile(
     % (MAX_DIGITS - 1),
     re.DOTALL,
 )
+_OFFSET = re.compile(r"(:\d\d\S*) (\d\d:?\d\d)\Z", re.ASCII)
 _POSITION = re.compile(r"\[\d+\]")
 _ISO = re.compile(
     r"\d{4}-\d{2}-\d{2}"
@@ -127,15 +128,25 @@ def elements(value: Raw) -> list[dict[str, Raw]]:
     return _ELEMENTS.decode(value)
 
 
+def with_plus(text: str) -> str:
+    """A time from a query, where an offset whose plus is not escaped begins with a space."""
+    return _OFFSET.sub(r"\1+\2", text)
+
+
 def is_iso_datetime(text: str) -> bool:
     """Whether the text is an ISO 8601 date or date-time of the calendar."""
+    return moment_of(text) is not None
+
+
+def moment_of(text: str) -> datetime | None:
+    """The ISO 8601 date (midnight) or date-time, to the microsecond, with the offset that it has;
+    None for any other text."""
     if not _ISO.fullmatch(text):
-        return False
+        return None
     try:
-        datetime.fromisoformat(text.upper().replace(",", "."))
+        return datetime.fromisoformat(text.upper().replace(",", "."))
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def is_string(_field: Field, value: Raw) -> bool:

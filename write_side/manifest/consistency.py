@@ -10,6 +10,12 @@ from write_side.domain.identity import ENVIRONMENTS, STAGING
 from write_side.domain.refusals import InvalidDefinition
 from write_side.domain.suggestion import nearest
 from write_side.domain.text import check_text
+from write_side.domain.webhook import (
+    check_selection,
+    check_url,
+    check_webhook_name,
+    secret_bytes,
+)
 from write_side.domain.workspace import check_permissions
 from write_side.manifest.document import Manifest, ManifestContentType
 from write_side.manifest.source import Path, Source
@@ -25,6 +31,7 @@ def check_consistency(manifest: Manifest, source: Source) -> None:
         check_name(manifest.name, "The name")
     _check_keys(manifest, source)
     _check_media(manifest, source)
+    _check_webhooks(manifest, source)
     _check_types(manifest, source)
     _note_targets(manifest, source)
 
@@ -68,6 +75,22 @@ def _check_media(manifest: Manifest, source: Source) -> None:
         ):
             with source.at("media", index, key):
                 check_text(text, "The text")
+
+
+def _check_webhooks(manifest: Manifest, source: Source) -> None:
+    names = set[Hashable]()
+    for index, webhook in enumerate(manifest.webhooks):
+        path = ("webhooks", index)
+        with source.at(*path, "name"):
+            check_webhook_name(webhook.name)
+            _check_unique(webhook.name, names, f"the name {webhook.name!r} occurs twice")
+        with source.at(*path, "url"):
+            check_url(webhook.url)
+        with source.at(*path, "types"):
+            check_selection(webhook.types, ())
+        with source.at(*path, "secret"):
+            if webhook.secret is not None:
+                secret_bytes(webhook.secret)
 
 
 def _check_types(manifest: Manifest, source: Source) -> None:

@@ -19,11 +19,13 @@ from write_side.domain.api_key import check_expiry, expiry, shown_time
 from write_side.domain.events import Plan
 from write_side.domain.identity import PRODUCTION, STAGING, Actor, Scope
 from write_side.domain.refusals import KeyTaken
+from write_side.domain.webhook_address import Network
 from write_side.domain.workspace import Key, new_secret, secret_hash
 from write_side.manifest.content_type_diff import diff_content_types
 from write_side.manifest.document import ManifestKey
 from write_side.manifest.loader import Document
 from write_side.manifest.steps import UNMENTIONED, DesiredState, Step
+from write_side.manifest.webhook_diff import diff_webhooks
 from write_side.repository import Repository
 
 _HOLDERS = """
@@ -31,16 +33,22 @@ SELECT name, workspace FROM write_side.key_claim WHERE secret_hash = $1 AND NOT 
 
 
 async def diff(
-    document: Document, repository: Repository, actor: Actor, *, prune: bool = False
+    document: Document,
+    repository: Repository,
+    actor: Actor,
+    *,
+    prune: bool = False,
+    networks: tuple[Network, ...] = (),
 ) -> list[Step]:
     """The plan: its steps in the order to apply them, none if the workspace is up to date.
 
     Everything is checked before the first step: raises ManifestError with every problem, or
-    Refused. Removals come first, to make room under the plan's limits.
+    Refused. Removals come first, to make room under the plan's limits. ``networks``: where webhooks
+    may be delivered although it is not public.
     """
     manifest = document.manifest
     current = await repository.find_workspace(manifest.workspace)
-    desired = DesiredState(manifest, document.source, repository, actor, prune, current)
+    desired = DesiredState(manifest, document.source, repository, actor, prune, current, networks)
     types = await diff_content_types(desired)
     steps = [
         *types.removals,
@@ -48,6 +56,7 @@ async def diff(
         *await _media(desired),
         *types.changes,
         *await _keys(desired),
+        *await diff_webhooks(desired),
     ]
     document.source.raise_problems()
     return steps

@@ -11,13 +11,16 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from write_side.domain.change_kinds import KINDS
 from write_side.domain.definition import Field, Stage
 from write_side.domain.events import Plan
-from write_side.domain.identity import ENVIRONMENTS
+from write_side.domain.identity import ENVIRONMENTS, PRODUCTION
 from write_side.domain.workspace import PERMISSIONS
 
 Limit = Annotated[int, Meta(ge=0, lt=2**53)]
 Permission = Annotated[str, Meta(extra_json_schema={"enum": PERMISSIONS})]
+ChangeEvent = Annotated[str, Meta(extra_json_schema={"enum": KINDS})]
+Included = Annotated[str, Meta(extra_json_schema={"enum": ("entry",)})]
 Environment = Annotated[str, Meta(extra_json_schema={"enum": ENVIRONMENTS})]
 
 
@@ -62,6 +65,21 @@ class ManifestMedia(_Part, frozen=True):
     content_type: str
 
 
+class ManifestWebhook(_Part, frozen=True):
+    """Without ``types`` or ``events``, all changes of the environment are delivered.
+
+    Without ``secret``, a new endpoint gets a generated one and an existing endpoint keeps its own.
+    """
+
+    name: str
+    url: str
+    environment: Environment = PRODUCTION
+    types: tuple[str, ...] = ()
+    events: tuple[ChangeEvent, ...] = ()
+    include: Included | None = None
+    secret: str | None = None
+
+
 class ManifestWorkflow(_Part, frozen=True):
     stages: tuple[Stage, ...] = ()
 
@@ -92,6 +110,7 @@ class Manifest(_Part, frozen=True):
     environments: tuple[Environment, ...] = ()
     keys: tuple[ManifestKey, ...] = ()
     media: tuple[ManifestMedia, ...] = ()
+    webhooks: tuple[ManifestWebhook, ...] = ()
     content_types: tuple[ManifestContentType, ...] = ()
 
     def desired_plan(self, current: Plan) -> Plan:

@@ -12,19 +12,21 @@ import yaml
 from write_side.domain.content_type import ContentType
 from write_side.domain.events import Plan
 from write_side.domain.identity import Scope
+from write_side.domain.webhook import Webhook
 from write_side.manifest.document import (
     Manifest,
     ManifestContentType,
     ManifestKey,
     ManifestMedia,
     ManifestPlan,
+    ManifestWebhook,
     ManifestWorkflow,
 )
 from write_side.repository import Repository
 
 
 async def snapshot(repository: Repository, slug: str) -> Manifest:
-    """Keys are without their secrets, of which only hashes are stored. Raises UnknownWorkspace."""
+    """Keys and webhooks are without their secrets. Raises UnknownWorkspace."""
     workspace = await repository.workspace(slug)
     scopes = [Scope(slug, environment) for environment in workspace.environments]
     types = {scope.environment: await repository.content_types(scope) for scope in scopes}
@@ -45,6 +47,9 @@ async def snapshot(repository: Repository, slug: str) -> Manifest:
         media=tuple(
             ManifestMedia(id=file.id, url=file.url, name=file.name, content_type=file.content_type)
             for file in await repository.media(slug)
+        ),
+        webhooks=tuple(
+            _webhook(webhook) for webhook in (await repository.webhooks(slug)).by_name.values()
         ),
         content_types=tuple(_content_types(types)),
     )
@@ -97,6 +102,17 @@ def _plan(plan: Plan) -> ManifestPlan | None:
 def _time(time: datetime | None) -> str | None:
     """With milliseconds, as stored."""
     return None if time is None else time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _webhook(webhook: Webhook) -> ManifestWebhook:
+    return ManifestWebhook(
+        name=webhook.name,
+        url=webhook.url,
+        environment=webhook.environment,
+        types=webhook.types,
+        events=webhook.events,
+        include="entry" if webhook.include_entry else None,
+    )
 
 
 def _content_types(types: dict[str, list[ContentType]]) -> Iterator[ManifestContentType]:

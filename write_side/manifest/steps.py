@@ -10,6 +10,7 @@ from write_side.commands import Command
 from write_side.dispatch import execute
 from write_side.domain.events import Plan
 from write_side.domain.identity import PRODUCTION, STAGING, Actor
+from write_side.domain.webhook_address import Network
 from write_side.domain.workspace import Workspace
 from write_side.manifest.document import Manifest
 from write_side.manifest.source import Source
@@ -20,7 +21,7 @@ UNMENTIONED = "the manifest does not mention it"
 
 class DesiredState(Struct, frozen=True):
     """``current``: the workspace as it is, None if it does not exist yet. Problems are noted in
-    ``source``."""
+    ``source``. ``networks``: where webhooks may be delivered although it is not public."""
 
     manifest: Manifest
     source: Source
@@ -28,6 +29,7 @@ class DesiredState(Struct, frozen=True):
     actor: Actor
     prune: bool
     current: Workspace | None
+    networks: tuple[Network, ...] = ()
 
     @property
     def plan(self) -> Plan:

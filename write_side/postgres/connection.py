@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, TypeAlias
+from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 
@@ -12,6 +14,8 @@ Connection: TypeAlias = (
     "asyncpg.Connection[asyncpg.Record] | asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
 )
 """A separate connection, or one from a pool."""
+
+_Opened: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 SETTINGS: Mapping[str, str] = {"jit": "off"}
 """Settings that the statements need on a server with defaults. The plan of a list in a large model
@@ -43,7 +47,8 @@ _LASTING = (asyncpg.DataError, asyncpg.DiskFullError)
 async def connect(
     dsn: str | None = None, *, server_settings: dict[str, str] | None = None, **options: Any
 ) -> asyncpg.Connection[asyncpg.Record]:
-    """``asyncpg.connect`` with SETTINGS, to which ``server_settings`` add.
+    """``asyncpg.connect`` with SETTINGS, to which ``server_settings`` add. A URL may name several
+    hosts; they are tried at the same time.
 
     PgBouncer refuses parameters that it does not know. Behind it, a connection has the defaults of
     its role, which ``set_defaults`` sets, and those of ``server_settings`` that PgBouncer knows.
@@ -51,12 +56,47 @@ async def connect(
     settings = {**SETTINGS, **(server_settings or {})}
     while True:
         try:
-            return await asyncpg.connect(dsn, server_settings=settings, **options)
+            return await _connect(dsn, server_settings=settings, **options)
         except asyncpg.ProtocolViolationError as error:
             refused = str(error).rpartition(" ")[2]
             if "unsupported startup parameter" not in str(error) or refused not in settings:
                 raise
             del settings[refused]
+
+
+async def _connect(dsn: str | None, **options: Any) -> _Opened:
+    """The first connection that a host accepts. Tried one after another, a host that is frozen or
+    cut off would take the whole timeout before the next one."""
+    urls = urls_of_hosts(dsn or "")
+    if len(urls) == 1:
+        return await asyncpg.connect(dsn, **options)
+    attempts: list[asyncio.Task[_Opened]] = [
+        asyncio.create_task(asyncpg.connect(url, **options)) for url in urls
+    ]
+    chosen: _Opened | None = None
+    try:
+        for attempt in asyncio.as_completed(attempts):
+            with suppress(*_TRANSIENT):
+                chosen = await attempt
+                return chosen
+        return await attempts[-1]  # raises its reason
+    finally:
+        for one in attempts:
+            one.cancel()
+            one.add_done_callback(lambda done: _end_unless_chosen(done, chosen))
+
+
+def _end_unless_chosen(attempt: asyncio.Task[_Opened], chosen: _Opened | None) -> None:
+    """Another host may have accepted a connection at the same moment."""
+    if not attempt.cancelled() and attempt.exception() is None and attempt.result() is not chosen:
+        attempt.result().terminate()
+
+
+def urls_of_hosts(url: str) -> list[str]:
+    """A URL for each host that this one names."""
+    parts = urlsplit(url)
+    login, at, hosts = parts.netloc.rpartition("@")
+    return [urlunsplit(parts._replace(netloc=login + at + host)) for host in hosts.split(",")]
 
 
 @asynccontextmanager

@@ -55,6 +55,18 @@ SELECT position AS head, coalesce(extract(epoch FROM clock_timestamp() - (
 )), 0)::float8 AS seconds FROM write_side.head"""
 _TIME = """
 SELECT greatest(at, write_side.clock()) AS time FROM write_side.head"""
+# A binary search: positions have no gaps. Each step reads one event by its key.
+_POSITION_AT = """
+WITH RECURSIVE search AS (
+    SELECT 0::bigint AS low, position + 1 AS high FROM write_side.head
+    UNION ALL
+    SELECT CASE WHEN is_past THEN middle ELSE low END, CASE WHEN is_past THEN high ELSE middle END
+    FROM (SELECT low, high, (low + high) / 2 AS middle FROM search WHERE high - low > 1) halves
+    CROSS JOIN LATERAL (
+        SELECT at <= $1 AS is_past FROM write_side.event WHERE notification_id = middle OFFSET 0
+    ) event
+)
+SELECT max(low) AS position FROM search"""
 _LARGEST = 2**63 - 1
 PATIENCE = 10.0
 """Seconds for a read, far more than any takes; for a server that stops responding."""
@@ -171,6 +183,12 @@ class Recorder:
         [row] = await self.fetch(_TIME)
         time: datetime = row["time"]
         return time
+
+    async def position_at(self, at: datetime) -> int:
+        """The position of the last event until then, 0 if there is none; time never goes back in
+        the log."""
+        [row] = await self.fetch(_POSITION_AT, at)
+        return int(row["position"])
 
     async def lag(self, position: int) -> Lag:
         """The lag of a reader that has read up to the position."""

@@ -35,6 +35,7 @@ _DELETE_UPLOADS = "DELETE FROM write_side.upload WHERE at < now() - write_side.u
 _DELETE_JOBS = """
 DELETE FROM write_side.import_job WHERE at < now() - interval '7 days' AND document IS NULL"""
 _DELETE_STAGED = "DELETE FROM write_side.staged_event WHERE at < now() - interval '1 hour'"
+_DELETE_SECRETS = "DELETE FROM write_side.webhook_secret WHERE expires_at <= clock_timestamp()"
 _log = structlog.get_logger("write_side.retention")
 
 
@@ -51,10 +52,11 @@ async def delete_commands(recorder: Recorder, batch: int = BATCH) -> int:
 
 
 async def delete_leftovers(recorder: Recorder) -> None:
-    """Deletes the expired uploads, results of imports and staged events."""
+    """Deletes the expired uploads, results of imports, staged events and webhook secrets."""
     await recorder.fetch(_DELETE_UPLOADS)
     await recorder.fetch(_DELETE_JOBS)
     await recorder.fetch(_DELETE_STAGED)
+    await recorder.fetch(_DELETE_SECRETS)
 
 
 @asynccontextmanager

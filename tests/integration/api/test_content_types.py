@@ -15,7 +15,7 @@ from write_side.domain.definition import Field, Option
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 FIELDS = (
     Field("layout", "Layout", "section"),
-    Field("body", "Body", "rich_text", required=True),
+    Field("body", "Body", "rich_text", required=True, searchable=True),
     Field("campaign", "Campaign", "datetime", range=True),
     Field("tags", "Tags", "select", multiple=True, options=(Option("a", "A"), Option("b", "B"))),
     Field("author", "Author", "reference", to=("authors", "posts")),

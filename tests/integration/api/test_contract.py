@@ -33,13 +33,21 @@ PATHS = [
     "/v1/media",
     "/v1/media/hero",
     "/v1/locales",
+    "/v1/changes?include=entry&limit=500",
     "/v1/openapi.json",
     "/healthz",
     "/readyz",
     "/metrics",
 ]
 OF_OPERATORS = ("/readyz", "/metrics")
-CROSS_ORIGIN = ("/v1/content/", "/v1/content-types", "/v1/media", "/v1/locales", "/v1/openapi.json")
+CROSS_ORIGIN = (
+    "/v1/content/",
+    "/v1/content-types",
+    "/v1/media",
+    "/v1/locales",
+    "/v1/changes",
+    "/v1/openapi.json",
+)
 READS = [
     ("/v1/content?environment=prod", 400),
     ("/v1/content/posts?locale=xx", 400),
@@ -52,6 +60,7 @@ READS = [
     ("/v1/content-types/nothing/schema.json", 404),
     ("/v1/openapi.json?environment=prod", 400),
     ("/v1/media/nothing", 404),
+    ("/v1/changes?after=x", 400),
     ("/v1/content/", 404),
     ("/nothing", 404),
 ]

@@ -110,8 +110,7 @@ async def test_limits_are_stated_when_they_are_reached(
     three = await acme.entry("three")
     await server.caught_up()
     monkeypatch.setattr("read_side.export.LIMIT", 2)
-    for module in ("read_side.paging", "api.dashboard.entry_list"):
-        monkeypatch.setattr(f"{module}.SEARCHED", 2)
+    monkeypatch.setattr("read_side.search.MOST", 2)
     async with signed_in(server) as visitor:
         page = (await visitor.get("/dashboard/entries?type=posts")).text
         assert "A file holds the newest 2 entries" in page
@@ -122,12 +121,15 @@ async def test_limits_are_stated_when_they_are_reached(
         page = (await visitor.get("/dashboard/entries?type=posts&language=en-US")).text
         assert "2 entries" in page
         assert "A file holds" not in page
-        assert "were searched" not in page
-        assert (await found(visitor, "search=one"))[1] == [], "it is the oldest"
-        assert (
-            "The newest 2 entries were searched"
-            in (await visitor.get("/dashboard/entries?search=one")).text
-        )
+        assert "matches are shown" not in page
+        for name in ("one two", "one three"):
+            await acme.entry(name.replace(" ", "-"), title=name.title())
+        await server.caught_up()
+        total, shown = await found(visitor, "search=one")
+        assert (total, set(shown)) == ("2 entries", {"One Two", "One Three"}), "one is the oldest"
+        page = (await visitor.get("/dashboard/entries?search=one")).text
+        assert "The newest 2 matches are shown" in page
+        assert "matches are shown" not in (await visitor.get("/dashboard/entries?search=v")).text
 
 
 async def test_an_export_contains_the_entries_that_the_page_counts(

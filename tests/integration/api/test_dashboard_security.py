@@ -99,6 +99,8 @@ async def test_no_page_has_a_script_or_a_style_in_it(server: Server, acme: Given
             f"entries/{entry}",
             "entries/nothing",
             "imports",
+            "webhooks",
+            "webhooks/nothing",
             "projections",
             "entries?environment=staging",
         ):
@@ -117,6 +119,7 @@ async def test_every_error_is_a_page(server: Server, acme: Given) -> None:
             ("GET", "/dashboard/entries?environment=moon", 400),
             ("GET", "/dashboard/entries?environment=staging", 404),
             ("GET", "/dashboard/entries/export.csv?type=nothing", 404),
+            ("GET", "/dashboard/webhooks/nothing", 404),
             ("GET", "/dashboard/entries/00000000-0000-7000-8000-000000000000", 404),
         ):
             answer = await visitor.ask(method, path)

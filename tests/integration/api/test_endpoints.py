@@ -221,7 +221,7 @@ async def test_a_changed_type_is_visible_at_once_in_every_read(
     async def nothing(*_: object) -> bool:
         return False
 
-    monkeypatch.setattr("projector.follower.rerender_chunk", nothing)
+    monkeypatch.setattr("projector.follower.update_chunk", nothing)
     await acme.entry(
         "one",
         status="published",

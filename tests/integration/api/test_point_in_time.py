@@ -297,12 +297,3 @@ async def test_an_invalid_past_time_is_refused_before_any_lookup(
     answer = await client.get(f"/v1/content/nothing/nothing?asOf={given}")
     assert answer.status == 400
     assert "2026-01-31T09:30:00Z" in answer.body["error"]
-
-
-async def test_lists_ignore_as_of(client: Client, acme: Given, server: Server) -> None:
-    await acme.content_type()
-    await acme.entry("one", status="published")
-    await server.caught_up()
-    for path in ("/v1/content/posts", "/v1/content"):
-        answer = await client.get(f"{path}?asOf=1999-01-01")
-        assert [entry["slug"] for entry in answer.data] == ["one"]

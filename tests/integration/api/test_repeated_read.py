@@ -137,6 +137,13 @@ async def test_other_requests_are_not_answered_as_if_they_were_the_same(
             assert what_is_the_same(repeated) == what_is_the_same(ordinary)
 
 
+async def test_a_response_is_prepared_when_it_is_repeated(server: Server, paths: Paths) -> None:
+    async with asyncio.timeout(10):
+        while not any(paths.taken):
+            await server.client().get("/v1/content/posts?limit=7")
+    assert paths.taken[:2] == [False, False]
+
+
 async def test_own_request_id_is_returned(server: Server, paths: Paths) -> None:
     for given in ("first", "second"):
         answer = await server.client().get(PATHS[0], headers={"X-Request-Id": given})

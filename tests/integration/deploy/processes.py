@@ -9,10 +9,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 import psycopg
 import pytest
 
+T = TypeVar("T")
 REPOSITORY = Path(__file__).parents[3]
 IS_ROOT = os.geteuid() == 0
 needs_root = pytest.mark.skipif(not IS_ROOT, reason="only root lends the server another user")
@@ -87,6 +89,16 @@ def running_in(folder: Path) -> list[int]:
     return [
         int(process.name) for process in Path("/proc").glob("[0-9]*") if _is_in(process, folder)
     ]
+
+
+def told_of_running(folder: Path, tell: Callable[[Path], T]) -> list[T]:
+    """What ``tell`` says of each one's folder in /proc. A server starts and ends short-lived
+    processes all the time, so one that has gone meanwhile says nothing."""
+    told = []
+    for pid in running_in(folder):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            told.append(tell(Path(f"/proc/{pid}")))
+    return told
 
 
 def send(pid: int, number: signal.Signals) -> None:

@@ -188,6 +188,25 @@ def test_without_json_output_is_text_even_in_a_pipe(run: Run, files: Path) -> No
     assert said(run("verify"))[-1] == "log, claims and read model agree, at position 3"
 
 
+def test_changes_are_printed_as_the_feed_has_them(run: Run, files: Path) -> None:
+    assert run("apply", "acme.yaml").exit_code == 0
+    assert said(run("rebuild"))
+    lines = said(run("changes", "--workspace", "acme"))
+    assert lines
+    assert re.fullmatch(r"[\d-]+ [\d:]+ UTC  contentType.changed  posts", lines[0])
+    changes = [json.loads(line) for line in said(run("changes", "--workspace", "acme", "--json"))]
+    assert [change["previous"] for change in changes] == [
+        None,
+        *(change["id"] for change in changes[:-1]),
+    ]
+    token = changes[0]["id"]
+    after = said(run("changes", "--workspace", "acme", "--json", "--after", token))
+    assert [json.loads(line) for line in after] == changes[1:]
+    assert said(run("changes", "--workspace", "acme", "--after", "now")) == []
+    assert "is no id of a change" in refused(run("changes", "--workspace", "acme", "--after", "x"))
+    assert "globex" in refused(run("changes", "--workspace", "globex"))
+
+
 def test_an_unknown_stream_is_refused(run: Run, files: Path) -> None:
     run("apply", "acme.yaml")
     (line,) = said(run("events", "--stream", "workspace/acme"))
@@ -233,7 +252,7 @@ def test_every_error_of_a_manifest_is_printed(run: Run, tmp_path: Path) -> None:
         "contentlog: acme.yaml has 3 errors:",
         "acme.yaml:1:1: the key 'name' is missing",
         "acme.yaml:2:1: nmae: unknown key 'nmae'; expected workspace, name, plan, environments, "
-        "keys, media or contentTypes; did you mean 'name'?",
+        "keys, media, webhooks or contentTypes; did you mean 'name'?",
         "acme.yaml:3:7: keys: '7' is a number; expected a list",
     ]
 
@@ -426,7 +445,7 @@ def test_an_invalid_manifest_is_one_line(run: Run, files: Path) -> None:
     (files / "wrong.yaml").write_text("workspace: acme\nname: Acme\ncolour: red\n")
     assert refused(run("apply", "wrong.yaml")) == (
         "wrong.yaml:3:1: colour: unknown key 'colour'; expected workspace, name, plan, "
-        "environments, keys, media or contentTypes"
+        "environments, keys, media, webhooks or contentTypes"
     )
     assert "No such file" in refused(run("apply", "nowhere.yaml"))
 

@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tests.integration.projector.reference_model import Place
+from write_side.domain.field_types import FIELD_TYPES
 
 WORKSPACES = ("acme", "other")
 ENVIRONMENTS = ("production", "staging")
@@ -51,6 +52,11 @@ _FIELDS: list[dict[str, Any]] = [
     {"slug": "layout", "type": "section"},
     {"slug": "lead", "type": "number"},
     {"slug": "related", "type": "reference"},
+]
+_FIELDS += [
+    {**field, "indexed": True}
+    for field in _FIELDS
+    if "indexed" in FIELD_TYPES[field["type"]].settings
 ]
 _STAGES: tuple[list[str], ...] = ([], ["writing"], ["writing", "review"], ["review", "writing"])
 

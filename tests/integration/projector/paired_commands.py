@@ -306,4 +306,5 @@ def field(drawn: dict[str, Any]) -> Field:
         options=tuple(Option(one, one.title()) for one in drawn.get("options", ())),
         to=tuple(drawn.get("to", ())),
         fields=tuple(map(field, drawn.get("fields", ()))),
+        indexed=drawn.get("indexed", False),
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
 from write_side import commands as c
 from write_side.dispatch import CommandResult, execute
@@ -14,6 +15,7 @@ from write_side.domain.definition import Field, Stage
 from write_side.domain.events import EntryCreated, MappedColumn, Plan, Status, Translation
 from write_side.domain.identity import Actor, Scope, new_id
 from write_side.domain.refusals import Refused
+from write_side.domain.webhook import new_webhook_secret
 from write_side.domain.workspace import PERMISSIONS
 from write_side.repository import Repository
 
@@ -44,6 +46,8 @@ class Story:
     def __init__(self, repository: Repository, seed: int) -> None:
         self._repository = repository
         self._random = random.Random(seed)
+        # Of its own, so that the story is the same with other settings.
+        self._settings = random.Random(seed)
         self._entries: dict[Scope, list[str]] = {}
         self._types: dict[Scope, list[str]] = {}
         self._deeds = [
@@ -175,8 +179,12 @@ class Story:
 
     def _definition(self) -> dict[str, Any]:
         fields = self._random.sample(FIELDS, self._random.randrange(2, len(FIELDS) + 1))
+        fields = [replace(field, indexed=self._indexed(field)) for field in fields]
         stages = self._random.choice([(), STAGES, STAGES[:1], STAGES[::-1]])
         return {"name": "Posts", "fields": tuple(fields), "stages": stages}
+
+    def _indexed(self, field: Field) -> bool:
+        return "indexed" in field.spec.settings and self._settings.random() < 0.5
 
     async def _make_type(self, scope: Scope) -> None:
         slug = f"type-{self._random.randrange(3)}"
@@ -203,10 +211,17 @@ class Story:
         self._types[scope].remove(slug)
 
     async def _around(self, scope: Scope) -> None:
-        """What surrounds the entries: names, plans, keys, media."""
+        """What surrounds the entries: names, plans, keys, media, webhooks."""
         workspace, n = scope.workspace, self._random.randrange(2)
         name = f"name-{n}"
         permissions = PERMISSIONS[: 1 + self._random.getrandbits(1)]
+        webhook: dict[str, Any] = {"actor": ACTOR, "workspace": workspace, "name": name}
+        definition: dict[str, Any] = {
+            **webhook,
+            "url": f"https://hooks.example/{self._random.randrange(3)}",
+            "environment": scope.environment,
+            "types": tuple(self._types[scope][:1]),
+        }
         for command in self._random.sample(
             [
                 c.RenameWorkspace(actor=ACTOR, workspace=workspace, name=name),
@@ -231,8 +246,14 @@ class Story:
                     content_type="image/png",
                 ),
                 c.RemoveMedia(actor=ACTOR, workspace=workspace, media_id=name),
+                c.CreateWebhook(**definition, secret=new_webhook_secret()),
+                c.ChangeWebhook(**definition),
+                c.SwitchWebhookOff(**webhook, reason="HTTP 500"),
+                c.SwitchWebhookOn(**webhook),
+                c.RotateWebhookSecret(**webhook, secret=new_webhook_secret()),
+                c.RemoveWebhook(**webhook),
             ],
-            4,
+            8,
         ):
             await self._do(command)
 
@@ -259,7 +280,7 @@ class Story:
         await self._do(
             c.SaveImportMapping(actor=ACTOR, scope=scope, content_type_slug=slug, columns=columns)
         )
-        if self._random.random() < 0.5:
+        if self._settings.random() < 0.5:
             await self._do(c.RevertImport(actor=ACTOR, scope=scope, import_id=import_id))
 
     async def _changes_of(self, scope: Scope, slug: str) -> list[c.UpdateEntry]:

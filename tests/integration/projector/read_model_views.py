@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from itertools import cycle
+from datetime import datetime
+from itertools import cycle, product
 from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
 
 from api.context import Service
-from api.rest.point_in_time import entry_of_slug
+from api.rest.point_in_time import ListBudget, entry_of_slug, list_at
 from read_side import entries, paging
 from read_side.content_types import content_types
 from read_side.entries import EntryRow
 from read_side.listing import Page
 from read_side.pool import Pool
+from read_side.queries.request import EntryQuery
 from read_side.refusals import EntryNotFound, NotFound, TypeNotFound
 from tests.integration.projector.command_strategies import (
     LANGUAGES,
     LOCALES,
+    PLACES,
     SLUGS,
     STATUSES,
     TYPES,
@@ -122,15 +125,13 @@ class Looking:
 
 
 async def look_back(pool: Pool, repository: Repository, naive: Naive, moments: int) -> None:
-    """At single entries as they were at some of the times at which something happened, by every
-    slug there ever was. The read model must have all of the log: what it says of who had a slug is
-    held against what the log says of it."""
+    """At lists and single entries as they were at some of the times at which something happened, by
+    every slug there ever was. The read model must have all of the log: what it says of who had a
+    slug is held against what the log says of it."""
     times = naive.past.times()
-    access = SimpleNamespace(store_time=lambda: max(times, default=BEGINNING))
-    service = cast(
-        "Service", SimpleNamespace(read_model=pool, repository=repository, access=access)
-    )
+    service = service_on(pool, repository, lambda: max(times, default=BEGINNING))
     for at in times[:: max(1, len(times) // moments)]:
+        await _look_back_at_lists(service, naive, at)
         for (place, type_slug, slug, language), locale in zip(
             sorted(naive.past.slugs()), cycle(LOCALES), strict=False
         ):
@@ -151,6 +152,54 @@ async def look_back(pool: Pool, repository: Repository, naive: Naive, moments: i
                 continue
             assert said is not None, (at, where)
             assert seen(then.row) == as_seen(said), (at, where)
+
+
+async def _look_back_at_lists(service: Service, naive: Naive, at: datetime) -> None:
+    for (place, type_slug, status), language, locale in zip(
+        product(PLACES, [None, *TYPES], [None, *STATUSES]),
+        cycle([*LANGUAGES, None]),
+        cycle(LOCALES),
+        strict=False,
+    ):
+        where = (place, type_slug, status, language, locale)
+        said = _answer(naive.list_as_of, at, *where)
+        limit = 2
+        for offset in range(0, len(said or ()) + limit, limit):
+            asked = EntryQuery(
+                type_slug=type_slug,
+                status=status,
+                language=language,
+                limit=limit,
+                offset=offset,
+                as_of=at,
+            )
+            scope = Scope(*place)
+            try:
+                then = await list_at(service, scope, asked, ListBudget(), locale=locale)
+            except TypeNotFound:
+                assert said is None, (at, where)
+                break
+            assert said is not None, (at, where)
+            assert then.total == len(said), (at, where)
+            expected = said[offset : offset + limit]
+            found = [seen(one.row) for one in then.entries]
+            assert found == [as_seen(one) for one in expected], (at, where, offset)
+
+
+def service_on(pool: Pool, repository: Repository, time: Callable[[], datetime]) -> Service:
+    """As much of a service as reading the past takes, on a read model that has all of the log."""
+
+    async def visible(_position: int, _patience: float) -> bool:
+        return True
+
+    parts = {
+        "read_model": pool,
+        "repository": repository,
+        "access": SimpleNamespace(store_time=time),
+        "checkpoint": SimpleNamespace(wait=visible),
+        "settings": SimpleNamespace(read_your_writes=0),
+    }
+    return cast("Service", SimpleNamespace(**parts))
 
 
 def _answer(ask: Callable[..., Any], *where: Any) -> Any:

@@ -43,6 +43,11 @@ class Past:
             if _is(state, {"what": "entry"}) and state
         }
 
+    def living(self, at: datetime, **what: Any) -> list[State]:
+        """What there was then, oldest first."""
+        last = {life: state for then, life, state in self.states if then <= at}
+        return [state for state in last.values() if state and _is(state, what)]
+
     def had(self, at: datetime, **what: Any) -> State:
         """What had a slug then, by its own times. If clocks were not one, several may have: then
         the one that had it last."""

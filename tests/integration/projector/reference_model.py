@@ -308,6 +308,24 @@ class Naive:
         entry = self.past.had(at, what="entry", **where)
         return _seen(entry, type_, locale, typed=True)
 
+    def list_as_of(
+        self,
+        at: datetime,
+        place: Place,
+        type_slug: str | None,
+        status: str | None,
+        language: str | None,
+        locale: str,
+    ) -> list[Entry]:
+        """What §4.1 and §4.3 would have answered then, without their pages."""
+        types = {one["life"]: one for one in self.past.living(at, what="type", place=place)}
+        if type_slug is not None and type_slug not in {one["slug"] for one in types.values()}:
+            raise No(404)
+        wanted = {"type": type_slug, "status": status, "language": language}
+        asked = {what: given for what, given in wanted.items() if given is not None}
+        entries = newest_first(self.past.living(at, what="entry", place=place, **asked))
+        return [_seen(one, types[one["type_life"]], locale, typed=True) for one in entries]
+
     def _seen(self, entry: Entry, locale: str, *, typed: bool = False) -> Entry:
         return _seen(entry, self.types[entry["place"]][entry["type"]], locale, typed=typed)
 

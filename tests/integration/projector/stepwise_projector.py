@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import asyncpg
 
+from projector.background import update_chunk
 from projector.checkpoint import Checkpoint, begin_epoch
 from projector.log import Log
 from projector.process import connect_model
-from projector.rerendering import rerender_chunk
 from projector.writer import Writer
 from write_side.postgres.connection import Connection
 
@@ -40,7 +40,7 @@ class Stepping:
                 return
             self._checkpoint = await self._writer.write(batch, self._checkpoint)
             for _ in range(renderings):
-                await rerender_chunk(self._writer.connection, self._writer.epoch)
+                await update_chunk(self._writer.connection, self._writer.epoch)
 
     def close(self) -> None:
         for connection in self._connections:

@@ -28,13 +28,13 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from projector import rerendering, stored_rows, writer
+from projector import change_feed, entry_versions, rerendering, stored_rows, writer
 from projector import rows as model_rows
 from projector.checkpoint import CheckpointConflict
 from projector.rebuild import build, replay, switch
 from projector.rebuild.operations import NoPreviousReadModel
 from projector.rebuild.progress import Operation, OperationInProgress
-from read_side import paging
+from read_side import paging, past_versions
 from read_side.pool import open_pool
 from read_side.schema import PREVIOUS
 from tests.databases import Databases
@@ -99,6 +99,9 @@ FROM read_model.entry"""
 def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name, bound in (
         (writer, "COPY_FROM", 3),
+        (entry_versions, "COPY_FROM", 3),
+        (past_versions, "FEW", 3),
+        (change_feed, "COPY_FROM", 3),
         (model_rows, "PORTION", 300),
         (model_rows, "BLOCKS", BLOCKS),
         (build, "BLOCKS", BLOCKS),

@@ -16,6 +16,9 @@ from projector import partitions
 from projector.partitions import MOST
 from projector.rebuild.operations import verify
 from read_side.entries import INLINE
+from read_side.pool import Pool, moment
+from read_side.queries.pages import find
+from read_side.queries.request import EntryQuery, Filter, SortKey
 from tests.databases import set_up
 from tests.default_server import default_server
 from tests.integration.live_projector import connected, project_all
@@ -39,6 +42,8 @@ CONNECTIONS = 90
 """Of the 100 that PostgreSQL accepts by default."""
 DEFAULT_LOCKS = 64
 """max_locks_per_transaction: PostgreSQL has room for so many locks of each connection."""
+FAST_LOCKS = 16
+"""A connection keeps so many outside that room, and more since PostgreSQL 18."""
 READS: dict[str, list[Any]] = {
     "list_of_type_in_locale": [
         "acme",
@@ -52,9 +57,30 @@ READS: dict[str, list[Any]] = {
         INLINE,
     ],
     "list_newest": ["acme", "production", 10, 0, "zz-ZZ", INLINE],
-    "summaries_found": ["acme", "production", 10, 0, None, None, None, "zz-ZZ", "a", 100],
+    "summaries_newest": ["acme", "production", 10, 0, "zz-ZZ"],
     "entry_of_slug_in_locale": ["acme", "production", "posts", "en-US", b"", "aa-AA", INLINE],
     "locales": ["acme", "production", None],
+}
+QUERIES = {
+    "newest": EntryQuery(type_slug=None, status=None, language=None, limit=10),
+    "in an order": EntryQuery(
+        type_slug="posts",
+        status="published",
+        language="en-US",
+        sort=(SortKey("slug", descending=True), SortKey("title")),
+        limit=10,
+    ),
+    "of filters": EntryQuery(
+        type_slug="posts",
+        status="published",
+        language="en-US",
+        filters=(Filter("title", "eq", ("Title",)), Filter("slug", "startsWith", ("entry",))),
+        sort=(SortKey("createdAt"),),
+        limit=10,
+    ),
+    "of a search": EntryQuery(
+        type_slug=None, status=None, language=None, words="zz", locale="zz-ZZ", limit=10
+    ),
 }
 _LOCKS = "SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'relation'"
 
@@ -112,6 +138,23 @@ async def test_a_read_of_a_new_connection_takes_few_locks(name: str, url: str) -
     async with connected(url, **generic) as connection, connection.transaction():
         await connection.fetch(statements("read_side")[name], *READS[name])
         assert await connection.fetchval(_LOCKS) <= DEFAULT_LOCKS
+
+
+@pytest.mark.parametrize("name", QUERIES)
+async def test_a_page_of_a_query_on_a_new_connection_takes_few_locks(name: str, url: str) -> None:
+    """Its statements are one transaction, which keeps the locks of all."""
+    pool, scope, query = Pool(url), Scope("acme", "production"), QUERIES[name]
+    try:
+        async with moment(pool) as connection:
+            found = await find(connection, scope, query)
+            await connection.fetch(
+                statements("read_side")["list_found"],
+                *("acme", "production", found.positions, "zz-ZZ", INLINE),
+            )
+            assert len(found.positions) == 2
+            assert await connection.fetchval(_LOCKS) <= DEFAULT_LOCKS + FAST_LOCKS
+    finally:
+        pool.close()
 
 
 async def test_all_connections_may_be_new_at_once(url: str) -> None:

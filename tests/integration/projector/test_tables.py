@@ -159,7 +159,9 @@ async def test_an_entry_with_all_its_columns(given: Given, database_url: str) ->
     assert times["created_at"].microsecond % 1000 == 0
 
 
-async def test_a_deleted_entry_leaves_its_past_slug_behind(given: Given, database_url: str) -> None:
+async def test_a_deleted_entry_leaves_its_past_slug_and_version_behind(
+    given: Given, database_url: str
+) -> None:
     await given.magazine()
     await project_all(database_url, database_url)
     before = await dump(database_url)
@@ -168,8 +170,10 @@ async def test_a_deleted_entry_leaves_its_past_slug_behind(given: Given, databas
     await given.delete(entry_id)
     await project_all(database_url, database_url)
     after = await dump(database_url)
-    assert len(after.pop("past_slug")) == 1
-    assert before.pop("past_slug") == []
+    for table in ("past_slug", "past_version"):
+        assert len(after.pop(table)) == 1
+        assert before.pop(table) == []
+    assert after.pop("change")[1:] != before.pop("change")[1:] == []
     assert after == before
 
 
@@ -199,6 +203,35 @@ async def test_released_slugs(
         (entry_id, 4, *kept, one, first, second),
         (entry_id, 6, *kept, two, second, third),
         (entry_id, 7, *kept, one, third, fourth),
+    ]
+
+
+PAST_VERSIONS = """
+SELECT version, status, title, slug, stage_id, position, updated_at, until
+FROM past_version WHERE id = $1::uuid ORDER BY until"""
+
+
+@pytest.mark.parametrize("limits", [[100], [1]])
+async def test_versions_that_ended(limits: list[int], given: Given, database_url: str) -> None:
+    """One that began and ended at the same time has no row, nor has that in ``entry``."""
+    await follow_clock(database_url)
+    await given.workspace()
+    await given.content_type(stages=STAGES)
+    made = Clock.time
+    entry_id, long = await given.entry("one"), "✓" * 334
+    Clock.time += timedelta(seconds=1)
+    await given.update(entry_id, title="Two", status="published", stage_id="review")
+    await given.update(entry_id, title=long)
+    Clock.time += timedelta(seconds=1)
+    await given.update(entry_id, title="Three", slug=long)
+    Clock.time += timedelta(seconds=1)
+    await given.delete(entry_id)
+    await project_all(database_url, database_url, limits)
+    first, second, third, fourth = (made + timedelta(seconds=n) for n in range(4))
+    assert await rows(database_url, PAST_VERSIONS, entry_id) == [
+        (1, "draft", "One", "one", "writing", 3, first, second),
+        (3, "published", None, "one", "review", 3, second, third),
+        (4, "published", "Three", None, "review", 3, third, fourth),
     ]
 
 

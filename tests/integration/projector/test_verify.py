@@ -139,6 +139,10 @@ WRONG_PAST = {
         "INSERT INTO read_model.past_slug SELECT workspace, environment, position + 100, "
         "content_type_id, language, slug_hash, id, since, until FROM read_model.past_slug",
         "past_slug", "unknown"),
+    "a version that is missing": (
+        "DELETE FROM read_model.past_version", "past_version", "missing"),
+    "a version of another status": (
+        "UPDATE read_model.past_version SET status = 'archived'", "past_version", "different"),
     "since when an entry has its slug": (
         "UPDATE read_model.entry SET slug_since = now()", "entry", "different"),
     "a type that is missing": ("DELETE FROM read_model.past_type", "past_type", "missing"),

@@ -70,11 +70,12 @@ FILTERS = [
     (Filters("posts", language="xx"), []),
     (Filters("authors"), ["ann"]),
     (Filters("posts", search="T"), ["three", "two"]),
-    (Filters("posts", search="%_"), ["100%_done"]),
+    (Filters("posts", search="%_"), []),
     (Filters("posts", search="\\"), []),
     (Filters("posts", search="quatre"), []),
     (Filters("posts", search="quatre", locale="fr-FR"), ["four"]),
-    (Filters("posts", status="published", search="O"), ["100%_done", "one"]),
+    (Filters("posts", search="t", locale="fr-FR"), ["three", "two"]),
+    (Filters("posts", status="published", search="O"), ["one"]),
 ]
 
 
@@ -166,7 +167,7 @@ LANGUAGES: list[tuple[Filters, tuple[str, ...]]] = [
     (Filters("posts"), ("en-US", FRENCH)),
     (Filters("posts", status="draft"), ("en-US", FRENCH)),
     (Filters("posts", status="published"), ("en-US",)),
-    (Filters("posts", search="e"), ("en-US", FRENCH)),
+    (Filters("posts", search="D"), ("en-US", FRENCH)),
     (Filters("posts", search="Deux"), (FRENCH,)),
     (Filters("posts", search="nothing"), ()),
     (Filters("authors", status="archived"), ()),
@@ -184,7 +185,7 @@ async def test_the_languages_are_those_of_the_matches(magazine: Given, pool: Poo
         assert {row.language for row in rows} <= set(languages)
 
 
-@pytest.mark.parametrize("search", ["", "e"])
+@pytest.mark.parametrize("search", ["", "o"])
 async def test_entries_of_a_later_language_are_not_exported(
     search: str, magazine: Given, pool: Pool, database_url: str
 ) -> None:

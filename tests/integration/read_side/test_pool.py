@@ -8,10 +8,11 @@ from collections.abc import AsyncIterator
 import pytest
 
 from read_side import pool as module
-from read_side.pool import Pool, fetch, open_pool
+from read_side.pool import QUERIES_OF_ONE, Pool, at_one_moment, fetch, open_pool
 from read_side.refusals import ReadModelUnavailable
-from tests.integration.live_projector import connected
+from tests.integration.live_projector import connected, until
 from tests.proxy import Proxy, proxy_to
+from write_side.postgres.connection import Connection
 
 ONE = "SELECT 1 AS one"
 LONG = "SELECT pg_sleep(0.3)"
@@ -85,3 +86,29 @@ async def test_a_lock_timeout_is_a_transient_fault(database_url: str) -> None:
             await holder.execute("LOCK TABLE read_model.workspace")
             with pytest.raises(ReadModelUnavailable):
                 await fetch(pool, "SELECT FROM read_model.workspace")
+
+
+async def test_queries_of_one_workspace_leave_turns_for_others(database_url: str) -> None:
+    done, begun = asyncio.Event(), list[str]()
+
+    async def long(_connection: Connection) -> None:
+        begun.append("long")
+        await done.wait()
+
+    async def all_begun() -> bool:
+        return len(begun) == QUERIES_OF_ONE
+
+    async def short(_connection: Connection) -> str:
+        return "answered"
+
+    async with open_pool(database_url) as pool:
+        busy = [asyncio.create_task(at_one_moment(pool, "busy", long)) for _ in range(8)]
+        try:
+            await until(all_begun)
+            async with asyncio.timeout(10):
+                assert await at_one_moment(pool, "other", short) == "answered"
+            assert len(begun) == QUERIES_OF_ONE
+        finally:
+            done.set()
+            await asyncio.gather(*busy)
+    assert len(begun) == len(busy)

@@ -47,7 +47,7 @@ FROM (VALUES (1, $1, 'draft', 'en-US'), (2, $1, 'published', 'fr-FR'), (3, $2, '
     AS rare (n, type, status, language)"""
 _PAGE: list[Any] = ["acme", "production", 10, 0]
 _OF_EXPORT: list[Any] = ["acme", "production", POSTS]
-_EXPORT_PAGE = ["", "en-US", "9223372036854775807", 500, 4_000_000]
+_EXPORT_PAGE = ["9223372036854775807", 500, 4_000_000]
 RARE_LISTS: list[tuple[str, list[Any], int]] = [
     ("list_of_type", [*_PAGE, "posts", "draft", "en-US", INLINE], 1),
     ("list_of_type", [*_PAGE, "posts", "published", "fr-FR", INLINE], 1),

@@ -55,6 +55,18 @@ FILL = [
            sha256(CASE WHEN position % 2 = 1 THEN 'again' ELSE position::text END::bytea), id,
            created_at - interval '1 ms', created_at
     FROM entry""",
+    """
+    INSERT INTO change
+    SELECT workspace, environment, position,
+           CASE WHEN position = 77 THEN 'entry.deleted'
+                ELSE (ARRAY['entry.created', 'entry.updated'])[1 + position % 2] END,
+           status = 'published', content_type_id, 'posts', id, slug, NULL, language, status, 1,
+           created_at, 'web'
+    FROM entry""",
+    """
+    INSERT INTO entry_value
+    SELECT workspace, environment, position, md5(environment || path)::uuid, slug::bytea
+    FROM entry, (VALUES ('title'), ('slug'), ('stage')) AS p (path)""",
 ]
 MANY_TYPES = """
     INSERT INTO content_type
@@ -64,12 +76,14 @@ MANY_TYPES = """
 
 SETTLED = """
 SELECT bool_and(relallvisible = relpages) FROM pg_class
-WHERE oid IN ('entry_production'::regclass, 'entry_staging'::regclass)"""
+WHERE oid IN (
+    'entry_production'::regclass, 'entry_staging'::regclass, 'change_production'::regclass)"""
 _PAGE = ["acme", "production", 10, 0]
 OFFSET = 3
 """Of each page's parameters, which is the offset."""
 LISTS: dict[str, list[Any]] = {
     "list_of_type": [*_PAGE, "posts", "published", "en-US", INLINE],
+    "list_of_type_deep": [*_PAGE, "posts", "published", "en-US", INLINE],
     "list_of_type_in_locale": [*_PAGE, "posts", "published", "en-US", "fr-FR", INLINE],
     "list_newest": [*_PAGE, "fr-FR", INLINE],
     "list_newest_of_type": [*_PAGE, "posts", "fr-FR", INLINE],
@@ -77,6 +91,8 @@ LISTS: dict[str, list[Any]] = {
 # For offsets of up to a few pages: it fetches the rows as it meets them.
 SHALLOW = "list_of_type"
 DEEP_LISTS = [name for name in LISTS if name != SHALLOW]
+# They fetch the rows of the page from the index that orders it; the others by their ids.
+BY_INDEX = (SHALLOW, "list_of_type_deep", "list_of_type_in_locale")
 SLUG_HASH = "\\x" + slug_hash("entry-77").hex()
 SINGLES: dict[str, list[Any]] = {
     "entry_of_slug": ["acme", "production", "posts", "en-US", SLUG_HASH, WHOLE],
@@ -89,23 +105,22 @@ TYPES: dict[str, tuple[list[Any], int]] = {
 }
 _OF_EXPORT = ["acme", "production", TYPE, "{published,draft,archived}"]
 _LANGUAGES = "{en-US,fr-FR}"
+_POSITIONS = "{19998,19997,19996}"
 EXPORTS: dict[str, list[Any]] = {
-    "export_page": [*_OF_EXPORT, _LANGUAGES, "", "en-US", "9223372036854775807", 500, 4_000_000],
+    "export_page": [*_OF_EXPORT, _LANGUAGES, "9223372036854775807", 500, 4_000_000],
+    "export_found": [*_OF_EXPORT, _LANGUAGES, _POSITIONS, 4_000_000],
     "export_total": [*_OF_EXPORT, None],
-    "export_total_found": [*_OF_EXPORT, _LANGUAGES, "%Ti%", "fr-FR"],
     "export_targets": ["acme", "production", f"{{{TYPE}}}", _LANGUAGES, "{posts}"],
 }
 _SUMMARIES = ["acme", "production", 25, 0]
-_FOUND = [None, None, "fr-FR", "title", 1_000]
 SUMMARIES: dict[str, list[Any]] = {
     "summaries_newest": [*_SUMMARIES, "fr-FR"],
     "summaries_newest_of_type": [*_SUMMARIES, "posts", "fr-FR"],
     "summaries_selected": [*_SUMMARIES, "posts", "published", "en-US", "fr-FR"],
-    "summaries_found": [*_SUMMARIES, None, *_FOUND],
 }
-FOUND = {
-    "summaries_found": SUMMARIES["summaries_found"],
-    "summaries_found of a type": [*_SUMMARIES, "posts", *_FOUND],
+FOUND: dict[str, list[Any]] = {
+    "summaries_found": ["acme", "production", _POSITIONS, "fr-FR"],
+    "export_found": EXPORTS["export_found"],
 }
 IDS: dict[str, list[Any]] = {
     "ids_newest": _PAGE,
@@ -113,12 +128,25 @@ IDS: dict[str, list[Any]] = {
     "ids_selected": [*_PAGE, "posts", "published", "en-US"],
 }
 SELECTED = {"list_selected": [*_PAGE, None, "published", None, "fr-FR", INLINE]}
+JSON = {f"json_{name}": LISTS[name] for name in LISTS} | {
+    f"json_{name}": SELECTED[name] for name in SELECTED
+}
 ANY_LANGUAGE = [*_PAGE, None, "published", None]
+_RARE = "{entry.deleted,entry.created}"
+CHANGES: dict[str, list[Any]] = {
+    "changes": ["acme", "production", 5_000, 51],
+    "changes_of_kinds": ["acme", "production", 5_000, 51, _RARE, "{true,false}"],
+    "changes_of_type": ["acme", "production", 5_000, 51, "posts", _RARE, "{true,false}"],
+}
+LANES = 4
+"""Combinations of what these select, each with its own scan."""
 # Small reads of a page, each by a key.
 BY_KEY = (
     "content_types_by_id",
     "entries_by_id",
     "entry_by_id",
+    "field_slugs",
+    "fields_named",
     "id_of_slug",
     "import_runs",
     "languages",
@@ -127,7 +155,18 @@ BY_KEY = (
     "media_page",
     "titles",
     "workspace_name",
+    "changes_before",
+    "changes_newest",
 )
+# Of all workspaces, when an endpoint changes.
+WEBHOOKS = ("webhooks", "webhooks_mark")
+# Their plans are in test_query_plans.py.
+QUERIES = (
+    *("query_collect", "query_counts", "query_equal", "query_ids", "query_lists"),
+    *("query_newest", "query_walk", "query_walk_back", "list_found", "ids_found"),
+)
+# Their plans are in test_search_bounds.py.
+SEARCHES = ("search", "lexize")
 PLANS = ["force_custom_plan", "force_generic_plan"]
 
 
@@ -140,7 +179,11 @@ def filled_url(databases: Databases) -> Iterator[str]:
 @pytest.fixture
 async def filled(filled_url: str) -> AsyncIterator[Connection]:
     """Entries of two workspaces, two environments and three statuses, filled in once."""
-    connection = await asyncpg.connect(filled_url, server_settings={"search_path": LIVE})
+    connection = await asyncpg.connect(
+        filled_url,
+        server_settings={"search_path": LIVE},
+        statement_cache_size=0,  # ``explained`` removes prepared statements
+    )
     if not await connection.fetchval("SELECT count(*) FROM content_type"):
         for statement in FILL:
             await connection.execute(statement, *([TYPE] if "$1" in statement else []))
@@ -189,8 +232,12 @@ def test_reads_name_the_schema_and_writes_use_the_search_path() -> None:
 
 
 def test_the_plans_below_cover_every_read() -> None:
-    pages = {*LISTS, *SELECTED, *EXPORTS, *SUMMARIES, *IDS}
-    assert {*pages, *SINGLES, *TYPES, *BY_KEY, "slug_owner", "stamp"} == set(READ_SIDE)
+    pages = {*LISTS, *SELECTED, *JSON, *EXPORTS, *SUMMARIES, *IDS, *FOUND}
+    # test_past_statements.py
+    past = {f"past_{name}" for name in ("ended", "kinds", "living", "page", "total")}
+    by_key = {*SINGLES, *TYPES, *BY_KEY, *CHANGES, *WEBHOOKS}
+    others = {*by_key, *QUERIES, *SEARCHES, *past, "array_types", "slug_owner", "stamp"}
+    assert pages | others == set(READ_SIDE)
 
 
 @pytest.mark.parametrize("mode", PLANS)
@@ -200,7 +247,7 @@ async def test_a_page_is_an_index_scan_without_a_sort(
 ) -> None:
     plan = await explained(filled, mode, READ_SIDE[name], LISTS[name])
     page = the_page(plan)
-    scan = "Index Scan" if name == SHALLOW else "Index Only Scan"
+    scan = "Index Scan" if name in BY_INDEX else "Index Only Scan"
     assert [node["Node Type"] for node in scans(page)] == [scan]
     assert not of_type(page, "Sort", "Incremental Sort")
     assert plan["Actual Rows"] == 10
@@ -218,17 +265,33 @@ async def test_a_deep_offset_is_skipped_by_the_counts_of_blocks(
     deep = [*LISTS[name]]
     deep[OFFSET] = 5_000
     plan = await explained(filled, mode, READ_SIDE[name], deep)
-    [scan] = scans(the_page(plan))
-    assert scan["Node Type"] == "Index Only Scan"
+    of_entries = [node for node in scans(plan) if "entry_production" in node["Relation Name"]]
+    [scan] = [node for node in of_entries if node["Node Type"] == "Index Only Scan"]
     assert scan["Heap Fetches"] == 0
     assert scan["Actual Rows"] < BLOCKS[-1] + 10, "it walks within one block"
     assert counts_read(plan) <= 1 + MOST_COUNTS
     fetched = [
-        node["Actual Rows"] * node["Actual Loops"]
-        for node in scans(plan)
-        if node is not scan and "entry_production" in node["Relation Name"]
+        node["Actual Rows"] * node["Actual Loops"] for node in of_entries if node is not scan
     ]
     assert max(fetched) <= 10, "only the page's rows are fetched whole"
+
+
+@pytest.mark.parametrize("mode", PLANS)
+@pytest.mark.parametrize("offset", [0, 5_000])
+@pytest.mark.parametrize("name", JSON)
+async def test_a_page_as_json_reads_what_the_page_reads(
+    name: str, offset: int, mode: str, filled: Connection
+) -> None:
+    parameters = [*JSON[name]]
+    parameters[OFFSET] = offset
+    statements = (READ_SIDE[name], READ_SIDE[name.removeprefix("json_")])
+    plans = [await explained(filled, mode, sql, parameters) for sql in statements]
+    json, rows = (
+        [(node["Node Type"], node["Relation Name"], node["Actual Rows"]) for node in scans(plan)]
+        for plan in plans
+    )
+    assert json == rows
+    assert plans[0]["Actual Rows"] == 1
 
 
 @pytest.mark.parametrize("mode", PLANS)
@@ -318,6 +381,25 @@ async def test_the_past_owner_of_a_slug_is_found_by_index(mode: str, filled: Con
 
 
 @pytest.mark.parametrize("mode", PLANS)
+@pytest.mark.parametrize("name", CHANGES)
+async def test_changes_are_merged_from_scans_that_read_no_more_than_the_page(
+    name: str, mode: str, filled: Connection
+) -> None:
+    plan = await explained(filled, mode, READ_SIDE[name], CHANGES[name])
+    assert plan["Actual Rows"] == 51 + 2
+    assert not of_type(plan, "Seq Scan")
+    found = scans(plan)
+    by_key = [node for node in found if node["Index Name"].endswith("_pkey")]
+    lanes = 1 if name == "changes" else LANES
+    for node in found:
+        assert node["Actual Rows"] <= 51, "of each, no more than the page"
+        assert node.get("Rows Removed by Filter", 0) == 0
+        assert node["Actual Loops"] in ((1, 53) if node in by_key else (lanes,))
+        if node not in by_key:
+            assert (node["Node Type"], node["Heap Fetches"]) == ("Index Only Scan", 0)
+
+
+@pytest.mark.parametrize("mode", PLANS)
 @pytest.mark.parametrize("name", TYPES)
 async def test_content_types_are_found_by_their_index(
     name: str, mode: str, filled: Connection
@@ -341,7 +423,7 @@ async def test_a_page_of_an_export_reads_no_more_of_each_status_than_the_page(
     before: str, mode: str, filled: Connection
 ) -> None:
     parameters = [*EXPORTS["export_page"]]
-    parameters[7] = before
+    parameters[5] = before
     plan = await explained(filled, mode, READ_SIDE["export_page"], parameters)
     [scan] = [node for node in scans(plan) if "entry_production" in node["Relation Name"]]
     assert scan["Node Type"] == "Index Scan"
@@ -365,7 +447,7 @@ async def test_targets_of_an_export_are_found_by_their_keys(mode: str, filled: C
 
 
 @pytest.mark.parametrize("mode", PLANS)
-@pytest.mark.parametrize("name", [name for name in SUMMARIES if name not in FOUND])
+@pytest.mark.parametrize("name", SUMMARIES)
 async def test_summaries_are_read_newest_first_and_no_further(
     name: str, mode: str, filled: Connection
 ) -> None:
@@ -376,12 +458,12 @@ async def test_summaries_are_read_newest_first_and_no_further(
 
 @pytest.mark.parametrize("mode", PLANS)
 @pytest.mark.parametrize("name", FOUND)
-async def test_a_search_reads_the_newest_entries_and_no_further(
+async def test_what_a_search_found_is_read_by_position(
     name: str, mode: str, filled: Connection
 ) -> None:
-    plan = await explained(filled, mode, READ_SIDE["summaries_found"], FOUND[name])
-    assert of_entries(plan) == 1_000
-    assert plan["Actual Rows"] == 25
+    plan = await explained(filled, mode, READ_SIDE[name], FOUND[name])
+    assert of_entries(plan) == 3
+    assert not of_type(plan, "Seq Scan", skip=SMALL)
 
 
 @pytest.mark.parametrize("name", [*LISTS, *SUMMARIES, *IDS, "export_page"])
@@ -446,9 +528,31 @@ async def test_a_chunk_to_render_again_is_an_index_scan_without_a_sort(
     mode: str, filled: Connection
 ) -> None:
     parameters = ["acme", "production", TYPE, None, 500, 1_000_000]
-    plan = await explained(filled, mode, PROJECTOR["stale_entries"], parameters)
+    plan = await explained(filled, mode, PROJECTOR["next_entries"], parameters)
     assert {node["Node Type"] for node in scans(plan)} == {"Index Scan"}
     assert not of_type(plan, "Sort", "Incremental Sort")
+
+
+ONE = ["{acme}", "{production}", "{77}"]
+NONE = ["{}"] * 5
+VALUES: dict[str, list[Any]] = {
+    "put_entry_values": [*ONE, *NONE, *NONE],
+    "put_entry_values of some": [*NONE[:3], *ONE, f"{{{TYPE}}}", "{x}", *NONE],
+    "drop_lists": [*ONE, f"{{{TYPE}}}"],
+}
+
+
+@pytest.mark.parametrize("mode", PLANS)
+@pytest.mark.parametrize("name", VALUES)
+async def test_values_of_an_entry_are_found_by_their_index(
+    name: str, mode: str, filled: Connection
+) -> None:
+    sql = PROJECTOR[name.split()[0]]
+    await filled.execute("BEGIN")
+    plan = await explained(filled, mode, sql, VALUES[name])
+    await filled.execute("ROLLBACK")
+    values = [node for node in scans(plan) if node["Relation Name"].startswith("entry_value_p")]
+    assert {node["Index Name"] for node in values} == {"entry_value_production_position_list_idx"}
 
 
 SMALL = ("content_type", "entry_count")

@@ -28,6 +28,12 @@ from write_side.domain.events import (
     MediaChanged,
     MediaRemoved,
     Plan,
+    WebhookChanged,
+    WebhookCreated,
+    WebhookRemoved,
+    WebhookSecretRotated,
+    WebhookSwitchedOff,
+    WebhookSwitchedOn,
     WorkspaceRenamed,
 )
 from write_side.domain.identity import Scope
@@ -43,6 +49,13 @@ CLAIMLESS = {
     MediaAdded,
     MediaChanged,
     MediaRemoved,
+    # Their secrets cannot be derived from the log.
+    WebhookCreated,
+    WebhookChanged,
+    WebhookRemoved,
+    WebhookSwitchedOff,
+    WebhookSwitchedOn,
+    WebhookSecretRotated,
 }
 
 

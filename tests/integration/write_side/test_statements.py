@@ -93,6 +93,7 @@ async def test_every_read_of_the_log_has_an_order(database_url: str) -> None:
         for name, statement in reads.items()
         if "ORDER BY notification_id" not in statement
         and "originator_version" not in statement.rpartition("ORDER BY")[2]
+        and "SELECT max(" not in statement  # a single row
     ]
     assert len(reads) > 4
     assert unordered == []

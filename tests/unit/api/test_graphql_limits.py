@@ -246,3 +246,14 @@ def test_reads_of_the_past_cost_more_than_their_values() -> None:
     cost_of(past(90), at="2026-01-31")
     cost_of(past(ALIASES))
     assert "costs" in refusal(past(ALIASES), at="2026-01-31")
+
+
+def test_a_list_of_the_past_costs_more_with_each_entry_of_its_page() -> None:
+    def pages(number: int, limit: int, at: str) -> str:
+        one = f"contentEntries(limit: {limit}{at}) {{ data {{ id }} }}"
+        return "query ($at: DateTime) {" + " ".join(f"a{n}: {one}" for n in range(number)) + "}"
+
+    cost_of(pages(80, 100, ""))
+    cost_of(pages(8, 100, ", asOf: $at"), at="2026-01-31")
+    assert "costs" in refusal(pages(9, 100, ", asOf: $at"), at="2026-01-31")
+    cost_of(pages(50, 1, ", asOf: $at"), at="2026-01-31")

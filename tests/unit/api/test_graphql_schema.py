@@ -19,7 +19,7 @@ scalar DateTime @specifiedBy(url: "https://www.rfc-editor.org/rfc/rfc3339")
 type Query {
   contentEntry(type: String!, slug: String!, language: String = "en-US", locale: String, asOf: DateTime): ContentEntry
   contentEntryById(id: ID!, locale: String): ContentEntry
-  contentEntries(type: String, status: EntryStatus, language: String, locale: String, limit: Int = 10, offset: Int = 0): ContentEntryPage!
+  contentEntries(type: String, status: EntryStatus, language: String, locale: String, limit: Int = 10, offset: Int = 0, filter: JSON, sort: [String!], search: String, cursor: String, asOf: DateTime): ContentEntryPage!
   contentTypes: [ContentType!]!
   contentType(slug: String!): ContentType
   media(id: ID!): Media
@@ -38,7 +38,7 @@ type ContentEntry { id: ID!, title: String!, slug: String!, status: EntryStatus!
 type Change { version: Int!, at: DateTime!, actor: String!, action: String!, fields: [FieldChange!]! }
 type FieldChange { field: String!, before: JSON, after: JSON }
 type ContentEntryPage { data: [ContentEntry!]!, pagination: Pagination! }
-type Pagination { limit: Int!, offset: Int!, total: Int! }
+type Pagination { limit: Int!, offset: Int!, total: Int!, next: String }
 type Media { id: ID!, url: String!, name: String!, contentType: String! }
 type Stage { id: ID!, name: String! }
 type ContentType { id: ID!, name: String!, slug: String!, fields: [Field!]!, stages: [Stage!]! }

@@ -233,6 +233,19 @@ def test_it_is_valid_and_its_references_have_targets() -> None:
     assert set(map(str, references(root))) <= targets(root)
 
 
+def test_included_entries_are_of_the_types_of_the_workspace() -> None:
+    schemas = described(row("posts", *EVERY), row("authors", minute=1))["components"]["schemas"]
+    assert schemas["PostsListBody"]["properties"]["includes"]["$ref"].endswith("/Includes")
+    assert "includes" not in schemas["PostsListBody"]["required"]
+    entries = schemas["Includes"]["properties"]["entries"]["additionalProperties"]["anyOf"]
+    assert [one["$ref"].rsplit("/")[-1] for one in entries] == ["IncludedPosts", "IncludedAuthors"]
+    included = schemas["IncludedPosts"]["properties"]
+    assert included["fields"]["$ref"].endswith("/PostsFields")
+    assert included["contentType"]["$ref"].endswith("/PostsType")
+    assert schemas["PostsType"]["properties"]["slug"] == {"type": "string", "const": "posts"}
+    assert "language" not in included
+
+
 def test_a_workspace_without_types_has_the_generic_document() -> None:
     assert workspace_document([]) == wire.encode(document())
 

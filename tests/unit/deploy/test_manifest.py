@@ -91,7 +91,7 @@ def test_an_absent_plan_is_unchanged() -> None:
         (
             "{workspace: acme, name: Acme, media_: []}",
             "1:31: media_: unknown key 'media_'; expected workspace, name, plan, environments, "
-            "keys, media or contentTypes; did you mean 'media'?",
+            "keys, media, webhooks or contentTypes; did you mean 'media'?",
         ),
         (
             typed("[{slug: x, name: X, type: text, size: 3}]"),

@@ -74,6 +74,31 @@ ILL_FORMED: list[tuple[str, tuple[Field, ...]]] = [
         "'faq' of type repeater cannot have 'multiple'",
         (Field("faq", "F", "repeater", fields=(TEXT,), multiple=True),),
     ),
+    *(
+        (f"'a' of type {type_} cannot have 'indexed'", (Field("a", "A", type_, indexed=True),))
+        for type_ in ("rich_text", "json", "section")
+    ),
+    (
+        "'faq' of type repeater cannot have 'indexed'",
+        (Field("faq", "F", "repeater", fields=(TEXT,), indexed=True),),
+    ),
+    ("'a' of type number cannot have 'searchable'", (Field("a", "A", "number", searchable=True),)),
+    (
+        "Field 'faq.a' cannot have 'indexed': it is inside a repeater",
+        (repeater(Field("a", "A", "text", indexed=True)),),
+    ),
+    (
+        "Field 'faq.a' cannot have 'searchable': it is inside a repeater",
+        (repeater(Field("a", "A", "text", searchable=True)),),
+    ),
+    (
+        "A content type has at most 20 fields with 'indexed', not 21",
+        tuple(Field(f"f{n}", "F", "number", indexed=True) for n in range(21)),
+    ),
+    (
+        "A content type has at most 5 fields with 'searchable', not 6",
+        tuple(Field(f"f{n}", "F", "rich_text", searchable=True) for n in range(6)),
+    ),
     ("'faq.a' of type text cannot have 'to'", (repeater(Field("a", "A", "text", to=("x",))),)),
     ("Field 'c' of type select needs options", (Field("c", "C", "select"),)),
     ("Field 'faq' of type repeater needs fields", (repeater(),)),
@@ -191,14 +216,14 @@ def test_every_field_is_compared_with_the_one_of_its_slug() -> None:
         check_unchanged_kinds({"f": before}, [Field("new", "N", "text"), after])
 
 
-def test_name_required_options_and_targets_may_change() -> None:
+def test_everything_but_the_kind_may_change() -> None:
     check_unchanged_kinds(
         {
             "c": Field("c", "C", "select", options=COLOURS),
             "r": Field("r", "R", "reference", to=("posts",)),
         },
         [
-            Field("c", "Colour", "select", options=COLOURS[:1], required=True),
+            Field("c", "Colour", "select", options=COLOURS[:1], required=True, indexed=True),
             Field("r", "Any", "reference"),
         ],
     )

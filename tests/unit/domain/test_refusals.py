@@ -13,6 +13,8 @@ def texts() -> list[tuple[r.Refused, str]]:
         (r.UnknownContentType(), "Content type not found"),
         (r.UnknownEntry(), "Content entry not found"),
         (r.UnknownKey("web"), "There is no API key 'web' in this workspace"),
+        (r.UnknownWebhook("web"), "There is no webhook 'web' in this workspace"),
+        (r.WebhookTaken("web"), "A webhook 'web' already exists in this workspace"),
         (r.StagingNotInPlan(), "The staging environment is not included in your team's plan"),
         (r.EnvironmentNotSetUp("staging"), "This team has no staging environment yet"),
         (r.InvalidField("faq[0].q", "a string"), "Field 'faq[0].q' takes a string"),

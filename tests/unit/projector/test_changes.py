@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from projector.changes import type_changes
+from projector.changes import media_changes, type_changes
 from projector.projection import RecordedEvent, project
-from projector.rows import Rows
+from projector.rows import MediaRow, Rows
 from read_side.notices import TypeChange
 from tests.unit.projector.test_projection import recorded, removed, revised
-from tests.unit.samples import ENTRY, POSTS, TEXT, created, deleted, type_created, updated
+from tests.unit.samples import ENTRY, TEXT, created, deleted, type_created, updated
 from write_side.domain import events as e
 from write_side.domain.events import STATUSES
 
@@ -50,10 +50,21 @@ def test_a_change_of_the_type_changes_all_of_it(event: e.Event) -> None:
 
 
 def test_what_nobody_has_seen_changes_nothing() -> None:
-    assert changes(NEW_TYPE, created(), deleted(), after=0) == []
+    found = changes(NEW_TYPE, created(), deleted(), after=0)
+    assert found is not None
+    [change] = found
+    assert list(change.dependencies()) == [], "but the change feed has it"
+
+
+def test_a_file_that_changes_or_goes_changes_the_library_of_its_workspace() -> None:
+    assert media_changes(project(recorded(type_created(TEXT)), Rows())) == ()
+    media: dict[tuple[str, str], MediaRow | None] = {
+        ("acme", "a"): None,
+        ("acme", "b"): None,
+        ("globex", "a"): None,
+    }
+    assert media_changes(Rows(media=media)) == ("acme", "globex")
 
 
 def test_where_the_type_is_not_known_everything_has_changed() -> None:
-    only_entries = Rows(entries=SETTLED.entries)
-    assert changes(only_entries, deleted(), after=1) is None
-    assert POSTS not in only_entries.types
+    assert changes(Rows(), type_created(TEXT), removed(), after=0) is None

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import asdict, astuple, replace
 
 from projector.entry_rows import ENTRY_COLUMNS, UNCHANGED, Renderers, entry_rows, locale_rows
+from projector.entry_versions import VERSION_COLUMNS
 from projector.projection import (
     _STEPS,
     Inconsistent,
@@ -18,7 +19,7 @@ from projector.projection import (
     project,
     required_rows,
 )
-from projector.rows import EntryState, Rows, columns, count_changes
+from projector.rows import EntryState, PastVersion, Rows, columns, count_changes
 from tests.unit.samples import (
     AUTHOR,
     AUTHORS,
@@ -143,6 +144,30 @@ class TestEntries:
         [past] = rows.past_slugs
         assert (past.slug, past.position, past.since, past.until) == ("one", 2, NOON, LATER)
 
+    def test_each_version_that_ended_is_kept(self) -> None:
+        before = known(created())
+        batch = recorded(
+            updated(status="published", at=LATER),
+            updated(title="Two", at=LATEST),
+            start=90,
+            after=1,
+        )
+        rows = [dict(zip(VERSION_COLUMNS, row, strict=True)) for row in versions(batch, before)]
+        assert [
+            (row["version"], row["status"], row["updated_at"], row["until"]) for row in rows
+        ] == [
+            (1, "draft", NOON, LATER),
+            (2, "published", LATER, LATEST),
+        ]
+        assert {(row["id"], row["position"]) for row in rows} == {(ENTRY, 1)}
+
+    def test_a_version_that_no_moment_has_is_not_kept(self) -> None:
+        at_once = created(), updated(title="Two", at=NOON), deleted(at=NOON)
+        assert versions(recorded(*at_once), POSTS_TYPE) == []
+
+    def test_deleting_an_entry_ends_its_last_version(self) -> None:
+        assert len(versions(recorded(created(), deleted(at=LATER)), POSTS_TYPE)) == 1
+
     def test_entries_that_swap_slugs_in_one_batch_end_with_each_others(self) -> None:
         before = known(created(slug="one"), created(entry_id=AUTHOR, slug="two"))
         batch = recorded(
@@ -202,6 +227,10 @@ class TestEntries:
     def test_a_missing_version_is_inconsistent(self) -> None:
         with pytest.raises(Inconsistent, match=r"has version 3 .* but 2 was expected"):
             project(recorded(updated(), after=2), known(created()))
+
+
+def versions(batch: list[RecordedEvent], before: Rows) -> list[PastVersion]:
+    return project(batch, before).past_versions
 
 
 def totals(before: Rows, after: Rows) -> dict[tuple[str, ...], int]:
@@ -311,6 +340,29 @@ class TestTheRest:
         assert astuple(row) == ("acme", "m", "u", "b", "t")
         gone = project(recorded(e.MediaRemoved(**event_of(media_id="m"))), Rows())
         assert gone.media == {("acme", "m"): None}
+
+    def test_a_webhook_is_created_changed_switched_and_removed(self) -> None:
+        def definition(kind: type[e.Event], url: str) -> e.Event:
+            return kind(**event_of(name="w", url=url, webhook_environment="staging"))
+
+        first = recorded(
+            definition(e.WebhookCreated, "https://a.example/"),
+            e.WebhookSwitchedOff(**event_of(name="w", reason="410", at=LATER)),
+            definition(e.WebhookChanged, "https://b.example/"),
+        )
+        row = project(first, Rows()).webhooks[("acme", "w")]
+        assert row is not None
+        assert (row.url, row.environment, row.off) == ("https://b.example/", "staging", "410")
+        assert (row.created, row.position) == (first[0].version, first[-1].position)
+        known = Rows(webhooks={("acme", "w"): row})
+        on = recorded(e.WebhookSwitchedOn(**event_of(name="w")))
+        switched = project(on, known).webhooks[("acme", "w")]
+        assert switched is not None
+        assert switched.off is None
+        assert switched.created == row.created
+        gone = recorded(e.WebhookRemoved(**event_of(name="w")))
+        assert project(gone, known).webhooks == {("acme", "w"): None}
+        assert project(recorded(e.WebhookSecretRotated(**event_of(name="w"))), known) == Rows()
 
     def test_an_import_is_a_row(self) -> None:
         counts = {"created": 2, "updated": 3, "unchanged": 4, "skipped": 1, "failed": 5}

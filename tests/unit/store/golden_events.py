@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from msgspec import Raw
+from msgspec.structs import replace
 
 from write_side.domain import events as e
 from write_side.domain.definition import Field, Option, Stage
@@ -132,7 +133,7 @@ EXPECTED: dict[str, e.Event] = {
         request_id=REQUEST,
         content_type_id=POSTS,
         name="Articles",
-        fields=FIELDS[:2],
+        fields=(FIELDS[0], replace(FIELDS[1], indexed=True, searchable=True)),
         stages=STAGES[:1],
     ),
     "content_type.removed.v1": e.ContentTypeRemoved(
@@ -212,6 +213,65 @@ EXPECTED: dict[str, e.Event] = {
         at=AT,
         request_id=REQUEST,
         media_id="hero",
+    ),
+    "webhook.created.v1": e.WebhookCreated(
+        workspace="acme",
+        environment="production",
+        actor=OPERATOR,
+        at=AT,
+        request_id=REQUEST,
+        name="search",
+        url="https://search.example.com/hook",
+        webhook_environment="production",
+        types=("posts",),
+        events=("entry.published", "entry.deleted"),
+        include_entry=True,
+    ),
+    "webhook.changed.v1": e.WebhookChanged(
+        workspace="acme",
+        environment="production",
+        actor=OPERATOR,
+        at=AT,
+        request_id=REQUEST,
+        name="search",
+        url="https://search.example.com/hook?v=2",
+        webhook_environment="staging",
+        types=("authors", "posts"),
+        events=("contentType.changed",),
+        include_entry=True,
+    ),
+    "webhook.removed.v1": e.WebhookRemoved(
+        workspace="acme",
+        environment="production",
+        actor=OPERATOR,
+        at=AT,
+        request_id=REQUEST,
+        name="search",
+    ),
+    "webhook.switched_off.v1": e.WebhookSwitchedOff(
+        workspace="acme",
+        environment="production",
+        actor=OPERATOR,
+        at=AT,
+        request_id=REQUEST,
+        name="search",
+        reason="the endpoint answered 410 Gone",
+    ),
+    "webhook.switched_on.v1": e.WebhookSwitchedOn(
+        workspace="acme",
+        environment="production",
+        actor=OPERATOR,
+        at=AT,
+        request_id=REQUEST,
+        name="search",
+    ),
+    "webhook.secret_rotated.v1": e.WebhookSecretRotated(
+        workspace="acme",
+        environment="production",
+        actor=OPERATOR,
+        at=AT,
+        request_id=REQUEST,
+        name="search",
     ),
     "import.recorded.v1": e.ImportRecorded(
         workspace="acme",

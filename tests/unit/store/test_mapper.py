@@ -106,12 +106,14 @@ LEFT_OUT: dict[type[Struct], dict[str, Any]] = {
     },
     e.ImportReverted: {"deleted": 0, "restored": 0, "entries": ()},
     e.KeyIssued: {"key_environment": None, "expires_at": None},
+    e.WebhookCreated: {"types": (), "events": (), "include_entry": False},
+    e.WebhookChanged: {"types": (), "events": (), "include_entry": False},
     e.KeyPermissionsChanged: {"key_environment": None, "expires_at": None},
     Plan: {"entries": None, "content_types": None, "requests_per_minute": None, "staging": False},
     Translation: {"title": None, "fields": {}},
     Actor: {"name": ""},
     Field: {
-        **dict.fromkeys(("required", "multiple", "range"), False),
+        **dict.fromkeys(("required", "multiple", "range", "indexed", "searchable"), False),
         **dict.fromkeys(("options", "to", "fields"), ()),
     },
 }

@@ -6,6 +6,7 @@
 --    "keys":          [{"op": "claim"|"permit"|"revoke", "id", "workspace", "name", "secret_hash", "permissions",
 --                      "environment", "expires_at"}],
 --    "bounds":        [{"workspace", "environment", "quota", "bound"}],
+--    "webhook_secrets": [{"op": "put"|"rotate"|"erase", "workspace", "name", "secret", "overlap"}],
 --    "access":        true}
 --
 -- If a change is not possible, raises CL001 with the reason as message: content_type_taken,
@@ -115,6 +116,28 @@ BEGIN
         IF NOT FOUND THEN
             RAISE EXCEPTION 'stale' USING ERRCODE = 'CL001';
         END IF;
+    END LOOP;
+
+    FOR change IN
+        SELECT value FROM jsonb_array_elements(changes -> 'webhook_secrets')
+    LOOP
+        -- On rotation the current secret stays for the overlap, older ones go. A new endpoint, or one
+        -- that is removed, has no deliveries.
+        DELETE FROM write_side.webhook_secret
+        WHERE workspace = change ->> 'workspace' AND name = change ->> 'name'
+          AND (change ->> 'op' <> 'rotate' OR expires_at IS NOT NULL);
+        UPDATE write_side.webhook_secret
+        SET expires_at = clock_timestamp() + (change ->> 'overlap')::interval
+        WHERE workspace = change ->> 'workspace' AND name = change ->> 'name';
+        IF change ->> 'op' <> 'rotate' THEN
+            DELETE FROM write_side.webhook_cursor
+            WHERE workspace = change ->> 'workspace' AND name = change ->> 'name';
+            DELETE FROM write_side.webhook_delivery
+            WHERE workspace = change ->> 'workspace' AND name = change ->> 'name';
+        END IF;
+        INSERT INTO write_side.webhook_secret (workspace, name, secret)
+        SELECT change ->> 'workspace', change ->> 'name', change ->> 'secret'
+        WHERE change ->> 'op' <> 'erase';
     END LOOP;
 
     INSERT INTO write_side.usage (workspace, environment, quota, bound)

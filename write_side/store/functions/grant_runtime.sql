@@ -11,7 +11,10 @@ BEGIN
     EXECUTE format(
         'GRANT INSERT, UPDATE, DELETE ON write_side.staged_event, write_side.rate_limit, '
         'write_side.dashboard_session, write_side.upload, write_side.entry_snapshot, '
-        'write_side.key_use, write_side.import_job TO %I', role);
+        'write_side.key_use, write_side.import_job, write_side.webhook_cursor, '
+        'write_side.webhook_delivery TO %I', role);
+    -- To erase expired secrets.
+    EXECUTE format('GRANT DELETE ON write_side.webhook_secret TO %I', role);
     EXECUTE format('GRANT EXECUTE ON FUNCTION write_side.append TO %I', role);
 END
 $$;

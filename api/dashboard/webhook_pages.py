@@ -1,0 +1,104 @@
+"""The webhooks of an environment: their state, their last deliveries, and what can be done."""
+
+from __future__ import annotations
+
+import asyncio
+from urllib.parse import urlsplit
+
+from aiohttp import web
+
+from api.dashboard.dashboard_request import DashboardRequest
+from api.dashboard.page_handlers import Form, redirect, show
+from api.dashboard.table_pages import one_of
+from api.dashboard.wizard.wizard_steps import wait_until_readable
+from api.errors import BadRequest, Busy
+from api.webhooks.operations import ListedWebhook, WebhookOperations
+from write_side.domain.refusals import InvalidDefinition, UnknownWebhook
+from write_side.domain.workspace import EDIT
+
+SHOWN = 50
+TESTS = web.AppKey("webhook_tests", asyncio.Semaphore)
+"""Messages on trial that a process sends at a time."""
+MOST_TESTS = 8
+
+
+async def show_webhooks(request: DashboardRequest) -> web.StreamResponse:
+    return await show(request, "webhooks.html", webhooks=await _listed(request), host=host)
+
+
+async def show_webhook(request: DashboardRequest) -> web.StreamResponse:
+    """The endpoint and its last deliveries, or those that failed."""
+    webhook = await _webhook(request)
+    only = one_of(("failed",), request.query.get("show", ""))
+    deliveries = await _operations(request).deliveries(
+        webhook.name, failed=only == "failed", limit=SHOWN
+    )
+    return await show(
+        request,
+        "webhook.html",
+        webhook=webhook,
+        deliveries=deliveries,
+        only=only,
+        address=address(webhook.url),
+        may_edit=request.may(EDIT),
+    )
+
+
+async def send_test(request: DashboardRequest, _form: Form) -> web.StreamResponse:
+    """The outcome is the first of the deliveries."""
+    webhook = await _webhook(request)
+    sending = request.request.app[TESTS]
+    if sending.locked():
+        raise Busy("Too many test messages are being sent at the moment")
+    async with sending:
+        await _operations(request).test(webhook.name, request.service.settings.webhook_networks)
+    return _to(request, webhook)
+
+
+async def replay(request: DashboardRequest, form: Form) -> web.StreamResponse:
+    webhook = await _webhook(request)
+    try:
+        await _operations(request).replay(
+            webhook.name, form.get("after", "").strip(), request.service.read_model
+        )
+    except InvalidDefinition as refusal:
+        raise BadRequest(str(refusal)) from None
+    return _to(request, webhook)
+
+
+async def switch_on(request: DashboardRequest, _form: Form) -> web.StreamResponse:
+    webhook = await _webhook(request)
+    position = await _operations(request).enable(webhook.name, request.actor, request.request_id)
+    await wait_until_readable(request, position)
+    return _to(request, webhook)
+
+
+def address(url: str) -> str:
+    """The URL without its query, which may have a secret."""
+    return urlsplit(url)._replace(query="").geturl()
+
+
+def host(url: str) -> str:
+    return urlsplit(url).netloc
+
+
+def _to(request: DashboardRequest, webhook: ListedWebhook) -> web.StreamResponse:
+    return redirect(request.link("webhooks", webhook.name))
+
+
+def _operations(request: DashboardRequest) -> WebhookOperations:
+    return WebhookOperations(request.repository, request.scope.workspace)
+
+
+async def _listed(request: DashboardRequest) -> list[ListedWebhook]:
+    every = await _operations(request).list()
+    return [webhook for webhook in every if webhook.environment == request.environment]
+
+
+async def _webhook(request: DashboardRequest) -> ListedWebhook:
+    """Raises UnknownWebhook for one of another environment too."""
+    name = request.request.match_info["name"]
+    for webhook in await _listed(request):
+        if webhook.name == name:
+            return webhook
+    raise UnknownWebhook(name)

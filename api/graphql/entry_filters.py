@@ -1,0 +1,124 @@
+"""The arguments of ``contentEntries`` that REST has as query parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+import strawberry
+from graphql import FieldNode, FragmentSpreadNode, InlineFragmentNode, SelectionSetNode
+from msgspec import Raw
+
+from api.errors import BadRequest
+from api.rest.list_query import ListQuery, checked_filters, search_text, sort_keys
+from api.rest.parameters import clamped_limit, clamped_offset
+from read_side.queries.request import ANY_OF, MOST_VALUES, OPERATORS, Filter
+from write_side.domain.text import shortened
+
+DEFAULT_LIMIT = 10
+_OBJECT = msgspec.json.Decoder(dict[str, Raw])
+_ARRAY = msgspec.json.Decoder(list[Raw])
+_SHAPE = 'filter takes an object such as {"fields.price": {"gte": 10}} or {"status": "draft"}'
+
+
+def list_query(
+    filters: Raw | None,
+    sort: Sequence[str] | None,
+    search: str,
+    cursor: str | None,
+    limit: int | None,
+    offset: int | None,
+    *,
+    counted: bool,
+) -> ListQuery:
+    """Raises BadRequest."""
+    if cursor and offset:
+        raise BadRequest("cursor and offset exclude each other: use one of them")
+    return ListQuery(
+        clamped_limit(limit, DEFAULT_LIMIT),
+        clamped_offset(offset),
+        search_text(search, "search"),
+        checked_filters(() if filters is None else _filters(filters)),
+        sort_keys(sort) if sort else (),
+        cursor or None,
+        counted,
+    )
+
+
+def _filters(given: Raw) -> Iterator[Filter]:
+    if bytes(given) == b"null":
+        return
+    for field, value in _object(given).items():
+        operators = _object(value) if bytes(value)[:1] == b"{" else {"eq": value}
+        if not operators:
+            raise BadRequest(
+                f"filter[{shortened(field)}] has no operator: leave the filter out, or use "
+                f"{', '.join(OPERATORS)}"
+            )
+        for operator, wanted in operators.items():
+            one = Filter(field, operator, ())
+            yield Filter(field, operator, tuple(_texts(one, wanted)))
+
+
+def _object(value: Raw) -> dict[str, Raw]:
+    try:
+        return _OBJECT.decode(value)
+    except msgspec.ValidationError:
+        raise BadRequest(_SHAPE) from None
+
+
+def _texts(one: Filter, value: Raw) -> Iterator[str]:
+    if one.operator not in ANY_OF:
+        yield _text(one, value)
+        return
+    if bytes(value)[:1] != b"[":
+        raise BadRequest(f"{one.label} takes an array")
+    values = _ARRAY.decode(value)
+    if not values:
+        raise BadRequest(f"{one.label} has no values: leave the filter out, or use exists")
+    # One value too many is enough for the refusal.
+    yield from (_text(one, each) for each in values[: MOST_VALUES + 1])
+
+
+def _text(one: Filter, value: Raw) -> str:
+    """A number as it is written."""
+    match bytes(value)[:1]:
+        case b'"':
+            return msgspec.json.decode(value, type=str)
+        case b"[" | b"{" | b"n":
+            raise BadRequest(
+                f"{one.label} takes a string, a number or a boolean, not {shortened(_shown(value))}"
+            )
+    return _shown(value)
+
+
+def _shown(value: Raw) -> str:
+    return bytes(value).decode()
+
+
+def selects_total(info: strawberry.Info[Any, Any]) -> bool:
+    """Whether the response may have ``pagination.total``."""
+    raw = info._raw_info  # noqa: SLF001 - Strawberry has no public name for the nodes
+
+    def selected(selections: SelectionSetNode | None, name: str) -> Iterator[FieldNode]:
+        """The fields of this name; a fragment is read once."""
+        left, seen = [selections], set[str]()
+        while left:
+            current = left.pop()
+            for node in current.selections if current else ():
+                match node:
+                    case FieldNode() if node.name.value == name:
+                        yield node
+                    case InlineFragmentNode():
+                        left.append(node.selection_set)
+                    case FragmentSpreadNode() if node.name.value not in seen:
+                        seen.add(node.name.value)
+                        left.append(raw.fragments[node.name.value].selection_set)
+
+    return any(
+        True
+        for page in raw.field_nodes
+        for pagination in selected(page.selection_set, "pagination")
+        for _ in selected(pagination.selection_set, "total")
+    )

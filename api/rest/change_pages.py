@@ -1,0 +1,163 @@
+"""Requests for the change feed, and the pages that they name (ADR 48)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+
+from api.context import Call
+from api.errors import BadRequest, Gone, NotVisibleYet
+from api.rest import parameters
+from api.rest.change_bodies import ChangeView, Current
+from api.rest.change_tokens import ChangePosition
+from read_side import changes
+from read_side.changes import BEGINNING, END, KINDS, MOST, ChangePage, ChangeRecord, Kind, Selection
+from read_side.entries import entries_by_id
+from write_side.domain.text import shortened
+
+PAGE = 100
+CURRENT_BYTES = 16 * 1024 * 1024
+"""Of the entries on a page; a page with more has fewer changes, but at least one."""
+NOW = "now"
+UNKNOWN_AFTER = "Unknown after: use next or an id of this environment's changes, or now"
+
+
+class ChangesRequest(Struct, frozen=True):
+    """``after``: a token, NOW, or "" for the beginning (of what is kept)."""
+
+    view: ChangeView
+    after: str
+    limit: int
+
+    @classmethod
+    def of(cls, call: Call) -> ChangesRequest:
+        """``Last-Event-ID`` takes precedence over ``after``. Raises BadRequest."""
+        query = call.request.query
+        type_slug = query.get("contentType")
+        selection = Selection(
+            parameters.searchable(type_slug) if type_slug else None,
+            kinds(query.get("events", "")),
+            call.published_only,
+        )
+        tokens, locale = (
+            call.service.change_tokens,
+            call.locale if includes_entries(query.get("include", "")) else None,
+        )
+        view = ChangeView(tokens, call.scope, selection, locale)
+        limit = parameters.limit(query, PAGE, MOST)
+        after = call.request.headers.get("Last-Event-ID") or query.get("after", "")
+        return cls(view, after, limit)
+
+    def token_after(self, page: ChangePage) -> str:
+        """Where an empty page leaves the client. Of the selection alone: a token tells nothing of
+        changes that the key does not see."""
+        if self.after in ("", NOW):
+            return self.view.token(page.previous)
+        return self.after
+
+
+async def first_page(call: Call, request: ChangesRequest) -> ChangePage:
+    """The page that the request names. Raises BadRequest, Gone, NotVisibleYet."""
+    view = request.view
+    after, proof = await _start(call, request)
+    page = await changes.changes_after(
+        call.service.read_model, view.scope, view.selection, after, request.limit
+    )
+    if proof is not None and proof != ChangePosition.of(page.given):
+        # The read model may have gone back: after a crash of PostgreSQL, or with a rollback.
+        if page.through < after:
+            raise NotVisibleYet
+        raise Gone
+    oldest = _oldest_kept(call)
+    if request.after and oldest is not None and page.changes and page.changes[0].at < oldest:
+        raise Gone
+    return page
+
+
+async def _start(call: Call, request: ChangesRequest) -> tuple[int, ChangePosition | None]:
+    """The position after which the page begins, once it can be read, and the change that must be
+    there."""
+    service, oldest = call.service, _oldest_kept(call)
+    if request.after == NOW:
+        return END, None
+    if not request.after:
+        if oldest is None:
+            return BEGINNING, None
+        return await changes.position_before(service.read_model, call.scope, oldest), None
+    after = service.change_tokens.position(call.scope, request.after)
+    if after is None:
+        raise BadRequest(UNKNOWN_AFTER)
+    await _wait(call, after.position)
+    return after.position, after
+
+
+async def _wait(call: Call, position: int) -> None:
+    """Raises Gone for a position beyond the log, which was restored to an earlier point."""
+    service = call.service
+    if position <= service.checkpoint.position:
+        return
+    if position > await service.repository.recorder.head():
+        raise Gone
+    if not await service.checkpoint.wait(position, service.settings.read_your_writes):
+        raise NotVisibleYet
+
+
+def _oldest_kept(call: Call) -> datetime | None:
+    """The time from which on changes are kept; None for all."""
+    days = call.service.settings.changes_kept_days
+    return call.service.access.store_time() - timedelta(days=days) if days else None
+
+
+async def with_current(
+    call: Call, view: ChangeView, found: Sequence[ChangeRecord]
+) -> tuple[Sequence[ChangeRecord], Current]:
+    """The changes, or the first of them if their entries are too large together, and the entries as
+    they are now. Raises NoTurn."""
+    if view.locale is None:
+        return found, {}
+    while True:
+        try:
+            return found, await current_entries(call, view.locale, found)
+        except TooLarge:
+            found = found[: len(found) // 2]
+
+
+class TooLarge(Exception):
+    """The entries have more than CURRENT_BYTES."""
+
+
+async def current_entries(call: Call, locale: str, found: Sequence[ChangeRecord]) -> Current:
+    """The entries of the changes. Raises NoTurn, and TooLarge for those of several changes."""
+    ids = list({change.entry_id for change in found if change.entry_id})
+    async with AsyncExitStack() as turns:
+
+        async def before_reading(size: int, has_large: bool) -> None:
+            if size > CURRENT_BYTES and len(found) > 1:
+                raise TooLarge
+            if has_large:
+                turn = call.service.large_bodies.turns.turn(call.scope.workspace)
+                await turns.enter_async_context(turn)
+
+        rows = await entries_by_id(
+            call.service.read_model, call.scope, ids=ids, locale=locale, before=before_reading
+        )
+    return {row.id: row for row in rows}
+
+
+def includes_entries(text: str) -> bool:
+    """Raises BadRequest."""
+    if text not in ("", "entry"):
+        raise BadRequest(f"Unknown include '{shortened(text)}': use entry")
+    return text != ""
+
+
+def kinds(text: str) -> tuple[Kind, ...]:
+    """Those named, or all. Raises BadRequest."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    unknown = next((name for name in names if name not in KINDS), None)
+    if unknown is not None:
+        raise BadRequest(f"Unknown event '{shortened(unknown)}' in events: use {', '.join(KINDS)}")
+    return tuple(kind for kind in KINDS if kind in names) or KINDS

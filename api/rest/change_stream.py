@@ -1,0 +1,282 @@
+"""The change feed as server-sent events (WHATWG HTML, 9.2).
+
+A stream first sends pages from the database, then what the process's tail delivers. Its key is
+checked before each event and each comment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+
+from aiohttp import web
+
+from api.auth.keys import secret_of
+from api.context import Call
+from api.errors import ApiError
+from api.http.connections import Connection
+from api.http.request_log import SECONDS
+from api.rest import wire
+from api.rest.change_bodies import CaughtUp, Change, Current
+from api.rest.change_pages import (
+    ChangesRequest,
+    TooLarge,
+    current_entries,
+    first_page,
+    with_current,
+)
+from api.rest.request_checks import check_read, resolve_environment
+from read_side.change_tail import Arrivals
+from read_side.changes import MOST, ChangePage, ChangeRecord, changes_after
+from read_side.refusals import ReadModelUnavailable
+from write_side.domain.refusals import Refused
+from write_side.fair_queue import NoTurn
+from write_side.store.conflicts import StoreUnavailable
+
+EVENT_STREAM = "text/event-stream"
+COMMENT = b":\n\n"
+SILENCE = 15.0
+"""Seconds after which a comment is sent."""
+RETRY = 0.2
+MOST_WAITING = 1_000
+"""Changes that wait for a client that reads slowly; with more it is disconnected, and resumes."""
+
+
+def wants_stream(request: web.Request) -> bool:
+    """Whether Accept names event streams. ``*/*`` does not."""
+    return request.method == "GET" and any(
+        one.partition(";")[0].strip().lower() == EVENT_STREAM
+        for accept in request.headers.getall("Accept", ())
+        for one in accept.split(",")
+    )
+
+
+async def stream_changes(call: Call, request: ChangesRequest) -> web.StreamResponse:
+    """Until the client leaves, its key ends or the process stops. Raises what a page raises,
+    TooManyStreams and Busy."""
+    stream = ChangeStream(call, request)
+    with call.service.streams.admitted(stream, call.known_caller):
+        page = await first_page(call, request)
+        headers = {"Content-Type": EVENT_STREAM, "X-Accel-Buffering": "no"}
+        response = web.StreamResponse(headers=headers)
+        # Metrics would take the stream for a request that took hours.
+        call.request[SECONDS] = 0.0
+        await response.prepare(call.request)
+        await stream.run(response, page)
+    return response
+
+
+class _Ended(Exception):
+    """The client has left, its key has ended, or the process stops."""
+
+
+class ChangeStream:
+    """Everything that is selected up to ``_position`` was sent; ``_previous``: the id of the
+    last."""
+
+    def __init__(self, call: Call, request: ChangesRequest) -> None:
+        self._call = call
+        self._view = request.view
+        self._secret = secret_of(call.request.headers)
+        self._waiting: deque[tuple[Arrivals, list[ChangeRecord]]] = deque()
+        self._number = 0
+        self._wakeup = asyncio.Event()
+        self._is_ended = False
+        self._position = 0
+        self._previous: str | None = None
+        self._response: web.StreamResponse
+        self._silent_since = 0.0
+
+    async def run(self, response: web.StreamResponse, page: ChangePage) -> None:
+        self._response = response
+        protocol = self._call.request.protocol
+        if isinstance(protocol, Connection):
+            protocol.on_lost = self.end
+        tail, view = self._call.service.streams.tail, self._view
+        try:
+            self._previous = view.previous(page)
+            await self._send_pages(page)
+            await self._join()
+            await self._send_caught_up()
+            while True:
+                await self._pause(None)
+                await self._send_arrivals()
+        except (_Ended, ConnectionError):
+            return
+        finally:
+            tail.leave(view.scope, view.selection, self)
+
+    # From the tail
+
+    def arrived(self, arrivals: Arrivals, selected: list[ChangeRecord]) -> None:
+        self._waiting.append((arrivals, selected))
+        self._number += len(selected)
+        self._wakeup.set()
+        if self._number > MOST_WAITING:
+            self._abort()
+
+    def replaced(self) -> None:
+        self.end()
+
+    def end(self) -> None:
+        self._is_ended = True
+        self._wakeup.set()
+
+    def _abort(self) -> None:
+        self.end()
+        transport = self._call.request.transport
+        if transport is not None:
+            transport.abort()
+
+    # From the database
+
+    async def _send_pages(self, page: ChangePage) -> None:
+        """This page and those after it."""
+        while True:
+            found, current = await self._with_current(page)
+            await self._send_changes(list(self._view.changes(found, self._previous, current)))
+            if page.is_last and len(found) == len(page.changes):
+                self._position = page.through
+                return
+            page = await self._page(found[-1].position)
+
+    async def _page(self, after: int) -> ChangePage:
+        """Tries again while the database is away."""
+        view, read_model = self._view, self._call.service.read_model
+        while True:
+            try:
+                page = await changes_after(read_model, view.scope, view.selection, after, MOST)
+            except ReadModelUnavailable:
+                await self._pause(RETRY)
+                continue
+            if page.through < after:
+                # Set back, by a crash of PostgreSQL: the same changes will come again.
+                await self._pause(RETRY)
+                continue
+            if self._previous != view.previous(page):
+                raise _Ended  # the log was restored to an earlier point
+            return page
+
+    async def _with_current(self, page: ChangePage) -> tuple[Sequence[ChangeRecord], Current]:
+        while True:
+            try:
+                return await with_current(self._call, self._view, page.changes)
+            except (ReadModelUnavailable, NoTurn):
+                await self._pause(RETRY)
+
+    async def _join(self) -> None:
+        """From now on, the tail delivers what is after the position."""
+        tail, view = self._call.service.streams.tail, self._view
+        while True:
+            try:
+                joined = await tail.join(view.scope, view.selection, self)
+                break
+            except ReadModelUnavailable:
+                await self._pause(RETRY)
+        while self._position < joined:
+            await self._send_pages(await self._page(self._position))
+
+    # To the client
+
+    async def _send_arrivals(self) -> None:
+        while self._waiting:
+            arrivals, selected = self._waiting.popleft()
+            self._number -= len(selected)
+            selected = [one for one in selected if one.position > self._position]
+            if not selected:
+                continue
+            current = await self._current_of(arrivals)
+            if current is None:
+                await self._send_pages(await self._page(self._position))
+                continue
+            await self._write(
+                b"".join(self._shared_event(arrivals, one, current) for one in selected)
+            )
+            self._position = selected[-1].position
+
+    async def _current_of(self, arrivals: Arrivals) -> Current | None:
+        """Read once for all streams with the same locale. None if that fails, or they are too large
+        together."""
+        view = self._view
+        if view.locale is None:
+            return {}
+        key = ("current", view.locale)
+        if key not in arrivals.shared:
+            reading = current_entries(self._call, view.locale, arrivals.changes)
+            arrivals.shared[key] = asyncio.create_task(reading, name="current entries")
+        try:
+            current: Current = await asyncio.shield(arrivals.shared[key])
+        except (TooLarge, ReadModelUnavailable, NoTurn):
+            return None
+        return current
+
+    def _shared_event(self, arrivals: Arrivals, change: ChangeRecord, current: Current) -> bytes:
+        """Made once for all streams in which it is the same."""
+        view = self._view
+        key = (change.position, self._previous, view.selection.published_only, view.locale)
+        found = arrivals.shared.get(key)
+        if found is None:
+            shown = view.change(change, self._previous, current)
+            found = arrivals.shared[key] = (shown.id, _event(shown.id, shown.type, shown))
+        self._previous = found[0]
+        event: bytes = found[1]
+        return event
+
+    async def _send_changes(self, shown: list[Change]) -> None:
+        if shown:
+            await self._write(b"".join(_event(one.id, one.type, one) for one in shown))
+            self._previous = shown[-1].id
+
+    async def _send_caught_up(self) -> None:
+        following = self._previous or self._view.token(None)
+        await self._write(_event(following, "caught-up", CaughtUp(following)))
+
+    async def _write(self, data: bytes) -> None:
+        await self._check_key()
+        self._call.service.limits.charge_bytes(self._call.known_caller, len(data))
+        await self._response.write(data)
+        self._silent_since = asyncio.get_running_loop().time()
+
+    async def _check_key(self) -> None:
+        """Raises _Ended for a key that has ended, or may do less than before."""
+        call = self._call
+        try:
+            caller = await call.service.access.caller(self._secret)
+            if caller is not call.caller:
+                if caller is None:
+                    raise _Ended
+                before, call.caller = call.published_only, caller
+                check_read(call)
+                resolve_environment(call)
+                if call.published_only != before:
+                    raise _Ended
+        except (ApiError, Refused, StoreUnavailable) as error:
+            raise _Ended from error
+
+    async def _pause(self, seconds: float | None) -> None:
+        """For so long, or until something arrives; sends comments meanwhile. Raises _Ended."""
+        loop = asyncio.get_running_loop()
+        until = None if seconds is None else loop.time() + seconds
+        while True:
+            if self._is_ended:
+                raise _Ended
+            if until is None and self._waiting:
+                self._wakeup.clear()
+                return
+            wait = self._silent_since + SILENCE - loop.time()
+            if until is not None:
+                wait = min(wait, until - loop.time())
+            try:
+                async with asyncio.timeout(max(wait, 0.0)):
+                    await self._wakeup.wait()
+            except TimeoutError:
+                if until is not None and loop.time() >= until:
+                    return
+                await self._write(COMMENT)
+            else:
+                self._wakeup.clear()
+
+
+def _event(token: str, kind: str, data: wire.Wire) -> bytes:
+    return b"id: %b\nevent: %b\ndata: %b\n\n" % (token.encode(), kind.encode(), wire.encode(data))

@@ -1,0 +1,37 @@
+"""The endpoint of the change feed: by pages, or as a stream (ADR 48)."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from api.context import Call
+from api.rest.change_bodies import ChangesBody
+from api.rest.change_pages import ChangesRequest, first_page, with_current
+from api.rest.change_stream import stream_changes, wants_stream
+from api.rest.kept_response import add_position, json_response
+from api.rest.request_checks import check_read, with_checks
+
+
+def routes() -> list[web.RouteDef]:
+    return [web.get("/v1/changes", with_checks(check_read, changes))]
+
+
+async def changes(call: Call) -> web.StreamResponse:
+    request = ChangesRequest.of(call)
+    if wants_stream(call.request):
+        return await stream_changes(call, request)
+    return await list_changes(call, request)
+
+
+async def list_changes(call: Call, request: ChangesRequest) -> web.Response:
+    """The changes after a token, oldest first."""
+    page = await first_page(call, request)
+    view = request.view
+    found, current = await with_current(call, view, page.changes)
+    shown = list(view.changes(found, view.previous(page), current))
+    following = shown[-1].id if shown else request.token_after(page)
+    is_all = len(found) == len(page.changes)
+    response = json_response(call, ChangesBody(shown, following, page.is_last and is_all))
+    response.headers["Vary"] = "Accept"
+    add_position(call, response, page.through)
+    return response

@@ -1,0 +1,191 @@
+"""The entries and media files to which the entries of a page refer, level by level (ADR 46)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Iterator
+
+import msgspec
+from msgspec import Raw, Struct
+
+from api.context import Call
+from api.errors import BadRequest
+from api.rest import wire
+from api.rest.include_paths import Fields, Step
+from read_side import entries, notices
+from read_side.entries import INLINE, EntriesRead, EntryRow
+from read_side.lookups import MediaFile, read_media_files
+from read_side.notices import Dependency
+from write_side.domain.events import STATUSES
+from write_side.domain.values import NULL, is_null, texts_of
+
+MOST = 500
+"""Entries of a response, and as many media files."""
+MOST_BYTES = 32 * 1024 * 1024
+"""Of included entries, as of the entries of a GraphQL request."""
+IN_MEMORY = wire.MAX_LIMIT * INLINE
+"""Bytes of included entries that are read without a turn: those of a page."""
+LARGE = 64 * 1024
+"""Bytes of fields that are decoded in a thread."""
+_VALUES = msgspec.json.Decoder(dict[str, Raw])
+_TOO_LARGE = f"The included entries have more than {MOST_BYTES:,} bytes"
+_NARROW = "ask for a smaller page or include fewer paths"
+
+
+class LargeIncludes(Exception):
+    """The response has to be sent from a file."""
+
+
+class Links(Struct, frozen=True):
+    """The ids that an entry's fields refer to, by the slugs of the fields."""
+
+    type_slug: str
+    ids: dict[str, tuple[str, ...]]
+
+
+_NOTHING = Links("", {})
+
+
+class Includes:
+    """Filled with the entries of a page, then read level by level.
+
+    ``stamp``: of the earliest checkpoint at which something was read. ``is_file``: of a response
+    from a file; otherwise more than IN_MEMORY bytes raise LargeIncludes.
+    """
+
+    def __init__(
+        self, call: Call, start: Step, fields: Fields, stamp: int | None, *, is_file: bool
+    ) -> None:
+        self._call = call
+        self._start = start
+        self._later = frozenset[str]().union(*(step.slugs() for step in start.next.values()))
+        self._fields = fields
+        self._is_file = is_file
+        self._reached: dict[Step, dict[str, None]] = {}
+        """The ids of the next level."""
+        self._known: dict[str, Links] = {}
+        """By id; those that are missing or that the key may not read refer to nothing."""
+        self._media: dict[str, None] = {}
+        self._is_one_missing = False
+        self.bytes = 0
+        self.stamp = stamp
+
+    def add(self, type_slug: str, fields: Raw) -> None:
+        """An entry of the page. Raises BadRequest."""
+        self._follow(self._start, self._links(type_slug, fields, self._start.next))
+
+    async def levels(self) -> AsyncIterator[list[EntryRow]]:
+        """The entries, each once, in pieces. Raises BadRequest, LargeIncludes, Busy,
+        ReadModelUnavailable."""
+        while self._reached:
+            reached, self._reached = self._reached, {}
+            new = [*dict.fromkeys(self._new(reached))]
+            if len(self._known) + len(new) > MOST:
+                raise too_many_included("entries")
+            if new:
+                async for read in self._read(new):
+                    yield [row for one in new if (row := read.get(one)) is not None]
+            for step, ids in reached.items():
+                for one in ids:
+                    self._follow(step, self._known[one])
+
+    async def media(self) -> dict[str, MediaFile]:
+        """The files, after all levels. Raises ReadModelUnavailable."""
+        if not self._media:
+            return {}
+        service, workspace = self._call.service, self._call.scope.workspace
+        files, stamp = await read_media_files(service.read_model, workspace, self._media)
+        self._note(stamp)
+        return {one: files[one] for one in self._media if one in files}
+
+    def dependencies(self) -> Iterator[Dependency]:
+        """What the response depends on besides the page and the content types. An id that is
+        missing may be that of any entry that is created later."""
+        scope = self._call.scope
+        yield from self._known
+        if self._is_one_missing:
+            yield from notices.lists(scope, None, STATUSES)
+        if self._media:
+            yield notices.media_library(scope.workspace)
+
+    def _new(self, reached: dict[Step, dict[str, None]]) -> Iterator[str]:
+        return (one for ids in reached.values() for one in ids if one not in self._known)
+
+    async def _read(self, ids: list[str]) -> AsyncIterator[dict[str, EntryRow]]:
+        """Those that the key may read, by id."""
+        call = self._call
+        found: set[str] = set()
+        async for read in entries.entries_in_pieces(
+            call.service.read_model,
+            call.scope,
+            ids=ids,
+            locale=call.locale,
+            inline=IN_MEMORY // max(len(ids), wire.MAX_LIMIT),
+            before=self._before,
+        ):
+            found.update(row.id for row in read.rows)
+            yield await self._readable(read)
+        self._forget([one for one in ids if one not in found])
+
+    def _forget(self, missing: list[str]) -> None:
+        self._known.update(dict.fromkeys(missing, _NOTHING))
+        self._is_one_missing = self._is_one_missing or bool(missing)
+
+    async def _readable(self, read: EntriesRead) -> dict[str, EntryRow]:
+        self._note(read.stamp)
+        readable: dict[str, EntryRow] = {}
+        for row in read.rows:
+            assert row.type_slug is not None
+            self._known[row.id] = _NOTHING
+            if row.status == "published" or not self._call.published_only:
+                readable[row.id] = row
+                self._known[row.id] = await self._links_later(row.type_slug, row.fields)
+        return readable
+
+    async def _before(self, size: int, has_large: bool) -> None:
+        self.bytes += size
+        if self.bytes > MOST_BYTES:
+            raise BadRequest(f"{_TOO_LARGE}: {_NARROW}")
+        if self._is_file:
+            call = self._call
+            await call.service.large_bodies.reserve(call.request, call.scope.workspace, size)
+        elif has_large or self.bytes > IN_MEMORY:
+            raise LargeIncludes
+
+    async def _links_later(self, type_slug: str, fields: Raw) -> Links:
+        if len(bytes(fields)) <= LARGE:
+            return self._links(type_slug, fields, self._later)
+        return await asyncio.to_thread(self._links, type_slug, fields, self._later)
+
+    def _links(self, type_slug: str, fields: Raw, slugs: Iterable[str]) -> Links:
+        """Up to one more for each field than a response may include."""
+        known = [field for slug in slugs if (field := self._fields.get((type_slug, slug)))]
+        leading = [field for field in known if field.spec.refers_to]
+        ids = {}
+        values = _VALUES.decode(fields) if leading else {}
+        for field in leading:
+            value = values.get(field.slug, NULL)
+            named = [] if is_null(value) else texts_of(field, value)
+            ids[field.slug] = tuple(dict.fromkeys(named))[: MOST + 1]
+        return Links(type_slug, ids)
+
+    def _follow(self, step: Step, links: Links) -> None:
+        for slug, following in step.next.items():
+            ids = links.ids.get(slug, ())
+            if not ids:
+                continue
+            if self._fields[links.type_slug, slug].spec.refers_to == "media":
+                reached, what = self._media, "media files"
+            else:
+                reached, what = self._reached.setdefault(following, {}), "entries"
+            reached.update(dict.fromkeys(ids))
+            if len(reached) > MOST:
+                raise too_many_included(what)
+
+    def _note(self, stamp: int | None) -> None:
+        if stamp is not None:
+            self.stamp = stamp if self.stamp is None else min(self.stamp, stamp)
+
+
+def too_many_included(what: str) -> BadRequest:
+    return BadRequest(f"The page refers to more than {MOST} {what}: {_NARROW}")

@@ -1,0 +1,176 @@
+"""The parameters of a list: ``filter[FIELD][OP]``, ``sort``, ``cursor``, ``total``, ``limit`` and
+``offset`` (api.md, "Filters and sorting")."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct
+from multidict import MultiMapping
+
+from api.errors import BadRequest
+from api.rest import parameters
+from read_side.queries.request import (
+    ANY_OF,
+    LONGEST_VALUE,
+    MOST_FILTERS,
+    MOST_SORT_KEYS,
+    MOST_VALUES,
+    OPERATORS,
+    EntryQuery,
+    Filter,
+    SortKey,
+)
+from read_side.search import LONGEST as LONGEST_SEARCH
+from write_side.domain.text import shortened
+
+FIRST = "first"
+"""The cursor of the first page."""
+_FILTER = re.compile(r"filter\[([^\[\]]+)\](?:\[([^\[\]]*)\])?")
+_VALUE = re.compile(r'"((?:[^"]|"")*)"|([^",]*)')
+
+
+class ListQuery(Struct, frozen=True):
+    """``words``: what a search has to find. ``filters`` in their canonical order. ``cursor``: None
+    to page by offset. ``counted``: whether the total is wanted."""
+
+    limit: int
+    offset: int
+    words: str | None = None
+    filters: tuple[Filter, ...] = ()
+    sort: tuple[SortKey, ...] = ()
+    cursor: str | None = None
+    counted: bool = True
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a list of §4.1 or §4.3, except for the total."""
+        return not (self.words or self.filters or self.sort) and self.cursor is None
+
+    def entry_query(self, **of: Any) -> EntryQuery:
+        """``of``: the other members of the EntryQuery. Raises BadRequest for a search in the
+        past."""
+        if self.words and of.get("as_of"):
+            raise BadRequest("A search finds what is there now: leave out the search, or asOf")
+        return EntryQuery(
+            words=self.words,
+            filters=self.filters,
+            sort=self.sort,
+            limit=self.limit,
+            offset=self.offset,
+            counted=self.counted,
+            **of,
+        )
+
+
+def list_query(query: MultiMapping[str], default_limit: int) -> ListQuery:
+    """Raises BadRequest."""
+    limit, offset = parameters.paging(query, default_limit)
+    cursor = query.get("cursor") or None
+    if cursor is not None and query.get("offset"):
+        raise BadRequest("cursor and offset exclude each other: use one of them")
+    return ListQuery(
+        limit,
+        offset,
+        search_text(query.get("q", "")),
+        checked_filters(_filters(query)),
+        sort_keys((query.get("sort") or "").split(",")) if query.get("sort") else (),
+        cursor,
+        _counted(query),
+    )
+
+
+def search_text(given: str, parameter: str = "q") -> str | None:
+    """None if there is nothing to search for. Raises BadRequest."""
+    text = given.strip()
+    if len(text) > LONGEST_SEARCH:
+        raise BadRequest(
+            f"{parameter} is too long: {len(text):,} characters; the limit is {LONGEST_SEARCH:,}"
+        )
+    return text or None
+
+
+def _counted(query: MultiMapping[str]) -> bool:
+    given = query.get("total")
+    if given and given != "none":
+        raise BadRequest(f"Unknown total '{shortened(given)}': use none, or leave it out")
+    return not given
+
+
+def _filters(query: MultiMapping[str]) -> Iterator[Filter]:
+    for name, value in query.items():
+        if name != "filter" and not name.startswith("filter["):
+            continue
+        match = _FILTER.fullmatch(name)
+        if match is None:
+            raise BadRequest(
+                f"Malformed parameter '{shortened(name)}': use filter[FIELD] or filter[FIELD][OP]"
+            )
+        field, operator = match[1], match[2] if match[2] is not None else "eq"
+        one = Filter(field, operator, (value,))
+        if operator in ANY_OF:
+            one = Filter(field, operator, tuple(_separated(one)))
+        yield one
+
+
+def _separated(one: Filter) -> Iterator[str]:
+    """Commas separate values. A value in quotes may have commas; a quote inside is doubled."""
+    text, start = one.values[0], 0
+    while True:
+        match = _VALUE.match(text, start)
+        assert match is not None, "the second alternative matches the empty text"
+        start = match.end()
+        if start < len(text) and text[start] != ",":
+            raise BadRequest(
+                f"Malformed value of {one.label}: separate values by commas, and write a value "
+                'with a comma or a quote as "a,""b"'
+            )
+        yield match[2] if match[1] is None else match[1].replace('""', '"')
+        if start >= len(text):
+            return
+        start += 1
+
+
+def checked_filters(filters: Iterable[Filter]) -> tuple[Filter, ...]:
+    """The filters in their canonical order. Raises BadRequest."""
+    found: dict[tuple[str, str], Filter] = {}
+    for one in filters:
+        if one.operator not in OPERATORS:
+            raise BadRequest(
+                f"Unknown operator '{shortened(one.operator)}' in "
+                f"filter[{shortened(one.field)}]: use {', '.join(OPERATORS)}"
+            )
+        if (one.field, one.operator) in found:
+            raise BadRequest(f"{one.label} is given twice")
+        found[one.field, one.operator] = one
+        if len(found) > MOST_FILTERS:
+            raise BadRequest(f"Too many filters: at most {MOST_FILTERS}")
+        _check_values(one)
+    return tuple(sorted(found.values()))
+
+
+def _check_values(one: Filter) -> None:
+    label = one.label
+    if len(one.values) > MOST_VALUES:
+        raise BadRequest(f"{label} has {len(one.values):,} values: at most {MOST_VALUES}")
+    for value in one.values:
+        if not value:
+            raise BadRequest(f"{label} has an empty value: leave the filter out, or use exists")
+        if len(value.encode("utf-8", "replace")) > LONGEST_VALUE:
+            raise BadRequest(
+                f"A value of {label} is too long: at most {LONGEST_VALUE:,} bytes of UTF-8"
+            )
+
+
+def sort_keys(given: Sequence[str]) -> tuple[SortKey, ...]:
+    """From names of fields, with ``-`` for descending. Raises BadRequest."""
+    keys = tuple(SortKey(one.removeprefix("-"), one.startswith("-")) for one in given)
+    if len(keys) > MOST_SORT_KEYS:
+        raise BadRequest(f"Too many keys in sort: at most {MOST_SORT_KEYS}")
+    if not all(key.field for key in keys):
+        raise BadRequest("sort has an empty key: separate fields by one comma")
+    if len({key.field for key in keys}) < len(keys):
+        raise BadRequest("sort names a field twice")
+    return keys

@@ -1,0 +1,70 @@
+"""The streams of a process: how many a key and a workspace may have, and their end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from api.auth.keys import Caller
+from api.errors import Busy, TooManyStreams
+from api.http.open_connections import most_connections
+from api.settings import ApiSettings
+from read_side.change_tail import ChangeTail
+
+SHARE = 0.5
+"""The share of the connections that streams may take; the rest is for requests."""
+
+
+class OpenStream(Protocol):
+    def end(self) -> None: ...
+
+
+class OpenStreams:
+    """``tail``: where streams get new changes from."""
+
+    def __init__(self, tail: ChangeTail, settings: ApiSettings) -> None:
+        self.tail = tail
+        self._most = int(most_connections() * SHARE)
+        self._most_of_key = settings.streams_per_key
+        self._most_of_workspace = settings.streams_per_workspace
+        self._streams: dict[OpenStream, None] = {}
+        self._of_key: Counter[str] = Counter()
+        self._of_workspace: Counter[str] = Counter()
+        self._is_closed = False
+
+    def __len__(self) -> int:
+        return len(self._streams)
+
+    @contextmanager
+    def admitted(self, stream: OpenStream, caller: Caller) -> Iterator[None]:
+        """Raises TooManyStreams, Busy."""
+        self._check(caller)
+        self._streams[stream] = None
+        self._count(caller, 1)
+        try:
+            yield
+        finally:
+            del self._streams[stream]
+            self._count(caller, -1)
+
+    def close(self) -> None:
+        """Ends all streams, and admits no others."""
+        self._is_closed = True
+        for stream in list(self._streams):
+            stream.end()
+
+    def _check(self, caller: Caller) -> None:
+        if self._of_key[caller.key_id] >= self._most_of_key:
+            raise TooManyStreams("key", self._most_of_key)
+        if self._of_workspace[caller.workspace] >= self._most_of_workspace:
+            raise TooManyStreams("workspace", self._most_of_workspace)
+        if self._is_closed or len(self._streams) >= self._most:
+            raise Busy("Too many streams are open at the moment")
+
+    def _count(self, caller: Caller, number: int) -> None:
+        for counts, name in ((self._of_key, caller.key_id), (self._of_workspace, caller.workspace)):
+            counts[name] += number
+            if not counts[name]:
+                del counts[name]

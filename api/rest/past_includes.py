@@ -1,0 +1,126 @@
+"""``include`` with ``asOf``: what the entries of the past refer to, as of the same time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
+
+from msgspec import UNSET, UnsetType
+
+from api.context import Call
+from api.rest import wire
+from api.rest.include_paths import (
+    Path,
+    Step,
+    refused_step,
+    steps_of,
+    unknown_field_of,
+)
+from api.rest.includes import LARGE, Includes, Links
+from api.rest.point_in_time import ListBudget, PastEntry, entries_of_ids
+from api.rest.selection import MAX_LISTED, one_of
+from api.rest.shape import Shape
+from read_side.entries import EntriesRead, EntryRow
+from read_side.lookups import MediaFile
+from write_side.domain.content_type import ContentType
+from write_side.domain.definition import Field
+from write_side.entry_history import media_at
+
+
+async def past_includes(
+    call: Call,
+    shape: Shape | None,
+    page: Sequence[PastEntry],
+    at: datetime,
+    budget: ListBudget,
+) -> wire.Includes | UnsetType:
+    """What the page refers to; UNSET without paths. ``budget``: of the page.
+
+    Raises BadRequest, and what ``entries_of_ids`` raises. A path is checked against the types of
+    the entries that it reaches: the types that others had then are not read.
+    """
+    if shape is None or not shape.paths:
+        return UNSET
+    includes = PastIncludes(call, shape.paths, at, budget)
+    for past in page:
+        await includes.add_past(past)
+    entries = {
+        row.id: wire.entry_of_any_type(row, call.locale)
+        async for rows in includes.levels()
+        for row in rows
+    }
+    includes.check_paths()
+    files = await includes.media()
+    return wire.Includes(entries, {name: wire.media_file(file) for name, file in files.items()})
+
+
+class PastIncludes(Includes):
+    """The same levels, read from the log."""
+
+    def __init__(self, call: Call, paths: Sequence[Path], at: datetime, budget: ListBudget) -> None:
+        self._paths = paths
+        self._at = at
+        self._budget = budget
+        self._then: dict[tuple[str, str], Field] = {}
+        """The fields of the content types that were reached."""
+        self._types: dict[Step, set[str]] = {}
+        """Of the entries that were reached, by their slugs."""
+        super().__init__(call, steps_of(paths), self._then, None, is_file=False)
+
+    async def add_past(self, past: PastEntry) -> None:
+        """An entry of the page. Raises BadRequest."""
+        self._learn(past.content_type)
+        fields = past.row.fields
+        if len(bytes(fields)) <= LARGE:
+            self.add(past.content_type.slug, fields)
+        else:
+            await asyncio.to_thread(self.add, past.content_type.slug, fields)
+
+    def check_paths(self) -> None:
+        """Checks, after all levels, that each field of a path is one of some type that was reached
+        there. Raises BadRequest."""
+        for path in self._paths:
+            step = self._start
+            for number, slug in enumerate(path, 1):
+                types = frozenset(self._types.get(step, ()))
+                unknown = unknown_field_of(path, number, self._then, types) if types else None
+                if unknown is not None:
+                    raise refused_step(unknown, one_of(self._leading(types)))
+                step = step.next[slug]
+
+    async def media(self) -> dict[str, MediaFile]:
+        """The files, after all levels. Raises BadRequest, StoreUnavailable, NoTurn."""
+        repository, workspace = self._call.service.repository, self._call.scope.workspace
+        async with repository.recorder.long_reads.turn(workspace):
+            files = await media_at(repository, workspace, self._media, self._at, self._budget)
+        return {
+            one: MediaFile(one, files[one].name, files[one].url, files[one].content_type)
+            for one in self._media
+            if one in files
+        }
+
+    async def _read(self, ids: list[str]) -> AsyncIterator[dict[str, EntryRow]]:
+        call = self._call
+        found = await entries_of_ids(
+            call.service, call.scope, ids, self._budget, locale=call.locale, at=self._at
+        )
+        for past in found.values():
+            self._learn(past.content_type)
+        yield await self._readable(EntriesRead([one.row for one in found.values()], None))
+        self._forget([one for one in ids if one not in found])
+
+    def _follow(self, step: Step, links: Links) -> None:
+        if links.type_slug:
+            self._types.setdefault(step, set()).add(links.type_slug)
+        super()._follow(step, links)
+
+    def _learn(self, content_type: ContentType) -> None:
+        slug = content_type.slug
+        self._then.update({(slug, field.slug): field for field in content_type.fields})
+
+    def _leading(self, types: frozenset[str]) -> list[str]:
+        leading = {
+            slug for (of, slug), field in self._then.items() if of in types and field.spec.refers_to
+        }
+        return sorted(leading)[: MAX_LISTED + 1]

@@ -1,0 +1,241 @@
+"""Responses with ``select`` or ``include``: as the plain ones, with fewer members or with more."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
+
+from aiohttp import web
+from msgspec import Raw, Struct
+from msgspec.structs import replace
+
+from api.context import Call
+from api.errors import BadRequest
+from api.http.large_bodies import BodyFile
+from api.rest import wire
+from api.rest.include_paths import Fields, Step, steps_of
+from api.rest.includes import Includes, LargeIncludes
+from api.rest.kept_response import Reading, kept
+from api.rest.list_response import Written, list_response, response_from_file
+from api.rest.shape import Shape, checked_fields
+from read_side.entries import EntryRow
+from read_side.listing import LargePage, Page
+from read_side.notices import Dependency, content_types, singles_of_type
+
+_PLACE = b"{}"
+
+
+class Listed(Struct, frozen=True):
+    """How the entries of a request are read and shown. ``type_slug``: of all of them, or None.
+    ``body`` builds the body from the entries and the total; ``entry`` one of them. ``is_single``:
+    the response depends on its entry alone."""
+
+    type_slug: str | None
+    read_page: Callable[[], Awaitable[Page[EntryRow]]]
+    entry: Callable[[EntryRow], wire.Entry]
+    body: Callable[[list[Any], int], wire.Wire]
+    is_single: bool = False
+
+
+Respond = Callable[..., Awaitable[web.Response]]
+
+
+def list_responder(shape: Shape | None, type_slug: str | None) -> Respond:
+    """``list_response``, or the same with a shape. ``type_slug``: of the entries, or None."""
+    if shape is None:
+        return list_response
+
+    async def respond(
+        call: Call,
+        parameters: tuple[object, ...],
+        dependencies: Iterable[Dependency],
+        *listed: Any,
+    ) -> web.Response:
+        return await _shaped(call, shape, parameters, dependencies, Listed(type_slug, *listed))
+
+    return respond
+
+
+async def shaped_single(
+    call: Call,
+    shape: Shape,
+    parameters: tuple[object, ...],
+    type_slug: str,
+    read_row: Callable[[], Awaitable[EntryRow]],
+) -> web.Response:
+    """One entry, as a page of one. Raises BadRequest, and what ``read_row`` raises."""
+
+    async def read_page() -> Page[EntryRow]:
+        row = await read_row()
+        return Page([row], 1, stamp=row.stamp)
+
+    listed = Listed(
+        type_slug,
+        read_page,
+        lambda row: wire.single_entry(row, call.locale),
+        lambda rows, _: wire.SingleBody(True, rows[0]),
+        is_single=True,
+    )
+    dependency = singles_of_type(call.scope, type_slug)
+    return await _shaped(call, shape, parameters, (dependency,), listed)
+
+
+async def _shaped(
+    call: Call,
+    shape: Shape,
+    parameters: tuple[object, ...],
+    dependencies: Iterable[Dependency],
+    listed: Listed,
+) -> web.Response:
+    """``parameters`` and ``dependencies``: see ``kept``. Raises BadRequest, and what ``read_page``
+    raises except LargePage."""
+    reader = _Reader(call, shape, listed)
+
+    async def read() -> Reading:
+        return await reader.read(dependencies)
+
+    try:
+        return await kept(call, ("shaped", *shape.key, *parameters), read)
+    except _LargeBody as caught:
+        large = caught
+    return await response_from_file(call, large.size, lambda file: reader.write(file, large))
+
+
+class _LargeBody(Exception):
+    """``size``: bytes of the page."""
+
+    def __init__(
+        self,
+        size: int,
+        stamp: int | None,
+        rows: Callable[[], AbstractAsyncContextManager[tuple[int, AsyncIterator[EntryRow]]]],
+    ) -> None:
+        super().__init__(f"{size:,} bytes")
+        self.size = size
+        self.stamp = stamp
+        self.rows = rows
+
+
+class _Reader:
+    def __init__(self, call: Call, shape: Shape, listed: Listed) -> None:
+        self._call = call
+        self._shape = shape
+        self._listed = listed
+        self._steps: Step = steps_of(shape.paths)
+        self._fields: Fields = {}
+        self._stamp: int | None = None
+
+    async def read(self, dependencies: Iterable[Dependency]) -> Reading:
+        """Raises BadRequest, _LargeBody."""
+        found: list[Dependency] = [*dependencies]
+        if self._shape.slugs:
+            pool, type_slug = self._call.service.read_model, self._listed.type_slug
+            known = await checked_fields(pool, self._call.scope, self._shape, type_slug)
+            self._fields, self._stamp = known.fields, known.stamp
+            found.append(content_types(self._call.scope))
+        try:
+            page = await self._listed.read_page()
+        except LargePage as large:
+            raise _LargeBody(large.size, large.stamp, large.rows) from None
+        if self._listed.is_single:
+            found += [row.id for row in page.rows]
+        shown = [self._shape.shown(self._listed.entry(row)) for row in page.rows]
+        body = self._listed.body(shown, page.total)
+        if page.stamp is None or not self._shape.paths:
+            return Reading(wire.encode(body), self._earlier(page.stamp), tuple(found))
+        try:
+            includes, included = await self._included(page)
+        except LargeIncludes:
+            size = sum(memoryview(row.fields).nbytes for row in page.rows)
+            raise _LargeBody(size, page.stamp, lambda: _in_memory(page)) from None
+        found += includes.dependencies()
+        whole: wire.Wire = replace(body, includes=included)
+        return Reading(wire.encode(whole), includes.stamp, tuple(dict.fromkeys(found)))
+
+    async def _included(self, page: Page[EntryRow]) -> tuple[Includes, wire.Includes]:
+        includes = self._new_includes(page.stamp, is_file=False)
+        for row in page.rows:
+            includes.add(self._type_of(row), row.fields)
+        entries = {
+            row.id: wire.entry_of_any_type(row, self._call.locale)
+            async for rows in includes.levels()
+            for row in rows
+        }
+        files = await includes.media()
+        media = {name: wire.media_file(file) for name, file in files.items()}
+        return includes, wire.Includes(entries, media)
+
+    async def write(self, file: BodyFile, large: _LargeBody) -> Written:
+        """Piece by piece; raises BadRequest."""
+        includes = self._new_includes(large.stamp, is_file=True)
+        refusal: BadRequest | None = None
+        async with large.rows() as (total, rows):
+            start, end = self._around_entries(total)
+            before = start
+            async for row in rows:
+                try:
+                    await asyncio.to_thread(self._write_entry, file, before, row, includes)
+                except BadRequest as error:  # it must not end the connection
+                    refusal = error
+                    break
+                before = b","
+        if refusal is not None:
+            raise refusal
+        end = end if before == b"," else start + end
+        if not self._shape.paths:
+            await asyncio.to_thread(file.end, end)
+        else:
+            await asyncio.to_thread(file.write, end[:-1])
+            await self._write_includes(file, includes)
+        assert includes.stamp is not None
+        return Written(large.size + includes.bytes, includes.stamp)
+
+    def _write_entry(
+        self, file: BodyFile, before: bytes, row: EntryRow, includes: Includes
+    ) -> None:
+        includes.add(self._type_of(row), row.fields)
+        file.write(before + wire.encode(self._shape.shown(self._listed.entry(row))))
+
+    async def _write_includes(self, file: BodyFile, includes: Includes) -> None:
+        before = b',"includes":{"entries":{'
+        async for rows in includes.levels():
+            if rows:
+                await asyncio.to_thread(self._write_included, file, before, rows)
+                before = b","
+        files = await includes.media()
+        media = wire.encode({name: wire.media_file(one) for name, one in files.items()})
+        end = b'},"media":' + media + b"}}"
+        await asyncio.to_thread(file.end, end if before == b"," else before + end)
+
+    def _write_included(self, file: BodyFile, before: bytes, rows: list[EntryRow]) -> None:
+        for row in rows:
+            entry = wire.encode(wire.entry_of_any_type(row, self._call.locale))
+            file.write(before + wire.encode(row.id) + b":" + entry)
+            before = b","
+
+    def _around_entries(self, total: int) -> tuple[bytes, bytes]:
+        body = self._listed.body([Raw(_PLACE)], total)
+        start, _, end = wire.encode(body).partition(_PLACE)
+        return start, end
+
+    def _new_includes(self, stamp: int | None, *, is_file: bool) -> Includes:
+        earlier = self._earlier(stamp)
+        return Includes(self._call, self._steps, self._fields, earlier, is_file=is_file)
+
+    def _type_of(self, row: EntryRow) -> str:
+        return row.type_slug or self._listed.type_slug or ""
+
+    def _earlier(self, stamp: int | None) -> int | None:
+        """The stamp of the fields is never later than that of the page."""
+        return stamp if stamp is None or self._stamp is None else min(stamp, self._stamp)
+
+
+@asynccontextmanager
+async def _in_memory(page: Page[EntryRow]) -> AsyncIterator[tuple[int, AsyncIterator[EntryRow]]]:
+    async def rows() -> AsyncIterator[EntryRow]:
+        for row in page.rows:
+            yield row
+
+    yield page.total, rows()

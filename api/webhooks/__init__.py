@@ -1,0 +1,1 @@
+"""The process that delivers changes to webhook endpoints (ADR 49)."""

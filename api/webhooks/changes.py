@@ -1,0 +1,127 @@
+"""The change feed as the deliverer reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from msgspec import Struct
+
+from api.rest.change_bodies import ChangeView, Current
+from api.rest.change_tokens import ChangeTokens
+from api.rest.wire import encode
+from read_side.changes import ChangePage, ChangeRecord, Selection, changes_after
+from read_side.entries import entries_by_id
+from read_side.pool import Pool
+from read_side.webhooks import WebhookEndpoint
+from write_side.domain.change_kinds import KINDS, Kind
+from write_side.domain.identity import BASE_LANGUAGE
+
+PAGE = 100
+CURRENT_BYTES = 4 * 1024 * 1024
+"""Of the entries on a page; if they have more, the page has one change."""
+
+
+class DeliverableChange(Struct, frozen=True):
+    """``position``: in the log. ``data``: the change as the feed has it, in JSON."""
+
+    position: int
+    id: str
+    type: str
+    at: datetime
+    data: bytes
+
+
+class DeliverablePage(Struct, frozen=True):
+    """Changes in the order of the log. ``position``: the endpoint selects no other one up to
+    it."""
+
+    changes: Sequence[DeliverableChange]
+    position: int
+
+
+class Changes(Protocol):
+    """The changes that can be read."""
+
+    async def page(self, endpoint: WebhookEndpoint, after: int) -> DeliverablePage:
+        """The next changes that the endpoint selects. Raises ReadModelUnavailable."""
+        ...
+
+
+class FeedChanges:
+    """The changes of the read model, which has a change exactly when it can be read."""
+
+    def __init__(self, read_model: Pool, tokens: ChangeTokens) -> None:
+        self._read_model = read_model
+        self._tokens = tokens
+
+    async def page(self, endpoint: WebhookEndpoint, after: int) -> DeliverablePage:
+        found = await self._select(endpoint, after)
+        kinds = _kinds(endpoint)
+        locale = BASE_LANGUAGE if endpoint.include_entry else None
+        view = ChangeView(self._tokens, endpoint.scope, Selection(None, kinds), locale)
+        records: Sequence[ChangeRecord] = found.changes
+        current: Current = {}
+        if locale is not None:
+            records, current = await self._with_current(endpoint, locale, records)
+        previous = None if found.previous is None else view.token(found.previous)
+        shown = view.changes(records, previous, current)
+        changes = [
+            DeliverableChange(record.position, change.id, change.type, record.at, encode(change))
+            for record, change in zip(records, shown, strict=True)
+        ]
+        return DeliverablePage(changes, changes[-1].position if changes else found.through)
+
+    async def _select(self, endpoint: WebhookEndpoint, after: int) -> ChangePage:
+        """Merges a page for each content type of the endpoint: each has an index."""
+        kinds = _kinds(endpoint)
+        pages = [
+            await changes_after(
+                self._read_model, endpoint.scope, Selection(slug, kinds), after, PAGE
+            )
+            for slug in endpoint.types or (None,)
+        ]
+        return pages[0] if len(pages) == 1 else merged(pages)
+
+    async def _with_current(
+        self, endpoint: WebhookEndpoint, locale: str, records: Sequence[ChangeRecord]
+    ) -> tuple[Sequence[ChangeRecord], Current]:
+        """The changes, or the first one if their entries are too large together."""
+
+        async def before_reading(size: int, _has_large: bool) -> None:
+            if size > CURRENT_BYTES and len(records) > 1:
+                raise _TooLarge
+
+        ids = list({record.entry_id for record in records if record.entry_id})
+        try:
+            rows = await entries_by_id(
+                self._read_model, endpoint.scope, ids=ids, locale=locale, before=before_reading
+            )
+        except _TooLarge:
+            return await self._with_current(endpoint, locale, records[:1])
+        return records, {row.id: row for row in rows}
+
+
+class _TooLarge(Exception):
+    """The entries of a page have more than CURRENT_BYTES."""
+
+
+def merged(pages: Sequence[ChangePage]) -> ChangePage:
+    """One page of several selections, which must not overlap. Beyond the last change of a page that
+    is not the last, there may be more of its selection."""
+    through = min(page.through for page in pages)
+    known = min([through, *(page.changes[-1].position for page in pages if not page.is_last)])
+    changes = (change for page in pages for change in page.changes)
+    previous = [page.previous for page in pages if page.previous is not None]
+    return ChangePage(
+        sorted((one for one in changes if one.position <= known), key=lambda one: one.position),
+        pages[0].given,
+        max(previous, key=lambda one: one.position, default=None),
+        through,
+        all(page.is_last for page in pages) and known == through,
+    )
+
+
+def _kinds(endpoint: WebhookEndpoint) -> tuple[Kind, ...]:
+    return tuple(kind for kind in KINDS if kind in endpoint.events) or KINDS

@@ -1,0 +1,85 @@
+"""Delivers the changes of all endpoints, while this process is the active one.
+
+There is a task for each endpoint that is on. It sleeps until a change arrives in its environment,
+so that idle endpoints cost no queries.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import structlog
+
+from api.webhooks.arrivals import Arrivals
+from api.webhooks.endpoint_task import Delivering, EndpointTask
+from read_side.pool import Pool
+from read_side.webhooks import WebhooksMark, webhooks, webhooks_mark
+from write_side.domain.webhook import Name
+
+POLL = 1.0
+_log = structlog.get_logger("api.webhooks")
+
+
+class Deliverer:
+    def __init__(self, shared: Delivering, read_model: Pool, arrivals: Arrivals) -> None:
+        self._shared = shared
+        self._read_model = read_model
+        self._arrivals = arrivals
+        self._tasks: dict[Name, tuple[EndpointTask, asyncio.Task[None]]] = {}
+        self._mark: WebhooksMark | None = None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """The tasks of the endpoints end with the block."""
+        recording = asyncio.create_task(self._shared.recorder.run(), name="webhook outcomes")
+        try:
+            await self._update_endpoints()
+            yield
+        finally:
+            running = [recording, *(running for _, running in self._tasks.values())]
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+            self._tasks.clear()
+
+    async def step(self) -> None:
+        """Waits until something new can be read, or POLL seconds, and follows it. Raises
+        ReadModelUnavailable, and what a lost connection raises."""
+        scopes = await self._arrivals.next(POLL)
+        for one, _ in self._tasks.values():
+            if scopes is None or one.endpoint.scope in scopes:
+                one.wake()
+        await self._update_endpoints()
+
+    def restart(self, *_: Any) -> None:
+        """A cursor was moved from outside: every task reads its own again."""
+        for one, running in list(self._tasks.values()):
+            running.cancel()
+            self._start(one)
+
+    def _start(self, one: EndpointTask) -> None:
+        fresh = EndpointTask(one.endpoint, self._shared)
+        name = f"webhook {'/'.join(one.endpoint.key)}"
+        self._tasks[one.endpoint.key] = fresh, asyncio.create_task(fresh.run(), name=name)
+
+    async def _update_endpoints(self) -> None:
+        mark = await webhooks_mark(self._read_model)
+        if mark == self._mark:
+            return
+        wanted = {one.key: one for one in await webhooks(self._read_model) if one.off is None}
+        for key in [
+            key for key, (one, _) in self._tasks.items() if wanted.get(key) != one.endpoint
+        ]:
+            _, running = self._tasks.pop(key)
+            running.cancel()
+            # An endpoint must not have two tasks at once.
+            with contextlib.suppress(asyncio.CancelledError):
+                await running
+        for key, endpoint in wanted.items():
+            if key not in self._tasks:
+                self._start(EndpointTask(endpoint, self._shared))
+        self._mark = mark

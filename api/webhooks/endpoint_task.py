@@ -1,0 +1,206 @@
+"""Delivers the changes of one endpoint, one after another.
+
+The next change is not sent before the one before it was delivered. An outcome is recorded while the
+next change is sent, so that a process that dies repeats at most two deliveries.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import structlog
+from msgspec import Struct
+
+from api.webhooks.backoff import PATIENCE, retry_delay
+from api.webhooks.changes import Changes, DeliverableChange, DeliverablePage
+from api.webhooks.message import message_of
+from api.webhooks.move_recorder import MoveRecorder
+from api.webhooks.sender import GONE, Sender
+from read_side.refusals import ReadModelUnavailable
+from read_side.webhooks import WebhookEndpoint
+from write_side.postgres.connection import is_transient
+from write_side.store.conflicts import StoreUnavailable
+from write_side.store.webhooks import Cursors, Move, Outcome
+
+SKIPPED = 1_000
+"""Positions without a selected change after which the cursor is moved over them."""
+HEALTHY, FAILING = 256, 64
+"""Deliveries at a time to endpoints whose last delivery succeeded, and to the others."""
+FAULT_PAUSE = 5.0
+_log = structlog.get_logger("api.webhooks")
+
+SwitchOff = Callable[[WebhookEndpoint, str], Awaitable[None]]
+
+
+class Lanes:
+    """Endpoints that fail have a lane of their own, so that any number of them cannot delay the
+    others."""
+
+    def __init__(self) -> None:
+        self._healthy = asyncio.Semaphore(HEALTHY)
+        self._failing = asyncio.Semaphore(FAILING)
+
+    def lane(self, attempt: int) -> asyncio.Semaphore:
+        return self._healthy if attempt == 0 else self._failing
+
+
+class Delivering(Struct, frozen=True):
+    """What the tasks of all endpoints share. ``patience``: seconds of failures until an endpoint is
+    switched off."""
+
+    changes: Changes
+    cursors: Cursors
+    recorder: MoveRecorder
+    sender: Sender
+    switch_off: SwitchOff
+    lanes: Lanes
+    patience: float = PATIENCE
+
+
+class CursorMoved(Exception):
+    """The cursor is no longer where this task left it: it was replayed, or another process
+    delivers."""
+
+
+class EndpointTask:
+    """``wake`` announces that there may be changes."""
+
+    def __init__(self, endpoint: WebhookEndpoint, shared: Delivering) -> None:
+        self.endpoint = endpoint
+        self._shared = shared
+        self._arrived = asyncio.Event()
+        # The cursor as it is stored, and the position up to which no change is left.
+        self._stored = self._seen = self._attempt = 0
+        self._recording: asyncio.Task[float | None] | None = None
+
+    def wake(self) -> None:
+        self._arrived.set()
+
+    async def run(self) -> None:
+        """Until it is cancelled, or the endpoint is switched off."""
+        try:
+            await self._run()
+        finally:
+            if self._recording is not None:
+                self._recording.cancel()
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                if await self._follow():
+                    return
+            except CursorMoved:
+                pass
+            except (StoreUnavailable, ReadModelUnavailable) as error:
+                _log.warning("deliveries wait for a database", **self._about, fault=repr(error))
+                await asyncio.sleep(FAULT_PAUSE / 5)
+            except Exception as error:
+                if not is_transient(error):
+                    _log.error("deliveries failed unexpectedly", **self._about, exc_info=error)
+                await asyncio.sleep(FAULT_PAUSE)
+
+    @property
+    def _about(self) -> dict[str, str]:
+        """For logs. The URL may have a secret in its query."""
+        return {"workspace": self.endpoint.workspace, "webhook": self.endpoint.name}
+
+    async def _follow(self) -> bool:
+        """Returns True when the endpoint was switched off."""
+        await self._open()
+        while True:
+            self._arrived.clear()
+            page = await self._shared.changes.page(self.endpoint, self._seen)
+            if not page.changes:
+                await self._skip(page.position)
+                await self._arrived.wait()
+            elif await self._deliver(page):
+                return True
+
+    async def _open(self) -> None:
+        """Raises CursorMoved if the endpoint is not in the log: it will be removed here too."""
+        self._recording = None
+        found = await self._shared.cursors.open([self.endpoint])
+        cursor = found.get(self.endpoint.key)
+        if cursor is None or cursor.created != self.endpoint.created:
+            await asyncio.sleep(FAULT_PAUSE)
+            raise CursorMoved
+        self._stored = self._seen = cursor.position
+        self._attempt = cursor.attempt
+        await asyncio.sleep(cursor.wait)
+
+    async def _skip(self, position: int) -> None:
+        await self._recorded()
+        self._seen = max(self._seen, position)
+        if self._seen - self._stored >= SKIPPED:
+            if not await self._shared.cursors.skip(self.endpoint, self._stored, self._seen):
+                raise CursorMoved
+            self._stored = self._seen
+
+    async def _deliver(self, page: DeliverablePage) -> bool:
+        """Delivers the page, up to the first failure. Returns True when the endpoint was switched
+        off."""
+        secrets = await self._shared.cursors.secrets(*self.endpoint.key)
+        for change in page.changes:
+            outcome = await self._send(change, secrets)
+            await self._recorded()
+            if outcome.error is not None:
+                return await self._failed(outcome)
+            if self._attempt:
+                _log.info("deliveries succeed again", **self._about)
+            self._record(change.position, outcome)
+            self._seen, self._attempt = change.position, 0
+        return False
+
+    async def _send(self, change: DeliverableChange, secrets: list[str]) -> Outcome:
+        attempt = self._attempt + 1
+        if not secrets:
+            reason = "there is no secret to sign with: rotate it"
+            return Outcome(message_id=change.id, type=change.type, attempt=attempt, error=reason)
+        message = message_of(change.id, change.type, change.at, change.data)
+        async with self._shared.lanes.lane(self._attempt):
+            return await self._shared.sender.send(self.endpoint.url, message, secrets, attempt)
+
+    async def _failed(self, outcome: Outcome) -> bool:
+        """Waits for the next try, or switches the endpoint off and returns True."""
+        if not self._attempt:
+            _log.warning("deliveries fail", **self._about, reason=outcome.error)
+        self._attempt += 1
+        delay = retry_delay(self._attempt)
+        self._record(self._stored, outcome, delay)
+        failing = await self._recorded()
+        if outcome.status == GONE or failing >= self._shared.patience:
+            reason = self._reason(outcome)
+            _log.error("switched off", **self._about, reason=reason)
+            await self._shared.switch_off(self.endpoint, reason)
+            return True
+        await asyncio.sleep(delay)
+        return False
+
+    def _reason(self, outcome: Outcome) -> str:
+        if outcome.status == GONE:
+            return "the endpoint answered 410 Gone"
+        days = f"{self._shared.patience / 86_400:.0f} days"
+        return f"no delivery has succeeded for {days}; the last failure: {outcome.error}"
+
+    def _record(self, position: int, outcome: Outcome, delay: float = 0.0) -> None:
+        move = Move(
+            endpoint=self.endpoint,
+            after=self._stored,
+            position=position,
+            outcome=outcome,
+            delay=delay,
+        )
+        self._stored = position
+        self._recording = asyncio.create_task(self._shared.recorder.record(move))
+
+    async def _recorded(self) -> float:
+        """Waits until the last outcome is recorded; returns since how many seconds the endpoint
+        fails. Raises CursorMoved."""
+        recording, self._recording = self._recording, None
+        if recording is None:
+            return 0.0
+        failing = await recording
+        if failing is None:
+            raise CursorMoved
+        return failing

@@ -1,0 +1,175 @@
+"""What people do with an endpoint: look at it, try it out, replay it, switch it on. For the command
+line and the dashboard."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from msgspec import Struct
+
+from api.rest.change_tokens import ChangeTokens
+from api.webhooks.message import sample_message
+from api.webhooks.sender import open_sender
+from read_side.changes import position_before
+from read_side.pool import Pool
+from write_side.commands import RotateWebhookSecret, SwitchWebhookOn
+from write_side.dispatch import execute
+from write_side.domain.api_key import expiry
+from write_side.domain.identity import Actor, Scope
+from write_side.domain.refusals import InvalidDefinition, UnknownWebhook
+from write_side.domain.webhook import Endpoint, Webhook, new_webhook_secret
+from write_side.domain.webhook_address import Network
+from write_side.repository import Repository
+from write_side.store.access import token_key
+from write_side.store.webhooks import Cursor, Cursors, Delivery, Outcome
+
+
+class ListedWebhook(Struct, frozen=True, rename="camel"):
+    """``off``: why it is switched off. ``after``: the time of the last change that was delivered,
+    or that of the endpoint's creation. ``failing_since``: of the failures after it."""
+
+    name: str
+    url: str
+    environment: str
+    types: tuple[str, ...]
+    events: tuple[str, ...]
+    include_entry: bool
+    off: str | None
+    after: datetime | None
+    deliveries: int
+    failures: int
+    failing_since: datetime | None
+    last_error: str | None
+
+    @property
+    def state(self) -> str:
+        if self.off is not None:
+            return "off"
+        return "failing" if self.failing_since else "on"
+
+
+class Replay(Struct, frozen=True):
+    """``position``: after which deliveries continue; ``at``: its time."""
+
+    position: int
+    at: datetime | None
+
+
+class WebhookOperations:
+    """Those of one workspace. Raises UnknownWebhook, UnknownWorkspace, and what the databases
+    raise."""
+
+    def __init__(self, repository: Repository, workspace: str) -> None:
+        self._repository = repository
+        self._workspace = workspace
+        self._cursors = Cursors(repository.recorder.fetch)
+
+    async def list(self) -> Sequence[ListedWebhook]:
+        """By name."""
+        await self._repository.workspace(self._workspace)
+        webhooks = (await self._repository.webhooks(self._workspace)).by_name
+        cursors = await self._cursors.find((self._workspace, name) for name in webhooks)
+        return [
+            await self._listed(webhooks[name], cursors.get((self._workspace, name)))
+            for name in sorted(webhooks)
+        ]
+
+    async def deliveries(
+        self, name: str, *, failed: bool = False, limit: int = 20
+    ) -> Sequence[Delivery]:
+        """The last ones, newest first."""
+        await self._find(name)
+        return await self._cursors.deliveries(self._workspace, name, failed=failed, limit=limit)
+
+    async def test(self, name: str, networks: Sequence[Network]) -> Outcome:
+        """Sends a message that announces no change, from this process, and records the outcome."""
+        webhook = await self._find(name)
+        secrets = await self._cursors.secrets(self._workspace, name)
+        if not secrets:
+            raise InvalidDefinition(f"Webhook {name!r} has no secret to sign with: rotate it")
+        async with open_sender(networks) as sender:
+            outcome = await sender.send(webhook.url, sample_message(), secrets)
+        await self._cursors.open([self._endpoint(webhook)])
+        await self._cursors.record_test(self._workspace, name, outcome)
+        return outcome
+
+    async def replay(self, name: str, after: str, read_model: Pool) -> Replay:
+        """Delivers again what came after a change (its id) or a time. Raises InvalidDefinition."""
+        webhook = await self._find(name)
+        position = await self._position(
+            Scope(self._workspace, webhook.environment), after, read_model
+        )
+        await self._cursors.open([self._endpoint(webhook)])
+        await self._cursors.move(self._workspace, name, position)
+        return Replay(position, await self._cursors.time_at(position))
+
+    async def enable(self, name: str, actor: Actor, request_id: str | None = None) -> int:
+        """The position of the event; 0 if the endpoint was on."""
+        await self._find(name)
+        command = SwitchWebhookOn(
+            actor=actor, request_id=request_id, workspace=self._workspace, name=name
+        )
+        return (await execute(command, self._repository)).position
+
+    async def rotate(self, name: str, actor: Actor, *, at_once: bool = False) -> str:
+        """The new secret. ``at_once``: the old one does not sign any more."""
+        await self._find(name)
+        secret = new_webhook_secret()
+        command = RotateWebhookSecret(
+            actor=actor, workspace=self._workspace, name=name, secret=secret, expires=at_once
+        )
+        await execute(command, self._repository)
+        return secret
+
+    async def continues_after(self, name: str) -> datetime | None:
+        """The time of the last change that was delivered."""
+        cursors = await self._cursors.open([self._endpoint(await self._find(name))])
+        cursor = cursors.get((self._workspace, name))
+        return None if cursor is None else await self._cursors.time_at(cursor.position)
+
+    async def _find(self, name: str) -> Webhook:
+        await self._repository.workspace(self._workspace)
+        webhook = (await self._repository.webhooks(self._workspace)).by_name.get(name)
+        if webhook is None:
+            raise UnknownWebhook(name)
+        return webhook
+
+    def _endpoint(self, webhook: Webhook) -> Endpoint:
+        return Endpoint(
+            workspace=self._workspace,
+            name=webhook.name,
+            created=webhook.created,
+            changed_at=webhook.at,
+        )
+
+    async def _position(self, scope: Scope, after: str, read_model: Pool) -> int:
+        tokens = ChangeTokens(await token_key(self._repository.recorder.fetch))
+        token = tokens.position(scope, after)
+        if token is not None:
+            return token.position
+        try:
+            return await position_before(read_model, scope, expiry(after))
+        except InvalidDefinition:
+            raise InvalidDefinition(
+                f"{after[:100]!r} is neither the id of a change in {scope.environment} nor a time "
+                "such as 2027-01-31T09:30:00Z"
+            ) from None
+
+    async def _listed(self, webhook: Webhook, cursor: Cursor | None) -> ListedWebhook:
+        failed = await self._cursors.deliveries(self._workspace, webhook.name, failed=True, limit=1)
+        is_failing = cursor is not None and cursor.failing_since is not None
+        return ListedWebhook(
+            name=webhook.name,
+            url=webhook.url,
+            environment=webhook.environment,
+            types=webhook.types,
+            events=webhook.events,
+            include_entry=webhook.include_entry,
+            off=webhook.off,
+            after=await self._cursors.time_at(cursor.position) if cursor else None,
+            deliveries=cursor.deliveries if cursor else 0,
+            failures=cursor.failures if cursor else 0,
+            failing_since=cursor.failing_since if cursor else None,
+            last_error=failed[0].error if failed and is_failing else None,
+        )

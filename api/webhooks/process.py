@@ -1,0 +1,147 @@
+"""The process `contentlog webhooks`: one is active, others stand by and take over.
+
+The active one holds a session lock in the event store's database. If it loses the connection, it
+stops delivering. A process that was paused and still believes that it is active cannot do harm
+beyond repeating a delivery: a cursor is moved only from where it is known to be.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import asyncpg
+import structlog
+from msgspec import Struct
+
+from api.rest.change_tokens import ChangeTokens
+from api.webhooks.arrivals import open_arrivals
+from api.webhooks.changes import FeedChanges
+from api.webhooks.deliverer import Deliverer
+from api.webhooks.endpoint_task import Delivering, Lanes
+from api.webhooks.move_recorder import MoveRecorder
+from api.webhooks.sender import open_sender
+from read_side.pool import open_pool
+from read_side.refusals import ReadModelUnavailable
+from read_side.webhooks import WebhookEndpoint
+from write_side.commands import SwitchWebhookOff
+from write_side.dispatch import execute
+from write_side.domain.identity import Actor
+from write_side.domain.refusals import Refused
+from write_side.domain.webhook_address import Network
+from write_side.postgres.connection import Connection, connect, is_transient
+from write_side.repository import Repository
+from write_side.store.access import token_key
+from write_side.store.conflicts import StoreUnavailable
+from write_side.store.mapper import EventMapper
+from write_side.store.recorder import open_recorder
+from write_side.store.webhooks import CHANNEL, Cursors
+
+LOCK = 0x636C_6F67_0007
+STANDBY = 0.25
+PATIENCE = 5.0
+"""Seconds until a connection on which the database does not respond is given up."""
+PAUSE = 0.5
+ACTOR = Actor("operator", "contentlog webhooks")
+_TRY_LOCK = "SELECT pg_try_advisory_lock($1)"
+_ALIVE = "SELECT 1"
+_log = structlog.get_logger("api.webhooks")
+
+
+class WebhookSettings(Struct, frozen=True):
+    """``networks``: those of endpoints that are not public."""
+
+    event_store_url: str
+    read_model_url: str
+    networks: tuple[Network, ...] = ()
+
+
+async def run(settings: WebhookSettings) -> None:
+    """Delivers until SIGTERM or SIGINT. It may be killed at any point: nothing is lost."""
+    working = asyncio.create_task(run_sessions(settings))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, working.cancel)
+    with contextlib.suppress(asyncio.CancelledError):
+        await working
+
+
+async def run_sessions(settings: WebhookSettings) -> None:
+    """One session after another; begins again after transient faults."""
+    while True:
+        try:
+            await _session(settings)
+        except (StoreUnavailable, ReadModelUnavailable, TimeoutError) as error:
+            _log.warning("begins again", fault=repr(error))
+        except Exception as error:
+            if not is_transient(error) and not isinstance(error, asyncpg.UndefinedTableError):
+                raise
+            # A table is missing until `contentlog migrate` and a rebuild have run.
+            _log.warning("begins again", fault=repr(error))
+        await asyncio.sleep(PAUSE)
+
+
+async def _session(settings: WebhookSettings) -> None:
+    async with _lock(settings.event_store_url) as store:
+        _log.info("active")
+        async with open_deliverer(settings) as deliverer:
+            await store.add_listener(CHANNEL, deliverer.restart)
+            while not store.is_closed():
+                await deliverer.step()
+                await store.execute(_ALIVE)
+
+
+@asynccontextmanager
+async def _lock(url: str) -> AsyncIterator[Connection]:
+    """A connection that holds the lock; waits for it."""
+    connection = await connect(
+        url,
+        timeout=PATIENCE,
+        command_timeout=PATIENCE,
+        server_settings={"application_name": "contentlog webhooks"},
+    )
+    try:
+        while not await connection.fetchval(_TRY_LOCK, LOCK):  # noqa: ASYNC110 - not ours to set
+            await asyncio.sleep(STANDBY)
+        yield connection
+    finally:
+        # Ends the session, and with it the lock.
+        connection.terminate()
+
+
+@asynccontextmanager
+async def open_deliverer(settings: WebhookSettings) -> AsyncIterator[Deliverer]:
+    """A deliverer that is running, on connections of its own."""
+    async with (
+        open_recorder(settings.event_store_url) as recorder,
+        open_pool(settings.read_model_url) as read_model,
+        open_arrivals(settings.read_model_url) as arrivals,
+        open_sender(settings.networks) as sender,
+    ):
+        cursors = Cursors(recorder.fetch)
+        shared = Delivering(
+            changes=FeedChanges(read_model, ChangeTokens(await token_key(recorder.fetch))),
+            cursors=cursors,
+            recorder=MoveRecorder(cursors),
+            sender=sender,
+            switch_off=_SwitchOff(Repository(recorder, EventMapper())),
+            lanes=Lanes(),
+        )
+        deliverer = Deliverer(shared, read_model, arrivals)
+        async with deliverer.running():
+            yield deliverer
+
+
+class _SwitchOff:
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+
+    async def __call__(self, endpoint: WebhookEndpoint, reason: str) -> None:
+        command = SwitchWebhookOff(
+            actor=ACTOR, workspace=endpoint.workspace, name=endpoint.name, reason=reason
+        )
+        # It may have been removed.
+        with contextlib.suppress(Refused):
+            await execute(command, self._repository)

@@ -1,0 +1,132 @@
+"""Sends a message to an endpoint, once."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import aiohttp
+from msgspec import Struct
+
+from api.webhooks.connector import AddressRefused, open_connector
+from api.webhooks.message import Message, headers
+from write_side.domain.webhook_address import Network
+from write_side.store.webhooks import Outcome
+
+TIMEOUT = 15.0
+"""Seconds for a delivery, from the lookup of the name to the last byte that is read."""
+BODY_TIMEOUT = 2.0
+"""Seconds for the beginning of the response's body: the status alone says that it was received."""
+KEPT_BYTES = 1024
+"""Of the response's body; the rest is not read."""
+CONNECTIONS = 512
+GONE = 410
+_HEADERS = {
+    "Content-Type": "application/json",
+    "User-Agent": "contentlog-webhooks/1",
+    # A compressed response could be of any size.
+    "Accept-Encoding": "identity",
+}
+
+
+class _Response(Struct):
+    status: int | None = None
+    beginning: bytes = b""
+
+
+class Sender:
+    """Safe for any number of tasks. Redirects are not followed, cookies not kept, and proxies of
+    the environment not used."""
+
+    def __init__(self, session: aiohttp.ClientSession, timeout: float = TIMEOUT) -> None:
+        self._session = session
+        self._timeout = timeout
+
+    async def send(
+        self, url: str, message: Message, secrets: Sequence[str], attempt: int = 1
+    ) -> Outcome:
+        """The outcome; a failure is one too."""
+        began, response = time.perf_counter(), _Response()
+        try:
+            async with asyncio.timeout(self._timeout):
+                await self._exchange(url, message, secrets, response)
+            error = _refusal(response.status)
+        except (aiohttp.ClientError, OSError, ValueError, ssl.SSLError) as fault:
+            error = self._reason(fault)
+        return Outcome(
+            message_id=message.id,
+            type=message.type,
+            attempt=attempt,
+            status=response.status,
+            error=error,
+            duration_ms=round((time.perf_counter() - began) * 1000),
+            response=response.beginning.decode("utf-8", "replace").replace("\0", "\ufffd"),
+        )
+
+    async def _exchange(
+        self, url: str, message: Message, secrets: Sequence[str], response: _Response
+    ) -> None:
+        async with self._session.post(
+            url,
+            data=message.body,
+            headers={**_HEADERS, **headers(message, secrets)},
+            allow_redirects=False,
+        ) as received:
+            response.status = received.status
+            try:
+                async with asyncio.timeout(min(BODY_TIMEOUT, self._timeout / 2)):
+                    while len(response.beginning) < KEPT_BYTES:
+                        part = await received.content.read(KEPT_BYTES - len(response.beginning))
+                        if not part:
+                            return
+                        response.beginning += part
+            except (TimeoutError, aiohttp.ClientError):
+                pass
+            # The rest would have to be read before the connection can be used again.
+            received.close()
+
+    def _reason(self, fault: Exception) -> str:
+        if isinstance(fault, TimeoutError):
+            return f"no response within {self._timeout:.0f} s"
+        cause = getattr(fault, "os_error", None) or fault
+        if isinstance(cause, AddressRefused):
+            return f"refused: {cause}"
+        if isinstance(fault, aiohttp.ClientConnectorDNSError):
+            return f"the host cannot be looked up: {getattr(cause, 'strerror', None) or cause}"
+        if isinstance(fault, aiohttp.ClientSSLError):
+            return f"TLS: {getattr(fault, 'certificate_error', None) or cause}"
+        if isinstance(fault, aiohttp.ClientConnectorError):
+            return f"cannot connect: {getattr(cause, 'strerror', None) or cause}"
+        if isinstance(fault, aiohttp.InvalidURL):
+            return "the URL is invalid"
+        # Without the URL, which may have a secret in its query.
+        said = getattr(fault, "message", None) or fault
+        return f"{type(fault).__name__}: {said}"[:500]
+
+
+def _refusal(status: int | None) -> str | None:
+    """Why a response with this status is a failure; None for 2xx."""
+    if status is not None and 200 <= status < 300:
+        return None
+    if status is not None and 300 <= status < 400:
+        return f"HTTP {status}: redirects are not followed"
+    return f"HTTP {status}"
+
+
+@asynccontextmanager
+async def open_sender(
+    allowed: Sequence[Network], timeout: float = TIMEOUT, connections: int = CONNECTIONS
+) -> AsyncIterator[Sender]:
+    """``allowed``: networks that are not public. At most ``connections`` at a time."""
+    connector = open_connector(allowed, connections)
+    async with aiohttp.ClientSession(
+        connector=connector,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        timeout=aiohttp.ClientTimeout(total=None),
+        auto_decompress=False,
+        trust_env=False,
+    ) as session:
+        yield Sender(session, timeout)

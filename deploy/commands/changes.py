@@ -1,0 +1,127 @@
+"""`contentlog changes`"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+import click
+
+from deploy.databases import Databases, open_connection, open_read_model, open_repository
+from deploy.failures import Failed
+from deploy.runner import environment_option, json_option, run, workspace_option
+from deploy.settings import Settings
+
+if TYPE_CHECKING:
+    from api.rest.change_bodies import Change, ChangeView
+    from write_side.domain.identity import Scope
+
+NOW = "now"
+POLL = 1.0  # seconds
+
+
+@click.command(
+    "changes",
+    epilog="\b\nExample:\n  contentlog changes --workspace acme --follow\n"
+    "  contentlog changes --workspace acme --after now --follow --json | jq .type",
+)
+@workspace_option
+@environment_option
+@click.option("--type", "type_slug", metavar="T", help="Only of the content type with this slug.")
+@click.option("--after", default="", metavar="TOKEN", help="After this change's id, or after now.")
+@click.option("--follow", is_flag=True, help="Continue with new changes until Ctrl-C.")
+@json_option
+def changes_command(
+    workspace: str,
+    environment: str,
+    type_slug: str | None,
+    after: str,
+    follow: bool,
+    as_json: bool,
+) -> None:
+    """Print the changes of entries and content types that can be read, oldest first.
+
+    They are those of GET /v1/changes; with --json, each is a line as that has it.
+    """
+    from api.rest.wire import encode
+    from write_side.domain.identity import Scope
+
+    async def work(found: Databases, _: Settings) -> None:
+        scope = Scope(workspace, environment)
+        async with _view(found, scope, type_slug) as view:
+            async for change in _changes(found, view, after, follow=follow):
+                click.echo(encode(change) if as_json else _line(change))
+
+    with contextlib.suppress(KeyboardInterrupt):
+        run(work, create=False)
+
+
+@contextlib.asynccontextmanager
+async def _view(found: Databases, scope: Scope, type_slug: str | None) -> AsyncIterator[ChangeView]:
+    """Raises the refusals of an unknown workspace or environment."""
+    from api.rest.change_bodies import ChangeView
+    from api.rest.change_tokens import ChangeTokens
+    from read_side.changes import Selection
+    from write_side.domain.workspace import check_environment
+    from write_side.store.access import token_key
+
+    async with open_repository(found) as repository:
+        workspace = await repository.workspace(scope.workspace)
+        check_environment(workspace.plan, workspace.environments, scope)
+        tokens = ChangeTokens(await token_key(repository.recorder.fetch))
+    yield ChangeView(tokens, scope, Selection(type_slug))
+
+
+async def _changes(
+    found: Databases, view: ChangeView, after: str, *, follow: bool
+) -> AsyncIterator[Change]:
+    from read_side.changes import BEGINNING, END, MOST, changes_after
+    from read_side.notices import CHANNEL
+
+    moved = asyncio.Event()
+    async with (
+        open_connection("CONTENTLOG_READ_MODEL_URL", found.read_model_url) as connection,
+        open_read_model(found) as pool,
+    ):
+        if follow:
+            await connection.add_listener(CHANNEL, lambda *_: moved.set())
+        position = END if after == NOW else _position(view, after) if after else BEGINNING
+        while True:
+            moved.clear()
+            page = await changes_after(pool, view.scope, view.selection, position, MOST)
+            if after not in ("", NOW) and (page.given is None or view.token(page.given) != after):
+                raise Failed("the feed does not have the change of --after any more")
+            for change in view.changes(page.changes, view.previous(page), {}):
+                yield change
+            after = ""
+            if page.changes:
+                position = page.changes[-1].position
+            elif position == END:
+                position = page.through
+            if not page.is_last:
+                continue
+            if not follow:
+                return
+            with contextlib.suppress(TimeoutError):
+                # Never wait_for: in Python 3.11 it may swallow a cancellation.
+                async with asyncio.timeout(POLL):
+                    await moved.wait()
+
+
+def _position(view: ChangeView, token: str) -> int:
+    found = view.tokens.position(view.scope, token)
+    if found is None:
+        raise Failed(f"'{token}' is no id of a change in {view.scope.environment}")
+    return found.position
+
+
+def _line(change: Change) -> str:
+    time = change.at.replace("T", " ")[:19]
+    if change.entry is None:
+        assert change.content_type
+        return f"{time} UTC  {change.type}  {change.content_type.slug}"
+    entry = change.entry
+    name = f"{entry.content_type}/{entry.slug}"
+    return f"{time} UTC  {change.type}  {name}  {entry.language}  version {entry.version}"

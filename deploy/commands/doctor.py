@@ -1,0 +1,71 @@
+"""`contentlog doctor`: what to change in an installation."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from deploy.databases import Databases, open_connection, open_repository
+from deploy.runner import json_option, run
+
+if TYPE_CHECKING:
+    from deploy.doctor.findings import Finding
+    from deploy.settings import Settings
+
+
+@click.command("doctor", epilog="\b\nExample:\n  contentlog doctor")
+@json_option
+def doctor_command(as_json: bool) -> None:
+    """Check settings, databases, processes and this machine, and say what to change.
+
+    Changes nothing. Exits with status 1 if there is a problem; warnings leave it at 0.
+    """
+    environment = dict(os.environ)
+    findings = run(lambda found, settings: _examine(found, settings, environment), create=False)
+    if as_json:
+        click.echo(msgspec.json.encode(findings))
+    else:
+        click.echo("\n".join(_lines(findings)))
+    if any(finding.level == "problem" for finding in findings):
+        raise click.exceptions.Exit(1)
+
+
+async def _examine(
+    found: Databases, settings: Settings, environment: dict[str, str]
+) -> list[Finding]:
+    """Worst first."""
+    from deploy.doctor import installation, server
+    from read_side.status import read_status
+
+    findings = [
+        *installation.check_settings(settings, environment),
+        installation.embedded(settings),
+        *installation.check_machine(settings),
+    ]
+    async with open_connection("CONTENTLOG_EVENT_STORE_URL", found.event_store_url) as connection:
+        facts = await server.read_facts(connection)
+        findings += server.check_server("event store", facts, settings.workers)
+        findings += server.check_durability("event store", facts)
+        findings += await installation.check_store(connection)
+    async with open_connection("CONTENTLOG_READ_MODEL_URL", found.read_model_url) as connection:
+        if found.read_model_url != found.event_store_url:
+            facts = await server.read_facts(connection)
+            findings += server.check_server("read model", facts, settings.workers)
+        findings.append(await installation.check_shape(connection))
+        status = await read_status(connection)
+    async with open_repository(found) as repository:
+        findings += installation.check_projectors(status, await repository.recorder.head())
+    order = ("problem", "warning", "ok")
+    return sorted(findings, key=lambda finding: order.index(finding.level))
+
+
+def _lines(findings: list[Finding]) -> list[str]:
+    lines = []
+    for finding in findings:
+        lines.append(f"{finding.level:8} {finding.subject}: {finding.text}")
+        if finding.fix:
+            lines.append(f"         {finding.fix}")
+    return lines

@@ -1,0 +1,215 @@
+"""`contentlog webhook`"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+import msgspec
+
+from deploy.databases import Databases, open_read_model, open_repository
+from deploy.failures import Failed
+from deploy.runner import json_option, operator, run, until_visible, workspace_option
+from deploy.settings import Settings
+
+if TYPE_CHECKING:
+    from api.webhooks.operations import ListedWebhook, WebhookOperations
+    from write_side.store.webhooks import Delivery, Outcome
+
+EXAMPLE = """\b
+Example:
+  contentlog webhook list --workspace acme
+  contentlog webhook replay search --workspace acme --after 2027-01-31T09:30:00Z"""
+T = TypeVar("T")
+Work = Callable[["WebhookOperations", Databases, Settings], Coroutine[Any, Any, T]]
+
+_name = click.argument("name")
+
+
+@click.group("webhook", epilog=EXAMPLE)
+def webhook_command() -> None:
+    """Look at the webhooks of a workspace, try them out and replay them.
+
+    `contentlog apply` creates, changes and removes them; `contentlog webhooks` delivers.
+    """
+
+
+@webhook_command.command(
+    "list", epilog="\b\nExample:\n  contentlog webhook list --workspace acme --json"
+)
+@workspace_option
+@json_option
+def list_webhooks(workspace: str, as_json: bool) -> None:
+    """List the endpoints: whether they are on, and how far their deliveries are."""
+    rows = _run(workspace, lambda operations, *_: operations.list())
+    _print(rows, as_json, _webhook_line)
+
+
+@webhook_command.command(
+    epilog="\b\nExample:\n  contentlog webhook deliveries search --workspace acme --failed"
+)
+@_name
+@workspace_option
+@click.option("--failed", is_flag=True, help="Only those that failed.")
+@click.option(
+    "--limit", type=click.IntRange(1, 200), default=20, show_default=True, help="At most so many."
+)
+@json_option
+def deliveries(name: str, workspace: str, failed: bool, limit: int, as_json: bool) -> None:
+    """List the last deliveries to an endpoint, newest first. The last 200 are kept."""
+    rows = _run(
+        workspace,
+        lambda operations, *_: operations.deliveries(name, failed=failed, limit=limit),
+    )
+    _print(rows, as_json, _delivery_line)
+
+
+@webhook_command.command(epilog="\b\nExample:\n  contentlog webhook test search --workspace acme")
+@_name
+@workspace_option
+@json_option
+def test(name: str, workspace: str, as_json: bool) -> None:
+    """Send a message of type webhook.test now, from this machine, and print the response.
+
+    Exit status 1 if it was not accepted.
+    """
+    outcome = _run(
+        workspace, lambda operations, _, settings: operations.test(name, settings.networks)
+    )
+    if as_json:
+        click.echo(msgspec.json.encode(_plain(outcome)))
+    if outcome.error is not None:
+        raise Failed(f"webhook {name!r} did not accept the message: {outcome.error}")
+    if not as_json:
+        click.echo(f"webhook {name!r} accepted the message: {_outcome(outcome)}")
+
+
+@webhook_command.command(
+    epilog="\b\nExample:\n"
+    "  contentlog webhook replay search --workspace acme --after 2027-01-31T09:30:00Z"
+)
+@_name
+@workspace_option
+@click.option(
+    "--after",
+    required=True,
+    metavar="TOKEN|TIME",
+    help="The id of the last change that is not delivered again, or a time in UTC.",
+)
+@json_option
+def replay(name: str, workspace: str, after: str, as_json: bool) -> None:
+    """Deliver again all changes after one of them, or after a time, with the same ids."""
+
+    async def work(operations: WebhookOperations, found: Databases, _: Settings) -> Any:
+        async with open_read_model(found) as read_model:
+            return await operations.replay(name, after, read_model)
+
+    replayed = _run(workspace, work)
+    if as_json:
+        click.echo(msgspec.json.encode({"after": replayed.at}))
+    else:
+        click.echo(f"webhook {name!r} continues {_after(replayed.at)}")
+
+
+@webhook_command.command(epilog="\b\nExample:\n  contentlog webhook enable search --workspace acme")
+@_name
+@workspace_option
+@json_option
+def enable(name: str, workspace: str, as_json: bool) -> None:
+    """Switch an endpoint on. It continues after the last change that was delivered."""
+
+    async def work(operations: WebhookOperations, found: Databases, _: Settings) -> Any:
+        position = await operations.enable(name, operator())
+        after = await operations.continues_after(name)
+        if position:
+            await until_visible(found, position)
+        return bool(position), after
+
+    switched, after = _run(workspace, work)
+    if as_json:
+        click.echo(msgspec.json.encode({"switchedOn": switched, "after": after}))
+        return
+    state = "switched on" if switched else "on already"
+    click.echo(f"webhook {name!r} is {state}; it continues {_after(after)}")
+
+
+@webhook_command.command(epilog="\b\nExample:\n  contentlog webhook rotate search --workspace acme")
+@_name
+@workspace_option
+@click.option("--at-once", is_flag=True, help="Do not sign with the old secret any more.")
+@json_option
+def rotate(name: str, workspace: str, at_once: bool, as_json: bool) -> None:
+    """Make a new signing secret and print it, alone on standard output.
+
+    For 24 hours, deliveries are signed with both secrets.
+    """
+    secret = _run(
+        workspace, lambda operations, *_: operations.rotate(name, operator(), at_once=at_once)
+    )
+    if as_json:
+        click.echo(msgspec.json.encode({"secret": secret}))
+        return
+    click.echo(f"new secret of webhook {name!r}; it is shown only once:", err=True)
+    click.echo(secret)
+
+
+def _run(workspace: str, work: Work[T]) -> T:
+    from api.webhooks.operations import WebhookOperations
+
+    async def with_operations(found: Databases, settings: Settings) -> T:
+        async with open_repository(found) as repository:
+            return await work(WebhookOperations(repository, workspace), found, settings)
+
+    return run(with_operations, create=False)
+
+
+def _print(rows: Any, as_json: bool, line: Callable[[Any], str]) -> None:
+    if as_json:
+        click.echo(msgspec.json.encode([_plain(row) for row in rows]))
+        return
+    for row in rows:
+        click.echo(line(row))
+
+
+def _plain(row: Any) -> dict[str, Any]:
+    """With the names of JSON."""
+    return {_camel(name): value for name, value in msgspec.structs.asdict(row).items()}
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return "".join((first, *(one.title() for one in others)))
+
+
+def _webhook_line(row: ListedWebhook) -> str:
+    selected = ", ".join((*row.types, *row.events)) or "all changes"
+    parts = [row.name, row.state, row.url, row.environment, selected]
+    parts.append(f"{row.deliveries} deliveries, {row.failures} failed")
+    if row.off is not None:
+        parts.append(f"switched off: {row.off}")
+    elif row.failing_since:
+        parts.append(f"failing since {_shown(row.failing_since)}: {row.last_error}")
+    return "  ".join(parts)
+
+
+def _delivery_line(row: Delivery) -> str:
+    about = [f"#{row.number}", _shown(row.at), row.type, _outcome(row)]
+    if row.attempt > 1:
+        about.append(f"try {row.attempt}")
+    response = " ".join(row.response.split())[:100]
+    return "  ".join([*about, response] if response else about)
+
+
+def _outcome(outcome: Outcome) -> str:
+    said = outcome.error or f"HTTP {outcome.status}"
+    return f"{said}, {outcome.duration_ms} ms"
+
+
+def _after(at: datetime | None) -> str:
+    return "from the beginning" if at is None else f"after the changes of {_shown(at)}"
+
+
+def _shown(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,1 @@
+"""`contentlog doctor`: looks at an installation and says what to change."""

@@ -1,0 +1,134 @@
+"""Checks of this machine, its settings, and what runs."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from deploy.doctor.findings import Finding, ok, problem, warning
+from deploy.settings import Settings, unknown_names
+from read_side.schema import SHAPE
+from read_side.status import ReadModelStatus
+from write_side.postgres.connection import Connection
+from write_side.postgres.statements import statement
+from write_side.store.migrations import newest_version
+
+OPEN_FILES = 4096
+FREE_BYTES = 5 * 1024**3
+FREE_SHARE = 0.1
+LAG = 1_000
+"""Events of lag that a projector has caught up in a moment."""
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_SHAPE = "SELECT shape FROM read_model.checkpoint"
+
+
+def check_settings(settings: Settings, environment: Mapping[str, str]) -> Iterator[Finding]:
+    for name, text in unknown_names(environment).items():
+        yield warning("settings", text, f"unset {name}")
+    if settings.host not in LOOPBACK and not settings.trusted_proxies:
+        yield warning(
+            "settings",
+            f"the API listens on {settings.host} and trusts no proxy: behind one, all "
+            "clients share its address and its rate limit",
+            "set CONTENTLOG_TRUSTED_PROXIES, and serve https there",
+        )
+    for setting, value in (
+        ("CONTENTLOG_KEY_RATE_LIMIT", settings.key_rate_limit),
+        ("CONTENTLOG_IP_RATE_LIMIT", settings.ip_rate_limit),
+        ("CONTENTLOG_COST_LIMIT", settings.cost_limit),
+    ):
+        if not value:
+            text = f"{setting} is 0: one client can take all of the service"
+            yield warning("settings", text, f"unset {setting}")
+    if settings.event_store_url and not settings.owner_url:
+        yield warning(
+            "settings",
+            "CONTENTLOG_OWNER_URL is not set: if one role does everything, it can change events",
+            "use two roles (operations.md, Roles)",
+        )
+
+
+def check_machine(settings: Settings) -> Iterator[Finding]:
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if 0 <= hard < OPEN_FILES:
+        yield warning(
+            "machine",
+            f"a process may open {hard} files, which limits the connections of clients",
+            f"raise the limit to {OPEN_FILES} or more (LimitNOFILE of systemd, ulimit -n)",
+        )
+    else:
+        yield ok("machine", "the limit of open files is high enough")
+    folder = Path(settings.data) if not settings.event_store_url else Path.cwd()
+    yield check_disk(folder)
+
+
+def check_disk(folder: Path) -> Finding:
+    """The disk of the folder, or of the nearest one above that exists."""
+    existing = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
+    disk = shutil.disk_usage(existing)
+    text = f"{disk.free / 1024**3:.1f} GiB free on the disk of {folder}"
+    if disk.free < FREE_BYTES or disk.free < disk.total * FREE_SHARE:
+        return warning("machine", text, "free or add space: a full disk stops all writes")
+    return ok("machine", text)
+
+
+async def check_store(connection: Connection) -> list[Finding]:
+    row = await connection.fetchrow(statement("deploy", "store_facts"))
+    assert row is not None
+    findings = []
+    if row["schema_version"] < newest_version():
+        text = f"the schema has version {row['schema_version']}, not {newest_version()}"
+        findings.append(problem("event store", text, "contentlog migrate"))
+    else:
+        findings.append(ok("event store", f"the schema has version {row['schema_version']}"))
+    if row["may_change_events"] or row["owns_events"]:
+        text = (
+            "the runtime role may change events; only a trigger keeps it from doing so by mistake"
+        )
+        fix = "set CONTENTLOG_OWNER_URL and run contentlog migrate (operations.md, Roles)"
+        findings.append(warning("event store", text, fix))
+    else:
+        findings.append(ok("event store", "the runtime role cannot change events"))
+    return findings
+
+
+async def check_shape(connection: Connection) -> Finding:
+    if await connection.fetchval(_SHAPE) != SHAPE:
+        text = "the read model was made by another version"
+        return problem("read model", text, "contentlog rebuild --accept-differences")
+    return ok("read model", "its tables are those of this version")
+
+
+def check_projectors(status: ReadModelStatus, head: int) -> Iterator[Finding]:
+    halted = next((one.halted for one in status.projectors if one.halted), None)
+    active = [one for one in status.projectors if one.role == "active"]
+    if halted:
+        text = f"the projector has halted: {halted}"
+        yield problem("projector", text, "operations.md, A projector has halted")
+    elif not active:
+        yield problem("projector", "none is active", "contentlog projector")
+    elif len(status.projectors) < 2:
+        text = "there is no standby: a crash delays reads until it is restarted"
+        yield warning("projector", text, "start a second contentlog projector")
+    else:
+        yield ok("projector", "one is active and one stands by")
+    lag = head - status.position
+    if lag > LAG:
+        text = f"the read model is {lag:,} events behind"
+        yield warning("read model", text, "look at load and disk of its PostgreSQL")
+    else:
+        yield ok("read model", f"{lag:,} events behind the log")
+
+
+def embedded(settings: Settings) -> Finding:
+    """The embedded server is for trials and small installations."""
+    if settings.event_store_url:
+        return ok("settings", "the event store is a PostgreSQL server of yours")
+    return warning(
+        "settings",
+        "the event store is the embedded PostgreSQL: it has no standby and no archive",
+        f"back up {os.fspath(settings.data)}, or set CONTENTLOG_EVENT_STORE_URL",
+    )

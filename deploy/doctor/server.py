@@ -1,0 +1,207 @@
+"""Checks of a PostgreSQL server: plain functions of what it says about itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+from msgspec import Struct
+
+from deploy.doctor.findings import Finding, ok, problem, warning
+from write_side.postgres.connection import Connection
+from write_side.postgres.statements import statement
+
+OLDEST_VERSION = 15
+CLOCK_DIFFERENCE = timedelta(seconds=1)
+LOCKS = 64
+"""PostgreSQL's default of max_locks_per_transaction, with which all statements are tested."""
+API_CONNECTIONS = 24
+"""Connections of one API process to both databases, at most."""
+OTHER_CONNECTIONS = 10
+"""Connections of two projectors and a command."""
+_RELOAD = "SELECT pg_reload_conf();"
+_RESTART = "then restart PostgreSQL"
+
+
+class ServerFacts(Struct, frozen=True, kw_only=True):
+    """The columns of ``server_facts.sql``. ``local_time``: of this machine, when they were read;
+    ``reading``: how long that took."""
+
+    version_number: int
+    version: str
+    role: str
+    database: str
+    is_superuser: bool
+    encoding: str
+    max_connections: int
+    reserved_connections: int
+    connections: int
+    max_locks_per_transaction: int
+    jit_of_role: str
+    fsync: str
+    full_page_writes: str
+    synchronous_commit: str
+    autovacuum: str
+    data_checksums: str
+    archive_mode: str
+    last_archived: datetime | None
+    last_failed: datetime | None
+    standbys: int
+    is_standby: bool
+    now: datetime
+    local_time: datetime
+    reading: timedelta
+
+
+async def read_facts(connection: Connection) -> ServerFacts:
+    began = datetime.now(UTC)
+    row = await connection.fetchrow(statement("deploy", "server_facts"))
+    assert row is not None
+    ended = datetime.now(UTC)
+    return msgspec.convert(
+        {**row, "local_time": began + (ended - began) / 2, "reading": ended - began}, ServerFacts
+    )
+
+
+def check_server(name: str, facts: ServerFacts, workers: int) -> Iterator[Finding]:
+    """``name``: of the database's role in the installation. ``workers``: API processes here."""
+    yield _version(name, facts)
+    yield _role(name, facts)
+    yield _connections(name, facts, workers)
+    yield _locks(name, facts)
+    yield _jit(name, facts)
+    yield _clock(name, facts)
+    yield from _settings(name, facts)
+
+
+def check_durability(name: str, facts: ServerFacts) -> Iterator[Finding]:
+    """What only the event store needs, because the read model can be rebuilt."""
+    for setting, value, consequence in (
+        ("fsync", facts.fsync, "a power failure can lose or damage events"),
+        ("full_page_writes", facts.full_page_writes, "a power failure can damage events"),
+        ("synchronous_commit", facts.synchronous_commit, "a crash can lose acknowledged writes"),
+    ):
+        if value == "off":
+            fix = f"ALTER SYSTEM SET {setting} = on; {_RELOAD}"
+            yield problem(name, f"{setting} is off: {consequence}", fix)
+        else:
+            yield ok(name, f"{setting} is {value}")
+    if facts.data_checksums == "off":
+        yield warning(
+            name,
+            "data checksums are off: damaged pages are not noticed",
+            "stop PostgreSQL, run pg_checksums --enable, start it",
+        )
+    yield _replication(name, facts)
+    yield _backups(name, facts)
+
+
+def _version(name: str, facts: ServerFacts) -> Finding:
+    if facts.version_number < OLDEST_VERSION * 10_000:
+        return problem(
+            name, f"PostgreSQL {facts.version} is too old", f"upgrade to {OLDEST_VERSION} or newer"
+        )
+    if facts.is_standby:
+        return problem(name, "the server is a standby and takes no writes", "name the primary")
+    if facts.encoding != "UTF8":
+        return problem(
+            name,
+            f"the encoding is {facts.encoding}",
+            "create the database with ENCODING 'UTF8' TEMPLATE template0",
+        )
+    return ok(name, f"PostgreSQL {facts.version}")
+
+
+def _role(name: str, facts: ServerFacts) -> Finding:
+    if facts.is_superuser:
+        return warning(
+            name,
+            f"role '{facts.role}' is a superuser: a mistake or an intruder could do anything",
+            "use a role of its own (operations.md, Roles)",
+        )
+    return ok(name, f"role '{facts.role}' is not a superuser")
+
+
+def _connections(name: str, facts: ServerFacts, workers: int) -> Finding:
+    free = facts.max_connections - facts.reserved_connections
+    needed = workers * API_CONNECTIONS + OTHER_CONNECTIONS
+    use = f"{facts.connections} of {free} connections in use"
+    if max(needed, facts.connections) > free * 9 // 10:
+        return warning(
+            name,
+            f"{use}; {workers} API processes and two projectors need up to {needed}",
+            f"ALTER SYSTEM SET max_connections = {max(200, 2 * needed)}; {_RESTART}; "
+            "or put PgBouncer in front",
+        )
+    return ok(name, f"{use}; this installation needs up to {needed}")
+
+
+def _locks(name: str, facts: ServerFacts) -> Finding:
+    if facts.max_locks_per_transaction < LOCKS:
+        return warning(
+            name,
+            f"max_locks_per_transaction is {facts.max_locks_per_transaction}: a rebuild may "
+            "run out of locks",
+            f"ALTER SYSTEM SET max_locks_per_transaction = {LOCKS}; {_RESTART}",
+        )
+    return ok(name, f"max_locks_per_transaction is {facts.max_locks_per_transaction}")
+
+
+def _jit(name: str, facts: ServerFacts) -> Finding:
+    if facts.jit_of_role != "off":
+        return warning(
+            name,
+            f"jit is on for role '{facts.role}': behind a pooler, lists of large read models "
+            "take a hundred times as long",
+            "contentlog migrate",
+        )
+    return ok(name, f"jit is off for role '{facts.role}'")
+
+
+def _clock(name: str, facts: ServerFacts) -> Finding:
+    difference = facts.now - facts.local_time
+    if abs(difference) > CLOCK_DIFFERENCE + facts.reading:
+        seconds = difference.total_seconds()
+        return warning(
+            name,
+            f"its clock differs from this machine's by {seconds:+.1f} s: expiry of keys and "
+            "the windows of rate limits follow different clocks",
+            "synchronize both with NTP",
+        )
+    return ok(name, "its clock agrees with this machine's")
+
+
+def _settings(name: str, facts: ServerFacts) -> Iterator[Finding]:
+    if facts.autovacuum == "off":
+        fix = f"ALTER SYSTEM SET autovacuum = on; {_RELOAD}"
+        yield problem(name, "autovacuum is off: tables grow and reads become slow", fix)
+    else:
+        yield ok(name, "autovacuum is on")
+
+
+def _replication(name: str, facts: ServerFacts) -> Finding:
+    if not facts.standbys:
+        return warning(
+            name,
+            "no standby is connected: a lost disk loses events since the last backup",
+            "add a synchronous standby",
+        )
+    return ok(name, f"{facts.standbys} connected standbys")
+
+
+def _backups(name: str, facts: ServerFacts) -> Finding:
+    if facts.archive_mode == "off":
+        return warning(
+            name,
+            "the write-ahead log is not archived: no backup to a point in time",
+            f"set archive_command (for example of pgBackRest), archive_mode = on, {_RESTART}",
+        )
+    failed, archived = facts.last_failed, facts.last_archived
+    if failed is not None and (archived is None or failed > archived):
+        return problem(
+            name,
+            f"archiving has failed since {failed:%Y-%m-%d %H:%M} UTC",
+            "see PostgreSQL's log for the output of archive_command",
+        )
+    return ok(name, "the write-ahead log is archived")

@@ -1,0 +1,80 @@
+"""Clients of the trial: they create entries without a pause, and remember what was acknowledged."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from itertools import pairwise
+
+import aiohttp
+
+CLIENTS = 8
+TIMEOUT = aiohttp.ClientTimeout(total=10)
+PAUSE = 0.1
+"""Seconds before a request that failed is repeated."""
+
+
+class Ledger:
+    """``acknowledged``: titles of entries, each with the time of its acknowledgement."""
+
+    def __init__(self) -> None:
+        self.acknowledged: dict[str, float] = {}
+        self.reads: list[float] = []
+        self.failures = 0
+
+    def longest_pause(self, since: float, until: float) -> float:
+        """Seconds without an acknowledged write."""
+        return _longest(sorted(self.acknowledged.values()), since, until)
+
+    def longest_pause_of_reads(self, since: float, until: float) -> float:
+        return _longest(self.reads, since, until)
+
+
+def _longest(times: list[float], since: float, until: float) -> float:
+    within = [since, *(at for at in times if since < at < until), until]
+    return max(after - before for before, after in pairwise(within))
+
+
+async def write(url: str, secret: str, ledger: Ledger) -> None:
+    """Creates entries until it is cancelled. A create whose outcome is unknown is repeated with its
+    Idempotency-Key, as a careful client does."""
+    async with aiohttp.ClientSession(timeout=TIMEOUT, headers=_headers(secret)) as session:
+        while True:
+            title = str(uuid.uuid4())
+            while not await _create(session, url, title, ledger):
+                await asyncio.sleep(PAUSE)
+
+
+async def _create(session: aiohttp.ClientSession, url: str, title: str, ledger: Ledger) -> bool:
+    body = {"contentTypeSlug": "posts", "title": title}
+    try:
+        headers = {"Idempotency-Key": title}
+        async with session.post(f"{url}/v1/content", json=body, headers=headers) as response:
+            await response.read()
+            created = response.status == 200
+    except (aiohttp.ClientError, TimeoutError):
+        created = False
+    if created:
+        ledger.acknowledged[title] = time.monotonic()
+    else:
+        ledger.failures += 1
+    return created
+
+
+async def read(url: str, secret: str, ledger: Ledger) -> None:
+    """Lists entries until it is cancelled."""
+    async with aiohttp.ClientSession(timeout=TIMEOUT, headers=_headers(secret)) as session:
+        while True:
+            try:
+                async with session.get(f"{url}/v1/content/posts?status=draft") as response:
+                    await response.read()
+                    if response.status == 200:
+                        ledger.reads.append(time.monotonic())
+            except (aiohttp.ClientError, TimeoutError):
+                pass
+            await asyncio.sleep(0.02)
+
+
+def _headers(secret: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {secret}"}

@@ -1,0 +1,264 @@
+"""The rows of ``entry_search``: the words of entries' texts, for full-text search (ADR 45).
+
+There is one for each entry in its original language, and one for each locale into which it is
+translated, of the merged text: the title, and the fields that are ``searchable``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, TypeAlias
+
+import msgspec
+from msgspec import Raw, Struct
+
+from projector.rows import EntryState, Rows, columns
+from read_side.stems import Lexemes, Stems
+from write_side.domain.content_type import ContentType
+from write_side.domain.entry import Entry
+from write_side.domain.words import (
+    BLOCK,
+    LONGEST_TEXT,
+    lexeme_prefix,
+    search_area,
+    without_markup,
+    words,
+)
+from write_side.postgres.connection import Connection
+from write_side.postgres.statements import statement
+
+ALL_TRANSLATIONS = 2 * LONGEST_TEXT
+"""Characters of all translations of an entry together. With 640 locales, each has 312 of them: an
+update may change the words of all, and no other write is visible meanwhile."""
+MOST_LEXEMES = 20_000
+MOST_POSITIONS = 8
+"""Of a lexeme in a text, for its rank. With both limits, no text exceeds the 1 MB of a tsvector."""
+PORTION = 1_000_000
+"""Characters whose words are in memory at the same time, unless a single text has more."""
+Types: TypeAlias = Mapping[str, ContentType]
+_decode = msgspec.json.Decoder().decode
+
+
+class SearchText(Struct, frozen=True):
+    """What the words of a row are made from. ``values``: of the searchable fields, as JSON.
+    ``longest``: characters that are read; not more than there are, so that equal texts are
+    equal."""
+
+    title: str
+    values: tuple[Raw | None, ...]
+    longest: int
+
+
+class SearchRow(Struct, frozen=True):
+    """A row that is to be written; ``locale`` is "" for the original language."""
+
+    state: EntryState
+    locale: str
+    text: SearchText
+
+
+class SearchChanges(Struct):
+    """``gone``: rows to remove, also those that are written again. ``moved``: entries with another
+    status, which is in all their rows."""
+
+    gone: list[tuple[str, str, int, str]] = []
+    moved: list[tuple[str, str, int, str]] = []
+    written: list[SearchRow] = []
+
+
+class EntrySearch:
+    """Writes the rows, in the transaction of the connection that its methods are called in."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._stems = Stems()
+
+    async def write(self, before: Rows, after: Rows, types: Types) -> None:
+        """The rows that a batch changes. ``types``: of the entries in ``after``."""
+        changes = search_changes(before, after, types)
+        await self._execute("drop_search", columns(changes.gone))
+        await self._execute("move_search", columns(changes.moved))
+        await self._put(changes.written, types)
+
+    async def add(self, states: Iterable[EntryState], types: Types) -> None:
+        """All rows of entries that have none."""
+        rows = (
+            SearchRow(state, locale, text)
+            for state in states
+            for locale, text in _texts(state.entry, types)
+        )
+        await self._put(rows, types)
+
+    async def replace(self, states: Iterable[EntryState], types: Types) -> None:
+        """All rows of entries whose type has other searchable fields now."""
+        kept = list(states)
+        gone = [
+            (entry.workspace, entry.environment, state.position, locale)
+            for state in kept
+            for entry in (state.entry,)
+            for locale in ("", *entry.translations)
+        ]
+        await self._execute("drop_search", columns(gone))
+        await self.add(kept, types)
+
+    async def _put(self, rows: Iterable[SearchRow], types: Types) -> None:
+        for portion in _portions(rows):
+            await self._execute("put_search", columns(await self._values(portion, types)))
+
+    async def _values(self, rows: list[SearchRow], types: Types) -> list[tuple[Any, ...]]:
+        """The parameters of ``put_search``."""
+        found = [(row, *_words(row, types)) for row in rows]
+        by_language: dict[str, set[str]] = {}
+        for row, title, body in found:
+            by_language.setdefault(_language(row), set()).update(title, body)
+        lexemes = {
+            language: await self._stems.lexemes(self._connection.fetch, language, used)
+            for language, used in by_language.items()
+        }
+        return [
+            _values(row, search_document(_prefix(row), title, body, lexemes[_language(row)]))
+            for row, title, body in found
+        ]
+
+    async def _execute(self, name: str, parameters: list[list[Any]]) -> None:
+        if parameters:
+            await self._connection.execute(statement("projector", name), *parameters)
+
+
+def search_changes(before: Rows, after: Rows, types: Types) -> SearchChanges:
+    """The differences between the rows before and after a batch."""
+    changes = SearchChanges()
+    for entry_id, state in after.entries.items():
+        known = before.entries.get(entry_id)
+        now = {} if state is None else dict(_texts(state.entry, types))
+        then: Mapping[str, SearchText | None] = {}
+        if known is not None:
+            place = (known.entry.workspace, known.entry.environment, known.position)
+            then = _known_texts(known.entry, state, types)
+            changes.gone += [
+                (*place, at) for at, text in then.items() if text is None or now.get(at) != text
+            ]
+        if state is not None:
+            written = [at for at, text in now.items() if then.get(at) != text]
+            changes.written += [SearchRow(state, locale, now[locale]) for locale in written]
+            has_moved = known is not None and state.entry.status != known.entry.status
+            if has_moved and len(written) < len(now):
+                changes.moved.append((*place, state.entry.status))
+    return changes
+
+
+def _known_texts(
+    entry: Entry, state: EntryState | None, types: Types
+) -> Mapping[str, SearchText | None]:
+    """The texts of the rows that there are; None for those of an entry that is deleted, whose type
+    may be too."""
+    if state is None:
+        return dict.fromkeys(("", *entry.translations))
+    return dict(_texts(entry, types))
+
+
+def search_document(prefix: str, title: list[str], body: list[str], known: Lexemes) -> str:
+    """A tsvector as text. Words of the title have the weight A, and stop words only there.
+
+    Positions, by which texts are ranked, are those of the title and of repeated words: with all of
+    them, a text of a hundred words would take twice as long.
+    """
+    positions: dict[str, list[str]] = {}
+    for number, word in enumerate(title, 1):
+        for lexeme in known[word] or (word,):
+            positions.setdefault(lexeme, []).append(f"{number}A")
+    repeated = _repeated(body, len(title) + 1)
+    for word in dict.fromkeys(body):
+        there = [str(number) for number in repeated.get(word, ())[:MOST_POSITIONS]]
+        for lexeme in known[word]:
+            positions[lexeme] = positions.get(lexeme, []) + there
+    return " ".join(
+        [
+            f"{prefix}{lexeme}:{','.join(there)}" if there else prefix + lexeme
+            for lexeme, there in islice(positions.items(), MOST_LEXEMES)
+        ]
+    )
+
+
+def _repeated(words: list[str], first: int) -> dict[str, list[int]]:
+    """The positions of the words that there are several of."""
+    counts = Counter(words)
+    found: dict[str, list[int]] = {word: [] for word, n in counts.items() if n > 1}
+    if found:
+        for number, word in enumerate(words, first):
+            if word in found:
+                found[word].append(number)
+    return found
+
+
+def _texts(entry: Entry, types: Types) -> Iterator[tuple[str, SearchText]]:
+    """By locale."""
+    slugs = [field.slug for field in types[entry.content_type_id].searchable]
+    own = entry.fields
+    yield "", _limited(entry.title, tuple(own.get(slug) for slug in slugs), LONGEST_TEXT)
+    for locale, translation in entry.translations.items():
+        share = min(LONGEST_TEXT, ALL_TRANSLATIONS // len(entry.translations))
+        values = tuple(translation.fields.get(slug, own.get(slug)) for slug in slugs)
+        yield locale, _limited(translation.title or entry.title, values, share)
+
+
+def _limited(title: str, values: tuple[Raw | None, ...], longest: int) -> SearchText:
+    size = len(title) + sum(memoryview(value).nbytes for value in values if value)
+    return SearchText(title, values, min(size, longest))
+
+
+def _portions(rows: Iterable[SearchRow]) -> Iterator[list[SearchRow]]:
+    gathered: list[SearchRow] = []
+    size = 0
+    for row in rows:
+        gathered.append(row)
+        size += row.text.longest
+        if size >= PORTION:
+            yield gathered
+            gathered, size = [], 0
+    if gathered:
+        yield gathered
+
+
+def _words(row: SearchRow, types: Types) -> tuple[list[str], list[str]]:
+    """Those of the title and of the fields."""
+    language = _language(row)
+    title = words(row.text.title[: row.text.longest], language)
+    body: list[str] = []
+    left = row.text.longest - len(row.text.title)
+    fields = types[row.state.entry.content_type_id].searchable
+    for field, value in zip(fields, row.text.values, strict=True):
+        text = _decode(value) if value else None
+        if not isinstance(text, str) or left <= 0:
+            continue
+        if field.spec.display == "markup":
+            text = without_markup(text)
+        body += words(text[:left], language)
+        left -= len(text)
+    return title, body
+
+
+def _language(row: SearchRow) -> str:
+    return row.locale or row.state.entry.language
+
+
+def _prefix(row: SearchRow) -> str:
+    entry = row.state.entry
+    area = search_area(
+        entry.workspace, entry.environment, entry.content_type_id, entry.language, row.locale
+    )
+    return lexeme_prefix(area, row.state.position // BLOCK * BLOCK)
+
+
+def _values(row: SearchRow, document: str) -> tuple[Any, ...]:
+    entry = row.state.entry
+    return (
+        entry.workspace,
+        entry.environment,
+        row.state.position,
+        row.locale,
+        entry.status,
+        document,
+    )

@@ -1,0 +1,83 @@
+"""The versions of entries that have ended, for lists as of a moment (ADR 47).
+
+The version that an entry has now is in ``entry``. It becomes a row of ``past_version`` when the
+next event of the entry ends it; such rows never change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from projector.rows import EntryState, PastVersion, columns
+from read_side.lifetimes import class_of
+from write_side.domain.keys import LONGEST
+from write_side.postgres.connection import Connection
+from write_side.postgres.statements import statement
+
+COPY_FROM = 32
+"""The number of rows from which COPY is worth its two extra round trips."""
+VERSION_COLUMNS = (
+    "workspace",
+    "environment",
+    "content_type_id",
+    "status",
+    "language",
+    "position",
+    "until",
+    "updated_at",
+    "lifetime",
+    "id",
+    "version",
+    "stage_id",
+    "created_at",
+    "published_at",
+    "title",
+    "slug",
+)
+"""The columns of ``past_version``, in the order of ``ended_version`` and of ``put_versions``."""
+
+
+def ended_version(before: EntryState | None, after: EntryState) -> PastVersion | None:
+    """The version that the event ended; None if it was the first event, or if both have the same
+    time: then no moment has the version."""
+    if before is None:
+        return None
+    entry, until = before.entry, after.entry.updated_at
+    if entry.updated_at >= until:
+        return None
+    return (
+        entry.workspace,
+        entry.environment,
+        entry.content_type_id,
+        entry.status,
+        entry.language,
+        before.position,
+        until,
+        entry.updated_at,
+        class_of(entry.updated_at, until),
+        entry.id,
+        entry.version,
+        entry.stage_id,
+        entry.created_at,
+        entry.published_at,
+        comparable(entry.title),
+        comparable(entry.slug),
+    )
+
+
+def comparable(text: str) -> str | None:
+    """None for a text that filters do not compare."""
+    return text if 4 * len(text) <= LONGEST or len(text.encode()) <= LONGEST else None
+
+
+async def put_versions(connection: Connection, ended: Sequence[PastVersion]) -> None:
+    """Adds rows."""
+    if len(ended) >= COPY_FROM:
+        await copy_versions(connection, ended)
+    elif ended:
+        await connection.execute(statement("projector", "put_versions"), *columns(ended))
+
+
+async def copy_versions(connection: Connection, ended: Sequence[PastVersion]) -> None:
+    """Adds many rows, or the rows of a table that has no indexes yet."""
+    await connection.copy_records_to_table("past_version", records=ended, columns=VERSION_COLUMNS)

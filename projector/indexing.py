@@ -1,0 +1,58 @@
+"""Fills, in the background, the paths that a change of a content type has made incomplete.
+
+Newest entries first, as they are rendered again. Entries that change meanwhile keep their rows up
+to date themselves: a chunk replaces the rows that they have at these paths.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from projector import rerendering
+from projector.checkpoint import hold
+from projector.entry_search import EntrySearch
+from projector.entry_values import TypeValues, put_rows
+from projector.rows import EntryState, columns
+from projector.stored_rows import entry_state, type_row
+from write_side.domain.entry_keys import SEARCH
+from write_side.postgres.connection import Connection
+from write_side.postgres.statements import statement
+
+
+async def fill_chunk(connection: Connection, epoch: int) -> bool:
+    """Brings the rows of one chunk of entries up to date. Returns whether there may be more. Raises
+    CheckpointConflict."""
+    async with connection.transaction():
+        # Holding the checkpoint prevents this projector's batches and a switch meanwhile.
+        await hold(connection, epoch)
+        incomplete = await connection.fetchrow(statement("projector", "incomplete_type"))
+        if incomplete is None:
+            return False
+        await _fill(connection, incomplete)
+        return True
+
+
+async def _fill(connection: Connection, incomplete: Any) -> None:
+    type_ = type_row(incomplete)
+    rows = await rerendering.next_entries(connection, type_, incomplete["seen"])
+    if not rows:
+        await connection.execute(statement("projector", "end_indexing"), type_.id)
+        return
+    states = [entry_state(row) for row in rows]
+    await _replace(connection, TypeValues(type_), states, incomplete["paths"])
+    if SEARCH in incomplete["paths"]:
+        await EntrySearch(connection).replace(states, {type_.id: type_})
+    await connection.execute(statement("projector", "move_indexing"), type_.id, states[-1].position)
+
+
+async def _replace(
+    connection: Connection, values: TypeValues, states: list[EntryState], paths: list[str]
+) -> None:
+    gone = [
+        (state.entry.workspace, state.entry.environment, state.position, list_)
+        for state in states
+        for list_ in values.lists(state.entry, paths)
+    ]
+    await connection.execute(statement("projector", "drop_lists"), *columns(gone))
+    added = [row for state in states for row in values.at(state, paths)]
+    await put_rows(connection, [], [], added)

@@ -1,0 +1,157 @@
+"""New changes for those who listen: read once for each environment, however many listen there.
+
+The projector's notices say where something changed (``CheckpointWatch``), so an environment that
+rests costs nothing. Changes are filtered in memory, once for all listeners with the same selection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+import structlog
+from msgspec import Struct
+
+from read_side.changes import END, ChangeRecord, Selection, changes_after
+from read_side.checkpoint import CheckpointWatch
+from read_side.pool import Pool
+from write_side.domain.identity import Scope
+
+AT_ONCE = 100
+"""Changes that are read at a time."""
+TURN = 500
+"""Listeners that are told before others get the event loop."""
+RETRY = 0.2
+_EVERYTHING = Selection()
+_log = structlog.get_logger("read_side.change_tail")
+
+
+class Arrivals(Struct, frozen=True):
+    """Changes that can be read now. ``shared``: what listeners make of them for one another."""
+
+    changes: list[ChangeRecord]
+    shared: dict[Any, Any]
+
+
+class Listener(Protocol):
+    def arrived(self, arrivals: Arrivals, selected: list[ChangeRecord]) -> None:
+        """``selected``: at least one, of the listener's selection."""
+
+    def replaced(self) -> None:
+        """The log was restored to an earlier point: what was delivered is not in it any more."""
+
+
+class _Environment(Struct):
+    """``position``: up to which changes were delivered. ``last``: the last change up to it."""
+
+    position: int
+    last: ChangeRecord | None
+    listeners: dict[Selection, dict[Listener, None]]
+
+
+class ChangeTail:
+    """Reads after the checkpoint has moved. While the database is away it tries again, from where
+    it was: nothing is lost or repeated."""
+
+    def __init__(self, pool: Pool, watch: CheckpointWatch) -> None:
+        self._pool = pool
+        self._watch = watch
+        self._environments: dict[Scope, _Environment] = {}
+        self._changed: dict[Scope, None] = {}
+        self._wakeup = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> ChangeTail:
+        self._watch.on_change = self._on_change
+        self._task = asyncio.create_task(self._run(), name="change tail")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        assert self._task is not None
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
+
+    async def join(self, scope: Scope, selection: Selection, listener: Listener) -> int:
+        """Returns the position from which on changes are delivered. Raises ReadModelUnavailable."""
+        if scope not in self._environments:
+            page = await changes_after(self._pool, scope, _EVERYTHING, END, 1)
+            # Another listener may have been faster.
+            self._environments.setdefault(scope, _Environment(page.through, page.previous, {}))
+            # Since the read, nobody has listened.
+            self._on_change([scope])
+        environment = self._environments[scope]
+        environment.listeners.setdefault(selection, {})[listener] = None
+        return environment.position
+
+    def leave(self, scope: Scope, selection: Selection, listener: Listener) -> None:
+        """Also for one that has not joined."""
+        environment = self._environments.get(scope)
+        if environment is None or selection not in environment.listeners:
+            return
+        environment.listeners[selection].pop(listener, None)
+        if not environment.listeners[selection]:
+            del environment.listeners[selection]
+        if not environment.listeners:
+            del self._environments[scope]
+
+    def _on_change(self, scopes: Iterable[Scope] | None) -> None:
+        if not self._environments:
+            return
+        for scope in self._environments if scopes is None else scopes:
+            if scope in self._environments:
+                self._changed[scope] = None
+                self._wakeup.set()
+
+    async def _run(self) -> None:
+        logged = False
+        while True:
+            await self._wakeup.wait()
+            self._wakeup.clear()
+            while self._changed:
+                scope = next(iter(self._changed))
+                del self._changed[scope]
+                try:
+                    is_last = await self._read(scope)
+                    logged = False
+                except Exception as error:
+                    if not logged:
+                        _log.warning("changes cannot be read", fault=repr(error))
+                    logged = True
+                    await asyncio.sleep(RETRY)
+                    is_last = False
+                if not is_last:
+                    # Behind the others, so that one environment does not delay all.
+                    self._on_change([scope])
+
+    async def _read(self, scope: Scope) -> bool:
+        """Delivers the next changes; whether there are no more."""
+        environment = self._environments.get(scope)
+        if environment is None:
+            return True
+        page = await changes_after(self._pool, scope, _EVERYTHING, environment.position, AT_ONCE)
+        if page.through < environment.position:
+            # Set back, by a crash of PostgreSQL or a rollback: the same changes will come again.
+            return True
+        if page.previous != environment.last:
+            for listeners in list(environment.listeners.values()):
+                for listener in list(listeners):
+                    listener.replaced()
+            return True
+        if page.changes:
+            environment.last = page.changes[-1]
+        environment.position = page.through if page.is_last else page.changes[-1].position
+        await self._deliver(environment, Arrivals(page.changes, {}))
+        return page.is_last
+
+    async def _deliver(self, environment: _Environment, arrivals: Arrivals) -> None:
+        told = 0
+        for selection, listeners in list(environment.listeners.items()):
+            selected = [one for one in arrivals.changes if selection.includes(one)]
+            for listener in list(listeners) if selected else ():
+                listener.arrived(arrivals, selected)
+                told += 1
+                if told % TURN == 0:
+                    await asyncio.sleep(0)

@@ -1,0 +1,222 @@
+"""Lists of entries as they were at a moment: which entries, at which version (ADR 47).
+
+An entry was in a list either as it is now, if it has not changed since (``living``: a query of the
+lists as they are now), or as a version that has ended since (``ended``). What these entries were is
+in the log. Each statement reads a bounded number of versions; a list that would need more is
+refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from read_side.lifetimes import beginnings
+from read_side.past_versions import EndedVersions, Found, Kind
+from read_side.pool import Pool, at_one_moment
+from read_side.queries.comparison import Selection, selection
+from read_side.queries.finder import Wanted
+from read_side.queries.lists import Lists, catalogue
+from read_side.queries.pages import finder_of
+from read_side.queries.ranks import rank
+from read_side.queries.request import Boundary, EntryQuery, Filter
+from read_side.refusals import InvalidQuery, TooBroad, TypeNotFound
+from write_side.domain.identity import Scope
+from write_side.postgres.connection import Connection
+from write_side.postgres.statements import statement
+
+CHECKED = 10_000
+"""Versions of which a page may be made."""
+TOO_FAR = (
+    f"asOf would read more than {CHECKED:,} versions for this page: use a smaller offset, or "
+    "select fewer entries by type, status, language or createdAt"
+)
+_KINDS = statement("read_side", "past_kinds")
+_LISTS = statement("read_side", "query_lists")
+_LIVING = statement("read_side", "past_living")
+
+
+class Moment(Struct, frozen=True):
+    """A time, and the position of the last event until then."""
+
+    at: datetime
+    position: int
+
+
+class PastVersion(Struct, frozen=True):
+    """An entry and its version at the moment."""
+
+    id: str
+    type_id: str
+    version: int
+
+
+class PastPage(Struct, frozen=True):
+    """``total``: None if it is not wanted, or beyond the budget. ``next``: where the next page
+    begins; None after the last."""
+
+    rows: list[PastVersion]
+    total: int | None
+    next: Boundary | None
+
+
+async def past_page(pool: Pool, scope: Scope, query: EntryQuery, moment: Moment) -> PastPage:
+    """A page of the list as it was. Filters and sort keys are built-in fields. The read model must
+    have the moment's position.
+
+    Raises TypeNotFound, InvalidQuery, TooBroad, IncompleteIndex, ReadModelUnavailable.
+    """
+    asked = replace(query, custom=False)
+    wanted = selection(asked, ())
+
+    async def read(connection: Connection) -> PastPage:
+        return await _PastList(connection, scope, asked, wanted, moment).page()
+
+    return await at_one_moment(pool, scope.workspace, read)
+
+
+class _PastList:
+    def __init__(
+        self,
+        connection: Connection,
+        scope: Scope,
+        query: EntryQuery,
+        wanted: Selection,
+        moment: Moment,
+    ) -> None:
+        self._connection = connection
+        self._scope = scope
+        self._query = query
+        self._wanted = wanted
+        self._moment = moment
+        self._most = min(query.offset + query.limit, CHECKED) + 1
+
+    async def page(self) -> PastPage:
+        query = self._query
+        kinds = await self._kinds()
+        total, living = await self._living()
+        versions = EndedVersions(
+            self._connection,
+            self._scope,
+            kinds,
+            self._moment.at,
+            beginnings(self._moment.at),
+            CHECKED,
+        )
+        ended_total, ended = await self._ended(versions)
+        found = sorted([*living, *ended], key=self._place)
+        self._check_known(found, versions.horizon)
+        page = found[query.offset : query.offset + query.limit]
+        has_more = len(found) > query.offset + query.limit
+        is_counted = query.counted and total is not None and ended_total is not None
+        return PastPage(
+            await self._rows(page),
+            (total or 0) + (ended_total or 0) if is_counted else None,
+            Boundary(page[-1].keys, page[-1].position) if page and has_more else None,
+        )
+
+    def _check_known(self, found: Sequence[Found], horizon: int) -> None:
+        """Raises TooBroad if the page and the entry after it are not among these."""
+        asked = self._query.offset + self._query.limit + 1
+        if len(found) < self._most:
+            is_known = not horizon
+        else:
+            is_known = asked <= self._most and found[asked - 1].position >= horizon
+        if not is_known:
+            raise TooBroad(TOO_FAR)
+
+    async def _kinds(self) -> list[Kind]:
+        """The selected combinations of versions that have ended. Raises TypeNotFound,
+        InvalidQuery."""
+        where = (self._scope.workspace, self._scope.environment, self._query.type_slug)
+        records = await self._connection.fetch(_KINDS, *where, self._moment.at)
+        if not records:
+            raise TypeNotFound
+        self._check_stages(records)
+        kinds = [Kind.of(record) for record in records if record["status"] is not None]
+        return [one for one in kinds if self._accepts(one)]
+
+    def _check_stages(self, types: Iterable[Any]) -> None:
+        """Raises InvalidQuery."""
+        paths = {one.path for one in self._wanted.conditions} | {k.field for k in self._query.sort}
+        if "stage" in paths:
+            for one in types:
+                if one["has_changed"]:
+                    raise InvalidQuery(
+                        "Field 'stage' cannot be compared or sorted as of this moment: content "
+                        f"type '{one['slug']}' has changed since"
+                    )
+
+    def _accepts(self, kind: Kind) -> bool:
+        query = self._query
+        return (
+            query.status in (None, kind.status)
+            and query.language in (None, kind.language)
+            and all(accepts(getattr(kind, name)) for name, accepts in self._tests())
+        )
+
+    def _tests(self) -> Iterator[tuple[str, Any]]:
+        for name, accepts in self._wanted.attributes:
+            yield "content_type" if name == "contentType" else name, accepts
+
+    async def _living(self) -> tuple[int | None, list[Found]]:
+        """The total, and the first entries that have not changed since the moment."""
+        until = Filter("updatedAt", "lte", (self._moment.at.isoformat(),))
+        query = replace(self._query, filters=(*self._query.filters, until))
+        where = (self._scope.workspace, self._scope.environment, query.type_slug)
+        known = catalogue(await self._connection.fetch(_LISTS, *where), None)
+        wanted = selection(query, ())
+        lists = Lists(self._scope, known.selected(wanted, query))
+        if not lists.combinations or wanted.ids == frozenset():
+            return 0, []
+        finder = await finder_of(self._connection, self._scope, lists, wanted)
+        after = query.after
+        if after is None and not query.sort:
+            after = Boundary((), self._moment.position + 1)
+        asked = Wanted(wanted.conditions, wanted.sort, after, self._most)
+        try:
+            total, matches = await finder.page(asked, 0, counted=query.counted)
+        except TooBroad as error:
+            raise TooBroad(TOO_FAR) from error
+        return total, [Found(one.keys, one.position) for one in matches]
+
+    async def _ended(self, versions: EndedVersions) -> tuple[int | None, list[Found]]:
+        """The same of the versions that have ended since. Raises TooBroad."""
+        after = self._query.after
+        is_plain = not (self._wanted.conditions or self._query.sort or self._has_ids)
+        if is_plain:
+            through = self._moment.position if after is None else after.position - 1
+            found = await versions.newest(through, self._most)
+            return await versions.total() if self._query.counted else None, found
+        matches = await versions.matches(self._wanted)
+        if matches is None:
+            raise TooBroad(TOO_FAR)
+        later = matches if after is None else self._after(matches, after)
+        return len(matches), later
+
+    @property
+    def _has_ids(self) -> bool:
+        return self._wanted.ids is not None or bool(self._wanted.excluded_ids)
+
+    def _after(self, matches: Iterable[Found], boundary: Boundary) -> list[Found]:
+        begins = self._place(Found(boundary.keys, boundary.position))
+        return [one for one in matches if self._place(one) > begins]
+
+    def _place(self, found: Found) -> tuple[str, int]:
+        """By which the entries of the list are ordered."""
+        return rank(found.keys, [key.descending for key in self._query.sort]), -found.position
+
+    async def _rows(self, page: Sequence[Found]) -> list[PastVersion]:
+        living = [one.position for one in page if one.record is None]
+        where = (self._scope.workspace, self._scope.environment, living)
+        records = await self._connection.fetch(_LIVING, *where) if living else []
+        by_position = {record["position"]: record for record in records}
+        return [_version(one.record or by_position[one.position]) for one in page]
+
+
+def _version(record: Any) -> PastVersion:
+    return PastVersion(record["id"], record["type_id"], record["version"])

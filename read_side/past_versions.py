@@ -1,0 +1,167 @@
+"""Versions of entries that have ended since a moment, and were valid at it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from read_side.queries.comparison import Condition, Selection
+from read_side.refusals import TooBroad
+from write_side.domain.definition import Stage
+from write_side.domain.identity import Scope
+from write_side.domain.keys import INCOMPARABLE, MISSING, text_key, time_key
+from write_side.domain.rendering import stage_of
+from write_side.postgres.connection import Connection
+from write_side.postgres.statements import statement
+
+FEW = 500
+"""Versions of which a page is tried first."""
+COUNTED = 100_000
+"""Versions that are counted for a total."""
+KINDS = 500
+"""Combinations of type, status and language in a list."""
+_PAGE = statement("read_side", "past_page")
+_TOTAL = statement("read_side", "past_total")
+_ENDED = statement("read_side", "past_ended")
+_STAGES = msgspec.json.Decoder(tuple[Stage, ...])
+
+
+class Kind(Struct, frozen=True):
+    """A combination of type, status and language. ``stages``: those of the type now."""
+
+    type_id: str
+    content_type: str
+    status: str
+    language: str
+    stages: dict[str, str]
+
+    @classmethod
+    def of(cls, record: Any) -> Kind:
+        """From a record of ``past_kinds.sql``."""
+        stages = _STAGES.decode(record["stages"]) if record["stages"] else ()
+        return cls(
+            record["type_id"],
+            record["slug"],
+            record["status"],
+            record["language"],
+            {stage.id: stage.id for stage in stages},
+        )
+
+
+class Found(Struct, frozen=True):
+    """An entry of the list: its sort keys and position. ``record``: its version, if that has
+    ended."""
+
+    keys: tuple[bytes, ...]
+    position: int
+    record: Any = None
+
+
+class EndedVersions:
+    """Those of the kinds. ``beginnings``: see ``lifetimes``. ``checked``: the most versions that a
+    page is made of.
+
+    ``horizon``: the last position down to which ``newest`` knows the list; 0 if it knows all of it.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        scope: Scope,
+        kinds: Sequence[Kind],
+        at: datetime,
+        beginnings: Sequence[datetime],
+        checked: int,
+    ) -> None:
+        if len(kinds) > KINDS:
+            raise TooBroad(
+                f"asOf reads at most {KINDS} combinations of type, status and language: "
+                "select entries by type, status or language"
+            )
+        self._connection = connection
+        self._kinds = kinds
+        self._checked = checked
+        self._where = (scope.workspace, scope.environment, at)
+        self._lists = [
+            [kind.type_id for kind in kinds],
+            [kind.status for kind in kinds],
+            [kind.language for kind in kinds],
+            list(beginnings),
+        ]
+        self.horizon = 0
+
+    async def newest(self, through: int, most: int) -> list[Found]:
+        """The newest entries up to a position."""
+        if not self._kinds:
+            return []
+        found: list[Any] = []
+        for rows in dict.fromkeys((min(max(FEW, 2 * most), self._checked), self._checked)):
+            share = rows // len(self._kinds) + 1
+            found = await self._connection.fetch(
+                _PAGE, *self._where, through, *self._lists, share, most
+            )
+            self.horizon = found[0]["horizon"]
+            if not self.horizon or found[0]["found"] >= most:
+                break
+        return [Found((), one["position"], one) for one in found if one["id"] is not None]
+
+    async def total(self) -> int | None:
+        """Of all entries; None beyond COUNTED."""
+        if not self._kinds:
+            return 0
+        [record] = await self._connection.fetch(_TOTAL, *self._where, *self._lists, COUNTED)
+        total: int | None = record["total"]
+        return total
+
+    async def matches(self, selected: Selection) -> list[Found] | None:
+        """All selected entries, in no order; None if more than ``checked`` versions would be
+        read."""
+        if not self._kinds:
+            return []
+        records = await self._connection.fetch(_ENDED, *self._where, *self._lists, self._checked)
+        if records[0]["read"] >= self._checked:
+            return None
+        found = []
+        for record in records:
+            if record["id"] is not None and _has_id(record["id"], selected):
+                kind = self._kinds[record["kind"] - 1]
+                keys = _keys(record, kind)
+                if all(_meets(one, keys) for one in selected.conditions):
+                    sort = tuple(keys[key.field] for key in selected.sort)
+                    typed = {**record, "type_id": kind.type_id}
+                    found.append(Found(sort, record["position"], typed))
+        return found
+
+
+def _has_id(entry_id: str, selected: Selection) -> bool:
+    return entry_id not in selected.excluded_ids and (
+        selected.ids is None or entry_id in selected.ids
+    )
+
+
+def _keys(record: Any, kind: Kind) -> dict[str, bytes]:
+    """The version's keys at the built-in paths. A text that is not kept is too long to be
+    compared."""
+    stage, published = (
+        stage_of(kind.stages, kind.status, record["stage_id"]),
+        record["published_at"],
+    )
+    return {
+        "title": INCOMPARABLE if record["title"] is None else text_key(record["title"]),
+        "slug": INCOMPARABLE if record["slug"] is None else text_key(record["slug"]),
+        "stage": MISSING if stage is None else text_key(stage),
+        "createdAt": time_key(record["created_at"]),
+        "updatedAt": time_key(record["updated_at"]),
+        "publishedAt": MISSING if published is None else time_key(published),
+    }
+
+
+def _meets(condition: Condition, keys: dict[str, bytes]) -> bool:
+    key = keys[condition.path]
+    if not any(low <= key < high for low, high in condition.ranges):
+        return False
+    return condition.part is None or condition.part.lower() in key.decode().lower()

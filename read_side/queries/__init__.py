@@ -1,0 +1,1 @@
+"""Pages of entries that filters, sort keys and cursors select (ADR 44)."""

@@ -1,0 +1,58 @@
+"""How much a request may read (ADR 44)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from read_side.queries.comparison import Condition
+from read_side.queries.statements import CHUNK
+from read_side.refusals import TooBroad
+
+ROWS = 10_000
+"""Entries that a request checks one by one."""
+COUNTED = 100_000
+"""Keys that a request counts, or walks over without checking their entries."""
+MERGED = 1_000_000
+"""Keys that a request reads to merge the ranges of several lists."""
+_LEAST = 20
+"""A statement counts as reading this many entries at least."""
+
+
+class Budget:
+    def __init__(self, labels: Sequence[str]) -> None:
+        self._labels = labels
+        self._checked = 0
+        self._walked = 0
+        self._merged = 0
+
+    def size(self, wanted: int, streams: int, *, checked: bool) -> int:
+        """How many candidates to read at once to find this many matches."""
+        usual = min(max(4 * wanted, 100), ROWS - self._checked) if checked else wanted
+        size = max(min(usual, CHUNK, COUNTED // max(streams, 1)), 2)
+        self._merged += size * streams
+        return size
+
+    def spend(self, read: int, *, checked: bool) -> None:
+        """Raises TooBroad if the entries read so far were too many to go on."""
+        if checked:
+            self._checked += max(read, _LEAST)
+        else:
+            self._walked += max(read, _LEAST)
+        if self._checked >= ROWS or (self._labels and self._merged > MERGED):
+            raise self.exceeded()
+        if self._walked >= COUNTED or self._merged > MERGED:
+            raise TooBroad(
+                f"The page begins after more than {COUNTED:,} entries: page with cursor=first and "
+                "the cursors that follow"
+            )
+
+    def exceeded(self) -> TooBroad:
+        named = " or ".join(self._labels)
+        return TooBroad(
+            f"The query reads more than {ROWS:,} entries to find this page: narrow {named}, or add "
+            f"a filter that at most {ROWS:,} entries match"
+        )
+
+
+def labels_of(conditions: Sequence[Condition]) -> list[str]:
+    return [label for one in conditions for label in one.labels]

@@ -1,0 +1,260 @@
+"""Which entries the filters of a query select: the fields that they name, the operators that these
+have, and the ranges of keys (ADR 43, ADR 44)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from read_side.queries import ranges
+from read_side.queries.ranges import Ranges
+from read_side.queries.request import EntryQuery, Filter, SortKey
+from read_side.refusals import InvalidQuery
+from write_side.domain.definition import Field, value_fields
+from write_side.domain.entry_keys import BUILT_IN, paths_of
+from write_side.domain.events import STATUSES
+from write_side.domain.identity import is_id
+from write_side.domain.keys import (
+    BOOLEAN,
+    INCOMPARABLE,
+    INSTANT,
+    LONGEST,
+    MAX_EXPONENT,
+    MISSING,
+    NUMBER,
+    Ordering,
+)
+from write_side.domain.text import shortened, unstorable
+from write_side.domain.values import with_plus
+
+ATTRIBUTES = ("id", "status", "language", "contentType")
+"""Built-in fields that can be compared but not sorted by."""
+PREFIX = "fields."
+EQUALITY = ("eq", "ne", "in", "nin", "exists")
+_ORDER = ("eq", "ne", "lt", "lte", "gt", "gte", "in", "nin", "exists")
+_TEXT = (*_ORDER, "contains", "startsWith")
+_MULTIPLE = ("contains", "exists")
+_ORDERED = (NUMBER, INSTANT)
+
+
+class Condition(Struct, frozen=True):
+    """An entry's keys at a path, of which one must be in the ranges.
+
+    ``part``: what the text of the key must contain too, regardless of case. ``repeats``: an entry
+    may have several keys. ``labels``: of its filters.
+    """
+
+    path: str
+    ranges: Ranges
+    part: str | None = None
+    repeats: bool = False
+    labels: tuple[str, ...] = ()
+
+    @property
+    def has_points(self) -> bool:
+        return all(map(ranges.is_point, self.ranges))
+
+
+class Selection(Struct, frozen=True):
+    """The entries that a query selects among those of one type, or of several.
+
+    ``ids``: None for any. ``attributes``: tests of the status, language and content type, by the
+    names of ``Combination``. ``sort``: paths with their direction.
+    """
+
+    conditions: tuple[Condition, ...]
+    sort: tuple[SortKey, ...]
+    attributes: tuple[tuple[str, Callable[[str], bool]], ...]
+    ids: frozenset[str] | None
+    excluded_ids: frozenset[str]
+
+
+class _Compared(Struct, frozen=True):
+    """A field that has keys."""
+
+    path: str
+    ordering: Ordering
+    multiple: bool = False
+
+
+def operators_of(ordering: Ordering, *, multiple: bool = False) -> Sequence[str]:
+    if multiple:
+        return _MULTIPLE
+    if ordering.has_parts:
+        return _TEXT
+    return _ORDER if ordering in _ORDERED else EQUALITY
+
+
+def selection(query: EntryQuery, fields: Iterable[Field]) -> Selection:
+    """``fields``: those of the content type. Raises InvalidQuery."""
+    known = _Known(fields if query.custom else (), custom=query.custom)
+    conditions: list[Condition] = []
+    attributes = []
+    ids: frozenset[str] | None = None
+    excluded: frozenset[str] = frozenset()
+    for one in query.filters:
+        if one.field not in ATTRIBUTES:
+            conditions.append(_condition(one, known.compared(one.field, one.label)))
+            continue
+        _check_operator(one, EQUALITY)
+        accepts = _acceptance(one)
+        if one.field != "id":
+            attributes.append((one.field, accepts))
+        elif one.operator in ("eq", "in"):
+            given = frozenset(one.values)
+            ids = given if ids is None else ids & given
+        elif one.operator in ("ne", "nin"):
+            excluded |= frozenset(one.values)
+        elif not accepts(""):
+            ids = frozenset()
+    return Selection(
+        conditions=_merged(conditions),
+        sort=tuple(known.sort_key(one) for one in query.sort),
+        attributes=tuple(attributes),
+        ids=ids,
+        excluded_ids=excluded,
+    )
+
+
+class _Known:
+    """The fields that can be named."""
+
+    def __init__(self, fields: Iterable[Field], *, custom: bool) -> None:
+        self._fields = {field.slug: field for field in value_fields(fields)}
+        self._custom = custom
+
+    def compared(self, name: str, label: str) -> _Compared:
+        """Raises InvalidQuery."""
+        if name in BUILT_IN:
+            return _Compared(name, BUILT_IN[name])
+        slug = name.removeprefix(PREFIX).partition(".")[0]
+        if not name.startswith(PREFIX) or not self._custom or slug not in self._fields:
+            raise InvalidQuery(f"Unknown field '{shortened(name)}' in {label}: {self._usable()}")
+        field = self._fields[slug]
+        ordering = field.spec.ordering
+        if ordering is None:
+            raise InvalidQuery(
+                f"Field '{PREFIX}{slug}' in {label} is of type {field.type}, which can be neither "
+                "filtered nor sorted"
+            )
+        if not field.indexed:
+            raise InvalidQuery(
+                f"Field '{PREFIX}{slug}' in {label} can be neither filtered nor sorted: it needs "
+                "the setting 'indexed: true'"
+            )
+        if name not in paths_of(field):
+            known = " or ".join(paths_of(field))
+            raise InvalidQuery(f"Unknown field '{shortened(name)}' in {label}: use {known}")
+        return _Compared(name, ordering, field.multiple)
+
+    def sort_key(self, key: SortKey) -> SortKey:
+        """Raises InvalidQuery."""
+        if key.field in ATTRIBUTES:
+            raise InvalidQuery(f"Field '{key.field}' in sort cannot be sorted: {self._sortable()}")
+        if self.compared(key.field, "sort").multiple:
+            raise InvalidQuery(
+                f"Field '{key.field}' in sort has several values, which cannot be sorted"
+            )
+        return key
+
+    def _usable(self) -> str:
+        return f"use {', '.join((*ATTRIBUTES, *self._paths()))}"
+
+    def _sortable(self) -> str:
+        return f"use {', '.join(self._paths())}"
+
+    def _paths(self) -> Iterable[str]:
+        yield from BUILT_IN
+        for field in self._fields.values():
+            if field.indexed:
+                yield from paths_of(field)
+
+
+def _check_operator(one: Filter, operators: Sequence[str]) -> None:
+    if one.operator not in operators:
+        raise InvalidQuery(
+            f"Operator '{one.operator}' does not apply to '{one.field}' in {one.label}: "
+            f"use {', '.join(operators)}"
+        )
+
+
+def _condition(one: Filter, field: _Compared) -> Condition:
+    _check_operator(one, operators_of(field.ordering, multiple=field.multiple))
+    if one.operator == "exists":
+        found = ranges.EXISTING if _is_true(one) else ranges.points([MISSING])
+        return Condition(field.path, found, repeats=field.multiple, labels=(one.label,))
+    if one.operator == "contains" and not field.multiple:
+        part = _checked_text(one, one.values[0])
+        return Condition(field.path, ranges.COMPARABLE, part, labels=(one.label,))
+    keys = [_key(one, field.ordering, value) for value in one.values]
+    found = ranges.of_operator(one.operator, keys)
+    return Condition(field.path, found, repeats=field.multiple, labels=(one.label,))
+
+
+def _key(one: Filter, ordering: Ordering, value: str) -> bytes:
+    text = with_plus(value) if ordering is INSTANT else value
+    key = ordering.of_text(_checked_text(one, text))
+    if key is None:
+        raise InvalidQuery(f"'{shortened(value)}' in {one.label} must be {ordering.takes}")
+    if key == INCOMPARABLE:
+        raise InvalidQuery(
+            f"'{shortened(value)}' in {one.label} is too long to be compared: numbers have up to "
+            f"{LONGEST:,} digits, and exponents of up to ±{MAX_EXPONENT:,}"
+        )
+    return key
+
+
+def _checked_text(one: Filter, value: str) -> str:
+    if unstorable(value):
+        raise InvalidQuery(f"The value of {one.label} has characters that no entry has")
+    return value
+
+
+def _is_true(one: Filter) -> bool:
+    key = _key(one, BOOLEAN, one.values[0])
+    return key == BOOLEAN.of_text("true")
+
+
+def _acceptance(one: Filter) -> Callable[[str], bool]:
+    """The test of an attribute. Raises InvalidQuery."""
+    if one.operator == "exists":
+        exists = _is_true(one)
+        return lambda _: exists
+    for value in one.values:
+        _check_attribute(one, value)
+    values = frozenset(one.values)
+    if one.operator in ("eq", "in"):
+        return lambda value: value in values
+    return lambda value: value not in values
+
+
+def _check_attribute(one: Filter, value: str) -> None:
+    if one.field == "id" and not is_id(value):
+        raise InvalidQuery(f"'{shortened(value)}' in {one.label} must be a UUID in lower case")
+    if one.field == "status" and value not in STATUSES:
+        raise InvalidQuery(
+            f"Unknown status '{shortened(value)}' in {one.label}: use published, draft or archived"
+        )
+
+
+def _merged(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
+    """One condition for each path, unless an entry may have several keys there: they need not be
+    the same key."""
+    by_path: dict[str, Condition] = {}
+    repeating = []
+    for one in conditions:
+        known = by_path.get(one.path)
+        if one.repeats:
+            repeating.append(one)
+        elif known is None:
+            by_path[one.path] = one
+        else:
+            by_path[one.path] = replace(
+                known,
+                ranges=ranges.intersection(known.ranges, one.ranges),
+                part=one.part if known.part is None else known.part,
+                labels=(*known.labels, *one.labels),
+            )
+    return (*by_path.values(), *repeating)

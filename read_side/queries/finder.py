@@ -1,0 +1,172 @@
+"""Finds the entries of a page within a budget of entries that are read (ADR 44).
+
+There are two ways. *Walking* (``walk.py``) reads keys in the order of the page and ends when the
+page is full. *Collecting* reads all entries that meet one condition, and sorts them. A query is
+collected if a walk would have to check candidates and few enough entries meet a condition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from read_side.queries import ranges
+from read_side.queries.budget import COUNTED, ROWS, Budget, labels_of
+from read_side.queries.comparison import Condition
+from read_side.queries.lists import Lists, Streams, everything
+from read_side.queries.request import Boundary, SortKey
+from read_side.queries.statements import Checks, Match, Statements
+from read_side.queries.walk import Walk
+
+STREAMS = 1_000
+"""Ranges of keys that a walk merges, and that a condition may have to be counted."""
+
+
+class Wanted(Struct, frozen=True):
+    """``limit``: how many entries to find after the boundary."""
+
+    conditions: tuple[Condition, ...]
+    sort: tuple[SortKey, ...]
+    after: Boundary | None
+    limit: int
+
+
+class Finder:
+    """``places``: the combination and the position of each entry that may be found; None for all.
+    ``excluded``: the number of entries that no page has."""
+
+    def __init__(
+        self,
+        statements: Statements,
+        lists: Lists,
+        conditions: Sequence[Condition],
+        places: Sequence[tuple[int, int]] | None = None,
+        excluded: int = 0,
+    ) -> None:
+        self._statements = statements
+        self._lists = lists
+        self._places = places
+        self._excluded = excluded
+        self._budget = Budget(labels_of(conditions))
+        self._counts: dict[Condition, int] = {}
+
+    async def page(
+        self, wanted: Wanted, offset: int, *, counted: bool
+    ) -> tuple[int | None, list[Match]]:
+        """The total, if it is wanted and within the budget, and the matches after the offset.
+        Raises TooBroad."""
+        if not all(one.ranges for one in wanted.conditions):
+            return 0, []
+        few = await self._few(wanted)
+        if few is not None:
+            return await self._collected(few, wanted, offset)
+        total = await self._total(wanted.conditions) if counted else None
+        if total is not None and offset >= total:
+            return total, []
+        found = await self._walked(replace(wanted, limit=offset + wanted.limit))
+        return total, found[offset:]
+
+    async def group(self, wanted: Wanted, key: bytes, limit: int) -> list[Match]:
+        """The matches with this first key. Raises TooBroad."""
+        path = wanted.sort[0].field
+        others = tuple(one for one in wanted.conditions if one.path != path)
+        own = next(
+            (one for one in wanted.conditions if one.path == path), Condition(path, ranges.ALL)
+        )
+        # A walk that checks this condition also meets keys that do not meet it.
+        same = replace(own, ranges=ranges.intersection(own.ranges, (ranges.point(key),)))
+        if not same.ranges:
+            return []
+        after = wanted.after
+        if after is not None:
+            after = Boundary(after.keys[1:], after.position) if after.keys[0] == key else None
+        inner = Wanted((*others, same), wanted.sort[1:], after, limit)
+        few = await self._few(inner)
+        if few is None:
+            found = await self._walked(inner)
+        else:
+            _, found = await self._collected(few, inner, 0)
+        return [replace(one, keys=(key, *one.keys)) for one in found]
+
+    async def _few(self, wanted: Wanted) -> Streams | None:
+        """Streams of few entries, among which are all matches; None to walk."""
+        if self._places is not None:
+            return Streams([], [], [], [])
+        checks, _ = self._plan(wanted)
+        # A count of keys would include the excluded entries.
+        if not checks and not (self._excluded and wanted.conditions):
+            return None
+        await self._count(wanted.conditions)
+        fewest = min(wanted.conditions, key=self._count_of)
+        if self._count_of(fewest) <= ROWS:
+            return self._lists.streams(fewest.path, fewest.ranges)
+        return everything(self._lists) if self._lists.entries <= ROWS else None
+
+    async def _collected(
+        self, streams: Streams, wanted: Wanted, offset: int
+    ) -> tuple[int, list[Match]]:
+        checks = Checks(wanted.conditions, wanted.sort)
+        return await self._statements.collect(
+            streams, self._places or (), checks, wanted.after, wanted.limit, offset
+        )
+
+    async def _walked(self, wanted: Wanted) -> list[Match]:
+        conditions, read = self._plan(wanted)
+        checks = Checks(conditions, wanted.sort[1:])
+        walk = Walk(self._statements, self._lists, self._budget, checks, wanted.limit)
+        if not wanted.sort:
+            return await walk.by_position(read, wanted.after)
+        first = wanted.sort[0]
+        return await walk.by_key(
+            first,
+            read.ranges if read else ranges.ALL,
+            wanted.after,
+            lambda key, limit: self.group(wanted, key, limit),
+        )
+
+    def _plan(self, wanted: Wanted) -> tuple[tuple[Condition, ...], Condition | None]:
+        """The conditions that a walk has to check, and the one that it reads instead."""
+        conditions = wanted.conditions
+        usable = [one for one in conditions if self._streams(one) <= STREAMS]
+        if wanted.sort:
+            usable = [one for one in usable if one.path == wanted.sort[0].field]
+        else:
+            usable = [one for one in usable if one.has_points]
+        if not usable:
+            return conditions, None
+        read = min(usable, key=self._count_of)
+        return tuple(one for one in conditions if one is not read or one.part), read
+
+    async def _total(self, conditions: tuple[Condition, ...]) -> int | None:
+        """None if counting would exceed the budget."""
+        if not conditions:
+            return self._lists.entries - self._excluded
+        if len(conditions) > 1 or conditions[0].part or self._excluded:
+            return None
+        [one] = conditions
+        others = replace(one, ranges=ranges.complement(one.ranges))
+        # An entry may have several keys, but only one MISSING.
+        matching = () if one.repeats and not one.has_points else (one,)
+        for most in (ROWS, COUNTED):
+            for counted in (*matching, others):
+                [number] = await self._statements.counts([counted], most + 1)
+                if number <= most:
+                    return number if counted is one else self._lists.entries - number
+        return None
+
+    async def _count(self, conditions: Sequence[Condition]) -> None:
+        """Learns how many keys meet each, up to one more than ROWS."""
+        unknown = [
+            one for one in conditions if one not in self._counts and self._streams(one) <= STREAMS
+        ]
+        if unknown:
+            counts = await self._statements.counts(unknown, ROWS + 1)
+            self._counts |= zip(unknown, counts, strict=True)
+
+    def _count_of(self, one: Condition) -> int:
+        return self._counts.get(one, ROWS + 1)
+
+    def _streams(self, one: Condition) -> int:
+        return len(one.ranges) * len(self._lists.combinations)

@@ -1,0 +1,155 @@
+"""The lists that a query reads: the entries of each content type, status and language are one, and
+each path of theirs is a list of keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from read_side.queries.comparison import Condition, Selection
+from read_side.queries.ranges import ALL, Ranges
+from read_side.queries.request import EntryQuery
+from read_side.refusals import IncompleteIndex, TooBroad, TypeNotFound
+from write_side.domain.definition import Field
+from write_side.domain.entry_keys import SEARCH
+from write_side.domain.identity import Scope
+from write_side.domain.keys import list_id
+
+COMBINATIONS = 1_000
+"""The most lists that a query merges."""
+_FIELDS = msgspec.json.Decoder(tuple[Field, ...])
+
+
+class Combination(Struct, frozen=True):
+    """``number``: of entries."""
+
+    type_id: str
+    content_type: str
+    status: str
+    language: str
+    number: int
+
+    @property
+    def kind(self) -> tuple[str, str, str]:
+        return (self.type_id, self.status, self.language)
+
+
+class Catalogue(Struct, frozen=True):
+    """What a query may read. ``fields``: of the one type that it names. ``incomplete``: paths whose
+    index is being filled."""
+
+    fields: tuple[Field, ...]
+    combinations: tuple[Combination, ...]
+    incomplete: frozenset[str]
+    stamp: int | None
+
+    def selected(self, selection: Selection, query: EntryQuery) -> tuple[Combination, ...]:
+        """Raises TooBroad, IncompleteIndex."""
+        used = {one.path for one in selection.conditions} | {key.field for key in selection.sort}
+        if query.words is not None:
+            used.add(SEARCH)
+        for path in sorted(used & self.incomplete):
+            raise IncompleteIndex(path)
+        tests = [*selection.attributes, *_equal(status=query.status, language=query.language)]
+        found = tuple(
+            one
+            for one in self.combinations
+            if all(accepts(_value(one, name)) for name, accepts in tests)
+        )
+        if len(found) > COMBINATIONS:
+            raise TooBroad(
+                f"The query spans {len(found):,} content types, statuses and languages; the limit "
+                f"is {COMBINATIONS:,}: add filter[contentType], filter[status] or filter[language]"
+            )
+        return found
+
+
+def catalogue(records: Sequence[Any], type_slug: str | None) -> Catalogue:
+    """From the records of ``query_lists.sql``. Raises TypeNotFound."""
+    if not records and type_slug is not None:
+        raise TypeNotFound
+    return Catalogue(
+        fields=_FIELDS.decode(records[0]["fields"]) if type_slug is not None else (),
+        combinations=tuple(
+            Combination(record["id"], record["slug"], *counted)
+            for record in records
+            for counted in zip(
+                record["statuses"], record["languages"], record["numbers"], strict=True
+            )
+        ),
+        incomplete=frozenset(path for record in records for path in record["incomplete"]),
+        stamp=records[0]["stamp"] if records else None,
+    )
+
+
+def _equal(**wanted: str | None) -> list[tuple[str, Callable[[str], bool]]]:
+    return [(name, value.__eq__) for name, value in wanted.items() if value is not None]
+
+
+def _value(one: Combination, name: str) -> str:
+    return one.content_type if name == "contentType" else str(getattr(one, name))
+
+
+class Streams(Struct, frozen=True):
+    """Ranges of keys of several lists, as the columns of a table. ``combinations``: numbers, from
+    1, of the combinations that the lists are of."""
+
+    combinations: list[int]
+    lists: list[UUID]
+    lows: list[bytes]
+    highs: list[bytes]
+
+
+class Lists:
+    """The lists of the selected combinations."""
+
+    def __init__(self, scope: Scope, combinations: Sequence[Combination]) -> None:
+        self._scope = scope
+        self.combinations = combinations
+        self.entries = sum(one.number for one in combinations)
+        self._ids: dict[str, list[UUID]] = {}
+
+    def of_path(self, path: str) -> list[UUID]:
+        """The list of each combination."""
+        if path not in self._ids:
+            self._ids[path] = [
+                list_id(self._scope, one.type_id, one.status, one.language, path)
+                for one in self.combinations
+            ]
+        return self._ids[path]
+
+    def streams(self, path: str, ranges: Ranges) -> Streams:
+        found = Streams([], [], [], [])
+        for number, list_ in enumerate(self.of_path(path), 1):
+            for low, high in ranges:
+                found.combinations.append(number)
+                found.lists.append(list_)
+                found.lows.append(low)
+                found.highs.append(high)
+        return found
+
+    def adjacent(self, paths: Sequence[str]) -> list[UUID]:
+        """The lists of all paths of the first combination, then those of the next."""
+        by_path = [self.of_path(path) for path in paths]
+        return [ids[number] for number in range(len(self.combinations)) for ids in by_path]
+
+    def checks(self, conditions: Sequence[Condition]) -> list[list[Any]]:
+        """The parameters of ``checked.sql`` for conditions."""
+        firsts, lasts, lows, highs = [], [], list[bytes](), list[bytes]()
+        for one in conditions:
+            firsts.append(len(lows) + 1)
+            lows += (low for low, _ in one.ranges)
+            highs += (high for _, high in one.ranges)
+            lasts.append(len(lows))
+        paths = [one.path for one in conditions]
+        parts = [one.part for one in conditions]
+        return [self.adjacent(paths), firsts, lasts, parts, lows, highs]
+
+
+def everything(lists: Lists) -> Streams:
+    """All entries, each once: every entry has one time of its creation."""
+    return lists.streams("createdAt", ALL)

@@ -1,0 +1,184 @@
+"""Pages of the entries that a query selects, read at one moment."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from msgspec import Struct
+
+from read_side.entries import INLINE, WHOLE, EntryRow, NotInline, typed_entry_row
+from read_side.listing import LargePage, Page
+from read_side.paging import EntrySummary, entry_summary
+from read_side.pool import Pool, at_one_moment, moment
+from read_side.queries.comparison import Selection, selection
+from read_side.queries.finder import Finder, Wanted
+from read_side.queries.lists import Lists, catalogue
+from read_side.queries.request import Boundary, EntryQuery
+from read_side.queries.searched import Searched
+from read_side.queries.statements import Match, Statements
+from read_side.search import search
+from write_side.domain.identity import Scope
+from write_side.postgres.connection import Connection
+from write_side.postgres.statements import statement
+
+_LISTS = statement("read_side", "query_lists")
+_ROWS = statement("read_side", "list_found")
+_SUMMARIES = statement("read_side", "summaries_found")
+_IDS = statement("read_side", "ids_found")
+
+
+class FoundPage(Struct, frozen=True):
+    """``positions``: of the entries, in their order. ``total``: None if it is not wanted or beyond
+    the budget. ``next``: where the next page begins; None after the last. ``stamp``: of the
+    checkpoint at which it was read. ``paged``: how many entries a search has pages of."""
+
+    positions: list[int]
+    total: int | None
+    next: Boundary | None
+    stamp: int | None
+    paged: int = 0
+
+
+async def find(connection: Connection, scope: Scope, query: EntryQuery) -> FoundPage:
+    """Raises TypeNotFound, InvalidQuery, TooBroad, IncompleteIndex."""
+    where = (scope.workspace, scope.environment, query.type_slug)
+    known = catalogue(await connection.fetch(_LISTS, *where), query.type_slug)
+    wanted = selection(query, known.fields)
+    lists = Lists(scope, known.selected(wanted, query))
+    if not lists.combinations or wanted.ids == frozenset():
+        return FoundPage([], 0 if query.counted else None, None, known.stamp)
+    total, paged, found = await _matches(connection, scope, lists, wanted, query)
+    page = found[: query.limit]
+    return FoundPage(
+        [one.position for one in page],
+        total if query.counted else None,
+        _boundary(page[-1]) if len(found) > query.limit else None,
+        known.stamp,
+        paged,
+    )
+
+
+def _boundary(last: Match) -> Boundary:
+    return Boundary(last.keys, last.position)
+
+
+async def finder_of(
+    connection: Connection, scope: Scope, lists: Lists, wanted: Selection
+) -> Finder:
+    """What finds the selected entries in the lists."""
+    statements, places, excluded = await _limits(connection, scope, lists, wanted)
+    return Finder(statements, lists, wanted.conditions, places, len(excluded))
+
+
+async def _limits(
+    connection: Connection, scope: Scope, lists: Lists, wanted: Selection
+) -> tuple[Statements, list[tuple[int, int]] | None, list[int]]:
+    """The statements; the places of the entries that may be found, None for all; and the positions
+    of those that may not."""
+    named = await Statements(connection, scope, lists).places(
+        wanted.excluded_ids | (wanted.ids or frozenset())
+    )
+    places = None
+    if wanted.ids is not None:
+        places = [named[one] for one in wanted.ids - wanted.excluded_ids if one in named]
+    excluded = [named[one][1] for one in wanted.excluded_ids if one in named]
+    return Statements(connection, scope, lists, excluded), places, excluded
+
+
+async def _matches(
+    connection: Connection, scope: Scope, lists: Lists, wanted: Selection, query: EntryQuery
+) -> tuple[int | None, int, list[Match]]:
+    """The total, if it is wanted and within the budget; how many matches a search has pages of; and
+    the matches from the offset on, one more than the limit."""
+    page = Wanted(wanted.conditions, wanted.sort, query.after, query.limit + 1)
+    if query.words is None:
+        finder = await finder_of(connection, scope, lists, wanted)
+        total, matches = await finder.page(page, query.offset, counted=query.counted)
+        return total, 0, matches
+    statements, places, excluded = await _limits(connection, scope, lists, wanted)
+    kinds = [one.kind for one in lists.combinations]
+    result = await search(connection.fetch, scope, query.words, kinds, query.locale)
+    found = Searched(result, lists, places, excluded)
+    paged, matches = await found.page(statements, page, query.offset)
+    return paged if result.is_complete else None, paged, matches
+
+
+async def list_ids_found(
+    pool: Pool, scope: Scope, query: EntryQuery
+) -> tuple[FoundPage, list[str]]:
+    """The page, and the ids of its entries. Raises what ``find`` raises."""
+
+    async def read(connection: Connection) -> tuple[FoundPage, list[str]]:
+        found = await find(connection, scope, query)
+        where = (scope.workspace, scope.environment, found.positions)
+        records = await connection.fetch(_IDS, *where) if found.positions else []
+        return found, [record["id"] for record in records]
+
+    found, ids = await at_one_moment(pool, scope.workspace, read)
+    _learn(pool, found)
+    return found, ids
+
+
+async def list_summaries_found(
+    pool: Pool, scope: Scope, query: EntryQuery
+) -> tuple[FoundPage, list[EntrySummary]]:
+    """The page and its entries. Raises what ``find`` raises."""
+
+    async def read(connection: Connection) -> tuple[FoundPage, Sequence[Any]]:
+        found = await find(connection, scope, query)
+        where = (scope.workspace, scope.environment, found.positions, query.locale)
+        return found, await connection.fetch(_SUMMARIES, *where) if found.positions else []
+
+    found, records = await at_one_moment(pool, scope.workspace, read)
+    return found, [entry_summary(record) for record in records]
+
+
+async def list_found(pool: Pool, scope: Scope, query: EntryQuery, locale: str) -> Page[EntryRow]:
+    """Its ``total`` is the FoundPage. Raises what ``find`` raises, and LargePage."""
+
+    async def read(connection: Connection) -> tuple[FoundPage, Sequence[Any]]:
+        found = await find(connection, scope, query)
+        where = (scope.workspace, scope.environment, found.positions, locale)
+        return found, await connection.fetch(_ROWS, *where, INLINE) if found.positions else []
+
+    found, records = await at_one_moment(pool, scope.workspace, read)
+    _learn(pool, found)
+    try:
+        rows = [typed_entry_row(record, locale) for record in records]
+        return Page(rows, found, stamp=found.stamp)
+    except NotInline:
+        size = sum(record["size"] for record in records)
+        listing = _FoundListing(pool, scope, query, locale)
+        raise LargePage(listing, size, len(records), records[0]["stamp"]) from None
+
+
+class _FoundListing(Struct, frozen=True):
+    """A page that is read again, entry by entry."""
+
+    pool: Pool
+    scope: Scope
+    query: EntryQuery
+    locale: str
+
+    @asynccontextmanager
+    async def rows(self, step: int) -> AsyncIterator[tuple[FoundPage, AsyncIterator[EntryRow]]]:
+        """The page as it is at this moment. Raises what ``find`` raises, ReadModelUnavailable."""
+        async with moment(self.pool) as connection:
+            found = await find(connection, self.scope, self.query)
+            _learn(self.pool, found)
+            where = (self.scope.workspace, self.scope.environment, found.positions, self.locale)
+            cursor = await connection.cursor(_ROWS, *where, WHOLE)
+
+            async def rows() -> AsyncIterator[EntryRow]:
+                while records := await cursor.fetch(step):
+                    for record in records:
+                        yield typed_entry_row(record, self.locale)
+
+            yield found, rows()
+
+
+def _learn(pool: Pool, found: FoundPage) -> None:
+    if found.stamp is not None:
+        pool.learned(found.stamp)

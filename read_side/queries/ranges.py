@@ -1,0 +1,71 @@
+"""Sets of keys as half-open ranges, in order and apart from one another (ADR 44)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from write_side.domain.keys import INCOMPARABLE, MISSING
+
+Range: TypeAlias = tuple[bytes, bytes]
+Ranges: TypeAlias = tuple[Range, ...]
+
+END = MISSING + b"\0"
+"""Above every key."""
+ALL: Ranges = ((b"", END),)
+COMPARABLE: Ranges = ((b"", INCOMPARABLE),)
+EXISTING: Ranges = ((b"", MISSING),)
+
+
+def point(key: bytes) -> Range:
+    """The range of one key."""
+    return key, key + b"\0"
+
+
+def points(keys: Iterable[bytes]) -> Ranges:
+    return tuple(point(key) for key in sorted(set(keys)))
+
+
+def is_point(one: Range) -> bool:
+    return one[1] == one[0] + b"\0"
+
+
+def beginning_with(prefix: bytes) -> Ranges:
+    """``prefix`` is UTF-8, so its last byte has a successor."""
+    return ((prefix, prefix[:-1] + bytes([prefix[-1] + 1])),) if prefix else COMPARABLE
+
+
+def complement(ranges: Ranges) -> Ranges:
+    """All other keys."""
+    lows = (b"", *(high for _, high in ranges))
+    highs = (*(low for low, _ in ranges), END)
+    return _not_empty(zip(lows, highs, strict=True))
+
+
+def intersection(one: Ranges, other: Ranges) -> Ranges:
+    return _not_empty((max(low, from_), min(high, to)) for low, high in one for from_, to in other)
+
+
+def _not_empty(ranges: Iterable[Range]) -> Ranges:
+    return tuple((low, high) for low, high in ranges if low < high)
+
+
+def of_operator(operator: str, keys: Sequence[bytes]) -> Ranges:
+    """The keys that the operator selects, except for a part of a text."""
+    key = keys[0]
+    match operator:
+        case "eq" | "in" | "contains":
+            return points(keys)
+        case "ne" | "nin":
+            return complement(points(keys))
+        case "lt":
+            return _not_empty([(b"", key)])
+        case "lte":
+            return ((b"", key + b"\0"),)
+        case "gt":
+            return ((key + b"\0", INCOMPARABLE),)
+        case "gte":
+            return ((key, INCOMPARABLE),)
+        case "startsWith":
+            return beginning_with(key)
+    raise AssertionError(operator)

@@ -1,0 +1,131 @@
+"""Full-text search: which entries have all words of a text, and how relevant they are (ADR 45)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+from read_side.stems import Fetch, Lexemes, Stems
+from write_side.domain.identity import Scope
+from write_side.domain.words import SearchWords, search_area, search_words
+from write_side.postgres.statements import statement
+
+MOST = 10_000
+"""The newest matches, among which the most relevant come first."""
+MOST_READ = 5 * MOST
+"""Texts with the words that are read, also of another status or with a translation."""
+MOST_BYTES = 16 * 1024 * 1024
+"""Stored bytes of the texts that are ranked; matches beyond are the least relevant."""
+LONGEST = 200
+"""Characters of a search."""
+_SEARCH = statement("read_side", "search")
+_stems = Stems()
+
+
+Kind: TypeAlias = tuple[str, str, str]
+"""Content type id, status and language of an entry."""
+
+
+class SearchMatch(Struct, frozen=True):
+    position: int
+    rank: float
+    kind: Kind
+
+
+class SearchResult(Struct, frozen=True):
+    """The newest matches, newest first. ``is_complete``: whether there are no others."""
+
+    matches: list[SearchMatch]
+    is_complete: bool
+
+
+class _Area(Struct, frozen=True):
+    """The texts of a type and language: the original ones (``locale`` ""), or in a locale."""
+
+    type_id: str
+    language: str
+    locale: str
+
+    @property
+    def written_in(self) -> str:
+        return self.locale or self.language
+
+
+async def search(
+    fetch: Fetch, scope: Scope, text: str, kinds: Collection[Kind], locale: str = ""
+) -> SearchResult:
+    """The entries of these kinds that have all words of the text, the last as the beginning of a
+    word: in their translation into the locale, or in their original text if they have none. A text
+    without a word matches nothing."""
+    queries: dict[str, tuple[str | None, str]] = {}
+    areas: list[_Area] = []
+    for area in _areas(kinds, locale):
+        if area.written_in not in queries:
+            queries[area.written_in] = await _query(fetch, text, area.written_in)
+        if queries[area.written_in][1]:
+            areas.append(area)
+    if not areas:
+        return SearchResult([], is_complete=True)
+    (row,) = await fetch(
+        _SEARCH,
+        scope.workspace,
+        scope.environment,
+        sorted({status for _, status, _ in kinds}),
+        [area.type_id for area in areas],
+        [area.language for area in areas],
+        [area.locale for area in areas],
+        [_name(scope, area) for area in areas],
+        *zip(*(queries[area.written_in] for area in areas), strict=True),
+        locale,
+        MOST,
+        MOST_READ,
+        MOST_BYTES,
+    )
+    among = frozenset(kinds)
+    found = [one for one in _matches(row, areas) if one.kind in among]
+    return SearchResult(found, row["is_complete"])
+
+
+def _areas(kinds: Iterable[Kind], locale: str) -> list[_Area]:
+    """A text is never translated into its original language."""
+    pairs = sorted({(type_id, language) for type_id, _, language in kinds})
+    translated = [_Area(*pair, locale) for pair in pairs if locale not in ("", pair[1])]
+    return [_Area(*pair, "") for pair in pairs] + translated
+
+
+def _name(scope: Scope, area: _Area) -> str:
+    return search_area(scope.workspace, scope.environment, area.type_id, area.language, area.locale)
+
+
+def _matches(row: Any, areas: Sequence[_Area]) -> Iterator[SearchMatch]:
+    columns = (row[name] or () for name in ("areas", "positions", "ranks", "statuses"))
+    for number, position, rank, status in zip(*columns, strict=True):
+        area = areas[number - 1]
+        yield SearchMatch(position, rank, (area.type_id, status, area.language))
+
+
+async def _query(fetch: Fetch, text: str, language: str) -> tuple[str | None, str]:
+    found = search_words(text, language)
+    return tsqueries(found, await _stems.lexemes(fetch, language, found.all))
+
+
+def tsqueries(words: SearchWords, known: Lexemes) -> tuple[str | None, str]:
+    """A gate for the whole words, if there are also beginnings of words, and the query, "" without
+    a word; # stands for the prefix of all lexemes. Stop words are left out, unless there are no
+    others."""
+    is_stop = {word: not known[word] for word in words.all}
+    if not all(is_stop.values()):
+        words = SearchWords(
+            tuple(word for word in words.whole if not is_stop[word]),
+            tuple(word for word in words.beginnings if not is_stop[word]),
+        )
+    # A text that has the word in another form has its stem.
+    whole = [f"'#{(known[word] or (word,))[-1]}'" for word in words.whole]
+    beginnings = [
+        " | ".join([f"'#{word}':*", *(f"'#{stem}'" for stem in known[word][1:])])
+        for word in words.beginnings
+    ]
+    gate = " & ".join(whole) if whole and beginnings else None
+    return gate, " & ".join([*whole, *(f"({one})" for one in beginnings)])

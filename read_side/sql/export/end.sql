@@ -1,0 +1,9 @@
+            ) page
+            WINDOW newest AS (ORDER BY position DESC ROWS UNBOUNDED PRECEDING)
+        ) packed
+        WHERE packed_before < :bytes
+    ) weighed
+    WINDOW newest AS (ORDER BY position DESC ROWS UNBOUNDED PRECEDING)
+) sized
+WHERE bytes_before < :bytes
+ORDER BY position DESC

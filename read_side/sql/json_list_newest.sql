@@ -1,0 +1,6 @@
+-- $1 workspace, $2 environment, $3 limit, $4 offset, $5 locale, $6 inline
+WITH shown AS NOT MATERIALIZED (SELECT :locale::text AS locale),
+listed AS NOT MATERIALIZED (
+\ir list_newest.sql
+)
+\ir rows/json_of_any_type.sql

@@ -1,0 +1,32 @@
+-- The candidates; whether each passes all conditions that were not read already; and the keys by which
+-- those that do are sorted. The lists of each combination's conditions are adjacent in :check_lists, and
+-- the ranges of each condition in :check_lows and :check_highs. convert_from has the collation of the name of an
+-- encoding, "C", whose lower() knows ASCII only.
+SELECT c.key, c.position, tested.passes, CASE WHEN tested.passes THEN ARRAY(
+    SELECT coalesce((
+        SELECT v.key FROM read_model.entry_value v
+        WHERE v.workspace = :workspace AND v.environment = :environment AND v.position = c.position
+          AND v.list = (:sort_lists::uuid[])[(c.combination - 1) * :sorts::int + sort.number]
+        LIMIT 1), '\xff')
+    FROM generate_series(1, :sorts::int) AS sort (number) ORDER BY sort.number
+) END AS keys
+FROM candidates c
+CROSS JOIN LATERAL (
+    SELECT c.position <> ALL (:excluded::bigint[]) AND coalesce((
+        SELECT false
+        FROM unnest(:firsts::int[], :lasts::int[], :parts::text[]) WITH ORDINALITY AS condition (first, last, part, number)
+        WHERE coalesce((
+            SELECT false FROM read_model.entry_value v
+            WHERE v.workspace = :workspace AND v.environment = :environment AND v.position = c.position
+              AND v.list = (:check_lists::uuid[])[(c.combination - 1) * cardinality(:firsts::int[]) + condition.number::int]
+              AND v.key >= (:check_lows::bytea[])[condition.first]
+              AND v.key < (:check_highs::bytea[])[condition.last]
+              AND CASE WHEN v.key < (:check_highs::bytea[])[condition.first - 1
+                      + width_bucket(v.key, (:check_lows::bytea[])[condition.first : condition.last])]
+                  THEN condition.part IS NULL
+                      OR position(lower(condition.part)
+                          IN lower(convert_from(v.key, 'UTF8') COLLATE "default")) > 0
+                  ELSE false END
+            LIMIT 1), true)
+        LIMIT 1), true) AS passes
+) tested

@@ -1,0 +1,83 @@
+-- $1 workspace, $2 environment, $3 statuses, $4 types, $5 languages, $6 locales, $7 areas, $8 gates, $9 queries, $10 locale, $11 most, $12 most_read, $13 most_bytes
+-- The newest entries whose words match, with their ranks. An area is the texts of a type and language, in
+-- that language (locale '') or in a locale. Each has one query, in which # stands for the prefix of the
+-- block's lexemes (words.py). Blocks are searched newest first, until enough is found or read; only those
+-- in which the counts of entries have some of these types, languages and statuses. The gate of an area
+-- is a query for the whole words, to read the many words that begin with a letter only where these are.
+-- The sizes of texts are limited, because a rank reads all of one; the oldest have none beyond that.
+WITH RECURSIVE steps AS MATERIALIZED (
+    SELECT array_agg(block ORDER BY block DESC, area) AS blocks,
+           array_agg(area ORDER BY block DESC, area) AS areas
+    FROM (
+        SELECT DISTINCT counted.block, wanted.area::int AS area
+        FROM unnest(:types::uuid[], :languages::text[]) WITH ORDINALITY
+            AS wanted (content_type_id, language, area)
+        CROSS JOIN unnest(:statuses::text[]) AS given (status)
+        CROSS JOIN LATERAL (
+            SELECT block FROM read_model.entry_count
+            WHERE workspace = :workspace AND environment = :environment AND filters = 3 AND level = 2
+              AND content_type_id = wanted.content_type_id AND status = given.status
+              AND language = wanted.language
+        ) counted
+    ) pairs
+), walk AS (
+    SELECT 0 AS number, 0 AS area, 0::bigint AS matches, 0::bigint AS read, 0::bigint AS bytes,
+           '{}'::bigint[] AS positions, '{}'::real[] AS ranks, '{}'::text[] AS found_statuses
+    UNION ALL
+    SELECT walk.number + 1, step.area, walk.matches + cardinality(found.positions),
+           walk.read + found.read, walk.bytes + found.bytes, found.positions, found.ranks,
+           found.found_statuses
+    FROM walk
+    CROSS JOIN steps
+    CROSS JOIN LATERAL (
+        SELECT steps.blocks[walk.number + 1] AS block, steps.areas[walk.number + 1] AS area
+    ) step
+    CROSS JOIN LATERAL (
+        SELECT translate(left(encode(sha256(convert_to(
+            (:areas::text[])[step.area] || step.block, 'UTF8')), 'base64'), 8), '+/', '-_') AS prefix
+    ) hashed
+    CROSS JOIN LATERAL (
+        SELECT replace((:queries::text[])[step.area], '#', hashed.prefix)::tsquery AS query,
+               replace((:gates::text[])[step.area], '#', hashed.prefix)::tsquery AS gate
+    ) prefixed
+    CROSS JOIN LATERAL (
+        SELECT coalesce(array_agg(position), '{}') AS positions, coalesce(array_agg(rank), '{}') AS ranks,
+               coalesce(array_agg(status), '{}') AS found_statuses,
+               coalesce(max(read), 0) AS read, coalesce(sum(size), 0)::bigint AS bytes
+        FROM (
+            SELECT position, status, size, read, CASE
+                WHEN walk.bytes + sum(size) OVER (ORDER BY position DESC) <= :most_bytes::bigint
+                THEN ts_rank(words, prefixed.query) ELSE 0 END AS rank
+            FROM (
+                SELECT *, count(*) OVER () AS read, pg_column_size(words) AS size FROM (
+                    -- Without OFFSET, the planner could read all positions of the block by their key.
+                    SELECT * FROM read_model.entry_search WHERE words @@ prefixed.query OFFSET 0
+                ) of_block
+            ) sized
+            WHERE workspace = :workspace AND environment = :environment
+              AND position >= step.block AND position < step.block + 8192
+              AND locale = (:locales::text[])[step.area] AND status = ANY (:statuses::text[])
+              -- A translation stands for the original text.
+              AND (locale = :locale OR NOT EXISTS (
+                  SELECT FROM read_model.entry_search translated
+                  WHERE translated.workspace = :workspace AND translated.environment = :environment
+                    AND translated.position = sized.position AND translated.locale = :locale))
+        ) ranked
+        WHERE prefixed.gate IS NULL OR (
+            -- For EXISTS or a constant, the planner would scan the table to find the first one.
+            SELECT position FROM read_model.entry_search WHERE words @@ prefixed.gate LIMIT (SELECT 1)
+        ) IS NOT NULL
+    ) found
+    WHERE step.block IS NOT NULL
+      AND (walk.matches < :most::bigint AND walk.read < :most_read::bigint
+           OR step.block = steps.blocks[walk.number])
+), found AS (
+    SELECT walk.area, one.* FROM walk
+    CROSS JOIN LATERAL unnest(walk.positions, walk.ranks, walk.found_statuses) AS one (position, rank, status)
+    ORDER BY one.position DESC LIMIT :most
+)
+SELECT (SELECT max(number) = (SELECT coalesce(cardinality(blocks), 0) FROM steps) AND max(matches) <= :most::bigint
+        FROM walk) AS is_complete,
+       array_agg(area) AS areas, array_agg(position) AS positions, array_agg(rank) AS ranks,
+       array_agg(status) AS statuses
+FROM found

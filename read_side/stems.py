@@ -1,0 +1,51 @@
+"""The lexemes of words: what PostgreSQL's stemmers make of them, kept in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, TypeAlias
+
+from write_side.domain.words import dictionary
+from write_side.postgres.statements import statement
+
+_LEXIZE = statement("read_side", "lexize")
+KEPT = 50_000
+"""Words of a language that are kept, unless one call has more; they take 10 MB."""
+Fetch: TypeAlias = Callable[..., Awaitable[list[Any]]]
+"""Runs a statement with its parameters, on a connection or a pool."""
+Lexemes: TypeAlias = Mapping[str, tuple[str, ...]]
+
+
+class Stems:
+    """The lexemes of words in each language: the word, and its stem if that differs; none for a
+    stop word. A language without a stemmer has the word alone."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, dict[str, tuple[str, ...]]] = {}
+
+    async def lexemes(self, fetch: Fetch, language: str, words: Iterable[str]) -> Lexemes:
+        """At least those of the words, by word."""
+        name = dictionary(language)
+        if name is None:
+            return _Unchanged()
+        known = self._known.setdefault(name, {})
+        wanted = set(words)
+        missing = wanted - known.keys()
+        if missing:
+            if len(known) + len(missing) > KEPT:
+                known = {word: known[word] for word in wanted - missing}
+                self._known[name] = known
+            for row in await fetch(_LEXIZE, f"pg_catalog.{name}_stem", list(missing)):
+                known[row["word"]] = _lexemes(row["word"], row["lexemes"])
+        return known
+
+
+class _Unchanged(dict[str, tuple[str, ...]]):
+    def __missing__(self, word: str) -> tuple[str, ...]:
+        return (word,)
+
+
+def _lexemes(word: str, stems: list[str] | None) -> tuple[str, ...]:
+    if stems is None:
+        return (word,)
+    return (word, *(stem for stem in stems if stem != word)) if stems else ()

@@ -1,0 +1,192 @@
+"""The configurations of reverse proxies in deploy/proxy, with the real programs in front of an API.
+
+They need nginx, haproxy, curl and openssl (Debian packages of these names).
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.benchmarks.workload import SECRET, append_entries, prepare
+from tests.processes import Processes, free_port, running
+from write_side.repository import Repository
+from write_side.store.mapper import EventMapper
+from write_side.store.recorder import open_recorder
+
+FOLDER = Path("deploy/proxy").resolve()
+AUTHORIZATION = f"Authorization: Bearer {SECRET}"
+LIMIT = 50
+PATIENCE = 15.0
+OPENSSL = (
+    "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 "
+    "-subj /CN=localhost"
+)
+NGINX = """
+user {user};
+daemon off;
+pid {folder}/nginx.pid;
+error_log stderr;
+events {{}}
+http {{
+    access_log off;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    include {folder}/contentlog.conf;
+}}
+"""
+
+pytestmark = [
+    pytest.mark.slow,
+    *(
+        pytest.mark.skipif(shutil.which(program) is None, reason=f"{program} is not installed")
+        for program in ("curl", "openssl")
+    ),
+]
+
+
+class Response(NamedTuple):
+    version: str
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+def nginx(folder: Path, configuration: str) -> list[str]:
+    (folder / "contentlog.conf").write_text(configuration)
+    (folder / "nginx.conf").write_text(NGINX.format(folder=folder, user=getpass.getuser()))
+    return ["nginx", "-p", str(folder), "-c", str(folder / "nginx.conf")]
+
+
+def haproxy(folder: Path, configuration: str) -> list[str]:
+    (folder / "haproxy.cfg").write_text(configuration)
+    return ["haproxy", "-db", "-f", str(folder / "haproxy.cfg")]
+
+
+PROXIES = [("nginx", "nginx.conf", nginx), ("haproxy", "haproxy.cfg", haproxy)]
+
+
+@pytest.fixture
+async def service(database_url: str, tmp_path: Path) -> AsyncIterator[Processes]:
+    async with open_recorder(database_url) as recorder:
+        repository = Repository(recorder, EventMapper())
+        await append_entries(repository, await prepare(repository), 30)
+    settings = {"CONTENTLOG_TRUSTED_PROXIES": "127.0.0.1", "CONTENTLOG_IP_RATE_LIMIT": str(LIMIT)}
+    with running(database_url, tmp_path / "log", **settings) as processes:
+        await processes.caught_up()
+        yield processes
+
+
+@contextmanager
+def proxy(
+    folder: Path, api: int, file: str, command: Callable[[Path, str], list[str]]
+) -> Iterator[str]:
+    """The proxy with the project's file, except for its port, the API's, and the certificate."""
+    port = free_port()
+    certificate = folder / "tls.pem"
+    make_certificate(certificate)
+    text = (FOLDER / file).read_text()
+    for was, becomes in (
+        ("listen 443 ", f"listen 127.0.0.1:{port} "),
+        ("bind :443 ", f"bind 127.0.0.1:{port} "),
+        ("127.0.0.1:8080", f"127.0.0.1:{api}"),
+        ("/etc/contentlog/tls.pem", str(certificate)),
+    ):
+        text = text.replace(was, becomes)
+    process = subprocess.Popen(command(folder, text))
+    try:
+        yield f"https://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def make_certificate(file: Path) -> None:
+    key = file.with_suffix(".key")
+    subprocess.run(
+        [*OPENSSL.split(), "-keyout", key, "-out", file], check=True, capture_output=True
+    )
+    file.write_bytes(file.read_bytes() + key.read_bytes())
+
+
+def curl(url: str, *options: str) -> Response:
+    """Raises CalledProcessError where there is no response."""
+    done = subprocess.run(
+        ["curl", "--silent", "--insecure", "--include", "--max-time", "10", *options, url],
+        check=True,
+        capture_output=True,
+    )
+    head, _, body = done.stdout.partition(b"\r\n\r\n")
+    first, *lines = head.decode().splitlines()
+    version, status, *_ = first.split()
+    headers = dict(line.lower().split(": ", 1) for line in lines)
+    return Response(version, int(status), headers, body)
+
+
+def until(check: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        try:
+            if check():
+                return
+        except subprocess.CalledProcessError:
+            pass
+        time.sleep(0.1)
+    raise AssertionError("not within the time")
+
+
+@pytest.mark.parametrize(("program", "file", "command"), PROXIES, ids=["nginx", "haproxy"])
+async def test_a_proxy_with_our_configuration_passes_on_what_the_api_needs(
+    service: Processes, tmp_path: Path, program: str, file: str, command: Any
+) -> None:
+    if shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin") is None:
+        pytest.skip(f"{program} is not installed")
+    with proxy(tmp_path, service.port, file, command) as url:
+        until(lambda: curl(f"{url}/healthz").status == 200)
+        listed = curl(f"{url}/v1/content/posts?status=published", "-H", AUTHORIZATION)
+        assert (listed.version, listed.status) == ("HTTP/2", 200)
+        assert json.loads(listed.body)["pagination"]["limit"] == 10
+        assert listed.headers["strict-transport-security"] == "max-age=31536000"
+        tag = listed.headers["etag"]
+        again = (AUTHORIZATION, f"If-None-Match: {tag}")
+        same = curl(f"{url}/v1/content/posts?status=published", "-H", again[0], "-H", again[1])
+        assert same.status == 304
+        packed = curl(f"{url}/v1/content/posts", "-H", AUTHORIZATION, "-H", "Accept-Encoding: gzip")
+        assert packed.headers["content-encoding"] == "gzip"
+        assert curl(f"{url}/metrics").status == 404
+
+        large = tmp_path / "large.json"
+        large.write_text(json.dumps({"contentTypeSlug": "posts", "title": "x" * 3_900_000}))
+        refused = curl(f"{url}/v1/content", "-H", AUTHORIZATION, "--data-binary", f"@{large}")
+        assert refused.status == 400, refused
+        check_address(url)
+
+        service.kill("api")
+        until(lambda: curl(f"{url}/v1/content/posts", "-H", AUTHORIZATION).status in (502, 503))
+        service.start("api")
+        until(lambda: curl(f"{url}/v1/content/posts", "-H", AUTHORIZATION).status == 200)
+
+
+def check_address(url: str) -> None:
+    """All requests of an address share a bucket, whatever address they claim to come from."""
+    remaining = []
+    for last in range(3):
+        forged = f"X-Forwarded-For: 203.0.113.{last}"
+        response = curl(f"{url}/v1/content/posts", "-H", forged)
+        assert response.status == 401
+        assert response.headers["x-ratelimit-limit"] == str(LIMIT)
+        remaining.append(int(response.headers["x-ratelimit-remaining"]))
+    assert remaining[0] > remaining[1] > remaining[2]

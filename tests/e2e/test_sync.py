@@ -1,0 +1,202 @@
+"""Clients that follow the change feed end with exactly the entries of the service.
+
+The program of deploy/docs/sync.md (a copy, then a stream) and a client by pages, while writers
+write, the API and the projector are killed, connections are terminated, and the read model is
+rebuilt and rolled back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests.benchmarks.workload import FIELDS, SCOPE, SECRET, prepare
+from tests.documents import File, steps
+from tests.e2e.test_staleness import World, kill, operate, terminate, write
+from tests.integration.projector.sample_log import Given
+from tests.processes import Processes, running
+from write_side import commands as c
+from write_side.repository import Repository
+
+pytestmark = pytest.mark.slow
+
+SYNC = Path(__file__).parents[2] / "deploy/docs/sync.md"
+WRITERS = 3
+SECONDS = float(os.environ.get("CONTENTLOG_TEST_SYNC_SECONDS", "20"))
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    [text] = [step.text for step in steps(SYNC) if isinstance(step, File)]
+    path = tmp_path / "sync.py"
+    path.write_text(text, "utf-8")
+    return path
+
+
+@contextmanager
+def syncing(program: Path, url: str, copy: Path) -> Iterator[subprocess.Popen[bytes]]:
+    with (program.parent / "sync.log").open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, program, url, SECRET, copy], stdout=log, stderr=log
+        )
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+
+
+class Pages:
+    """A client that polls pages, and keeps what is there as a fold of the changes alone."""
+
+    def __init__(self, session: aiohttp.ClientSession) -> None:
+        self._session = session
+        self._after = ""
+        self.previous: str | None = None
+        self.versions: dict[str, int] = {}
+        self.caught_up = asyncio.Event()
+
+    async def follow(self) -> None:
+        while True:
+            page = await self._page()
+            for change in page["data"] if page else ():
+                assert change["previous"] == self.previous
+                self.previous = self._after = change["id"]
+                self._apply(change)
+            if page is None or page["caughtUp"]:
+                self.caught_up.set()
+                await asyncio.sleep(0.02)
+
+    def _apply(self, change: dict[str, Any]) -> None:
+        entry = change["entry"]
+        if entry is None:
+            return
+        assert entry["version"] == self.versions.pop(entry["id"], 0) + 1
+        if change["type"] != "entry.deleted":
+            self.versions[entry["id"]] = entry["version"]
+
+    async def _page(self) -> Any:
+        with contextlib.suppress(aiohttp.ClientError, TimeoutError):
+            url = f"/v1/changes?limit=50&after={self._after}"
+            async with self._session.get(url) as response:
+                assert response.status in (200, 503), await response.text()
+                return await response.json() if response.status == 200 else None
+
+
+async def served(session: aiohttp.ClientSession) -> dict[str, Any]:
+    """The entries of the service, by id, as a single entry is returned."""
+    found: dict[str, Any] = {}
+    async with session.get("/v1/content?limit=100") as response:
+        listed = (await response.json())["data"]
+    for entry in listed:
+        async with session.get(f"/v1/content/posts/{entry['slug']}") as response:
+            found[entry["id"]] = (await response.json())["data"]
+    return found
+
+
+def copied(path: Path) -> dict[str, Any]:
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute("SELECT id, json FROM entry").fetchall()
+    return {entry_id: json.loads(text) for entry_id, text in rows}
+
+
+async def disturb(world: World, given: Given, folder: Path) -> None:
+    """Each fault at least once."""
+    end = time.monotonic() + SECONDS
+    number = 0
+    while number < 5 or time.monotonic() < end:
+        await asyncio.sleep(world.chance.uniform(0.3, 1.0))
+        match number % 5:
+            case 0:
+                await kill(world, 0, "api")
+            case 1:
+                await kill(world, 0, "projector")
+            case 2:
+                await operate(world, folder, "rebuild", "--accept-differences")
+            case 3:
+                await terminate(world)
+            case 4:
+                await operate(world, folder, "rollback")
+        # Rendered by another definition, no entry looks as before.
+        fields = FIELDS[: 5 + number % 5]
+        await given.does(
+            c.ReviseContentType, scope=SCOPE, slug="posts", name=f"Posts {number}", fields=fields
+        )
+        number += 1
+
+
+async def test_copies_end_with_exactly_the_entries_of_the_service(
+    repository: Repository, database_url: str, tmp_path: Path, program: Path
+) -> None:
+    await prepare(repository)
+    copy = tmp_path / "copy.db"
+    key = {"Authorization": f"Bearer {SECRET}"}
+    with running(database_url, tmp_path / "log") as processes:
+        await processes.caught_up()
+        world = World([processes], database_url)
+        async with opened(processes, key) as session:
+            world.sessions.append(session)
+            pages = Pages(session)
+            following = asyncio.create_task(pages.follow())
+            writers = [asyncio.create_task(write(world, n)) for n in range(WRITERS)]
+            await asyncio.sleep(1)
+            with syncing(program, processes.url, copy) as client:
+                faults = asyncio.create_task(disturb(world, Given(repository, SCOPE), tmp_path))
+                await asyncio.wait(
+                    {faults, following, *writers}, return_when=asyncio.FIRST_COMPLETED
+                )
+                for task in (faults, following, *writers):
+                    if task.done():
+                        task.result()
+                for writer in writers:
+                    writer.cancel()
+                await asyncio.gather(*writers, return_exceptions=True)
+                await processes.caught_up()
+                expected = await served(session)
+                assert len(expected) > 3
+                await equal(expected, copy, client)
+            pages.caught_up.clear()
+            await pages.caught_up.wait()
+            await asyncio.sleep(0.1)
+            assert not following.done()
+            following.cancel()
+            assert pages.versions.keys() == expected.keys()
+    assert world.counts["changes"] > SECONDS
+
+
+@contextlib.asynccontextmanager
+async def opened(
+    processes: Processes, headers: dict[str, str]
+) -> AsyncIterator[aiohttp.ClientSession]:
+    timeout = aiohttp.ClientTimeout(total=20)
+    async with aiohttp.ClientSession(processes.url, headers=headers, timeout=timeout) as session:
+        yield session
+
+
+async def equal(expected: dict[str, Any], copy: Path, client: subprocess.Popen[bytes]) -> None:
+    """Within a moment, and to stay so."""
+    deadline = time.monotonic() + 30
+    while copied(copy) != expected:
+        assert client.poll() is None, "the client has ended"
+        assert time.monotonic() < deadline, differing(expected, copied(copy))
+        await asyncio.sleep(0.1)
+    await asyncio.sleep(0.5)
+    assert copied(copy) == expected
+
+
+def differing(expected: dict[str, Any], found: dict[str, Any]) -> Any:
+    ids = [one for one in {**expected, **found} if expected.get(one) != found.get(one)]
+    return {one: (expected.get(one), found.get(one)) for one in ids[:2]}

@@ -1,0 +1,166 @@
+"""``kill -9`` of the deliverer at random, while endpoints fail at random: each change arrives at
+every endpoint at least once, in order, and never before it can be read."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from tests.integration.api.deliveries import SECRET, create_webhook
+from tests.integration.api.hook_server import HookServer, answer, hook_server
+from tests.integration.projector.sample_log import ACTOR, Given
+from tests.processes import Processes
+from write_side import commands as c
+from write_side.domain.identity import new_id
+from write_side.repository import Repository
+
+pytestmark = pytest.mark.slow
+
+ENDPOINTS = 20
+ENTRIES = 500
+FAILURES = 0.003
+"""Of all tries. A failed one is repeated after two to four seconds."""
+IMPORT = 25
+PATIENCE = 180.0
+DELIVERERS = ("webhooks 1", "webhooks 2")
+_VERSION = "SELECT version FROM read_model.entry WHERE id = $1::uuid"
+
+
+class Endpoint:
+    """Fails now and then, and notes what it got and what could not be read yet."""
+
+    def __init__(self, read_model: asyncpg.Pool, seed: int) -> None:
+        self._read_model = read_model
+        self._random = random.Random(seed)
+        self.server = HookServer()
+        self.early: list[str] = []
+
+    async def answer(self, server: HookServer, writer: asyncio.StreamWriter) -> None:
+        body = server.received[-1].json
+        entry = body["data"]["entry"]
+        version = await self._read_model.fetchval(_VERSION, entry["id"])
+        if (version or 0) < entry["version"]:
+            self.early.append(entry["slug"])
+        if self._random.random() < FAILURES:
+            if self._random.random() < 0.5:
+                writer.close()
+                return
+            await answer(500)(server, writer)
+        else:
+            await answer(200)(server, writer)
+
+
+@pytest.fixture
+async def processes(database_url: str, tmp_path: Path) -> AsyncIterator[Processes]:
+    processes = Processes(database_url, tmp_path / "log", CONTENTLOG_WEBHOOK_NETWORKS="127.0.0.0/8")
+    try:
+        processes.start("projector")
+        for name in DELIVERERS:
+            processes.start(name)
+        yield processes
+    finally:
+        await asyncio.to_thread(processes.stop)
+
+
+async def test_each_change_arrives_in_order_although_the_deliverer_is_killed(
+    repository: Repository, database_url: str, processes: Processes
+) -> None:
+    given = Given(repository)
+    await given.magazine()
+    chance = random.Random(7)
+    async with asyncpg.create_pool(database_url, min_size=1, max_size=4) as read_model:
+        endpoints = [Endpoint(read_model, seed) for seed in range(ENDPOINTS)]
+        async with AsyncExitStack() as servers:
+            for endpoint in endpoints:
+                endpoint.server = await servers.enter_async_context(hook_server(endpoint.answer))
+            for number, endpoint in enumerate(endpoints):
+                await create_webhook(given, endpoint.server, f"w{number}")
+            writing = asyncio.create_task(write(given, chance))
+            kills = await kill_until_delivered(processes, endpoints, writing, chance)
+            expected = await writing
+    assert kills >= 5
+    for endpoint in endpoints:
+        check(endpoint, expected)
+
+
+async def write(given: Given, chance: random.Random) -> list[str]:
+    """Creates entries, alone and in imports; returns their slugs in the order of the log."""
+    slugs: list[str] = []
+    while len(slugs) < ENTRIES:
+        new = [f"e{len(slugs) + n}" for n in range(chance.choice((1, 1, 1, IMPORT)))]
+        if len(new) == 1:
+            await given.entry(new[0])
+        else:
+            entries = [
+                c.CreateEntry(
+                    actor=ACTOR,
+                    scope=given.scope,
+                    content_type_slug="posts",
+                    title=slug,
+                    slug=slug,
+                )
+                for slug in new
+            ]
+            await given.does(
+                c.ImportEntries,
+                scope=given.scope,
+                content_type_slug="posts",
+                import_id=new_id(),
+                file_name="a.csv",
+                entries=entries,
+            )
+        slugs += new
+        await asyncio.sleep(chance.random() * 0.05)
+    return slugs
+
+
+async def kill_until_delivered(
+    processes: Processes,
+    endpoints: list[Endpoint],
+    writing: asyncio.Task[list[str]],
+    chance: random.Random,
+) -> int:
+    """The number of kills."""
+    kills, deadline = 0, time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        await asyncio.sleep(0.2 + chance.random() * 2)
+        if writing.done() and all(has_all(one, writing.result()) for one in endpoints):
+            return kills
+        name = chance.choice(DELIVERERS)
+        await asyncio.to_thread(processes.kill, name)
+        processes.start(name)
+        kills += 1
+    missing = {n: len(set(writing.result()) - slugs_of(one)) for n, one in enumerate(endpoints)}
+    raise AssertionError(f"not delivered in time: {missing}")
+
+
+def has_all(endpoint: Endpoint, expected: list[str]) -> bool:
+    return slugs_of(endpoint) >= set(expected)
+
+
+def slugs_of(endpoint: Endpoint) -> set[str]:
+    return {one.json["data"]["entry"]["slug"] for one in endpoint.server.received}
+
+
+def check(endpoint: Endpoint, expected: list[str]) -> None:
+    place = {slug: number for number, slug in enumerate(expected)}
+    bodies = [one.verified(SECRET) for one in endpoint.server.received]
+    received = [place[body["data"]["entry"]["slug"]] for body in bodies]
+    assert received[0] == 0
+    for before, after in itertools.pairwise(received):
+        # A repetition goes back by two at most: outcomes are recorded while the next one is sent.
+        assert before - 2 <= after <= before + 1, "in order"
+    assert received[-1] == len(expected) - 1
+    assert endpoint.early == []
+    ids = {place: one.id for place, one in zip(received, endpoint.server.received, strict=True)}
+    assert len(set(ids.values())) == len(expected)
+    for number, one in zip(received, endpoint.server.received, strict=True):
+        assert one.id == ids[number], "the same id on every try"

@@ -1,0 +1,60 @@
+"""A deliverer beside a test, in its own loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from api.webhooks.process import WebhookSettings, run_sessions
+from tests.integration.api.hook_server import HookServer
+from tests.integration.projector.sample_log import Given
+from write_side import commands as c
+from write_side.domain.webhook import Webhook, new_webhook_secret
+from write_side.store.webhooks import Cursors, Delivery
+
+LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"),)
+SECRET = new_webhook_secret()
+
+
+@asynccontextmanager
+async def delivering(url: str) -> AsyncIterator[None]:
+    """`contentlog webhooks` as a task."""
+    task = asyncio.create_task(run_sessions(WebhookSettings(url, url, LOOPBACK)))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def create_webhook(
+    given: Given, server: HookServer, name: str = "search", **said: Any
+) -> None:
+    definition = {
+        "workspace": given.scope.workspace,
+        "name": name,
+        "url": server.url(),
+        "environment": given.scope.environment,
+        "secret": SECRET,
+    }
+    await given.does(c.CreateWebhook, **{**definition, **said})
+
+
+async def webhook(given: Given, name: str = "search") -> Webhook:
+    return (await given.repository.webhooks(given.scope.workspace)).by_name[name]
+
+
+async def deliveries(given: Given, name: str = "search", **options: Any) -> list[Delivery]:
+    cursors = Cursors(given.repository.recorder.fetch)
+    return await cursors.deliveries(given.scope.workspace, name, **options)
+
+
+def entries_of(server: HookServer) -> list[tuple[str, int]]:
+    """Slug and version of the entries whose changes were received, in order."""
+    found = (one.json["data"]["entry"] for one in server.received)
+    return [(entry["slug"], entry["version"]) for entry in found]

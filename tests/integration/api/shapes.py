@@ -1,0 +1,60 @@
+"""A small library of posts, authors and topics that refer to one another, for ``include``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.integration.projector.sample_log import Given, raws
+from write_side import commands as c
+from write_side.domain.definition import Field
+
+TYPES = {
+    "posts": (
+        Field("body", "Body", "text"),
+        Field("price", "Price", "number"),
+        Field("layout", "Layout", "section"),
+        Field("author", "Author", "reference", to=("authors",)),
+        Field("topics", "Topics", "reference", to=("topics",), multiple=True),
+        Field("related", "Related", "reference", multiple=True),
+        Field("cover", "Cover", "media"),
+        Field("gallery", "Gallery", "media", multiple=True),
+        Field("faq", "FAQ", "repeater", fields=(Field("author", "A", "reference"),)),
+    ),
+    "authors": (
+        Field("bio", "Bio", "text"),
+        Field("friend", "Friend", "reference", to=("authors",)),
+        Field("photo", "Photo", "media"),
+    ),
+    "topics": (
+        Field("part_of", "Part of", "reference", to=("topics",)),
+        Field("author", "Author", "text"),
+    ),
+}
+
+
+async def write_types(given: Given) -> None:
+    for slug, fields in TYPES.items():
+        await given.content_type(*fields, slug=slug)
+
+
+async def put_media(given: Given, *names: str, url: str = "https://example.com/x.png") -> None:
+    for name in names:
+        await given.does(
+            c.PutMedia,
+            workspace=given.scope.workspace,
+            media_id=name,
+            url=url,
+            name=f"{name}.png",
+            content_type="image/png",
+        )
+
+
+def file(name: str, url: str = "https://example.com/x.png") -> dict[str, str]:
+    """As responses show it."""
+    return {"id": name, "url": url, "name": f"{name}.png", "contentType": "image/png"}
+
+
+async def entry(
+    given: Given, slug: str, type_slug: str = "posts", status: str = "published", **fields: Any
+) -> str:
+    return await given.entry(slug, type_slug=type_slug, status=status, fields=raws(**fields))

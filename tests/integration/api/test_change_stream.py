@@ -1,0 +1,377 @@
+"""The change feed as server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from api.rest import change_pages, change_stream
+from read_side import change_tail
+from tests.integration.api.event_stream import streaming
+from tests.integration.api.server import Client, Server, serving
+from tests.integration.api.test_changes import PUBLISHED, feed, life, types
+from tests.integration.api.test_refusals import refused
+from tests.integration.live_projector import connected, until
+from tests.integration.projector.rebuilds import rebuild, rollback
+from tests.integration.projector.sample_log import Given, raws
+from write_side.repository import Repository
+
+
+@pytest.fixture
+async def posts(server: Server, acme: Given) -> Given:
+    await acme.content_type()
+    await server.key(PUBLISHED, "acme", ("content.published",))
+    await server.caught_up()
+    return acme
+
+
+def chained(found: list[dict[str, Any]]) -> None:
+    ids = [change["id"] for change in found]
+    assert [change["previous"] for change in found] == [None, *ids[:-1]]
+
+
+async def test_a_stream_sends_what_there_is_and_then_what_comes(
+    server: Server, client: Client, posts: Given
+) -> None:
+    await posts.entry("one")
+    await server.caught_up()
+    async with streaming(server) as stream:
+        found = await stream.until_caught_up()
+        assert types(found) == ["contentType.changed", "entry.created"]
+        await posts.entry("two")
+        await posts.entry("three")
+        found += await stream.take(2)
+        assert [change["entry"]["slug"] for change in found[2:]] == ["two", "three"]
+    chained(found)
+    assert await feed(client) == found
+
+
+async def test_a_change_is_sent_when_it_can_be_read(server: Server, posts: Given) -> None:
+    client = server.client()
+    async with streaming(server, "after=now") as stream:
+        assert await stream.until_caught_up() == []
+        for slug in "abc":
+            await posts.entry(slug)
+            [change] = await stream.take(1)
+            assert (await client.get(f"/v1/content/posts/{slug}")).data["id"] == change["entry"][
+                "id"
+            ]
+
+
+async def test_last_event_id_resumes_and_takes_precedence(
+    server: Server, client: Client, posts: Given
+) -> None:
+    await life(posts)
+    await server.caught_up()
+    found = await feed(client)
+    async with streaming(server, "after=now", Last_Event_ID=found[3]["id"]) as stream:
+        assert await stream.until_caught_up() == found[4:]
+    page = await client.get("/v1/changes?after=x", headers={"Last-Event-ID": found[3]["id"]})
+    assert page.body["data"] == found[4:]
+    async with streaming(server, f"after={found[-1]['id']}") as stream:
+        event = await stream.next()
+        assert (event.type, event.id) == ("caught-up", found[-1]["id"])
+
+
+async def test_a_stream_selects_as_a_page_does(server: Server, posts: Given) -> None:
+    await posts.content_type(slug="pages")
+    queries = ["contentType=pages", "events=entry.deleted,entry.published", "include=entry"]
+    await server.caught_up()
+    for query in queries:
+        for secret in ("secret-of-acme", PUBLISHED):
+            async with streaming(server, query, secret) as stream:
+                found = await stream.until_caught_up()
+                entry_id = await life(posts)
+                page = await posts.entry("page", type_slug="pages", status="published")
+                await server.caught_up()
+                expected = await feed(server.client(secret), query)
+                found += await stream.take(len(expected) - len(found))
+                # What is current may have been read in between.
+                for change in (*found, *expected):
+                    change.pop("current", None)
+                assert found == expected
+                assert {change["entry"]["id"] for change in found if change["entry"]} >= (
+                    {page} if query == queries[0] else {entry_id}
+                )
+                await posts.delete(page)
+                await server.caught_up()
+
+
+async def test_current_is_read_for_all_streams_together(
+    server: Server, posts: Given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = 0
+    read = change_pages.current_entries
+
+    async def counted(*given: Any) -> Any:
+        nonlocal reads
+        reads += 1
+        return await read(*given)
+
+    monkeypatch.setattr(change_stream, "current_entries", counted)
+    async with (
+        streaming(server, "after=now&include=entry") as first,
+        streaming(server, "after=now&include=entry", PUBLISHED) as second,
+    ):
+        for stream in (first, second):
+            await stream.until_caught_up()
+        await posts.entry("one", status="published", fields=raws(body="Hello"))
+        for stream in (first, second):
+            [change] = await stream.take(1)
+            assert change["current"]["fields"] == {"body": "Hello"}
+    assert reads == 1
+
+
+async def test_entries_that_are_large_together_are_read_by_each_stream(
+    server: Server, posts: Given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.rest.change_pages.CURRENT_BYTES", 10_000)
+    async with streaming(server, "after=now&include=entry") as stream:
+        await stream.until_caught_up()
+        await _imported(posts, [f"n{number}" for number in range(9)], "x" * 4_000)
+        found = await stream.take(9)
+        assert all(change["current"]["slug"] == change["entry"]["slug"] for change in found)
+        assert sorted(change["entry"]["slug"] for change in found) == [f"n{n}" for n in range(9)]
+
+
+async def _imported(given: Given, slugs: list[str], body: str = "") -> None:
+    await asyncio.gather(*(given.entry(slug, fields=raws(body=body)) for slug in sorted(slugs)))
+
+
+async def test_idle_streams_cost_no_statements(server: Server, posts: Given) -> None:
+    pool, fetched = server.service.read_model, list[str]()
+    fetch = pool.fetch
+
+    async def counted(statement: str, *parameters: Any) -> Any:
+        fetched.append(statement)
+        return await fetch(statement, *parameters)
+
+    async with streaming(server, "after=now") as one, streaming(server, "after=now") as two:
+        for stream in (one, two):
+            await stream.until_caught_up()
+        pool.fetch = counted  # type: ignore[method-assign]
+        other = await server.workspace("globex")
+        await other.content_type()
+        await other.entry("one")
+        await server.caught_up()
+        await asyncio.sleep(1.2)
+        assert fetched == []
+        await posts.entry("one")
+        for stream in (one, two):
+            await stream.take(1)
+        assert len(fetched) == 1
+
+
+async def test_what_changes_while_a_stream_joins_is_sent_once(
+    server: Server, posts: Given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    join = change_tail.ChangeTail.join
+    async with streaming(server, "after=now") as first:
+        await first.until_caught_up()
+
+        async def late(*given: Any) -> int:
+            """The tail has delivered a change that the second stream's page does not have."""
+            await posts.entry("between")
+            await first.take(1)
+            return await join(*given)
+
+        monkeypatch.setattr(change_tail.ChangeTail, "join", late)
+        async with streaming(server, "after=now") as second:
+            [between] = await second.until_caught_up()
+            assert between["entry"]["slug"] == "between"
+            await posts.entry("after")
+            [after] = await second.take(1)
+            assert after["previous"] == between["id"]
+
+
+async def test_what_a_page_had_already_is_not_sent_again(
+    server: Server, posts: Given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, gate = change_tail.ChangeTail._read, asyncio.Event()
+
+    async def late(*given: Any) -> bool:
+        await gate.wait()
+        return await read(*given)
+
+    async with streaming(server, "after=now") as first:
+        await first.until_caught_up()
+        monkeypatch.setattr(change_tail.ChangeTail, "_read", late)
+        await posts.entry("early")
+        await server.caught_up()
+        async with streaming(server, "events=entry.created") as second:
+            [early] = await second.until_caught_up()
+            gate.set()
+            assert (await first.take(1))[0]["id"] == early["id"]
+            await posts.entry("late")
+            [late_one] = await second.take(1)
+            assert (late_one["entry"]["slug"], late_one["previous"]) == ("late", early["id"])
+
+
+async def test_it_is_counted_as_one_request(server: Server, posts: Given) -> None:
+    client = server.client()
+    before = int((await client.get("/v1/locales")).headers["X-RateLimit-Remaining"])
+    async with streaming(server, "after=now") as stream:
+        await stream.until_caught_up()
+        await posts.entry("one")
+        await stream.take(1)
+    after = int((await client.get("/v1/locales")).headers["X-RateLimit-Remaining"])
+    assert before - after == 2
+
+
+async def test_a_key_and_a_workspace_have_a_number_of_streams(
+    database_url: str, repository: Repository
+) -> None:
+    async with serving(
+        database_url, repository, streams_per_key=1, streams_per_workspace=2
+    ) as server:
+        await (await server.workspace()).content_type()
+        for secret in ("second", "third"):
+            await server.key(secret, "acme")
+        accept = {"Accept": "text/event-stream"}
+        async with streaming(server) as stream:
+            await stream.until_caught_up()
+            answer = await server.client().get("/v1/changes", headers=accept)
+            refused(answer, 429, "This key has 1 streams already")
+            assert answer.headers["Retry-After"] == "5"
+            assert (await server.client().get("/v1/changes")).status == 200
+            async with streaming(server, secret="second") as second:
+                await second.until_caught_up()
+                answer = await server.client("third").get("/v1/changes", headers=accept)
+                refused(answer, 429, "This workspace has 2 streams already")
+        await until(lambda: _is(len(server.service.streams), 0))
+        async with streaming(server) as stream:
+            await stream.until_caught_up()
+
+
+async def _is(one: object, other: object) -> bool:
+    return one == other
+
+
+async def test_refusals_are_as_for_a_page(server: Server, posts: Given) -> None:
+    accept = {"Accept": "text/event-stream"}
+    for secret, query, status in (
+        (None, "", 401),
+        ("secret-of-acme", "?after=x", 400),
+        ("secret-of-acme", "?events=x", 400),
+        ("secret-of-acme", "?environment=staging", 404),
+    ):
+        answer = await server.client(secret).get(f"/v1/changes{query}", headers=accept)
+        assert (answer.status, answer.headers["Content-Type"]) == (status, "application/json")
+    answer = await server.client().ask("HEAD", "/v1/changes", headers=accept)
+    assert answer.headers["Content-Type"] == "application/json"
+
+
+async def test_a_revoked_key_gets_nothing_more(server: Server, posts: Given) -> None:
+    await server.key("short-lived", "acme")
+    async with streaming(server, "after=now", "short-lived") as stream:
+        await stream.until_caught_up()
+        await posts.revoke("short-lived")
+        await posts.entry("one")
+        with pytest.raises(EOFError):
+            await stream.next()
+
+
+async def test_a_comment_is_sent_while_nothing_happens(
+    server: Server, posts: Given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(change_stream, "SILENCE", 0.05)
+    async with streaming(server, "after=now") as stream:
+        await stream.until_caught_up()
+        await asyncio.sleep(0.3)
+        await posts.entry("one")
+        assert len(await stream.take(1)) == 1
+        assert 2 <= stream.comments <= 9
+
+
+async def test_a_client_that_does_not_read_is_disconnected(
+    server: Server, posts: Given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(change_stream, "MOST_WAITING", 3)
+    reader, writer = await asyncio.open_connection(*_address(server))
+    query = "GET /v1/changes?after=now&include=entry HTTP/1.1\r\nHost: x\r\n"
+    head = f"{query}Authorization: Bearer secret-of-acme\r\nAccept: text/event-stream\r\n\r\n"
+    writer.write(head.encode())
+    assert b"200 OK" in await reader.readline()
+    reader._transport.pause_reading()  # type: ignore[attr-defined]
+    async with streaming(server, "after=now") as healthy:
+        await healthy.until_caught_up()
+        number = 0
+        async with asyncio.timeout(60):
+            while len(server.service.streams) == 2:
+                await posts.entry(f"n{number}", fields=raws(body="x" * 400_000))
+                await healthy.take(1)
+                number += 1
+    writer.close()
+    assert number > 3
+
+
+def _address(server: Server) -> tuple[str, int]:
+    host, _, port = server.origin.rpartition("//")[2].partition(":")
+    return host, int(port)
+
+
+async def test_streams_end_at_once_when_the_process_stops(
+    database_url: str, repository: Repository
+) -> None:
+    loop = asyncio.get_running_loop()
+    async with serving(database_url, repository) as server:
+        await (await server.workspace()).content_type()
+        async with streaming(server) as stream:
+            await stream.until_caught_up()
+            started = loop.time()
+            server.service.streams.close()
+            with pytest.raises(EOFError):
+                await stream.next()
+            accept = {"Accept": "text/event-stream"}
+            assert (await server.client().get("/v1/changes", headers=accept)).status == 503
+            assert loop.time() - started < 1
+
+
+async def test_nothing_is_lost_or_repeated_across_read_models_and_lost_connections(
+    server: Server, client: Client, posts: Given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(change_tail, "AT_ONCE", 3)
+    async with streaming(server) as stream:
+        found = await stream.until_caught_up()
+        number = 0
+
+        async def write(n: int) -> None:
+            nonlocal number
+            for _ in range(n):
+                await posts.entry(f"n{number}")
+                number += 1
+
+        for disturb in (rebuild, rollback, _terminate_all, rebuild):
+            writing = asyncio.create_task(write(12))
+            await disturb(server.url)
+            await writing
+            await write(1)
+        await server.caught_up()
+        expected = await feed(client)
+        found += await stream.take(len(expected) - len(found))
+        assert found == expected
+    chained(found)
+
+
+async def _terminate_all(url: str) -> None:
+    """The sessions of readers; a projector and writers have others."""
+    async with connected(url) as connection:
+        await connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+            "AND datname = current_database() AND query LIKE '%read_model%'"
+        )
+
+
+async def test_a_stream_ends_when_the_log_was_restored(server: Server, posts: Given) -> None:
+    async with streaming(server) as stream:
+        assert len(await stream.until_caught_up()) == 1
+        async with connected(server.url) as connection:
+            await connection.execute(
+                "UPDATE read_model.change SET at = at + interval '1 ms' "
+                "WHERE kind = 'contentType.changed'"
+            )
+        await posts.entry("one")
+        with pytest.raises(EOFError):
+            await stream.next()

@@ -1,0 +1,82 @@
+"""The dashboard's page of the latest changes."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+from tests.integration.api.dashboard import signed_in
+from tests.integration.api.server import Server
+from tests.integration.projector.sample_log import Given
+
+_ROW = re.compile(
+    r'data-label="Change" class="bare">(\w+)<.*?data-label="What">\s*(.*?)\s*</td>', re.S
+)
+_POLL = re.compile(r'<section id="activity"[^>]*hx-get="([^"]+)"')
+_NEXT = re.compile(r'<a class="button small" href="([^"]+)" rel="next">')
+
+
+async def test_the_newest_changes_are_listed_with_links(server: Server, acme: Given) -> None:
+    await acme.content_type()
+    kept = await acme.entry("kept")
+    await acme.delete(await acme.entry("lost"))
+    await acme.update(kept, status="published", title="A <b>title</b>")
+    await server.caught_up()
+    async with signed_in(server) as visitor:
+        page = (await visitor.get("/dashboard/activity")).text
+    rows = _ROW.findall(page)
+    assert [action for action, _ in rows] == [
+        "Published",
+        "Deleted",
+        "Created",
+        "Created",
+        "Defined",
+    ]
+    link = f'<a href="/dashboard/entries/{kept}">A &lt;b&gt;title&lt;/b&gt;</a>'
+    assert rows[0][1] == rows[3][1] == link
+    assert rows[1][1] == rows[2][1] == '<code class="slug" title="lost">lost</code>'
+    assert rows[4][1] == "Content type"
+    assert page.count('data-label="By">operator test<') == 5
+
+
+async def test_the_page_asks_for_itself_until_something_is_new(server: Server, acme: Given) -> None:
+    await acme.content_type()
+    await server.caught_up()
+    async with signed_in(server) as visitor:
+        page = (await visitor.get("/dashboard/activity")).text
+        [address] = _POLL.findall(page)
+        asked = {"headers": {"HX-Request": "true"}}
+        assert (await visitor.get(unescape(address), **asked)).status == 204
+        await acme.entry("one")
+        await server.caught_up()
+        later = await visitor.get(unescape(address), **asked)
+        assert "one" in later.text
+        assert not _POLL.search((await visitor.get("/dashboard/activity?refresh=off")).text)
+
+
+async def test_older_changes_are_on_further_pages(server: Server, acme: Given) -> None:
+    await acme.content_type()
+    for number in range(60):
+        await acme.entry(f"entry-{number}")
+    await server.caught_up()
+    async with signed_in(server) as visitor:
+        address, found = "/dashboard/activity", list[str]()
+        for size in (25, 25, 11):
+            page = (await visitor.get(address)).text
+            rows = re.findall(r">Entry-(\d+)</a>|(Content type)\s*</td>", page)
+            assert len(rows) == size
+            found += [number or "type" for number, _ in rows]
+            address = unescape(_NEXT.findall(page)[0]) if size == 25 else ""
+        assert found == [*map(str, reversed(range(60))), "type"]
+        assert not _NEXT.findall(page)
+        assert (await visitor.get("/dashboard/activity?before=x")).status == 400
+
+
+async def test_activity_is_of_one_workspace_and_environment(server: Server, acme: Given) -> None:
+    globex = await server.workspace("globex")
+    await globex.content_type(slug="theirs")
+    await server.caught_up()
+    async with signed_in(server) as visitor:
+        page = (await visitor.get("/dashboard/activity")).text
+        assert "Nothing has changed yet" in page
+        assert "theirs" not in page

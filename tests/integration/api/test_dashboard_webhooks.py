@@ -1,0 +1,168 @@
+"""The page of webhooks: endpoints, their deliveries, and what may be done with them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from html import unescape
+
+import pytest
+
+from tests.integration.api.dashboard import Browser, signed_in
+from tests.integration.api.deliveries import (
+    LOOPBACK,
+    create_webhook,
+    deliveries,
+    delivering,
+    webhook,
+)
+from tests.integration.api.hook_server import HookServer, answer, hook_server
+from tests.integration.api.server import Server, serving
+from tests.integration.live_projector import until
+from tests.integration.projector.sample_log import Given
+from write_side import commands as c
+from write_side.domain.identity import Scope
+from write_side.repository import Repository
+
+PAGE = "/dashboard/webhooks"
+
+
+@pytest.fixture
+async def server(database_url: str, repository: Repository) -> AsyncIterator[Server]:
+    async with serving(database_url, repository, webhook_networks=LOOPBACK) as server:
+        yield server
+
+
+@pytest.fixture
+async def hook() -> AsyncIterator[HookServer]:
+    async with hook_server(answer(200, b"<b>fine</b>")) as server:
+        yield server
+
+
+@pytest.fixture
+async def visitor(server: Server, acme: Given) -> AsyncIterator[Browser]:
+    await acme.content_type()
+    async with signed_in(server) as visitor:
+        yield visitor
+
+
+async def test_endpoints_of_the_environment_are_listed(
+    acme: Given, hook: HookServer, visitor: Browser
+) -> None:
+    assert "No webhooks" in (await visitor.get(PAGE)).text
+    await acme.does(c.AddEnvironment, scope=Scope("acme", "staging"))
+    await create_webhook(acme, hook, url=f"{hook.url()}?token=t0ken")
+    await create_webhook(acme, hook, "elsewhere", environment="staging")
+    page = (await visitor.get(PAGE)).text
+    assert f'href="{PAGE}/search"' in page
+    assert f"127.0.0.1:{hook.port}" in page
+    assert "elsewhere" not in page
+    assert "elsewhere" in (await visitor.get(f"{PAGE}?environment=staging")).text
+    assert (await visitor.get(f"{PAGE}/elsewhere")).status == 404
+    one = await visitor.get(f"{PAGE}/search")
+    assert one.status == 200
+    assert "t0ken" not in page + one.text
+
+
+async def test_a_delivery_is_shown_with_status_duration_and_response(
+    acme: Given, hook: HookServer, visitor: Browser, database_url: str
+) -> None:
+    await create_webhook(acme, hook)
+    async with delivering(database_url):
+        await acme.entry("one")
+        await hook.has(1)
+
+        async def recorded() -> bool:
+            return bool(await deliveries(acme))
+
+        await until(recorded)
+    page = (await visitor.get(f"{PAGE}/search")).text
+    assert "HTTP 200" in page
+    assert "entry.created" in page
+    assert " ms</td>" in page
+    assert "&lt;b&gt;fine&lt;/b&gt;" in page
+    assert "No delivery has failed lately" in (await visitor.get(f"{PAGE}/search?show=failed")).text
+
+
+async def test_a_test_message_is_sent_and_its_outcome_shown(
+    acme: Given, hook: HookServer, visitor: Browser
+) -> None:
+    await create_webhook(acme, hook)
+    done = await visitor.post(f"{PAGE}/search/test", {})
+    assert (done.status, done.headers["Location"]) == (303, f"{PAGE}/search")
+    assert [one.json["type"] for one in hook.received] == ["webhook.test"]
+    assert "webhook.test" in (await visitor.get(f"{PAGE}/search")).text
+    hook.answer = answer(500, b"broken")
+    await visitor.post(f"{PAGE}/search/test", {})
+    assert "HTTP 500" in (await visitor.get(f"{PAGE}/search?show=failed")).text
+
+
+async def test_a_refused_address_names_the_setting(
+    acme: Given, hook: HookServer, visitor: Browser
+) -> None:
+    await create_webhook(acme, hook, url="http://10.0.0.1/")
+    await visitor.post(f"{PAGE}/search/test", {})
+    assert "CONTENTLOG_WEBHOOK_NETWORKS" in (await visitor.get(f"{PAGE}/search")).text
+
+
+async def test_an_endpoint_is_switched_on(acme: Given, hook: HookServer, visitor: Browser) -> None:
+    await create_webhook(acme, hook)
+    assert "Switch on" not in (await visitor.get(f"{PAGE}/search")).text
+    reason = "the endpoint answered 410 Gone"
+    await acme.does(c.SwitchWebhookOff, workspace="acme", name="search", reason=reason)
+    page = (await visitor.get(f"{PAGE}/search")).text
+    assert reason in page
+    assert "Switch on" in page
+    assert (await visitor.post(f"{PAGE}/search/enable", {})).status == 303
+    assert (await webhook(acme)).off is None
+
+
+async def test_a_replay_delivers_again(
+    server: Server, acme: Given, hook: HookServer, visitor: Browser, database_url: str
+) -> None:
+    await create_webhook(acme, hook)
+    async with delivering(database_url):
+        for slug in ("one", "two"):
+            await acme.entry(slug)
+        await hook.has(2)
+        first = hook.received[0].id
+        done = await visitor.post(f"{PAGE}/search/replay", {"after": f" {first} "})
+        assert done.status == 303
+        await hook.has(3)
+        assert hook.received[2].id == hook.received[1].id
+        await visitor.post(f"{PAGE}/search/replay", {"after": "2020-01-31"})
+        await hook.has(6)
+    odd = await visitor.post(f"{PAGE}/search/replay", {"after": "yesterday"})
+    assert odd.status == 400
+    assert "'yesterday' is neither the id of a change in production nor a time" in unescape(
+        odd.text
+    )
+
+
+@pytest.mark.parametrize("what", ["test", "replay", "enable"])
+async def test_actions_need_the_permission_to_edit(
+    server: Server, acme: Given, hook: HookServer, what: str
+) -> None:
+    await create_webhook(acme, hook)
+    await server.key("reader-of-acme-0000", "acme", ("content.view",))
+    async with signed_in(server, "reader-of-acme-0000") as reader:
+        page = (await reader.get(f"{PAGE}/search")).text
+        assert "Send a test message" not in page
+        assert "need a key with the permission" in page
+        refused = await reader.post(f"{PAGE}/search/{what}", {"after": "2020-01-31"})
+        assert refused.status == 403
+    async with signed_in(server) as visitor:
+        forged = await visitor.ask("POST", f"{PAGE}/search/{what}", data={"csrf": "x"})
+        assert forged.status == 403
+    assert hook.received == []
+
+
+async def test_endpoints_of_another_workspace_do_not_exist(
+    server: Server, acme: Given, hook: HookServer, visitor: Browser
+) -> None:
+    rival = await server.workspace("rival")
+    await create_webhook(rival, hook)
+    assert "No webhooks" in (await visitor.get(PAGE)).text
+    for what in ("test", "enable", "replay"):
+        refused = await visitor.post(f"{PAGE}/search/{what}", {"after": "2020-01-31"})
+        assert refused.status == 404
+    assert hook.received == []

@@ -1,0 +1,180 @@
+"""Kept responses with ``include``: used again, and never when something in them has changed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from tests.integration.api.server import Client, Server, serving
+from tests.integration.api.shapes import TYPES, entry, file, put_media, write_types
+from tests.integration.api.test_response_cache import agreed, hits
+from tests.integration.projector.sample_log import Given, raws
+from write_side import commands as c
+from write_side.domain.definition import Field
+from write_side.repository import Repository
+
+INCLUDED = "include=author.friend.photo,cover"
+PATHS = (
+    f"/v1/content/posts?{INCLUDED}",
+    f"/v1/content/posts/one?{INCLUDED}",
+    f"/v1/content?type=posts&{INCLUDED}",
+)
+FRIEND, AUTHOR = "018f0000-0000-7000-8000-00000000000a", "018f0000-0000-7000-8000-00000000000b"
+MOVED = "https://example.com/y.png"
+
+
+@pytest.fixture
+async def server(database_url: str, repository: Repository) -> AsyncIterator[Server]:
+    async with serving(database_url, repository) as server:
+        yield server
+
+
+@pytest.fixture
+async def acme(server: Server) -> Given:
+    given = await server.workspace(staging=True)
+    await write_types(given)
+    await put_media(given, "hero", "face")
+    for slug, one, fields in (
+        ("friend", FRIEND, raws(photo="face", bio="b")),
+        ("author", AUTHOR, raws(friend=FRIEND)),
+    ):
+        await given.entry(
+            slug, type_slug="authors", entry_id=one, status="published", fields=fields
+        )
+    await entry(given, "one", author=AUTHOR, cover="hero")
+    await server.caught_up()
+    await agreed(server)
+    return given
+
+
+async def revise(given: Given, slug: str, *fields: Field) -> None:
+    await given.revised(*fields, slug=slug)
+
+
+async def remove_media(given: Given) -> None:
+    # What refers to it still names it.
+    await given.does(c.RemoveMedia, workspace=given.scope.workspace, media_id="face")
+
+
+Change = Callable[[Given], Awaitable[None]]
+CHANGES: dict[str, tuple[Change, Callable[[Any], bool]]] = {
+    "an included entry is updated": (
+        lambda given: given.update(FRIEND, fields=raws(bio="new")),
+        lambda found: found["entries"][FRIEND]["fields"]["bio"] == "new",
+    ),
+    "an included entry refers to another": (
+        lambda given: given.update(AUTHOR, fields=raws(friend=None)),
+        lambda found: FRIEND not in found["entries"],
+    ),
+    "an included entry is deleted": (
+        lambda given: given.delete(FRIEND),
+        lambda found: FRIEND not in found["entries"],
+    ),
+    "a file changes": (
+        lambda given: put_media(given, "face", url=MOVED),
+        lambda found: found["media"]["face"] == file("face", MOVED),
+    ),
+    "a file is removed": (remove_media, lambda found: "face" not in found["media"]),
+    "the type of an included entry changes": (
+        lambda given: revise(given, "authors", *TYPES["authors"], Field("n", "N", "number")),
+        lambda found: "n" in found["entries"][FRIEND]["fields"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.parametrize("path", PATHS)
+async def test_what_changes_shows_at_once_in_every_process(
+    name: str, path: str, server: Server, acme: Given
+) -> None:
+    change, is_shown = CHANGES[name]
+    async with serving(server.url, server.repository, projector=False) as other:
+        await agreed(server, other)
+        for one in (server, other):
+            before = hits(one)
+            for _ in range(2):
+                answer = await one.client().get(path)
+                assert answer.status == 200
+                assert not is_shown(answer.body["includes"])
+            assert hits(one) == before + 1, "it is kept"
+        await change(acme)
+        await server.caught_up()
+        # One process shows the new state, then the other may not show the old one.
+        for one in (server, other):
+            assert is_shown((await one.client().get(path)).body["includes"])
+
+
+async def test_media_seen_over_its_own_path_are_not_older_elsewhere(
+    server: Server, acme: Given
+) -> None:
+    async with serving(server.url, server.repository, projector=False) as other:
+        await agreed(server, other)
+        for number in range(20):
+            url = f"https://example.com/{number}.png"
+            for one in (server, other):
+                await one.client().get(PATHS[0])
+            await put_media(acme, "hero", url=url)
+            await server.caught_up()
+            for path in ("/v1/media/hero", "/v1/media"):
+                await server.client().get(path)
+            found = await other.client().get(PATHS[0])
+            assert found.body["includes"]["media"]["hero"]["url"] == url
+
+
+async def test_texts_that_mean_the_same_share_a_response(server: Server, acme: Given) -> None:
+    client = server.client()
+    same = (
+        "select=title,fields.price&include=author,cover",
+        "include=cover,author&select=fields.price,title",
+        "select=fields.price,id,title,title&include=cover,author,cover",
+    )
+    before = hits(server)
+    bodies = {(await client.get(f"/v1/content/posts?{query}")).text for query in same}
+    assert len(bodies) == 1
+    assert hits(server) == before + 2
+    deeper = [
+        (await client.get(f"/v1/content/posts?include={paths}")).text
+        for paths in ("author.friend", "author,author.friend")
+    ]
+    assert deeper[0] == deeper[1]
+    assert hits(server) == before + 3
+
+
+async def test_what_is_asked_differently_is_kept_apart(server: Server, acme: Given) -> None:
+    client = server.client()
+    queries = ("", "select=id", "select=title", "include=author", "select=title&include=author")
+    for _ in range(2):
+        found = [(await client.get(f"/v1/content/posts?{query}")).text for query in queries]
+        assert len(set(found)) == len(queries)
+
+
+async def test_other_writes_do_not_disturb_it(server: Server, acme: Given) -> None:
+    client = server.client()
+    await client.get(PATHS[1])
+    await entry(acme, "unrelated")
+    await server.caught_up()
+    before = hits(server)
+    await client.get(PATHS[1])
+    assert hits(server) == before + 1
+
+
+async def test_where_an_id_is_missing_any_new_entry_counts(server: Server, acme: Given) -> None:
+    """It may be the one that is missing, if the projector is halfway through an import."""
+    client = server.client()
+    await acme.delete(FRIEND)
+    await server.caught_up()
+    await client.get(PATHS[1])
+    before = hits(server)
+    await client.get(PATHS[1])
+    assert hits(server) == before + 1
+    await entry(acme, "unrelated")
+    await server.caught_up()
+    await client.get(PATHS[1])
+    assert hits(server) == before + 1
+
+
+@pytest.fixture
+def client(server: Server, acme: Given) -> Client:
+    return server.client()

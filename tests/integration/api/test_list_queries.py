@@ -1,0 +1,464 @@
+"""Filters, sort keys, cursors and totals of lists, over HTTP and GraphQL."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from read_side.queries import budget, finder
+from tests.integration.api.graphql import asked, data
+from tests.integration.api.server import Answer, Client, Server, serving
+from tests.integration.live_projector import connected
+from tests.integration.projector.rebuilds import rebuild
+from tests.integration.projector.sample_log import STAGES, Given, raws
+from write_side.domain.definition import Field, Option
+from write_side.repository import Repository
+
+PUBLISHED_ONLY = "secret-of-a-reader"
+POSTS = "/v1/content/posts"
+COLOURS = (Option("red", "Red"), Option("blue", "Blue"))
+FIELDS = (
+    Field("price", "Price", "number", indexed=True),
+    Field("lead", "Lead", "text", indexed=True),
+    Field("on_sale", "On sale", "boolean", indexed=True),
+    Field("when", "When", "datetime", indexed=True),
+    Field("span", "Span", "datetime", range=True, indexed=True),
+    Field("colours", "Colours", "select", options=COLOURS, multiple=True, indexed=True),
+    Field("author", "Author", "reference", indexed=True),
+    Field("meta", "Meta", "json"),
+    Field("plain", "Plain", "number"),
+    Field("prose", "Prose", "rich_text"),
+)
+NUMBER = 30
+
+
+def everything(_number: int) -> bool:
+    return True
+
+
+def nothing(_number: int) -> bool:
+    return False
+
+
+@pytest.fixture
+async def server(database_url: str, repository: Repository) -> AsyncIterator[Server]:
+    """Posts 0 to 29: every third is a draft; the price is the number modulo 7, and 7 has none."""
+    async with serving(database_url, repository) as server:
+        given = await server.workspace(staging=True)
+        await server.key(PUBLISHED_ONLY, "acme", ("content.published",))
+        await given.content_type(*FIELDS, stages=STAGES)
+        await given.content_type(Field("text", "Text", "text"), slug="notes")
+        for number in range(NUMBER):
+            await given.entry(
+                f"post-{number}",
+                title=f"Post {number}, the {'even' if number % 2 == 0 else 'Odd'}",
+                status="published" if number % 3 else "draft",
+                fields=values(number),
+            )
+        await given.entry("note", type_slug="notes", status="published")
+        other = await server.workspace("other")
+        await other.content_type(*FIELDS)
+        await other.entry("theirs", status="published", fields=raws(price=1))
+        await server.caught_up()
+        yield server
+
+
+def values(number: int) -> Any:
+    price = {} if number == 7 else {"price": number % 7}
+    return raws(
+        **price,
+        lead="x" * 1001 if number == 4 else f"Lead {number}",
+        on_sale=number % 2 == 0,
+        when=f"2026-01-{number + 1:02}",
+        span={"from": f"2026-01-{number + 1:02}", "to": f"2026-02-{number % 28 + 1:02}"},
+        colours=["red", "blue"][: number % 3],
+        meta={},
+    )
+
+
+def names(answer: Answer) -> list[int]:
+    """The numbers of the posts on a page."""
+    return [int(one["slug"].removeprefix("post-")) for one in answer.data]
+
+
+def published(*, where: Any = everything) -> list[int]:
+    return [n for n in reversed(range(NUMBER)) if n % 3 and where(n)]
+
+
+FOUND: dict[str, Any] = {
+    "filter[fields.price]=1": lambda n: n % 7 == 1,
+    "filter[fields.price][eq]=1.0": lambda n: n % 7 == 1,
+    "filter[fields.price][gte]=5": lambda n: n != 7 and n % 7 >= 5,
+    "filter[fields.price][gte]=2&filter[fields.price][lt]=4": lambda n: n % 7 in (2, 3),
+    "filter[fields.price][in]=1,3": lambda n: n % 7 in (1, 3),
+    "filter[fields.price][nin]=0,1,2,3": lambda n: n == 7 or n % 7 > 3,
+    "filter[fields.price][ne]=1": lambda n: n % 7 != 1,
+    "filter[fields.price][exists]=false": lambda n: n == 7,
+    "filter[fields.lead]=Lead 5": lambda n: n == 5,
+    "filter[fields.lead][startsWith]=Lead 1": lambda n: str(n)[0] == "1" and n != 4,
+    "filter[fields.lead][startsWith]=lead 1": nothing,
+    "filter[fields.lead][contains]=LEAD 1": lambda n: str(n)[0] == "1",
+    "filter[fields.lead][exists]=true": everything,
+    "filter[fields.lead][gte]=a": nothing,
+    "filter[title][contains]=odd": lambda n: n % 2 == 1,
+    'filter[title][in]="Post 1, the Odd","Post 2, the even"': lambda n: n in (1, 2),
+    "filter[fields.on_sale]=true": lambda n: n % 2 == 0,
+    "filter[fields.when]=2026-01-05T02:00:00+02:00": lambda n: n == 4,
+    "filter[fields.when][gt]=2026-01-20": lambda n: n > 19,
+    "filter[fields.span.from][lte]=2026-01-03": lambda n: n < 3,
+    "filter[fields.span.to]=2026-02-01": lambda n: n in (0, 28),
+    "filter[fields.colours][contains]=blue": lambda n: n % 3 == 2,
+    "filter[fields.colours][exists]=true": everything,
+    "filter[fields.author][exists]=true": nothing,
+    "filter[stage]=writing": everything,
+    "filter[stage][ne]=writing": nothing,
+    "filter[createdAt][gt]=2020-01-01": everything,
+    "filter[publishedAt][lt]=2020-01-01": nothing,
+    "filter[slug]=post-8": lambda n: n == 8,
+    "filter[status]=draft": nothing,
+    "filter[language][ne]=fr-FR": everything,
+    "filter[contentType]=notes": nothing,
+    "filter[id]=018f0000-0000-7000-8000-00000000dead": nothing,
+    "filter[fields.on_sale]=true&filter[fields.price][gt]=2&filter[title][contains]=1": (
+        lambda n: n % 2 == 0 and n % 7 > 2 and "1" in str(n)
+    ),
+}
+
+
+async def test_filters(server: Server) -> None:
+    for query, where in FOUND.items():
+        answer = await server.client().get(f"{POSTS}?limit=100&{encoded(query)}")
+        expected = published(where=where)
+        assert names(answer) == expected, query
+        total = {"limit": 100, "offset": 0, "total": len(expected)}
+        assert answer.body["pagination"] == total, query
+
+
+def encoded(query: str) -> str:
+    return quote(query, safe="=&[],:")
+
+
+async def test_filters_combine_with_the_parameters_of_the_list(server: Server) -> None:
+    query = "status=draft&filter[fields.on_sale]=true&limit=2&offset=1"
+    answer = await server.client().get(f"{POSTS}?{query}&locale=fr-FR&sort=fields.price")
+    assert names(answer) == [24, 18]
+    assert answer.body["pagination"] == {"limit": 2, "offset": 1, "total": 5}
+    assert {one["locale"] for one in answer.data} == {"fr-FR"}
+    other = await server.client().get(f"{POSTS}?language=fr-FR&sort=title")
+    assert other.body["pagination"]["total"] == 0
+
+
+async def test_the_list_across_types(server: Server) -> None:
+    client = server.client()
+    found = await client.get("/v1/content?filter[contentType]=notes")
+    assert [one["slug"] for one in found.data] == ["note"]
+    found = await client.get("/v1/content?filter[status]=draft&sort=createdAt&limit=2")
+    assert names(found) == [0, 3]
+    assert found.body["pagination"] == {"limit": 2, "offset": 0, "total": 10}
+    ids = [one["id"] for one in found.data]
+    found = await client.get(f"/v1/content?filter[id][in]={','.join(ids)}")
+    assert names(found) == [3, 0]
+    found = await client.get(f"/v1/content?filter[id][nin]={','.join(ids)}&type=posts")
+    assert found.body["pagination"]["total"] == NUMBER - 2
+    assert names(found) == [n for n in reversed(range(NUMBER)) if n not in (0, 3)]
+    assert (await client.get("/v1/content?type=none&sort=title")).status == 404
+
+
+async def test_pages_by_cursor_are_the_whole_list(server: Server) -> None:
+    for query in ("", "&sort=-fields.price", "&sort=fields.on_sale,-title", "&sort=fields.lead"):
+        whole = names(await server.client().get(f"{POSTS}?limit=100{query}"))
+        assert sorted(whole) == sorted(published())
+        assert await walked(server.client(), f"{POSTS}?limit=3{query}") == whole
+
+
+async def walked(client: Client, path: str) -> list[int]:
+    found, cursor = [], "first"
+    while cursor:
+        answer = await client.get(f"{path}&cursor={cursor}")
+        found += names(answer)
+        pagination = answer.body["pagination"]
+        assert list(pagination) == ["limit", "total", "next"]
+        assert pagination["total"] == 20
+        cursor = pagination["next"]
+    return found
+
+
+async def test_a_cursor_survives_edits_of_its_entry_and_a_rebuild(server: Server) -> None:
+    client = server.client()
+    path = f"{POSTS}?sort=title&limit=5"
+    whole = names(await client.get(f"{POSTS}?sort=title&limit=100"))
+    first = await client.get(f"{path}&cursor=first")
+    cursor = first.body["pagination"]["next"]
+    given = Given(server.repository)
+    await given.update(first.data[-1]["id"], title="Zzz")
+    await given.delete(first.data[0]["id"])
+    await server.caught_up()
+    assert names(await client.get(f"{path}&cursor={cursor}")) == whole[5:10]
+    assert (await rebuild(server.url, workers=1)).found == []
+    assert names(await client.get(f"{path}&cursor={cursor}&total=none")) == whole[5:10]
+
+
+async def test_cursors_of_others_are_refused(server: Server) -> None:
+    first = await server.client().get(f"{POSTS}?cursor=first&limit=2")
+    cursor = first.body["pagination"]["next"]
+    theirs = server.client("secret-of-other")
+    for client, path in (
+        (theirs, f"{POSTS}?cursor={cursor}"),
+        (server.client(), f"{POSTS}?cursor={cursor}&sort=title"),
+        (server.client(), f"{POSTS}?cursor={cursor}&filter[title]=a"),
+        (server.client(), f"{POSTS}?cursor={cursor}&status=draft"),
+        (server.client(), f"{POSTS}?cursor={cursor}&environment=staging"),
+        (server.client(), f"/v1/content?cursor={cursor}"),
+        (server.client(), f"{POSTS}?cursor={cursor[:-4]}AAAA"),
+    ):
+        answer = await client.get(path)
+        assert answer.status in (400, 404), path
+        assert answer.status == 404 or "Unknown cursor" in answer.body["error"]
+    assert (await server.client().get(f"{POSTS}?cursor={cursor}&limit=7")).status == 200
+
+
+async def test_without_a_total(server: Server) -> None:
+    for query in ("", "&sort=title", "&filter[fields.price]=1"):
+        answer = await server.client().get(f"{POSTS}?total=none&limit=1{query}")
+        assert answer.body["pagination"] == {"limit": 1, "offset": 0, "total": None}
+
+
+REFUSED = {
+    "filter[nope]=1": "Unknown field 'nope' in filter[nope]: use id, status, language, "
+    "contentType, title, slug, stage, createdAt, updatedAt, publishedAt, fields.price",
+    "filter[fields.nope]=1": "Unknown field 'fields.nope' in filter[fields.nope]",
+    "filter[price]=1": "Unknown field 'price'",
+    "filter[fields.price.from]=1": "Unknown field 'fields.price.from' in "
+    "filter[fields.price.from]: use fields.price",
+    "filter[fields.span]=2026-01-01": "Unknown field 'fields.span' in filter[fields.span]: "
+    "use fields.span.from or fields.span.to",
+    "filter[fields.meta]=1": "Field 'fields.meta' in filter[fields.meta] is of type json",
+    "filter[fields.prose]=1": "Field 'fields.prose' in filter[fields.prose] is of type rich_text",
+    "filter[fields.plain]=1": "Field 'fields.plain' in filter[fields.plain] can be neither "
+    "filtered nor sorted: it needs the setting 'indexed: true'",
+    "sort=fields.plain": "Field 'fields.plain' in sort can be neither filtered nor sorted",
+    "sort=nope": "Unknown field 'nope' in sort",
+    "sort=status": "Field 'status' in sort cannot be sorted: use title, slug, stage, createdAt",
+    "sort=fields.colours": "Field 'fields.colours' in sort has several values",
+    "filter[fields.price]=abc": "'abc' in filter[fields.price] must be a number",
+    "filter[fields.price]=1e99999": "'1e99999' in filter[fields.price] is too long to be compared: "
+    "numbers have up to 1,000 digits",
+    "filter[fields.price][contains]=1": "Operator 'contains' does not apply to 'fields.price'",
+    "filter[fields.colours]=red": "Operator 'eq' does not apply to 'fields.colours' in "
+    "filter[fields.colours]: use contains, exists",
+    "filter[fields.on_sale]=yes": "'yes' in filter[fields.on_sale] must be true or false",
+    "filter[fields.on_sale][gt]=true": "Operator 'gt' does not apply to 'fields.on_sale'",
+    "filter[fields.when]=tomorrow": "'tomorrow' in filter[fields.when] must be an ISO 8601 date",
+    "filter[title][exists]=1": "'1' in filter[title][exists] must be true or false",
+    "filter[id]=1": "'1' in filter[id] must be a UUID in lower case",
+    "filter[status]=live": "Unknown status 'live' in filter[status]: use published, draft or",
+    "filter[status][gt]=draft": "Operator 'gt' does not apply to 'status'",
+    "filter[title]=%00": "The value of filter[title] has characters that no entry has",
+    f"filter[title]={'x' * 7000}": "A value of filter[title] is too long: at most 1,000 bytes",
+    "cursor=first&offset=1": "cursor and offset exclude each other",
+    "cursor=abc": "Unknown cursor",
+    "total=1": "Unknown total '1'",
+}
+
+
+async def test_bad_input_is_named(server: Server) -> None:
+    for query, said in REFUSED.items():
+        answer = await server.client().get(f"{POSTS}?{query}")
+        assert answer.status == 400, (query, answer.text)
+        assert answer.body["error"].startswith(said), query
+
+
+async def test_custom_fields_are_unknown_across_types(server: Server) -> None:
+    for query in ("filter[fields.price]=1", "sort=fields.price", "filter[fields.plain]=1"):
+        answer = await server.client().get(f"/v1/content?type=posts&{query}")
+        assert answer.status == 400
+        assert "Unknown field" in answer.body["error"]
+
+
+async def test_published_is_all_that_some_keys_see(server: Server) -> None:
+    client = server.client(PUBLISHED_ONLY)
+    found = await client.get("/v1/content?filter[createdAt][gt]=2020-01-01&type=posts&limit=100")
+    assert names(found) == published()
+    draft = (await server.client().get(f"{POSTS}?status=draft&limit=1")).data[0]
+    for query in ("filter[status]=draft", f"filter[id]={draft['id']}", "filter[slug]=post-0"):
+        answer = await client.get(f"/v1/content?{query}")
+        assert (answer.data, answer.body["pagination"]["total"]) == ([], 0)
+    whole = await client.get("/v1/content?cursor=first&sort=-title&type=posts")
+    assert whole.body["pagination"]["total"] == 20
+    assert (await client.get(f"{POSTS}?status=draft&sort=title")).status == 403
+
+
+async def test_workspaces_are_isolated(server: Server) -> None:
+    theirs = server.client("secret-of-other")
+    assert [one["slug"] for one in (await theirs.get(f"{POSTS}?sort=title")).data] == ["theirs"]
+    mine = await server.client().get(f"{POSTS}?filter[slug]=theirs")
+    assert mine.body["pagination"]["total"] == 0
+    [their] = (await theirs.get(POSTS)).data
+    assert (await server.client().get(f"/v1/content?filter[id]={their['id']}")).data == []
+    staging = await server.client().get("/v1/content?filter[slug]=post-1&environment=staging")
+    assert staging.status in (200, 404)
+
+
+async def test_equal_queries_share_a_response_that_changes_with_the_entries(server: Server) -> None:
+    client = server.client()
+    one, other = "filter[fields.price]=1&sort=title", "sort=title&filter[fields.price][eq]=1"
+    first = await client.get(f"{POSTS}?{one}")
+    again = await client.get(f"{POSTS}?{other}")
+    assert (again.text, again.headers["ETag"]) == (first.text, first.headers["ETag"])
+    current = await client.get(f"{POSTS}?{one}", headers={"If-None-Match": first.headers["ETag"]})
+    assert current.status == 304
+    head = await client.ask("HEAD", f"{POSTS}?{one}")
+    assert (head.status, head.headers["ETag"]) == (200, first.headers["ETag"])
+    posted = await server.repository.recorder.head()
+    await Given(server.repository).update(first.data[0]["id"], fields=raws(price=2))
+    token = server.service.positions.token("acme", posted + 1)
+    changed = await client.get(f"{POSTS}?{one}", headers={"X-Content-Position": token})
+    assert len(changed.data) == len(first.data) - 1
+
+
+async def test_a_field_that_is_being_indexed_is_503(server: Server) -> None:
+    [(type_id,)] = await type_ids(server)
+    async with (
+        connected(server.url, search_path="read_model") as connection,
+        connected(server.url, search_path="read_model") as holding,
+    ):
+        # The projector finishes the filling only after the queries.
+        await holding.execute("BEGIN; SELECT FROM checkpoint FOR UPDATE")
+        await connection.execute(
+            "INSERT INTO indexing VALUES ($1, '{fields.price}', 1000000) "
+            "ON CONFLICT (content_type_id) DO UPDATE SET paths = '{fields.price}'",
+            type_id,
+        )
+        for query in ("filter[fields.price]=1", "sort=-fields.price"):
+            answer = await server.client().get(f"{POSTS}?{query}")
+            assert answer.status == 503, answer.text
+            assert int(answer.headers["Retry-After"]) >= 1
+            assert "fields.price" in answer.body["error"]
+        assert (await server.client().get(f"{POSTS}?sort=title")).status == 200
+
+
+async def type_ids(server: Server) -> list[tuple[str]]:
+    async with connected(server.url, search_path="read_model") as connection:
+        rows = await connection.fetch(
+            "SELECT id FROM content_type WHERE (workspace, slug) = ('acme', 'posts')"
+        )
+        return [tuple(row) for row in rows]
+
+
+async def test_large_entries_are_sent_from_files(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [f"{POSTS}?sort=-fields.price", f"{POSTS}?cursor=first&filter[fields.price][gt]=1"]
+    expected = [await server.client().get(path) for path in paths]
+    monkeypatch.setattr("read_side.queries.pages.INLINE", 10)
+    server.forget()
+    for path, known in zip(paths, expected, strict=True):
+        answer = await server.client().get(path)
+        assert (answer.text, answer.headers["ETag"]) == (known.text, known.headers["ETag"])
+
+
+async def test_what_would_read_too_much_is_refused(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finder, "ROWS", 2)
+    monkeypatch.setattr(budget, "ROWS", 2)
+    answer = await server.client().get(
+        f"{POSTS}?filter[title][contains]=nothing&filter[slug][ne]=a"
+    )
+    assert answer.status == 400
+    assert "narrow filter[slug][ne] or filter[title][contains]" in answer.body["error"]
+    monkeypatch.setattr(budget, "ROWS", 10_000)
+    monkeypatch.setattr(finder, "COUNTED", 5)
+    weak = await server.client().get(f"{POSTS}?filter[fields.price][gt]=1")
+    assert (weak.status, weak.body["pagination"]["total"]) == (200, None)
+
+
+LIST = """query ($filter: JSON, $sort: [String!], $cursor: String, $limit: Int) {
+  contentEntries(type: "posts", status: published, filter: $filter, sort: $sort, cursor: $cursor,
+                 limit: $limit) {
+    data { slug } pagination { limit total next } } }"""
+
+
+async def test_a_query_has_a_shape_too(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if its entries are large."""
+    path = f"{POSTS}?select=slug&include=author&cursor=first&filter[fields.price]=1&limit=2"
+    answer = await server.client().get(path)
+    assert [list(one) for one in answer.data] == [["id", "slug"]] * 2
+    assert answer.body["includes"] == {"entries": {}, "media": {}}
+    assert list(answer.body["pagination"]) == ["limit", "total", "next"]
+    following = f"{path.replace('first', answer.body['pagination']['next'])}"
+    whole = names(answer) + names(await server.client().get(following))
+    assert whole == published(where=lambda n: n % 7 == 1)
+    monkeypatch.setattr("read_side.queries.pages.INLINE", 10)
+    assert (await server.client().get(f"{path}&x=1")).body["data"] == answer.data
+
+
+async def test_graphql_finds_the_same(server: Server) -> None:
+    client = server.client()
+    for given, query in (
+        ({"fields.price": {"gte": 3, "lt": 4}}, "filter[fields.price]=3"),
+        ({"fields.price": {"in": [1, "3"]}}, "filter[fields.price][in]=1,3"),
+        ({"fields.on_sale": True}, "filter[fields.on_sale]=true"),
+        ({"title": {"contains": "odd"}, "status": "published"}, "filter[title][contains]=odd"),
+        (None, ""),
+    ):
+        known = await client.get(f"{POSTS}?{query}&sort=-title&limit=100")
+        found = await data(client, LIST, filter=given, sort=["-title"], limit=100)
+        assert [one["slug"] for one in found["contentEntries"]["data"]] == [
+            one["slug"] for one in known.data
+        ]
+        assert found["contentEntries"]["pagination"]["total"] == len(known.data)
+
+
+async def test_graphql_pages_by_cursor(server: Server) -> None:
+    cursor, found = "first", []
+    while cursor:
+        page = await data(server.client(), LIST, sort=["fields.price"], cursor=cursor, limit=3)
+        found += [one["slug"] for one in page["contentEntries"]["data"]]
+        cursor = page["contentEntries"]["pagination"]["next"]
+    whole = await server.client().get(f"{POSTS}?sort=fields.price&limit=100")
+    assert found == [one["slug"] for one in whole.data]
+
+
+REFUSED_IN_GRAPHQL: list[tuple[dict[str, Any], str]] = [
+    ({"filter": [1]}, "filter takes an object such as"),
+    ({"filter": {"nope": 1}}, "Unknown field 'nope'"),
+    ({"filter": {"title": None}}, "filter[title] takes a string, a number or a boolean"),
+    ({"filter": {"title": {"in": "a"}}}, "filter[title][in] takes an array"),
+    ({"filter": {"title": {"in": []}}}, "filter[title][in] has no values"),
+    ({"filter": {"title": {}}}, "filter[title] has no operator: leave the filter out, or use eq"),
+    ({"filter": {"title": {"like": "a"}}}, "Unknown operator 'like'"),
+    ({"filter": {"title": ""}}, "filter[title] has an empty value"),
+    ({"sort": ["nope"]}, "Unknown field 'nope' in sort"),
+    ({"sort": ["a", "b", "c", "d"]}, "Too many keys in sort"),
+    ({"cursor": "abc"}, "Unknown cursor"),
+]
+
+
+async def test_graphql_refuses_the_same(server: Server) -> None:
+    for variables, message in REFUSED_IN_GRAPHQL:
+        answer = await asked(server.client(), LIST, **variables)
+        [error] = answer.body["errors"]
+        assert error["message"].startswith(message), variables
+        assert error["extensions"]["status"] == 400
+
+
+@pytest.mark.parametrize("selected", ["total", "...P", "... on Pagination { total }"])
+async def test_graphql_refuses_a_total_beyond_the_budget_where_it_is_selected(
+    selected: str, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finder, "ROWS", 2)
+    monkeypatch.setattr(finder, "COUNTED", 5)
+    list_ = 'query ($filter: JSON) { contentEntries(type: "posts", filter: $filter)'
+    fragment = "fragment P on Pagination { total }" if selected == "...P" else ""
+    weak = {"fields.price": {"gt": 1}}
+    document = f"{list_} {{ pagination {{ {selected} }} }} }}{fragment}"
+    answer = await asked(server.client(), document, filter=weak)
+    [error] = answer.body["errors"]
+    assert "too many entries to count" in error["message"]
+    document = f"{list_} {{ data {{ slug }} pagination {{ limit }} }} }}"
+    uncounted = await data(server.client(), document, filter=weak)
+    assert len(uncounted["contentEntries"]["data"]) == 10

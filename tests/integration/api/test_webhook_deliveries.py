@@ -1,0 +1,438 @@
+"""Changes reach the endpoints of webhooks: in order, at least once, when they can be read."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from api.webhooks import endpoint_task
+from api.webhooks.process import LOCK
+from tests.integration.api.deliveries import (
+    SECRET,
+    create_webhook,
+    deliveries,
+    delivering,
+    entries_of,
+    webhook,
+)
+from tests.integration.api.hook_server import HookServer, answer, hook_server
+from tests.integration.api.server import Client, Server
+from tests.integration.live_projector import connected, until
+from tests.integration.projector.sample_log import Given, raws
+from write_side import commands as c
+from write_side.domain.identity import Scope
+from write_side.domain.webhook import new_webhook_secret
+from write_side.store.webhooks import Cursors
+
+FEED = "/v1/changes?limit=500"
+
+
+@pytest.fixture
+async def hook() -> AsyncIterator[HookServer]:
+    async with hook_server() as server:
+        yield server
+
+
+@pytest.fixture
+async def magazine(server: Server, acme: Given) -> Given:
+    await acme.content_type()
+    await acme.content_type(slug="authors")
+    return acme
+
+
+@pytest.fixture
+async def deliverer(database_url: str) -> AsyncIterator[None]:
+    async with delivering(database_url):
+        yield
+
+
+async def test_a_change_is_delivered_as_the_feed_has_it(
+    magazine: Given, client: Client, hook: HookServer, deliverer: None
+) -> None:
+    await create_webhook(magazine, hook)
+    entry_id = await magazine.entry("one")
+    await magazine.update(entry_id, status="published")
+    received = await hook.has(2)
+    feed = (await client.get(FEED)).data[-2:]
+    for one, change in zip(received, feed, strict=True):
+        body = one.verified(SECRET)
+        assert body == {"type": change["type"], "timestamp": change["at"], "data": change}
+        assert one.id == change["id"]
+    assert [change["type"] for change in feed] == ["entry.created", "entry.published"]
+    assert received[1].json["data"]["previous"] == received[0].id
+
+
+async def test_a_new_endpoint_begins_at_the_moment_it_is_created(
+    magazine: Given, hook: HookServer, database_url: str
+) -> None:
+    await magazine.entry("before")
+    await create_webhook(magazine, hook)
+    await magazine.entry("after")
+    async with delivering(database_url):
+        await hook.has(1)
+    assert entries_of(hook) == [("after", 1)]
+
+
+async def test_a_change_can_be_read_when_it_is_announced(
+    magazine: Given, client: Client, hook: HookServer, deliverer: None
+) -> None:
+    early = []
+
+    async def read(server: HookServer, writer: asyncio.StreamWriter) -> None:
+        entry = server.received[-1].json["data"]["entry"]
+        found = await client.get(f"/v1/content/posts/{entry['slug']}")
+        early.append(found.status)
+        await answer(200)(server, writer)
+
+    hook.answer = read
+    await create_webhook(magazine, hook)
+    for number in range(20):
+        await magazine.entry(f"e{number}")
+    await hook.has(20)
+    await until_settled(magazine)
+    assert early == [200] * 20
+
+
+async def until_settled(given: Given, name: str = "search") -> None:
+    """Waits until every delivery that was received is recorded as well."""
+
+    async def settled() -> bool:
+        made = await deliveries(given, name)
+        return bool(made) and made[0].error is None
+
+    await until(settled)
+
+
+async def test_types_events_and_environment_select(
+    magazine: Given, hook: HookServer, deliverer: None
+) -> None:
+    await magazine.does(c.AddEnvironment, scope=Scope("acme", "staging"))
+    staging = Given(magazine.repository, Scope("acme", "staging"))
+    await staging.content_type()
+    await create_webhook(magazine, hook, types=("posts", "authors"), events=("entry.created",))
+    await magazine.content_type(slug="topics")
+    await magazine.entry("not-selected", type_slug="topics")
+    await staging.entry("elsewhere")
+    first = await magazine.entry("first")
+    await magazine.update(first, title="Updated")
+    await magazine.entry("second", type_slug="authors")
+    await magazine.entry("third")
+    received = await hook.has(3)
+    assert entries_of(hook) == [("first", 1), ("second", 1), ("third", 1)]
+    chain = [one.json["data"]["previous"] for one in received]
+    assert chain == [None, received[0].id, received[1].id]
+
+
+async def test_an_endpoint_may_get_the_entry_as_it_is_now(
+    magazine: Given, hook: HookServer, database_url: str
+) -> None:
+    await create_webhook(magazine, hook, include_entry=True)
+    entry_id = await magazine.entry("one", fields=raws(body="Hello"))
+    gone = await magazine.entry("two")
+    await magazine.delete(gone)
+    async with delivering(database_url):
+        received = await hook.has(3)
+    current = [one.json["data"]["current"] for one in received]
+    assert current[0]["id"] == entry_id
+    assert current[0]["fields"]["body"] == "Hello"
+    assert current[1:] == [None, None]
+
+
+async def test_a_failure_holds_up_the_changes_behind_it(
+    magazine: Given, hook: HookServer, deliverer: None, quick_retries: None
+) -> None:
+    failures = 3
+
+    async def fail_first(server: HookServer, writer: asyncio.StreamWriter) -> None:
+        status = 500 if len(server.received) <= failures else 200
+        await answer(status, b"broken")(server, writer)
+
+    hook.answer = fail_first
+    await create_webhook(magazine, hook)
+    for slug in ("one", "two"):
+        await magazine.entry(slug)
+    received = await hook.has(failures + 2)
+    assert [slug for slug, _ in entries_of(hook)] == ["one"] * 4 + ["two"]
+    assert len({one.id for one in received}) == 2, "the same id on every try"
+    await until_settled(magazine)
+    made = (await deliveries(magazine))[::-1]
+    assert [one.attempt for one in made[:4]] == [1, 2, 3, 4]
+    assert [one.status for one in made[:4]] == [500, 500, 500, 200]
+    assert made[0].response == "broken"
+    # Every try has its own time, so an old one is not accepted later.
+    for one in received:
+        assert one.verified(SECRET)
+
+
+@pytest.fixture
+def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("api.webhooks.endpoint_task.retry_delay", lambda _attempt: 0.02)
+
+
+async def test_an_endpoint_that_hangs_delays_only_itself(
+    magazine: Given, hook: HookServer, deliverer: None
+) -> None:
+    async def never(_server: HookServer, _writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(60)
+
+    async with hook_server(never) as hanging:
+        for number in range(40):
+            await create_webhook(magazine, hanging, f"hanging{number}")
+        await create_webhook(magazine, hook)
+        await magazine.entry("first")
+        await hook.has(1)
+        began = time.monotonic()
+        for number in range(20):
+            await magazine.entry(f"e{number}")
+        await hook.has(21)
+        assert time.monotonic() - began < 10
+        assert len(hanging.received) == 40
+
+
+async def test_410_switches_the_endpoint_off(
+    magazine: Given, hook: HookServer, deliverer: None
+) -> None:
+    hook.answer = answer(410)
+    await create_webhook(magazine, hook)
+    await magazine.entry("one")
+
+    async def is_off() -> bool:
+        return (await webhook(magazine)).off == "the endpoint answered 410 Gone"
+
+    await until(is_off)
+    hook.answer = answer(200)
+    await magazine.entry("two")
+    await asyncio.sleep(0.3)
+    assert len(hook.received) == 1
+    # It goes on where it was: nothing is lost.
+    await magazine.does(c.SwitchWebhookOn, workspace="acme", name="search")
+    await hook.has(3)
+    assert [slug for slug, _ in entries_of(hook)] == ["one", "one", "two"]
+
+
+async def test_three_days_of_failures_switch_the_endpoint_off(
+    magazine: Given, hook: HookServer, database_url: str, quick_retries: None
+) -> None:
+    hook.answer = answer(500)
+    await create_webhook(magazine, hook)
+    await magazine.entry("one")
+    async with delivering(database_url):
+        await hook.has(2)
+        async with connected(database_url) as owner:
+            await owner.execute(
+                "UPDATE write_side.webhook_cursor SET failing_since = now() - interval '3 days'"
+            )
+
+        async def is_off() -> bool:
+            return (await webhook(magazine)).off is not None
+
+        await until(is_off)
+    reason = (await webhook(magazine)).off
+    assert reason == "no delivery has succeeded for 3 days; the last failure: HTTP 500"
+
+
+async def test_a_success_resets_the_backoff(
+    magazine: Given, hook: HookServer, deliverer: None, quick_retries: None
+) -> None:
+    async def every_other(server: HookServer, writer: asyncio.StreamWriter) -> None:
+        await answer(500 if len(server.received) % 2 else 200)(server, writer)
+
+    hook.answer = every_other
+    await create_webhook(magazine, hook)
+    for slug in ("one", "two", "three"):
+        await magazine.entry(slug)
+    await hook.has(6)
+    await until_settled(magazine)
+    attempts = [one.attempt for one in await deliveries(magazine)]
+    assert set(attempts) <= {1, 2}
+
+
+async def test_a_changed_endpoint_is_tried_at_once(
+    magazine: Given, hook: HookServer, deliverer: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoint_task, "retry_delay", lambda _attempt: 3600.0)
+    async with hook_server(answer(500)) as wrong:
+        await create_webhook(magazine, wrong)
+        await magazine.entry("one")
+        await wrong.has(1)
+    definition = {"workspace": "acme", "name": "search", "environment": "production"}
+    await magazine.does(c.ChangeWebhook, url=hook.url(), **definition)
+    await hook.has(1, seconds=5)
+
+
+async def test_a_replay_repeats_with_the_same_ids(
+    magazine: Given, hook: HookServer, deliverer: None
+) -> None:
+    await create_webhook(magazine, hook)
+    position = await magazine.repository.recorder.head()
+    for slug in ("one", "two"):
+        await magazine.entry(slug)
+    await hook.has(2)
+    await until_settled(magazine)
+    cursors = Cursors(magazine.repository.recorder.fetch)
+    assert await cursors.move("acme", "search", position)
+    received = await hook.has(4)
+    assert [one.id for one in received[:2]] == [one.id for one in received[2:]]
+
+
+async def test_a_removed_endpoint_gets_nothing_more(
+    magazine: Given, hook: HookServer, deliverer: None
+) -> None:
+    async with hook_server() as other:
+        await create_webhook(magazine, hook)
+        await create_webhook(magazine, other, "other")
+        await magazine.entry("one")
+        await hook.has(1)
+        await magazine.does(c.RemoveWebhook, workspace="acme", name="search")
+        await magazine.entry("two")
+        await other.has(2)
+    assert len(hook.received) == 1
+    assert await deliveries(magazine) == []
+
+
+async def test_a_rotated_secret_signs_from_then_on(
+    magazine: Given, hook: HookServer, deliverer: None
+) -> None:
+    await create_webhook(magazine, hook)
+    await magazine.entry("one")
+    await hook.has(1)
+    secret = new_webhook_secret()
+    await magazine.does(c.RotateWebhookSecret, workspace="acme", name="search", secret=secret)
+    await magazine.entry("two")
+    received = await hook.has(2)
+    assert received[1].verified(secret)
+    assert received[1].verified(SECRET)
+
+
+async def test_an_endpoint_that_selects_little_moves_its_cursor_all_the_same(
+    magazine: Given, hook: HookServer, deliverer: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoint_task, "SKIPPED", 5)
+    await create_webhook(magazine, hook, events=("entry.deleted",))
+    start = await magazine.repository.recorder.head()
+    for number in range(12):
+        await magazine.entry(f"e{number}")
+    cursors = Cursors(magazine.repository.recorder.fetch)
+
+    async def moved() -> bool:
+        found = await cursors.find([("acme", "search")])
+        cursor = found.get(("acme", "search"))
+        return cursor is not None and cursor.position >= start + 5
+
+    await until(moved)
+    assert hook.received == []
+
+
+async def test_the_standby_takes_over(magazine: Given, hook: HookServer, database_url: str) -> None:
+    await create_webhook(magazine, hook)
+    async with delivering(database_url), delivering(database_url):
+        await magazine.entry("one")
+        await hook.has(1)
+        async with connected(database_url) as owner:
+            await owner.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_locks "
+                "WHERE locktype = 'advisory' AND objid = $1 AND granted",
+                LOCK & 0xFFFF_FFFF,
+            )
+        await magazine.entry("two")
+        await hook.has(2)
+    assert entries_of(hook)[:2] == [("one", 1), ("two", 1)]
+
+
+async def test_only_one_process_delivers(
+    magazine: Given, hook: HookServer, database_url: str
+) -> None:
+    await create_webhook(magazine, hook)
+    async with delivering(database_url), delivering(database_url), delivering(database_url):
+        for number in range(30):
+            await magazine.entry(f"e{number}")
+        await hook.has(30)
+        await until_settled(magazine)
+    assert len(hook.received) == 30
+
+
+async def test_a_restarted_process_goes_on_where_it_was(
+    magazine: Given, hook: HookServer, database_url: str
+) -> None:
+    await create_webhook(magazine, hook)
+    async with delivering(database_url):
+        await magazine.entry("one")
+        await hook.has(1)
+        await until_settled(magazine)
+    await magazine.entry("two")
+    async with delivering(database_url):
+        await hook.has(2)
+    assert entries_of(hook) == [("one", 1), ("two", 1)]
+
+
+async def test_nothing_is_delivered_across_workspaces(
+    server: Server, magazine: Given, hook: HookServer, deliverer: None
+) -> None:
+    rival = await server.workspace("rival")
+    await rival.content_type()
+    await create_webhook(rival, hook)
+    async with hook_server() as own:
+        await create_webhook(magazine, own)
+        await magazine.entry("secret-of-acme")
+        await own.has(1)
+    await rival.entry("of-rival")
+    await hook.has(1)
+    assert entries_of(hook) == [("of-rival", 1)]
+
+
+async def test_logs_have_no_url(
+    magazine: Given, hook: HookServer, deliverer: None, logged: Any
+) -> None:
+    read = logged("json")
+    hook.answer = answer(500)
+    await create_webhook(magazine, hook, url=f"{hook.url()}?token=hidden")
+    await magazine.entry("one")
+    await hook.has(1)
+
+    async def warned() -> bool:
+        return "deliveries fail" in read()
+
+    await until(warned)
+    assert "hidden" not in read()
+    assert SECRET not in read()
+
+
+async def test_a_lost_database_connection_loses_no_delivery(
+    magazine: Given, hook: HookServer, database_url: str, deliverer: None
+) -> None:
+    await create_webhook(magazine, hook)
+    async with connected(database_url) as owner:
+        for number in range(6):
+            await magazine.entry(f"e{number}")
+            await owner.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE pid <> pg_backend_pid() AND datname = current_database()"
+            )
+    await hook.has(6)
+    slugs = list(dict.fromkeys(slug for slug, _ in entries_of(hook)))
+    assert slugs == [f"e{number}" for number in range(6)]
+
+
+async def test_metrics_show_deliveries_and_the_state_of_endpoints(
+    server: Server, magazine: Given, hook: HookServer, deliverer: None
+) -> None:
+    async with hook_server(answer(500)) as failing, hook_server(answer(410)) as gone:
+        for name, one in (("good", hook), ("failing", failing), ("gone", gone)):
+            await create_webhook(magazine, one, name)
+        await magazine.entry("one")
+
+        async def is_shown() -> bool:
+            text = (await server.operator.get("/metrics")).text
+            return {
+                "contentlog_webhook_deliveries_total 3.0",
+                "contentlog_webhook_delivery_failures_total 2.0",
+                'contentlog_webhooks{state="on"} 1.0',
+                'contentlog_webhooks{state="failing"} 1.0',
+                'contentlog_webhooks{state="off"} 1.0',
+            } <= set(text.splitlines())
+
+        await until(is_shown)

@@ -1,0 +1,293 @@
+"""One delivery: to endpoints that misbehave, and to addresses that are refused."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import ipaddress
+import resource
+import socket
+import ssl
+import subprocess
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.webhooks import connector
+from api.webhooks.message import message_of, sample_message
+from api.webhooks.sender import KEPT_BYTES, Sender, open_sender
+from tests.integration.api.hook_server import HookServer, answer, hook_server
+from write_side.domain.webhook import new_webhook_secret
+from write_side.store.webhooks import Outcome
+
+LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"),)
+SECRET = new_webhook_secret()
+MESSAGE = sample_message()
+AT = datetime(2026, 1, 31, tzinfo=UTC)
+
+
+@pytest.fixture
+async def sender() -> AsyncIterator[Sender]:
+    async with open_sender(LOOPBACK, timeout=1.0) as sender:
+        yield sender
+
+
+async def send(sender: Sender, server: HookServer, host: str = "127.0.0.1") -> Outcome:
+    return await sender.send(server.url(host), MESSAGE, [SECRET])
+
+
+async def test_a_delivery_is_signed(sender: Sender) -> None:
+    async with hook_server(answer(204, b"")) as server:
+        outcome = await send(sender, server)
+        [received] = server.received
+    assert (outcome.status, outcome.error) == (204, None)
+    assert received.verified(SECRET)["type"] == "webhook.test"
+    assert received.headers["content-type"] == "application/json"
+    assert received.id == MESSAGE.id
+
+
+async def test_only_the_beginning_of_the_response_is_kept(sender: Sender) -> None:
+    async with hook_server(answer(200, b"\xff\0" + b"x" * 5_000)) as server:
+        outcome = await send(sender, server)
+        assert outcome.error is None
+        assert outcome.response == "\ufffd\ufffd" + "x" * (KEPT_BYTES - 2)
+        # The connection was given up rather than read to its end.
+        assert (await send(sender, server)).error is None
+
+
+@pytest.mark.parametrize("status", [300, 301, 302, 303, 307, 308])
+async def test_a_redirect_is_not_followed(sender: Sender, status: int) -> None:
+    async with hook_server() as target:
+        async with hook_server(answer(status, Location=target.url())) as server:
+            outcome = await send(sender, server)
+        assert target.received == []
+    assert outcome.error == f"HTTP {status}: redirects are not followed"
+
+
+@pytest.mark.parametrize("status", [400, 404, 410, 429, 500, 503])
+async def test_another_status_is_a_failure(sender: Sender, status: int) -> None:
+    async with hook_server(answer(status, b"no")) as server:
+        outcome = await send(sender, server)
+    assert (outcome.status, outcome.error, outcome.response) == (status, f"HTTP {status}", "no")
+
+
+async def never(_server: HookServer, _writer: asyncio.StreamWriter) -> None:
+    await asyncio.sleep(60)
+
+
+async def byte_by_byte(_server: HookServer, writer: asyncio.StreamWriter) -> None:
+    for byte in b"HTTP/1.1 200 OK\r\nX-Padding: " + b"x" * 1000:
+        writer.write(bytes([byte]))
+        await writer.drain()
+        await asyncio.sleep(0.1)
+
+
+async def slow_body(_server: HookServer, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nbegin")
+    await asyncio.sleep(60)
+
+
+async def endless_headers(_server: HookServer, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\n")
+    for number in range(200_000):
+        writer.write(b"X-%d: %s\r\n" % (number, b"y" * 1000))
+        await writer.drain()
+
+
+async def hang_up(_server: HookServer, writer: asyncio.StreamWriter) -> None:
+    writer.close()
+
+
+async def garbage(_server: HookServer, writer: asyncio.StreamWriter) -> None:
+    writer.write(b"SSH-2.0-OpenSSH_9\r\n\r\n")
+    await writer.drain()
+
+
+@pytest.mark.parametrize("said", [never, byte_by_byte])
+async def test_an_endpoint_that_does_not_answer_is_given_up(sender: Sender, said: Any) -> None:
+    async with hook_server(said) as server:
+        outcome = await send(sender, server)
+    assert (outcome.status, outcome.error) == (None, "no response within 1 s")
+    assert 900 < outcome.duration_ms < 5_000
+
+
+async def test_a_slow_body_does_not_undo_the_status(sender: Sender) -> None:
+    async with hook_server(slow_body) as server:
+        outcome = await send(sender, server)
+    assert (outcome.status, outcome.error, outcome.response) == (200, None, "begin")
+
+
+@pytest.mark.parametrize("said", [endless_headers, hang_up, garbage])
+async def test_what_is_not_a_response_is_a_failure(sender: Sender, said: Any) -> None:
+    async with hook_server(said) as server:
+        outcome = await send(sender, server)
+    assert outcome.status is None
+    assert outcome.error
+    assert "/hook" not in outcome.error, "a URL may have a secret, and errors are logged"
+
+
+async def test_a_response_of_a_gigabyte_is_not_read(sender: Sender) -> None:
+    written = 0
+
+    async def gigabyte(_server: HookServer, writer: asyncio.StreamWriter) -> None:
+        nonlocal written
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n")
+        for _ in range(1024):
+            writer.write(b"z" * 1_048_576)
+            await writer.drain()
+            written += 1
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    async with hook_server(gigabyte) as server:
+        outcome = await send(sender, server)
+    assert (outcome.status, outcome.error, outcome.response) == (200, None, "z" * KEPT_BYTES)
+    assert written < 64
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
+
+
+async def test_a_compressed_response_is_not_decompressed(sender: Sender) -> None:
+    bomb = gzip.compress(b"\0" * 10_000_000)
+    async with hook_server(answer(200, bomb, Content_Encoding="gzip")) as server:
+        outcome = await send(sender, server)
+        assert server.received[0].headers["accept-encoding"] == "identity"
+    assert outcome.error is None
+    assert len(outcome.response) <= KEPT_BYTES
+
+
+async def test_a_cookie_is_not_kept(sender: Sender) -> None:
+    async with hook_server(answer(200, Set_Cookie="a=b")) as server:
+        for _ in range(2):
+            await send(sender, server)
+        assert "cookie" not in server.received[1].headers
+
+
+async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with hook_server() as proxy, hook_server() as server:
+        for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "all_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
+        async with open_sender(LOOPBACK) as sender:
+            assert (await send(sender, server)).error is None
+        assert proxy.received == []
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A key and a certificate of localhost that nobody has signed."""
+    path = tmp_path_factory.mktemp("tls") / "both.pem"
+    subprocess.run(
+        (
+            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1"),
+            *("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"),
+            *("-keyout", path, "-out", path),
+        ),
+        check=True,
+        capture_output=True,
+    )
+    return path
+
+
+async def test_a_certificate_that_does_not_verify_is_a_failure(
+    sender: Sender, certificate: Path
+) -> None:
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(certificate)
+    async with hook_server(tls=tls) as server:
+        outcome = await send(sender, server, "localhost")
+        assert server.received == []
+    assert outcome.status is None
+    assert "TLS: " in str(outcome.error)
+    assert "self-signed certificate" in str(outcome.error)
+
+
+async def test_a_refused_connection_and_an_unknown_host_are_failures(sender: Sender) -> None:
+    async with hook_server() as server:
+        pass
+    assert "cannot connect" in str((await send(sender, server)).error)
+    outcome = await sender.send("http://no-such-host.invalid/", MESSAGE, [SECRET])
+    assert "the host cannot be looked up" in str(outcome.error)
+
+
+class Names:
+    """The DNS of a test: the answers to each lookup, one after another."""
+
+    def __init__(self, *answers: list[str]) -> None:
+        self._answers = list(answers)
+
+    def lookup(self, host: str, port: int, _family: int) -> list[Any]:
+        addresses = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        return [
+            {
+                "hostname": host,
+                "host": address,
+                "port": port,
+                "family": socket.AF_INET6 if ":" in address else socket.AF_INET,
+                "proto": socket.IPPROTO_TCP,
+                "flags": 0,
+            }
+            for address in addresses
+        ]
+
+
+@pytest.mark.parametrize(
+    "address", ["127.0.0.1", "10.0.0.1", "169.254.169.254", "::1", "::ffff:127.0.0.1", "fd00::1"]
+)
+async def test_a_name_of_a_private_address_is_refused(
+    monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setattr(connector, "_lookup", Names([address]).lookup)
+    async with open_sender(()) as sender:
+        outcome = await sender.send("http://inside.example.com/", MESSAGE, [SECRET])
+    assert outcome.error == (
+        f"refused: 'inside.example.com' is at {address}, which is not public: "
+        "to deliver there, name its network in CONTENTLOG_WEBHOOK_NETWORKS"
+    )
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("127.0.0.1", "169.254.169.254", "[::1]", "[::ffff:127.0.0.1]", "[fe80::1]"),
+        *("[64:ff9b::127.0.0.1]", "localhost", "LOCALHOST", "0x7f000001", "0x7f.1"),
+    ],
+)
+async def test_nothing_is_sent_to_this_machine_unless_its_network_is_named(host: str) -> None:
+    async with hook_server() as server, open_sender(()) as sender:
+        outcome = await send(sender, server, host)
+        assert server.received == []
+    assert "refused: " in str(outcome.error)
+    assert "CONTENTLOG_WEBHOOK_NETWORKS" in str(outcome.error)
+
+
+@pytest.mark.parametrize("host", ["127.1", "2130706433", "0", "0177.0.0.1"])
+async def test_an_address_in_an_unusual_form_is_a_failure(sender: Sender, host: str) -> None:
+    async with hook_server() as server:
+        outcome = await send(sender, server, host)
+        assert server.received == []
+    assert outcome.error == "the URL is invalid"
+
+
+async def test_the_address_that_was_checked_is_the_one_that_is_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An attacker\'s DNS answers with a public address first, and then with a private one."""
+    names = Names(["192.0.2.1", "127.0.0.1"], ["10.0.0.1"])
+    monkeypatch.setattr(connector, "_lookup", names.lookup)
+    async with hook_server() as server, open_sender(LOOPBACK, timeout=5) as sender:
+        # Of the two addresses, only the allowed one is tried.
+        assert (await send(sender, server, "rebound.example.com")).error is None
+        server.answer = answer(200, Connection="close")
+        await send(sender, server, "rebound.example.com")
+        outcome = await send(sender, server, "rebound.example.com")
+    assert "'rebound.example.com' is at 10.0.0.1" in str(outcome.error)
+
+
+async def test_a_body_is_sent_as_it_was_signed(sender: Sender) -> None:
+    data = '{"id":"1","title":"Café ☕","n":1.10}'.encode()
+    message = message_of("1", "entry.created", AT, data)
+    async with hook_server() as server:
+        await sender.send(server.url(), message, [SECRET])
+        assert server.received[0].body == message.body
+        assert server.received[0].verified(SECRET)["data"]["title"] == "Café ☕"

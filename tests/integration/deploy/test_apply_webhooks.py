@@ -1,0 +1,103 @@
+"""Webhooks in a manifest."""
+
+from __future__ import annotations
+
+import ipaddress
+
+import pytest
+
+from tests.integration.deploy.test_apply import OPERATOR, apply, told
+from write_side.domain.webhook import new_webhook_secret
+from write_side.manifest.diff import diff
+from write_side.manifest.loader import read_manifest
+from write_side.manifest.snapshot import snapshot
+from write_side.manifest.source import ManifestError
+from write_side.repository import Repository
+from write_side.store.webhooks import Cursors
+
+HEAD = "{workspace: acme, name: Acme, webhooks: ["
+SEARCH = "{name: search, url: 'https://search.example.com/hook'"
+SECRET, OTHER = new_webhook_secret(), new_webhook_secret()
+
+
+async def secrets(repository: Repository) -> list[str]:
+    return await Cursors(repository.recorder.fetch).secrets("acme", "search")
+
+
+async def test_a_generated_secret_is_printed_once(repository: Repository) -> None:
+    done = await apply(repository, f"{HEAD}{SEARCH}}}]}}")
+    assert done[0] == "workspace acme created"
+    printed = done[1].removeprefix("secret of webhook search, shown only once: ")
+    assert [printed] == await secrets(repository)
+    assert await apply(repository, f"{HEAD}{SEARCH}}}]}}") == []
+
+
+async def test_a_given_secret_is_not_printed(repository: Repository) -> None:
+    given = f"{HEAD}{SEARCH}, secret: {SECRET}}}]}}"
+    assert await apply(repository, given) == ["workspace acme created", "webhook search created"]
+    assert await apply(repository, given) == []
+    rotated = f"{HEAD}{SEARCH}, secret: {OTHER}}}]}}"
+    assert await apply(repository, rotated) == ["webhook search given its new secret"]
+    assert await secrets(repository) == [OTHER, SECRET]
+    assert await apply(repository, rotated) == []
+
+
+async def test_what_has_changed_is_named(repository: Repository) -> None:
+    await apply(repository, f"{HEAD}{SEARCH}}}]}}")
+    changed = f"{HEAD}{SEARCH}, types: [posts], events: [entry.published], include: entry}}]}}"
+    assert await told(repository, changed) == ["webhook search changed: types, events, include"]
+    await apply(repository, changed)
+    assert await apply(repository, changed) == []
+    manifest = await snapshot(repository, "acme")
+    [webhook] = manifest.webhooks
+    assert (webhook.types, webhook.include, webhook.secret) == (("posts",), "entry", None)
+
+
+async def test_only_prune_removes_an_endpoint(repository: Repository) -> None:
+    await apply(repository, f"{HEAD}{SEARCH}}}]}}")
+    assert await apply(repository, "{workspace: acme, name: Acme}") == []
+    removed = "webhook search removed: the manifest does not mention it"
+    assert await apply(repository, "{workspace: acme, name: Acme}", prune=True) == [removed]
+
+
+async def test_every_problem_is_named_with_its_place(repository: Repository) -> None:
+    text = """
+workspace: acme
+name: Acme
+webhooks:
+  - {name: a b, url: "https://a.example/"}
+  - {name: search, url: "ftp://a.example/"}
+  - {name: search, url: "https://a.example/", secret: whsec_short}
+  - {name: other, url: "https://a.example/", events: [entry.read]}
+  - {name: third, url: "https://a.example/", include: everything}
+"""
+    with pytest.raises(ManifestError) as refusal:
+        read_manifest(text.encode(), "acme.yaml")
+    found = [(one.line, one.path) for one in refusal.value.problems]
+    assert found == [
+        (5, "webhooks[0].name"),
+        (6, "webhooks[1].url"),
+        (7, "webhooks[2].name"),
+        (7, "webhooks[2].secret"),
+        (8, "webhooks[3].events[0]"),
+        (9, "webhooks[4].include"),
+    ]
+    assert "short" not in str([one.message for one in refusal.value.problems][3]).replace(
+        "shortened", ""
+    )
+
+
+async def test_an_address_that_is_not_public_is_refused_unless_it_is_named(
+    repository: Repository,
+) -> None:
+    text = "{workspace: acme, name: Acme, webhooks: [{name: a, url: 'http://127.0.0.1:9/'}]}"
+    with pytest.raises(ManifestError, match=r"webhooks\[0\].url.*CONTENTLOG_WEBHOOK_NETWORKS"):
+        await told(repository, text)
+    document = read_manifest(text.encode(), "acme.yaml")
+    networks = (ipaddress.ip_network("127.0.0.0/8"),)
+    assert await diff(document, repository, OPERATOR, networks=networks)
+
+
+async def test_an_endpoint_of_staging_needs_staging(repository: Repository) -> None:
+    with pytest.raises(ManifestError, match="no staging environment"):
+        await told(repository, f"{HEAD}{SEARCH}, environment: staging}}]}}")

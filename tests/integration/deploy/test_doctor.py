@@ -1,0 +1,73 @@
+"""`contentlog doctor` on a real server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import asyncpg
+from click.testing import Result
+
+from deploy.databases import role_of
+from tests.databases import owner_of
+from tests.integration.deploy.test_cli import run
+
+__all__ = ["run"]
+Run = Callable[..., Result]
+
+
+def found(result: Result, text: str) -> dict[str, str]:
+    [finding] = [one for one in json.loads(result.stdout) if text in one["text"]]
+    return dict(finding)
+
+
+def test_a_migrated_installation_without_projectors_has_one_problem(run: Run) -> None:
+    result = run("doctor", "--json")
+    assert result.exit_code == 1, result.output
+    problems = {one["text"] for one in json.loads(result.stdout) if one["level"] == "problem"}
+    # The tests' server may lose events.
+    assert (
+        {"none is active"}
+        <= problems
+        <= {
+            "none is active",
+            "fsync is off: a power failure can lose or damage events",
+            "full_page_writes is off: a power failure can damage events",
+            "synchronous_commit is off: a crash can lose acknowledged writes",
+        }
+    )
+    assert found(result, "runtime role")["level"] == "ok"
+    assert found(result, "jit is off")["level"] == "ok"
+
+
+async def test_it_finds_what_was_changed_in_the_databases(run: Run, database_url: str) -> None:
+    owner = await asyncpg.connect(owner_of(database_url))
+    try:
+        role, _ = role_of(database_url)
+        await owner.execute(f'GRANT UPDATE ON write_side.event TO "{role}"')
+    finally:
+        await owner.close()
+    runtime = await asyncpg.connect(database_url)
+    try:
+        await runtime.execute("UPDATE read_model.checkpoint SET shape = 'another'")
+    finally:
+        await runtime.close()
+    result = run("doctor", "--json")
+    assert found(result, "may change events")["level"] == "warning"
+    assert found(result, "made by another version")["fix"].startswith("contentlog rebuild")
+
+
+def test_the_text_names_the_worst_first_and_each_fix_below_its_finding(run: Run) -> None:
+    lines = run("doctor").stdout.splitlines()
+    levels = [line.split()[0] for line in lines if not line.startswith(" ")]
+    assert levels == sorted(levels, key=["problem", "warning", "ok"].index)
+    assert (
+        lines[lines.index("problem  projector: none is active") + 1].strip()
+        == "contentlog projector"
+    )
+
+
+def test_a_server_that_cannot_be_reached_is_one_line(run: Run) -> None:
+    result = run("doctor", url="postgresql://content@127.0.0.1:1/none")
+    assert result.exit_code == 1
+    assert "cannot connect to PostgreSQL" in result.stderr

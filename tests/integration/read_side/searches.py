@@ -1,0 +1,48 @@
+"""Searches in a read model, and the kinds of entries that there are in it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from read_side.search import Kind, SearchResult, search
+from tests.integration.live_projector import connected
+from write_side.domain.identity import Scope
+from write_side.postgres.connection import Connection
+
+SCOPE = Scope("acme", "production")
+_KINDS = """
+SELECT content_type_id::text, status, language FROM read_model.entry_count
+WHERE workspace = $1 AND environment = $2 AND filters = 3 AND level = 0"""
+_SLUGS = """
+SELECT position, slug FROM read_model.entry WHERE workspace = $1 AND environment = $2"""
+
+
+async def kinds_of(connection: Connection, scope: Scope) -> list[Kind]:
+    rows = await connection.fetch(_KINDS, scope.workspace, scope.environment)
+    return [tuple(row) for row in rows]
+
+
+async def searched(
+    url: str,
+    text: str,
+    locale: str = "",
+    *,
+    scope: Scope = SCOPE,
+    statuses: Collection[str] = ("published", "draft", "archived"),
+) -> SearchResult:
+    async with connected(url) as connection:
+        kinds = [kind for kind in await kinds_of(connection, scope) if kind[1] in statuses]
+        return await search(connection.fetch, scope, text, kinds, locale)
+
+
+async def found(
+    url: str, text: str, locale: str = "", *, scope: Scope = SCOPE, by_rank: bool = False
+) -> list[str]:
+    """The slugs of the entries, newest first or by rank."""
+    matches = (await searched(url, text, locale, scope=scope)).matches
+    if by_rank:
+        matches = sorted(matches, key=lambda one: (-one.rank, -one.position))
+    async with connected(url) as connection:
+        rows = await connection.fetch(_SLUGS, scope.workspace, scope.environment)
+    slugs = {row["position"]: row["slug"] for row in rows}
+    return [slugs[one.position] for one in matches]

@@ -1,0 +1,221 @@
+"""What a search finds in a small read model, as the projector has written it."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from projector.rebuild import operations
+from tests.integration.live_projector import project_all
+from tests.integration.projector.rebuilds import build_settings, silent
+from tests.integration.projector.sample_log import Given, raws
+from tests.integration.read_side.searches import SCOPE, found, searched
+from write_side import commands as c
+from write_side.domain.definition import Field
+from write_side.domain.events import Translation
+from write_side.domain.identity import Scope
+from write_side.domain.words import search_words, words
+from write_side.repository import Repository
+
+BODY = Field("body", "Body", "rich_text", searchable=True)
+NOTE = Field("note", "Note", "text")
+
+
+@pytest.fixture
+async def given(repository: Repository) -> Given:
+    given = Given(repository)
+    await given.workspace(staging=True)
+    await given.content_type(BODY, NOTE)
+    return given
+
+
+async def project(url: str) -> None:
+    await project_all(url, url)
+
+
+async def verified(url: str) -> bool:
+    result = await operations.verify(build_settings(url, workers=1), silent)
+    return result.read_model == [] and result.not_compared is None
+
+
+SCRIPTS = [
+    ("en-US", "Running in the woods", ["run", "woods running", "runn", "the wood", "in the"]),
+    ("de-DE", "Die Häuser am Fluss", ["haus", "häus", "HÄUSERN flu", "die"]),
+    ("fr-FR", "L'été des chevaux", ["été", "cheval", "l'été", "cheva"]),
+    ("hi-IN", "हिन्दी में किताबें", ["हिन्दी", "किताब", "में"]),
+    ("ar-EG", "كِتَابٌ جديد", ["كتاب", "كتا", "جديد كتاب"]),
+    ("ja-JP", "東京都の天気", ["東京", "京都", "天気", "気", "東京 天"]),
+    ("zh-CN", "北京大学 2026", ["大学", "京大", "北京 2026"]),
+    ("th-TH", "ภาษาไทยง่าย", ["ไทย", "ภาษา", "ง่าย"]),
+    ("ko-KR", "서울에서 만나요", ["서울", "서울에서 만"]),
+    ("tr-TR", "IŞIK ve İstanbul", ["ışık", "istan", "İSTANBUL"]),
+    ("pl-PL", "Zażółć gęślą jaźń", ["zażółć", "GĘŚL"]),
+    ("en-GB", "❤️ Ⅷ ﬁne x² 3.14", ["viii", "fine", "x2", "14"]),
+]
+
+
+async def test_words_are_found_in_every_script(given: Given, database_url: str) -> None:
+    for number, (language, title, _) in enumerate(SCRIPTS):
+        await given.entry(f"e-{number}", title=title, language=language)
+    await project(database_url)
+    for number, (_, title, texts) in enumerate(SCRIPTS):
+        for text in texts:
+            assert f"e-{number}" in await found(database_url, text), (title, text)
+
+
+async def test_what_is_not_there_is_not_found(given: Given, database_url: str) -> None:
+    await given.entry("one", title="Running in the woods")
+    await given.entry("two", title="東京都")
+    await project(database_url)
+    for text in ("ran", "unning", "woods house", "都東", "ru woods", "!!!", "★", "x" * 200):
+        assert await found(database_url, text) == [], text
+
+
+async def test_a_stop_word_counts_only_alone(given: Given, database_url: str) -> None:
+    await given.entry("who", title="The Who")
+    await given.entry("rings", title="Lord of Rings")
+    await given.entry("body", title="Other", fields=raws(body="the"))
+    await project(database_url)
+    assert await found(database_url, "the") == ["who"]
+    assert await found(database_url, "the lord of the") == ["rings"]
+
+
+async def test_markup_is_not_searched(given: Given, database_url: str) -> None:
+    html = "<p class='secret'>Half<b>way</b></p><li>caf&eacute;<script>hidden()</script>"
+    await given.entry("one", fields=raws(body=html, note="invisible"))
+    await project(database_url)
+    for text in ("halfway", "café"):
+        assert await found(database_url, text) == ["one"]
+    for text in ("secret", "hidden", "class", "invisible", "script"):
+        assert await found(database_url, text) == []
+
+
+async def test_the_title_counts_most_and_repetition_counts(given: Given, database_url: str) -> None:
+    await given.entry("title", title="Whale")
+    await given.entry("often", title="Other", fields=raws(body="whale " * 5))
+    await given.entry("once", title="Other", fields=raws(body="a whale"))
+    await project(database_url)
+    assert await found(database_url, "whale", by_rank=True) == ["title", "often", "once"]
+
+
+async def test_a_translation_stands_for_the_original(given: Given, database_url: str) -> None:
+    one = await given.entry("one", title="House", fields=raws(body="garden"))
+    await given.entry("two", title="House")
+    await given.translate(one, "de-DE", title="Häuser")
+    await project(database_url)
+    assert await found(database_url, "house") == ["two", "one"]
+    assert await found(database_url, "house", "de-DE") == ["two"]
+    assert await found(database_url, "haus", "de-DE") == ["one"]
+    assert await found(database_url, "garden", "de-DE") == ["one"], "the merged text"
+    assert await found(database_url, "haus") == []
+    assert await found(database_url, "house", "en-US") == ["two", "one"], "its own language"
+
+
+async def test_rows_follow_every_change(given: Given, database_url: str) -> None:
+    """Each state is what a rebuild would write."""
+    one = await given.entry("one", title="First", fields=raws(body="alpha"))
+    changes: list[dict[str, Any]] = [
+        {"title": "Second"},
+        {"fields": raws(body="beta")},
+        {"status": "published"},
+        {"status": "archived", "title": "Third"},
+        {"translations": {"fr-FR": Translation("Quatre", raws(body="gamma"))}},
+        {"translations": {"de-DE": Translation("Fünf")}, "status": "draft"},
+        {"translations": {"fr-FR": Translation("", raws(body=""))}},
+        {"fields": raws(note="irrelevant")},
+    ]
+    for change in changes:
+        await given.update(one, **change)
+        await project(database_url)
+        assert await verified(database_url), change
+    assert await found(database_url, "beta third") == ["one"]
+    assert await found(database_url, "quatre", "fr-FR") == []
+    assert [one.kind[1] for one in (await searched(database_url, "third")).matches] == ["draft"]
+    await given.delete(one)
+    await project(database_url)
+    assert await found(database_url, "third") == []
+    assert await verified(database_url)
+
+
+async def test_a_newly_searchable_field_is_filled(given: Given, database_url: str) -> None:
+    await given.entry("one", fields=raws(body="alpha", note="beta"))
+    await project(database_url)
+    assert await found(database_url, "beta") == []
+    await given.revised(replace(BODY, searchable=False), replace(NOTE, searchable=True))
+    await project(database_url)
+    assert await found(database_url, "beta") == ["one"]
+    assert await found(database_url, "alpha") == []
+    assert await verified(database_url)
+
+
+async def test_workspaces_and_environments_are_isolated(
+    repository: Repository, database_url: str
+) -> None:
+    scopes = [SCOPE, Scope("acme", "staging"), Scope("other", "production")]
+    for scope in scopes:
+        given = Given(repository, scope)
+        if scope.environment == "production":
+            await given.workspace(staging=True)
+        else:
+            await given.does(c.AddEnvironment, scope=scope)
+        await given.content_type(BODY)
+        await given.entry("e", title=f"Shared {scope.workspace}{scope.environment}")
+    await project(database_url)
+    for scope in scopes:
+        assert len(await found(database_url, "shared", scope=scope)) == 1
+        others = [one for one in scopes if one != scope]
+        for other in others:
+            word = f"{other.workspace}{other.environment}"
+            assert await found(database_url, word, scope=scope) == []
+
+
+async def test_no_text_stops_the_projector(given: Given, database_url: str) -> None:
+    letters = "".join(chr(code) for code in range(0x4E00, 0x9000))
+    texts = [
+        "word " * 200_000,
+        "x" * 1_000_000,
+        " ".join(f"w{number}" for number in range(150_000)),
+        (letters * 20)[:300_000],
+        " ".join(map("".join, itertools.islice(itertools.product(letters[:99], repeat=3), 99_000))),
+        " ".join(chr(0x20000 + n) + chr(0x21000 + n) + "a" for n in range(30_000)),
+        "<" * 1_000_000,
+        "<b><i>" * 150_000,
+        "&amp;" * 200_000,
+        "' \\ : ! & | ( ) <-> * # \t\n\r\f\v \u2028 \u00a0 \u3000",
+        "\u0301\u0301 e\u0301 \ufdfa" * 50_000,
+    ]
+    for number, text in enumerate(texts):
+        await given.entry(f"e-{number}", title=f"Entry {number}", fields=raws(body=text))
+    await project(database_url)
+    assert len(await found(database_url, "entry")) == len(texts)
+    assert "e-1" in await found(database_url, "x" * 200)
+    assert "e-2" in await found(database_url, "w777 entr")
+
+
+WORDS = ["anna", "ben", "carla", "carl", "dora", "be", "an", "東京", "ดี"]
+
+
+async def test_every_search_agrees_with_a_naive_one(given: Given, database_url: str) -> None:
+    """In a language without a stemmer."""
+    chance = random.Random(7)
+    titles = [" ".join(chance.choices(WORDS, k=chance.randint(1, 4))) for _ in range(150)]
+    for number, title in enumerate(titles):
+        await given.entry(f"e-{number}", title=title, language="pl-PL")
+    await project(database_url)
+    for _ in range(150):
+        text = " ".join(chance.choices([*WORDS, "c", "carlo", "京"], k=chance.randint(1, 3)))
+        expected = [
+            f"e-{n}" for n, title in reversed(list(enumerate(titles))) if matches(title, text)
+        ]
+        assert await found(database_url, text) == expected, text
+
+
+def matches(title: str, text: str) -> bool:
+    there, wanted = words(title, "pl-PL"), search_words(text, "pl-PL")
+    return all(word in there for word in wanted.whole) and all(
+        any(word.startswith(beginning) for word in there) for beginning in wanted.beginnings
+    )

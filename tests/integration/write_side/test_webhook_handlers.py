@@ -1,0 +1,243 @@
+"""Webhook endpoints in the log, and their secrets beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.integration.live_projector import connected
+from tests.integration.write_side.handler_fixtures import World, magazine
+from write_side import commands as c
+from write_side.domain import events as e
+from write_side.domain.events import Plan
+from write_side.domain.refusals import (
+    InvalidDefinition,
+    UnknownWebhook,
+    UnknownWorkspace,
+    WebhookTaken,
+)
+from write_side.domain.webhook import MOST_WEBHOOKS, Endpoint, new_webhook_secret
+from write_side.repository import Repository
+from write_side.store.retention import delete_leftovers
+from write_side.store.webhooks import KEPT, Cursors, Move, Outcome
+
+SEARCH = {"workspace": "acme", "name": "search", "url": "https://search.example.com/"}
+SECRET, OTHER_SECRET = new_webhook_secret(), new_webhook_secret()
+
+
+@pytest.fixture
+async def world(repository: Repository) -> World:
+    return await magazine(repository, Plan(staging=True))
+
+
+@pytest.fixture
+def cursors(repository: Repository) -> Cursors:
+    return Cursors(repository.recorder.fetch)
+
+
+async def create(world: World, **said: Any) -> None:
+    given = {**SEARCH, "environment": "production", "secret": SECRET, **said}
+    await world.do(c.CreateWebhook, **given)
+
+
+async def endpoint(world: World) -> Endpoint:
+    webhook = (await world.repository.webhooks("acme")).by_name["search"]
+    return Endpoint(workspace="acme", name="search", created=webhook.created, changed_at=webhook.at)
+
+
+def outcome(error: str | None = None, **said: Any) -> Outcome:
+    return Outcome(message_id="1.a", type="entry.created", error=error, **said)
+
+
+async def test_an_endpoint_lives_and_dies(world: World, cursors: Cursors) -> None:
+    kinds = (e.WebhookCreated, e.WebhookChanged, e.WebhookSwitchedOff, e.WebhookSwitchedOn)
+    async with world.appends(*kinds, e.WebhookSecretRotated, e.WebhookRemoved):
+        await create(world)
+        for _ in range(2):  # the second time changes nothing
+            await world.do(c.ChangeWebhook, **SEARCH, environment="staging", types=("posts",))
+        for _ in range(2):
+            await world.do(c.SwitchWebhookOff, workspace="acme", name="search", reason="410")
+        assert (await world.repository.webhooks("acme")).by_name["search"].off == "410"
+        for _ in range(2):
+            await world.do(c.SwitchWebhookOn, workspace="acme", name="search")
+        await world.do(c.RotateWebhookSecret, workspace="acme", name="search", secret=OTHER_SECRET)
+        await world.do(c.RemoveWebhook, workspace="acme", name="search")
+    assert (await world.repository.webhooks("acme")).by_name == {}
+    assert await cursors.secrets("acme", "search") == []
+
+
+async def test_a_secret_is_nowhere_in_the_log(world: World, database_url: str) -> None:
+    await create(world)
+    await world.do(c.RotateWebhookSecret, workspace="acme", name="search", secret=OTHER_SECRET)
+    async with connected(database_url) as connection:
+        tables = await connection.fetch(
+            "SELECT relname FROM pg_class WHERE relnamespace = 'write_side'::regnamespace "
+            "AND relkind = 'r' AND relname <> 'webhook_secret'"
+        )
+        for (table,) in tables:
+            rows = await connection.fetch(f"SELECT t::text FROM write_side.{table} t")  # noqa: S608
+            assert not any(SECRET in row[0] or OTHER_SECRET in row[0] for row in rows), table
+        assert await connection.fetchval("SELECT count(*) FROM write_side.webhook_secret") == 2
+
+
+async def test_two_secrets_sign_for_a_day_after_a_rotation(
+    world: World, cursors: Cursors, database_url: str
+) -> None:
+    await create(world)
+    third = new_webhook_secret()
+    for secret, signing in (
+        (OTHER_SECRET, [OTHER_SECRET, SECRET]),
+        (third, [third, OTHER_SECRET]),
+    ):
+        await world.do(c.RotateWebhookSecret, workspace="acme", name="search", secret=secret)
+        assert await cursors.secrets("acme", "search") == signing
+    async with connected(database_url) as owner:
+        [left] = await owner.fetchrow(  # type: ignore[misc]
+            "SELECT expires_at - now() FROM write_side.webhook_secret WHERE expires_at IS NOT NULL"
+        )
+        assert 23.9 < left.total_seconds() / 3600 <= 24
+        await owner.execute(
+            "UPDATE write_side.webhook_secret SET expires_at = now() WHERE expires_at IS NOT NULL"
+        )
+        assert await cursors.secrets("acme", "search") == [third]
+        await delete_leftovers(world.repository.recorder)
+        assert await owner.fetchval("SELECT count(*) FROM write_side.webhook_secret") == 1
+
+
+async def test_a_leaked_secret_expires_at_once(world: World, cursors: Cursors) -> None:
+    await create(world)
+    await world.do(
+        c.RotateWebhookSecret,
+        workspace="acme",
+        name="search",
+        secret=OTHER_SECRET,
+        expires=True,
+    )
+    assert await cursors.secrets("acme", "search") == [OTHER_SECRET]
+
+
+async def test_an_invalid_endpoint_is_refused(world: World) -> None:
+    async with world.refuses(InvalidDefinition, "The name 'Search!'"):
+        await create(world, name="Search!")
+    async with world.refuses(InvalidDefinition, "use http or https"):
+        await create(world, url="ftp://example.com/")
+    async with world.refuses(InvalidDefinition, "Unknown environment 'prod'"):
+        await create(world, environment="prod")
+    async with world.refuses(InvalidDefinition, "Unknown event 'entry.read'"):
+        await create(world, events=("entry.read",))
+    async with world.refuses(InvalidDefinition, "'whsec_'"):
+        await create(world, secret="plain")
+    async with world.refuses(UnknownWorkspace, "'none'"):
+        await create(world, workspace="none")
+    await create(world)
+    async with world.refuses(WebhookTaken, "A webhook 'search' already exists"):
+        await create(world)
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (c.ChangeWebhook, {"url": "https://a.example/", "environment": "production"}),
+        (c.RemoveWebhook, {}),
+        (c.SwitchWebhookOff, {"reason": "x"}),
+        (c.SwitchWebhookOn, {}),
+        (c.RotateWebhookSecret, {"secret": SECRET}),
+    ],
+)
+async def test_an_unknown_endpoint_is_refused(
+    world: World, kind: type[c.Command], said: dict[str, Any]
+) -> None:
+    await world.workspace("rival")
+    await create(world, workspace="rival")
+    async with world.refuses(UnknownWebhook, "There is no webhook 'search' in this workspace"):
+        await world.do(kind, workspace="acme", name="search", **said)
+
+
+async def test_a_workspace_has_a_bounded_number_of_endpoints(world: World) -> None:
+    for number in range(MOST_WEBHOOKS):
+        await create(world, name=f"w{number}")
+    async with world.refuses(InvalidDefinition, "at most 50 webhooks"):
+        await create(world, name="one-more")
+
+
+async def test_a_cursor_begins_where_the_endpoint_was_created(
+    world: World, cursors: Cursors
+) -> None:
+    await create(world)
+    head = await world.head()
+    await world.entry("later", "authors")
+    found = await cursors.open([await endpoint(world)])
+    assert found["acme", "search"].position == head
+    # A process that knows only an older endpoint of the name does not move it.
+    await world.do(c.RemoveWebhook, workspace="acme", name="search")
+    old = await endpoint_of_version(1, world)
+    await create(world)
+    again = await endpoint(world)
+    found = await cursors.open([again])
+    assert found["acme", "search"].position == await world.head()
+    assert (await cursors.open([old]))["acme", "search"].created == again.created
+
+
+async def endpoint_of_version(version: int, world: World) -> Endpoint:
+    [event, *_] = await world.stream("webhook/acme")
+    return Endpoint(workspace="acme", name="search", created=version, changed_at=event.at)
+
+
+async def test_a_cursor_moves_only_from_where_it_is_known_to_be(
+    world: World, cursors: Cursors
+) -> None:
+    await create(world)
+    one = await endpoint(world)
+    at = (await cursors.open([one]))["acme", "search"].position
+    move = Move(endpoint=one, after=at, position=at + 5, outcome=outcome())
+    assert await cursors.record([move]) == {("acme", "search"): 0.0}
+    assert await cursors.record([move]) == {}
+    assert await cursors.skip(one, at, at + 9) is False
+    assert await cursors.skip(one, at + 5, at + 9) is True
+    assert (await cursors.open([one]))["acme", "search"].position == at + 9
+    assert len(await cursors.deliveries("acme", "search")) == 1
+
+
+async def test_failures_count_until_a_success_or_a_change_of_the_endpoint(
+    world: World, cursors: Cursors
+) -> None:
+    await create(world)
+    one = await endpoint(world)
+    at = (await cursors.open([one]))["acme", "search"].position
+    failed = Move(
+        endpoint=one, after=at, position=at, outcome=outcome("HTTP 500", attempt=3), delay=60
+    )
+    assert (await cursors.record([failed]))["acme", "search"] >= 0
+    cursor = (await cursors.open([one]))["acme", "search"]
+    assert cursor.failing_since is not None
+    assert (cursor.attempt, cursor.failures, cursor.position) == (3, 1, at)
+    assert 55 < cursor.wait <= 60
+    await world.do(c.ChangeWebhook, **SEARCH, environment="production", types=("posts",))
+    cursor = (await cursors.open([await endpoint(world)]))["acme", "search"]
+    assert (cursor.failing_since, cursor.attempt, cursor.wait) == (None, 0, 0)
+    assert cursor.position == at
+
+
+async def test_a_bounded_number_of_deliveries_is_kept(world: World, cursors: Cursors) -> None:
+    await create(world)
+    one = await endpoint(world)
+    at = (await cursors.open([one]))["acme", "search"].position
+    for number in range(1, KEPT + 6):
+        error = "HTTP 500" if number % 2 else None
+        move = Move(endpoint=one, after=at, position=at, outcome=outcome(error, status=number))
+        await cursors.record([move])
+    kept = await cursors.deliveries("acme", "search")
+    assert [one.number for one in kept] == list(range(KEPT + 5, 5, -1))
+    failed = await cursors.deliveries("acme", "search", failed=True, limit=3)
+    assert [one.status for one in failed] == [KEPT + 5, KEPT + 3, KEPT + 1]
+    assert (await cursors.totals()).deliveries == KEPT + 5
+
+
+async def test_a_replay_moves_the_cursor_back(world: World, cursors: Cursors) -> None:
+    await create(world)
+    one = await endpoint(world)
+    assert await cursors.move("acme", "search", 1) is False
+    await cursors.open([one])
+    assert await cursors.move("acme", "search", 1) is True
+    assert (await cursors.open([one]))["acme", "search"].position == 1

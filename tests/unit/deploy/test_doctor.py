@@ -1,0 +1,186 @@
+"""Each finding of `contentlog doctor`, from the facts that it is about."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from msgspec.structs import replace
+
+from deploy.doctor import installation
+from deploy.doctor.findings import Finding
+from deploy.doctor.server import ServerFacts, check_durability, check_server
+from deploy.settings import load_settings
+from read_side.status import ProjectorStatus, ReadModelStatus
+
+NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
+GOOD = ServerFacts(
+    version_number=150_004,
+    version="15.4",
+    role="content",
+    database="content",
+    is_superuser=False,
+    encoding="UTF8",
+    max_connections=100,
+    reserved_connections=3,
+    connections=20,
+    max_locks_per_transaction=64,
+    jit_of_role="off",
+    fsync="on",
+    full_page_writes="on",
+    synchronous_commit="on",
+    autovacuum="on",
+    data_checksums="on",
+    archive_mode="on",
+    last_archived=NOW,
+    last_failed=None,
+    standbys=1,
+    is_standby=False,
+    now=NOW,
+    local_time=NOW,
+    reading=timedelta(milliseconds=2),
+)
+
+
+class Fault(NamedTuple):
+    change: dict[str, Any]
+    level: str
+    text: str
+    fix: str
+
+
+FAULTS = [
+    Fault({"version_number": 140_011, "version": "14.11"}, "problem", "14.11 is too old", "15"),
+    Fault({"is_standby": True}, "problem", "is a standby", "name the primary"),
+    Fault({"encoding": "LATIN1"}, "problem", "the encoding is LATIN1", "ENCODING 'UTF8'"),
+    Fault({"is_superuser": True}, "warning", "'content' is a superuser", "Roles"),
+    Fault({"max_connections": 30}, "warning", "20 of 27", "SET max_connections = 200;"),
+    Fault({"connections": 95}, "warning", "95 of 97", "PgBouncer"),
+    Fault({"max_locks_per_transaction": 10}, "warning", "is 10", "max_locks_per_transaction = 64;"),
+    Fault({"jit_of_role": "on"}, "warning", "jit is on", "contentlog migrate"),
+    Fault({"now": NOW + timedelta(seconds=90)}, "warning", "by +90.0 s", "NTP"),
+    Fault({"now": NOW - timedelta(seconds=5)}, "warning", "by -5.0 s", "NTP"),
+    Fault({"autovacuum": "off"}, "problem", "autovacuum is off", "SET autovacuum = on;"),
+    Fault({"fsync": "off"}, "problem", "fsync is off", "SET fsync = on;"),
+    Fault({"full_page_writes": "off"}, "problem", "power failure", "SET full_page_writes = on;"),
+    Fault({"synchronous_commit": "off"}, "problem", "acknowledged", "synchronous_commit = on;"),
+    Fault({"data_checksums": "off"}, "warning", "checksums are off", "pg_checksums --enable"),
+    Fault({"standbys": 0}, "warning", "no standby", "synchronous standby"),
+    Fault({"archive_mode": "off"}, "warning", "not archived", "archive_command"),
+    Fault({"last_failed": NOW + timedelta(1)}, "problem", "since 2026-02-01 09:30", "log"),
+    Fault({"last_archived": None, "last_failed": NOW}, "problem", "archiving has failed", "log"),
+]
+
+
+def findings(facts: ServerFacts) -> list[Finding]:
+    return [*check_server("store", facts, 1), *check_durability("store", facts)]
+
+
+def faults(found: list[Finding]) -> list[Finding]:
+    return [finding for finding in found if finding.level != "ok"]
+
+
+def test_a_good_server_has_no_faults() -> None:
+    assert faults(findings(GOOD)) == []
+    assert len(findings(GOOD)) > 10
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.text)
+def test_each_fault_of_a_server_is_found_alone_with_its_fix(fault: Fault) -> None:
+    [found] = faults(findings(replace(GOOD, **fault.change)))
+    assert (found.level, found.subject) == (fault.level, "store")
+    assert fault.text in found.text
+    assert fault.fix in found.fix
+
+
+def test_a_slow_answer_is_not_taken_for_a_wrong_clock() -> None:
+    slow = replace(GOOD, now=NOW + timedelta(seconds=5), reading=timedelta(seconds=6))
+    assert faults(findings(slow)) == []
+
+
+def test_more_workers_need_more_connections() -> None:
+    assert faults(list(check_server("store", GOOD, 1))) == []
+    [found] = faults(list(check_server("store", GOOD, 4)))
+    assert "4 API processes and two projectors need up to 106" in found.text
+
+
+def settings_findings(**environment: str) -> list[Finding]:
+    return list(installation.check_settings(load_settings(environment), environment))
+
+
+def test_default_settings_have_no_faults() -> None:
+    assert settings_findings() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "text"),
+    [
+        ("CONTENTLOG_PROT", "1", "did you mean 'CONTENTLOG_PORT'"),
+        ("CONTENTLOG_HOST", "0.0.0.0", "trusts no proxy"),  # noqa: S104
+        ("CONTENTLOG_KEY_RATE_LIMIT", "0", "KEY_RATE_LIMIT is 0"),
+        ("CONTENTLOG_IP_RATE_LIMIT", "0", "IP_RATE_LIMIT is 0"),
+        ("CONTENTLOG_COST_LIMIT", "0", "COST_LIMIT is 0"),
+        ("CONTENTLOG_EVENT_STORE_URL", "postgresql://h/d", "CONTENTLOG_OWNER_URL is not set"),
+    ],
+)
+def test_each_fault_of_the_settings_is_found_alone(name: str, value: str, text: str) -> None:
+    [found] = settings_findings(**{name: value})
+    assert found.level == "warning"
+    assert text in found.text
+    assert found.fix
+
+
+def test_a_disk_is_found_by_a_folder_that_does_not_exist_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "later" / "data"
+    usage = type("Usage", (), {"total": 10**12, "free": 10**12})
+    monkeypatch.setattr("shutil.disk_usage", lambda path: usage if path == tmp_path else None)
+    assert installation.check_disk(folder).level == "ok"
+    usage.free = 10**9  # type: ignore[attr-defined]
+    found = installation.check_disk(folder)
+    assert (found.level, "0.9 GiB free" in found.text) == ("warning", True)
+
+
+def test_too_few_open_files_are_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("resource.getrlimit", lambda _: (1024, 1024))
+    found = next(iter(installation.check_machine(load_settings({}))))
+    assert (found.level, "1024 files" in found.text) == ("warning", True)
+
+
+def status(*projectors: ProjectorStatus, position: int = 10) -> ReadModelStatus:
+    return ReadModelStatus(position, 1, NOW, list(projectors))
+
+
+ACTIVE = ProjectorStatus("a", "active", 0.1, None)
+STANDBY = ProjectorStatus("b", "standby", 0.1, None)
+
+
+@pytest.mark.parametrize(
+    ("found", "level", "text"),
+    [
+        (status(), "problem", "none is active"),
+        (status(STANDBY), "problem", "none is active"),
+        (status(ACTIVE), "warning", "there is no standby"),
+        (status(replace(ACTIVE, halted="gap"), STANDBY), "problem", "has halted: gap"),
+        (status(ACTIVE, STANDBY, position=-5_000), "warning", "5,010 events behind"),
+    ],
+)
+def test_each_fault_of_the_projectors_is_found_alone(
+    found: ReadModelStatus, level: str, text: str
+) -> None:
+    [fault] = faults(list(installation.check_projectors(found, 10)))
+    assert fault.level == level
+    assert text in fault.text
+
+
+def test_two_projectors_without_lag_have_no_faults() -> None:
+    assert faults(list(installation.check_projectors(status(ACTIVE, STANDBY), 10))) == []
+
+
+def test_the_embedded_server_is_a_warning_and_a_server_of_its_own_is_not() -> None:
+    assert installation.embedded(load_settings({})).level == "warning"
+    own = load_settings({"CONTENTLOG_EVENT_STORE_URL": "postgresql://h/d"})
+    assert installation.embedded(own).level == "ok"

@@ -1,0 +1,178 @@
+"""Webhook endpoints: what an endpoint is, and the rules for its URL, selection and secret.
+
+Signatures and secrets follow Standard Webhooks 1.0.0.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+import secrets
+from collections.abc import Sequence
+from datetime import datetime
+from urllib.parse import SplitResult, urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from write_side.domain.change_kinds import KINDS
+from write_side.domain.definition import check_slug
+from write_side.domain.events import (
+    WebhookChanged,
+    WebhookCreated,
+    WebhookEvent,
+    WebhookRemoved,
+    WebhookSecretRotated,
+    WebhookSwitchedOff,
+)
+from write_side.domain.refusals import InvalidDefinition
+from write_side.domain.text import shortened
+from write_side.domain.webhook_address import Network, literal_address, refused_address
+
+MOST_WEBHOOKS = 50
+"""Endpoints of one workspace."""
+LONGEST_URL = 2_000
+NETWORKS = "CONTENTLOG_WEBHOOK_NETWORKS"
+"""The setting with the networks that endpoints may be in although they are not public."""
+SECRET_PREFIX = "whsec_"  # noqa: S105 - the prefix of secrets
+_SECRET_BYTES = range(24, 65)
+_HOST = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?|\[[0-9A-Fa-f:.]+\]")
+_VISIBLE = re.compile(r"[!-~]+")
+
+
+Name = tuple[str, str]
+"""The workspace and the name of an endpoint."""
+
+
+class Endpoint(Struct, frozen=True, kw_only=True):
+    """``created``: the version of the event that created it. ``changed_at``: the time of its last
+    event; failures before that no longer count."""
+
+    workspace: str
+    name: str
+    created: int
+    changed_at: datetime
+
+    @property
+    def key(self) -> Name:
+        return self.workspace, self.name
+
+
+class Webhook(Struct, frozen=True, kw_only=True):
+    """``off``: why it is switched off; None if it is on. ``created``: the version of the stream of
+    its workspace's endpoints at which it was created."""
+
+    name: str
+    url: str
+    environment: str
+    types: tuple[str, ...]
+    events: tuple[str, ...]
+    include_entry: bool
+    at: datetime
+    created: int
+    off: str | None = None
+
+
+class Webhooks(Struct, frozen=True):
+    """The endpoints of a workspace by name; ``version``: of their stream."""
+
+    by_name: dict[str, Webhook] = {}
+    version: int = 0
+
+
+def evolve_webhooks(webhooks: Webhooks | None, event: WebhookEvent) -> Webhooks:
+    known = dict(webhooks.by_name) if webhooks else {}
+    version = webhooks.version + 1 if webhooks else 1
+    before = known.get(event.name)
+    if isinstance(event, WebhookRemoved):
+        del known[event.name]
+    elif isinstance(event, WebhookCreated | WebhookChanged):
+        known[event.name] = Webhook(
+            name=event.name,
+            url=event.url,
+            environment=event.webhook_environment,
+            types=event.types,
+            events=event.events,
+            include_entry=event.include_entry,
+            at=event.at,
+            created=before.created if before else version,
+            off=before.off if before else None,
+        )
+    elif not isinstance(event, WebhookSecretRotated):
+        assert before is not None
+        off = event.reason if isinstance(event, WebhookSwitchedOff) else None
+        known[event.name] = replace(before, off=off, at=event.at)
+    return Webhooks(known, version)
+
+
+def check_webhook_name(name: str) -> None:
+    """Raises InvalidDefinition."""
+    check_slug(name, "The name")
+
+
+def check_url(url: str) -> SplitResult:
+    """The parts of an endpoint's URL, in ASCII. Raises InvalidDefinition.
+
+    The log keeps URLs for ever, so they have no user and password.
+    """
+    if len(url) > LONGEST_URL:
+        raise InvalidDefinition(f"The URL has {len(url)} characters; the limit is {LONGEST_URL}")
+    if not _VISIBLE.fullmatch(url) or "\\" in url:
+        raise InvalidDefinition("The URL must be of ASCII characters, without spaces")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise InvalidDefinition("The URL has an invalid host or port") from None
+    if parts.scheme not in ("http", "https"):
+        raise InvalidDefinition(
+            f"The URL has the scheme {shortened(parts.scheme)!r}; use http or https"
+        )
+    if "@" in parts.netloc:
+        raise InvalidDefinition(
+            "The URL has a user or password, which the log would keep; deliveries are signed"
+        )
+    if not _HOST.fullmatch(parts.netloc.removesuffix(f":{port}") if port else parts.netloc):
+        raise InvalidDefinition(f"The URL has an invalid host {shortened(parts.netloc)!r}")
+    if "#" in url:
+        raise InvalidDefinition("The URL must have no fragment")
+    return parts
+
+
+def check_destination(url: str, allowed: Sequence[Network]) -> None:
+    """Refuses a URL whose host is an address that is not public. Names are checked at each
+    delivery, when they are looked up. Raises InvalidDefinition."""
+    address = literal_address(check_url(url).hostname or "")
+    if address is not None and refused_address(address, allowed):
+        raise InvalidDefinition(
+            f"The address {address} is not public; to deliver there, name its network in {NETWORKS}"
+        )
+
+
+def check_selection(types: Sequence[str], events: Sequence[str]) -> None:
+    """Raises InvalidDefinition."""
+    for slug in types:
+        check_slug(slug, "The content type")
+    for event in events:
+        if event not in KINDS:
+            raise InvalidDefinition(
+                f"Unknown event {shortened(event)!r}; expected one of {', '.join(KINDS)}"
+            )
+
+
+def new_webhook_secret() -> str:
+    return SECRET_PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
+
+
+def secret_bytes(secret: str) -> bytes:
+    """The key of a secret ``whsec_…``. Raises InvalidDefinition, without the secret."""
+    try:
+        if not secret.startswith(SECRET_PREFIX):
+            raise ValueError
+        key = base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
+    except (ValueError, binascii.Error):
+        raise InvalidDefinition("must be 'whsec_' and the key in base64") from None
+    if len(key) not in _SECRET_BYTES:
+        raise InvalidDefinition(f"must be a key of 24 to 64 bytes, not {len(key)}")
+    return key

@@ -1,0 +1,109 @@
+"""The steps for webhook endpoints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from write_side.commands import (
+    ChangeWebhook,
+    CreateWebhook,
+    RemoveWebhook,
+    RotateWebhookSecret,
+)
+from write_side.domain.identity import STAGING
+from write_side.domain.refusals import InvalidDefinition
+from write_side.domain.webhook import (
+    MOST_WEBHOOKS,
+    Webhook,
+    check_destination,
+    new_webhook_secret,
+)
+from write_side.manifest.document import ManifestWebhook
+from write_side.manifest.steps import UNMENTIONED, DesiredState, Step
+from write_side.store.webhooks import Cursors
+
+
+async def diff_webhooks(desired: DesiredState) -> list[Step]:
+    """Removals come first. Notes problems in the source."""
+    workspace = desired.manifest.workspace
+    there = (await desired.repository.webhooks(workspace)).by_name
+    mentioned = {webhook.name for webhook in desired.manifest.webhooks}
+    gone = [name for name in there if desired.prune and name not in mentioned]
+    _check(desired, len((there.keys() | mentioned) - set(gone)))
+    steps = [_removal(desired, name) for name in gone]
+    for declared in desired.manifest.webhooks:
+        steps.extend(await _steps(desired, declared, there.get(declared.name)))
+    return steps
+
+
+def _check(desired: DesiredState, count: int) -> None:
+    with desired.source.at("webhooks"):
+        if count > MOST_WEBHOOKS:
+            raise InvalidDefinition(f"A workspace has at most {MOST_WEBHOOKS} webhooks")
+    for index, declared in enumerate(desired.manifest.webhooks):
+        with desired.source.at("webhooks", index, "url"):
+            check_destination(declared.url, desired.networks)
+        with desired.source.at("webhooks", index, "environment"):
+            if declared.environment == STAGING and STAGING not in desired.environments:
+                raise InvalidDefinition("The workspace has no staging environment")
+
+
+async def _steps(
+    desired: DesiredState, declared: ManifestWebhook, there: Webhook | None
+) -> list[Step]:
+    if there is None:
+        return [_creation(desired, declared)]
+    steps = []
+    definition = _definition(declared)
+    changed = [what for what, wanted in definition.items() if getattr(there, what) != wanted]
+    if changed:
+        change = ChangeWebhook(
+            actor=desired.actor, workspace=desired.manifest.workspace, **definition
+        )
+        names = ", ".join(what.removesuffix("_entry") for what in changed)
+        steps.append(Step(f"webhook {there.name}", f"changed: {names}", change))
+    if declared.secret is not None and declared.secret != await _secret(desired, there.name):
+        rotation = RotateWebhookSecret(
+            actor=desired.actor,
+            workspace=desired.manifest.workspace,
+            name=there.name,
+            secret=declared.secret,
+        )
+        steps.append(Step(f"webhook {there.name}", "given its new secret", rotation))
+    return steps
+
+
+def _creation(desired: DesiredState, declared: ManifestWebhook) -> Step:
+    secret = declared.secret or new_webhook_secret()
+    creation = CreateWebhook(
+        actor=desired.actor,
+        workspace=desired.manifest.workspace,
+        secret=secret,
+        **_definition(declared),
+    )
+    generated = f"secret of webhook {declared.name}, shown only once: {secret}"
+    result = "" if declared.secret else generated
+    return Step(f"webhook {declared.name}", "created", creation, result)
+
+
+def _removal(desired: DesiredState, name: str) -> Step:
+    removal = RemoveWebhook(actor=desired.actor, workspace=desired.manifest.workspace, name=name)
+    return Step(f"webhook {name}", f"removed: {UNMENTIONED}", removal)
+
+
+def _definition(declared: ManifestWebhook) -> dict[str, Any]:
+    return {
+        "name": declared.name,
+        "url": declared.url,
+        "environment": declared.environment,
+        "types": declared.types,
+        "events": declared.events,
+        "include_entry": declared.include == "entry",
+    }
+
+
+async def _secret(desired: DesiredState, name: str) -> str | None:
+    """The newest one."""
+    cursors = Cursors(desired.repository.recorder.fetch)
+    secrets = await cursors.secrets(desired.manifest.workspace, name)
+    return secrets[0] if secrets else None

@@ -1,0 +1,195 @@
+"""The state of deliveries beside the log: cursors, the last deliveries, and signing secrets.
+
+A rebuild of the read model does not affect it. Everything is bounded per endpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import asyncpg
+from msgspec import Struct
+
+from write_side.domain.webhook import Endpoint, Name
+from write_side.postgres.statements import statement
+
+KEPT = 200
+"""Deliveries that are kept for each endpoint."""
+CHANNEL = "contentlog_webhook"
+"""Notified when a cursor is moved from outside."""
+_OPEN = statement("write_side", "open_webhook_cursors")
+_CURSORS = statement("write_side", "webhook_cursors")
+_RECORD = statement("write_side", "record_deliveries")
+_RECORD_TEST = statement("write_side", "record_test_delivery")
+_SKIP = statement("write_side", "skip_webhook_changes")
+_DELIVERIES = statement("write_side", "webhook_deliveries")
+_MOVE = statement("write_side", "move_webhook_cursor")
+_SECRETS = statement("write_side", "webhook_secrets")
+_TIME_AT = "SELECT at FROM write_side.event WHERE notification_id = $1"
+_TOTALS = statement("write_side", "webhook_totals")
+
+Fetch = Callable[..., Awaitable[list[asyncpg.Record]]]
+"""Runs a statement with its parameters."""
+
+
+class Cursor(Struct, frozen=True, kw_only=True):
+    """``position``: of the last change that was delivered. ``attempt``: failed tries of the next
+    one. ``wait``: seconds until it is tried again."""
+
+    created: int
+    position: int
+    attempt: int = 0
+    deliveries: int = 0
+    failures: int = 0
+    failing_since: datetime | None = None
+    wait: float = 0.0
+
+
+class Outcome(Struct, frozen=True, kw_only=True):
+    """The result of a delivery. ``error`` None: it was delivered. ``status`` None: there was no
+    response, of which ``response`` is the beginning."""
+
+    message_id: str
+    type: str
+    attempt: int = 1
+    status: int | None = None
+    error: str | None = None
+    duration_ms: int = 0
+    response: str = ""
+
+
+class Move(Struct, frozen=True, kw_only=True):
+    """An outcome that moves a cursor from ``after`` to ``position``, the same if the delivery
+    failed; the next try is then in ``delay`` seconds."""
+
+    endpoint: Endpoint
+    after: int
+    position: int
+    outcome: Outcome
+    delay: float = 0.0
+
+
+class Delivery(Outcome, frozen=True, kw_only=True):
+    """A delivery that was made; ``number`` counts those of its endpoint."""
+
+    number: int
+    at: datetime
+
+
+class Totals(Struct, frozen=True):
+    """Of all endpoints. ``failing``: those whose last delivery failed."""
+
+    deliveries: int
+    failures: int
+    failing: int
+
+
+class Cursors:
+    """Reads and writes through ``fetch``, and raises what that raises."""
+
+    def __init__(self, fetch: Fetch) -> None:
+        self._fetch = fetch
+
+    async def open(self, endpoints: Sequence[Endpoint]) -> dict[Name, Cursor]:
+        """The cursors of the endpoints. A new endpoint's is at the event that created it."""
+        if not endpoints:
+            return {}
+        await self._fetch(
+            _OPEN,
+            [one.workspace for one in endpoints],
+            [one.name for one in endpoints],
+            [one.created for one in endpoints],
+            [one.changed_at for one in endpoints],
+        )
+        return await self.find(one.key for one in endpoints)
+
+    async def find(self, names: Iterable[Name]) -> dict[Name, Cursor]:
+        wanted = list(names)
+        rows = await self._fetch(_CURSORS, [one[0] for one in wanted], [one[1] for one in wanted])
+        return {(row["workspace"], row["name"]): _cursor(row) for row in rows}
+
+    async def record(self, moves: Sequence[Move]) -> dict[Name, float]:
+        """Records deliveries, at most one of each endpoint, and moves their cursors.
+
+        Returns the seconds since when each endpoint fails without a success, 0 if it does not. A
+        cursor that is no longer at ``after`` is not moved, and its endpoint is missing.
+        """
+        made = [(move, move.outcome) for move in moves]
+        rows = await self._fetch(
+            _RECORD,
+            [move.endpoint.workspace for move in moves],
+            [move.endpoint.name for move in moves],
+            [move.endpoint.created for move in moves],
+            [move.after for move in moves],
+            [move.position for move in moves],
+            [outcome.error is None for _, outcome in made],
+            [move.delay for move in moves],
+            [outcome.message_id for _, outcome in made],
+            [outcome.type for _, outcome in made],
+            [outcome.attempt for _, outcome in made],
+            [outcome.status for _, outcome in made],
+            [outcome.error for _, outcome in made],
+            [outcome.duration_ms for _, outcome in made],
+            [outcome.response for _, outcome in made],
+            KEPT,
+        )
+        return {(row["workspace"], row["name"]): row["failing"] for row in rows}
+
+    async def skip(self, endpoint: Endpoint, after: int, position: int) -> bool:
+        """Moves the cursor over changes that the endpoint does not select. False if it is no longer
+        at ``after``."""
+        place = (endpoint.workspace, endpoint.name, endpoint.created)
+        return bool(await self._fetch(_SKIP, *place, after, position))
+
+    async def record_test(self, workspace: str, name: str, outcome: Outcome) -> None:
+        """Records a delivery that is not of a change."""
+        await self._fetch(
+            _RECORD_TEST,
+            workspace,
+            name,
+            outcome.message_id,
+            outcome.type,
+            outcome.status,
+            outcome.error,
+            outcome.duration_ms,
+            outcome.response,
+            KEPT,
+        )
+
+    async def deliveries(
+        self, workspace: str, name: str, *, failed: bool = False, limit: int = KEPT
+    ) -> list[Delivery]:
+        """The last deliveries, newest first; ``failed``: only those that failed."""
+        rows = await self._fetch(_DELIVERIES, workspace, name, failed, limit)
+        return [Delivery(**row) for row in rows]
+
+    async def move(self, workspace: str, name: str, position: int) -> bool:
+        """Continues after the position, and forgets earlier failures. False without a cursor."""
+        return bool(await self._fetch(_MOVE, workspace, name, position))
+
+    async def secrets(self, workspace: str, name: str) -> list[str]:
+        """The secrets that sign, the newest first."""
+        return [row["secret"] for row in await self._fetch(_SECRETS, workspace, name)]
+
+    async def time_at(self, position: int) -> datetime | None:
+        """The time of the event at the position."""
+        rows = await self._fetch(_TIME_AT, position)
+        return rows[0]["at"] if rows else None
+
+    async def totals(self) -> Totals:
+        [row] = await self._fetch(_TOTALS)
+        return Totals(**row)
+
+
+def _cursor(row: Any) -> Cursor:
+    return Cursor(
+        created=row["created"],
+        position=row["position"],
+        attempt=row["attempt"],
+        deliveries=row["deliveries"],
+        failures=row["failures"],
+        failing_since=row["failing_since"],
+        wait=row["wait"] or 0.0,
+    )
