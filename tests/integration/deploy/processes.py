@@ -91,14 +91,14 @@ def running_in(folder: Path) -> list[int]:
     ]
 
 
-def told_of_running(folder: Path, tell: Callable[[Path], T]) -> list[T]:
-    """What ``tell`` says of each one's folder in /proc. A server starts and ends short-lived
-    processes all the time, so one that has gone meanwhile says nothing."""
-    told = []
+def inspect_running(folder: Path, inspect: Callable[[Path], T]) -> list[T]:
+    """What ``inspect`` returns for each one's folder in /proc. Without those that have ended
+    meanwhile, because a server starts and ends short-lived processes all the time."""
+    found = []
     for pid in running_in(folder):
         with suppress(FileNotFoundError, ProcessLookupError):
-            told.append(tell(Path(f"/proc/{pid}")))
-    return told
+            found.append(inspect(Path(f"/proc/{pid}")))
+    return found
 
 
 def send(pid: int, number: signal.Signals) -> None:

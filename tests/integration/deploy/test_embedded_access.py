@@ -18,9 +18,9 @@ from deploy.embedded.server import EmbeddedPostgresError, use
 from tests.integration.deploy.processes import (
     ask,
     has_proc,
+    inspect_running,
     leave,
     needs_root,
-    told_of_running,
     url_of,
     user,
 )
@@ -44,7 +44,7 @@ def modes(folder: Path) -> list[int]:
 
 def test_root_runs_the_server_as_a_separate_user(data: Path) -> None:
     with use(data, durable=False):
-        owners = set(told_of_running(data, lambda process: process.stat().st_uid))
+        owners = set(inspect_running(data, lambda process: process.stat().st_uid))
     assert owners == {SERVER.uid}
     assert SERVER.name == "contentlog-postgres"
     assert {path.stat().st_uid for path in (data / "postgres").iterdir()} <= {SERVER.uid, 0}
@@ -63,7 +63,7 @@ def more_groups() -> Iterator[None]:
 @pytest.mark.usefixtures("more_groups")
 def test_the_server_keeps_no_group_of_root(data: Path) -> None:
     with use(data, durable=False):
-        status = told_of_running(data, lambda process: (process / "status").read_text())[0]
+        status = inspect_running(data, lambda process: (process / "status").read_text())[0]
     assert re.search(rf"^Gid:(\t{SERVER.gid}){{4}}$", status, re.MULTILINE)
     assert re.search(r"^Groups:\s*$", status, re.MULTILINE)
 
@@ -194,7 +194,7 @@ def test_a_private_installation_is_copied_for_the_server(
     for _ in range(2):
         with use(data, durable=False, shelters=shelters) as url:
             assert ask(url, "SELECT 1") == "1"
-            programs_run = set(told_of_running(data, lambda process: (process / "exe").readlink()))
+            programs_run = set(inspect_running(data, lambda process: (process / "exe").readlink()))
         assert len(programs_run) == 1
         assert programs_run.pop().is_relative_to(shelters[0] / "programs-18.6.3")
     assert modes(private) == before
