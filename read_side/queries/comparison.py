@@ -89,7 +89,7 @@ def operators_of(ordering: Ordering, *, multiple: bool = False) -> Sequence[str]
 
 def selection(query: EntryQuery, fields: Iterable[Field]) -> Selection:
     """``fields``: those of the content type. Raises InvalidQuery."""
-    known = _Known(fields if query.custom else (), custom=query.custom)
+    known = _Known(fields, query)
     conditions: list[Condition] = []
     attributes = []
     ids: frozenset[str] | None = None
@@ -121,16 +121,22 @@ def selection(query: EntryQuery, fields: Iterable[Field]) -> Selection:
 class _Known:
     """The fields that can be named."""
 
-    def __init__(self, fields: Iterable[Field], *, custom: bool) -> None:
-        self._fields = {field.slug: field for field in value_fields(fields)}
-        self._custom = custom
+    def __init__(self, fields: Iterable[Field], query: EntryQuery) -> None:
+        self._fields = {one.slug: one for one in value_fields(fields)} if query.custom else {}
+        self._query = query
 
     def compared(self, name: str, label: str) -> _Compared:
         """Raises InvalidQuery."""
         if name in BUILT_IN:
             return _Compared(name, BUILT_IN[name])
         slug = name.removeprefix(PREFIX).partition(".")[0]
-        if not name.startswith(PREFIX) or not self._custom or slug not in self._fields:
+        if name.startswith(PREFIX) and not self._query.custom:
+            where = "with asOf" if self._query.as_of else "in a list across types"
+            raise InvalidQuery(
+                f"Field '{shortened(name)}' in {label} can be neither filtered nor sorted {where}, "
+                f"where only built-in fields can: {self._usable()}"
+            )
+        if not name.startswith(PREFIX) or slug not in self._fields:
             raise InvalidQuery(f"Unknown field '{shortened(name)}' in {label}: {self._usable()}")
         field = self._fields[slug]
         ordering = field.spec.ordering

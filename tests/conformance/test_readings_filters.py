@@ -70,7 +70,7 @@ def refused(number: int, query: str, *words: str, path: str = POSTS) -> Case:
         200,
         pagination(total=0),
     ),
-    refused(7, "type=posts&filter[fields.views]=7", "Unknown field", path="/v1/content"),
+    refused(7, "type=posts&filter[fields.views]=7", "only built-in fields", path="/v1/content"),
     found(8, "sort=fields.views", "harbour", "plain"),
     found(8, "sort=-fields.views", "harbour", "plain"),
     found(8, "sort=-slug", "plain", "harbour"),
@@ -110,7 +110,8 @@ def refused(number: int, query: str, *words: str, path: str = POSTS) -> Case:
     refused(14, "filter[fields.views]=many", "many", "a number"),
     refused(14, "filter[createdAt][gt]=now", "now", "ISO 8601"),
     refused(14, "filter[fields.tags][gt]=news", "gt", "contains"),
-    refused(14, f"filter[title]={'x' * 1001}", "1,000 bytes"),
+    refused(14, "filter[fields.related][contains]=harbour", "harbour", "UUID"),
+    refused(14, f"filter[title]={'x' * 10_000}", "1,000 bytes"),
     refused(15, "cursor=first&offset=1", "cursor", "offset"),
     refused(15, "cursor=altered", "cursor"),
     Case(

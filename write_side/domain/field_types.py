@@ -208,7 +208,7 @@ FIELD_TYPES: dict[FieldType, FieldTypeSpec] = {
         display="entries",
         settings=("required", "multiple", "to", "indexed"),
         refers_to="entry",
-        ordering=keys.ID,
+        ordering=keys.ENTRY_ID,
     ),
     "media": FieldTypeSpec(
         takes="the id of a media file",

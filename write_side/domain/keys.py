@@ -15,7 +15,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Raw, Struct
 
-from write_side.domain.identity import Scope
+from write_side.domain.identity import Scope, is_id
 from write_side.domain.values import moment_of
 
 MISSING = b"\xff"
@@ -128,6 +128,11 @@ def _boolean(value: Raw) -> bytes | None:
 
 TEXT = Ordering("a string", _string(text_key), text_key, has_parts=True)
 ID = Ordering("an id", _string(text_key), text_key)
+ENTRY_ID = Ordering(
+    "the id of an entry, a UUID in lower case",
+    _string(text_key),
+    lambda text: text_key(text) if is_id(text) else None,
+)
 OPTION = Ordering("the value of an option", _string(text_key), text_key)
 NUMBER = Ordering(
     "a number", lambda value: number_key(bytes(value)), lambda text: number_key(text.encode())
