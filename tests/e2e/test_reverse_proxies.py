@@ -27,7 +27,7 @@ from write_side.store.recorder import open_recorder
 FOLDER = Path("deploy/proxy").resolve()
 AUTHORIZATION = f"Authorization: Bearer {SECRET}"
 LIMIT = 50
-PATIENCE = 15.0
+PATIENCE = 90.0
 OPENSSL = (
     "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 1 "
     "-subj /CN=localhost"

@@ -45,7 +45,7 @@ MOMENTS = 6 if MANY else 2
 def test_rest_and_graphql_agree(databases: Databases, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(House, "databases", databases, raising=False)
     monkeypatch.setattr(House, "found", set(), raising=False)
-    in_the_suite = settings(IN_THE_SUITE, max_examples=3, stateful_step_count=8)
+    in_the_suite = settings(IN_THE_SUITE, max_examples=4, stateful_step_count=8)
     run_state_machine_as_test(House, settings=AT_LENGTH if MANY else in_the_suite)
     # What was never refused was never tried.
     refused = {f"{door} {status}" for door in ("REST", "GraphQL") for status in (400, 402, 404)}
