@@ -26,27 +26,21 @@ ACTIONS = {
 
 async def show_activity(request: DashboardRequest) -> web.StreamResponse:
     """Newest first. ``before`` is a token, because a position counts the changes of all
-    workspaces. The page requests itself again, and gets 204 while its newest change is ``seen``."""
+    workspaces."""
     before = _position(request)
     rows = await newest_changes(*request.read_model, before=before, limit=ROWS + 1)
     shown, tokens = rows[:ROWS], request.service.change_tokens
-    newest = tokens.token(request.scope, shown[0] if shown else None)
-    if request.query.get("seen") == newest and "HX-Request" in request.request.headers:
-        return web.Response(status=204)
     ids = {row.entry_id for row in shown if row.entry_id}
     types = await content_types(*request.read_model)
     return await show(
         request,
         "activity.html",
         rows=shown,
-        newest=newest,
         actions=ACTIONS,
         titles=await titles(*request.read_model, ids, ""),
         types={one.slug: one.name for one in types},
         is_first=before == END,
         older=tokens.token(request.scope, shown[-1]) if len(rows) > ROWS else "",
-        # Content that updates itself can be paused (WCAG 2.2.2).
-        refreshes=before == END and request.query.get("refresh") != "off",
     )
 
 

@@ -9,12 +9,11 @@ from aiohttp import web
 from msgspec import Struct
 
 from api.dashboard.dashboard_request import DashboardRequest
-from api.dashboard.list_updates import first_updates, later_updates
-from api.dashboard.page_handlers import html, show
+from api.dashboard.page_handlers import show
 from api.dashboard.table_pages import ROWS, Paging, one_of, page_number
-from api.dashboard.templates import render
 from api.export.response import Kind, export_response
 from api.http.upload_slots import EXPORTING
+from api.operations.health import STATUS
 from api.rest import parameters
 from read_side import export
 from read_side.content_types import ContentTypeRow, content_types
@@ -44,7 +43,13 @@ class FilterForm(Struct, frozen=True):
     @property
     def query(self) -> dict[str, str]:
         """Query parameters for links that keep the filters."""
-        return filter_query(self.filters)
+        return {
+            "type": self.filters.type_slug or "",
+            "status": self.filters.status or "",
+            "language": self.filters.language or "",
+            "locale": self.filters.locale,
+            "search": self.filters.search,
+        }
 
     @property
     def is_empty(self) -> bool:
@@ -73,7 +78,7 @@ async def show_entries(request: DashboardRequest) -> web.StreamResponse:
         stage_of=stage_of,
         paging=Paging(page, found.total),
         columns=_columns(form, found.rows),
-        updates=await first_updates(request, form.filters, page, found),
+        figures=await request.request.app[STATUS].current(),
         is_operator=request.may(OPERATE),
         max_search=MAX_SEARCH,
         is_complete=is_complete,
@@ -101,39 +106,6 @@ async def _page(
     )
     matches, rows = await list_summaries_found(*request.read_model, query)
     return Page(rows, matches.paged), matches.total is not None
-
-
-async def show_updates(request: DashboardRequest) -> web.StreamResponse:
-    """The part of the list that requests itself every few seconds. 204 if it is unchanged
-    (``seen``)."""
-    given = {name: parameters.searchable(text) for name, text in request.query.items()}
-    filters = Filters(
-        type_slug=given.get("type") or None,
-        status=given.get("status") or None,
-        language=given.get("language") or None,
-        locale=given.get("locale", ""),
-        search=given.get("search", ""),
-    )
-    updates = await later_updates(request, filters, given.get("since"))
-    if updates.seen == given.get("seen"):
-        return web.Response(status=204)
-    query, is_operator = filter_query(filters), request.may(OPERATE)
-    return html(
-        render(
-            "updates.html", request=request, query=query, updates=updates, is_operator=is_operator
-        )
-    )
-
-
-def filter_query(filters: Filters) -> dict[str, str]:
-    """Query parameters for links that keep the filters."""
-    return {
-        "type": filters.type_slug or "",
-        "status": filters.status or "",
-        "language": filters.language or "",
-        "locale": filters.locale,
-        "search": filters.search,
-    }
 
 
 def _columns(form: FilterForm, rows: Sequence[EntrySummary]) -> list[str]:

@@ -36,6 +36,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 CSRF = "csrf"
 CSRF_HEADER = "X-CSRF-Token"
+REFRESH_HEADER = "X-Refresh"
 MAX_FIELDS = 5_000
 MAX_FORM = 128 * 1024
 """Bytes. Decoding a percent escape takes 100 ns and blocks the event loop."""
@@ -56,11 +57,12 @@ def public(handler: Page) -> Handler:
 
 
 def page(permission: str, handler: Page, *, active: bool = True) -> Handler:
-    """A page that passes all checks. ``active``: False for a page that refreshes itself, which
-    does not keep the session alive."""
+    """A page that passes all checks. ``active``: whether requesting it keeps the session alive. A
+    page that loads itself again does not."""
 
     async def handle(request: DashboardRequest) -> web.StreamResponse:
-        await check(request, permission, active=active)
+        by_user = REFRESH_HEADER not in request.request.headers
+        await check(request, permission, active=active and by_user)
         return await handler(request)
 
     return public(handle)

@@ -18,6 +18,7 @@ from api.dashboard import (
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.lag_history import HISTORY, LagHistory, sampling
 from api.dashboard.layout import start_address
+from api.dashboard.live import follow_changes
 from api.dashboard.page_handlers import (
     action,
     page,
@@ -58,16 +59,16 @@ def _routes() -> list[web.RouteDef]:
         web.get(f"{ROOT}/", page("", _home)),
         web.get(f"{ROOT}/entries", page(VIEW, entry_list.show_entries)),
         web.get(f"{ROOT}/entries/export.{{kind:csv|xlsx}}", page(VIEW, entry_list.export_entries)),
-        web.get(f"{ROOT}/entries/updates", page(VIEW, entry_list.show_updates, active=False)),
         web.post(
             f"{ROOT}/entries/{{id:[^/]+}}/restore", action(EDIT, entry_restore.restore_version)
         ),
         web.get(f"{ROOT}/entries/{{id:[^/]+}}", page(VIEW, entry_page.show_entry)),
         web.get(f"{ROOT}/entries/{{id:[^/]+}}/value", page(VIEW, entry_page.show_value)),
         *_import_routes(),
-        web.get(f"{ROOT}/activity", page(VIEW, activity.show_activity, active=False)),
+        web.get(f"{ROOT}/live", page(VIEW, follow_changes, active=False)),
+        web.get(f"{ROOT}/activity", page(VIEW, activity.show_activity)),
         *_webhook_routes(),
-        web.get(f"{ROOT}/projections", page("", _projections, active=False)),
+        web.get(f"{ROOT}/projections", page("", _projections)),
         # Last: every other path below ROOT gets an error page.
         web.route("*", f"{ROOT}/{{rest:.*}}", page("", _not_found)),
     ]
@@ -121,8 +122,6 @@ async def _projections(request: DashboardRequest) -> web.StreamResponse:
         figures=await app[STATUS].current(),
         lag_chart=app[HISTORY].lag(now),
         rate_chart=app[HISTORY].rate(now),
-        # Content that updates itself can be paused (WCAG 2.2.2).
-        refreshes=request.query.get("refresh") != "off",
         is_operator=request.may(OPERATE),
     )
 

@@ -19,7 +19,7 @@ from api.dashboard.security import ROOT
 from api.http.static_files import StaticFiles
 from api.rest.wire import timestamp
 from write_side.domain.locales import locale_name
-from write_side.domain.workspace import EDIT, OPERATE
+from write_side.domain.workspace import EDIT, OPERATE, VIEW
 
 _HERE = Path(__file__).parent
 _DAY = len("2026-01-31")
@@ -115,7 +115,7 @@ ENVIRONMENT.filters.update(
     count=count,
     languages=language_options,
 )
-ENVIRONMENT.globals.update(static=static_address, link=link, EDIT=EDIT, OPERATE=OPERATE)
+ENVIRONMENT.globals.update(static=static_address, link=link, EDIT=EDIT, OPERATE=OPERATE, VIEW=VIEW)
 
 
 async def compiling(_app: web.Application) -> AsyncIterator[None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Iterator
+from urllib.parse import urlsplit
 
 import pytest
 import pytest_asyncio
@@ -88,6 +89,7 @@ async def _magazine(server: Server) -> Given:
     )
     await acme.content_type(slug="pages")
     await acme.content_type(slug="changing")
+    await acme.content_type(slug="live")
     for number in range(30):
         await acme.entry(f"entry-{number}", type_slug="pages", status="published")
     first = await acme.entry("first")
@@ -254,23 +256,47 @@ async def test_every_page_is_accessible_on_any_screen(visit: Visit) -> None:
     visit.complaints.remove(missing[0])
 
 
-async def test_newer_entries_and_an_earlier_version_appear_without_a_reload(
-    visit: Visit, place: Place
-) -> None:
-    page = await signed_in(visit)
-    await page.get_by_label("Content type").select_option("changing")
-    await expect(page.get_by_text("No entries match")).to_be_visible()
-    await page.evaluate("window.kept = true")
+async def test_an_earlier_version_is_restored(visit: Visit, place: Place) -> None:
     entry = await place.acme.entry("changing-1", type_slug="changing")
     await place.acme.update(entry, title="Changed 1")
-    await page.locator(".newer").get_by_role("link", name="show").click()
-    await expect(page.locator("#results-heading")).to_have_text("1 entry")
-    await expect(page.locator(".newer")).to_be_hidden()
-    assert await page.evaluate("window.kept")
+    page = await signed_in(visit)
     await page.get_by_role("link", name="Changed 1").click()
     await page.get_by_role("button", name="Restore this version").click()
     await expect(page.get_by_role("heading", level=1)).to_have_text("Changing-1")
     await expect(page.locator("#history")).to_contain_text("version 3")
+
+
+@pytest.mark.slow
+async def test_entries_are_kept_up_to_date_where_they_are(visit: Visit, place: Place) -> None:
+    first = await place.acme.entry("live-1", type_slug="live")
+    page = await signed_in(visit)
+    await page.get_by_label("Content type").select_option("live")
+    heading = page.locator("#results-heading")
+    await expect(heading).to_have_text("1 entry")
+    await page.get_by_role("link", name="Live-1").focus()
+    await page.evaluate("window.row = document.activeElement.closest('tr')")
+    await page.evaluate("getSelection().selectAllChildren(row.querySelector('code'))")
+    await page.set_viewport_size({"width": 800, "height": 400})
+    for number in range(2, 20):
+        await place.acme.entry(f"live-{number}", type_slug="live")
+    await expect(heading).to_have_text("19 entries")
+    await page.evaluate("row.scrollIntoView()")
+    place_of_row = "row.getBoundingClientRect().top"
+    top = await page.evaluate(place_of_row)
+    # One that is published, one that is new, one that is deleted.
+    await place.acme.update(first, status="published")
+    await expect(page.locator("tr", has_text="Live-1").last).to_contain_text("Published")
+    await place.acme.delete(await place.acme.entry("live-20", type_slug="live"))
+    await place.acme.entry("live-21", type_slug="live")
+    await expect(heading).to_have_text("20 entries")
+    assert await page.evaluate("row.isConnected && row.contains(document.activeElement)")
+    assert await page.evaluate("getSelection().toString()") == "live-1"
+    assert abs(await page.evaluate(place_of_row) - top) < 2
+    await page.get_by_role("button", name="Pause updates").click()
+    await place.acme.entry("live-22", type_slug="live")
+    await page.get_by_role("button", name="Resume updates").click()
+    await expect(heading).to_have_text("21 entries")
+    assert "/dashboard/live" in {urlsplit(url).path for url in visit.asked}
 
 
 async def test_changes_appear_on_the_activity_page_by_themselves(
@@ -334,9 +360,8 @@ async def test_a_theme_is_chosen_and_kept_and_projections_follow(visit: Visit) -
     await expect(page.locator("[data-stale]")).to_be_hidden()
     await expect(page.get_by_text("Up to date")).to_be_visible()
     visit.complaints[:] = [said for said in visit.complaints if "503" not in said]
-    await page.get_by_role("link", name="Pause refreshing").click()
-    await page.get_by_role("link", name="Refresh every 2 seconds").wait_for()
-    assert await page.locator("#standing").get_attribute("hx-trigger") is None
+    await page.get_by_role("button", name="Pause updates").click()
+    await page.get_by_role("button", name="Resume updates").wait_for()
 
 
 async def _unavailable(route: Route) -> None:

@@ -91,23 +91,11 @@
     }
   });
 
-  // If a refresh fails, the page keeps refreshing and marks its content as stale until one succeeds.
-  for (const name of ["htmx:beforeSwap", "htmx:sendError", "htmx:timeout"]) {
-    document.addEventListener(name, (event) => {
-      const stale = event.detail.requestConfig?.elt.querySelector("[data-stale]");
-      const { status } = event.detail.xhr;
-      if (!stale || (name === "htmx:beforeSwap" && status < 500 && status !== 429)) return;
-      event.detail.shouldSwap = false;
-      if (stale.hidden) announce(stale.textContent.trim());
-      stale.hidden = false;
-    });
-  }
-
   // If a form or link gets no response, show a message until it is sent again.
   for (const name of ["htmx:beforeSend", "htmx:sendError", "htmx:timeout"]) {
     document.addEventListener(name, (event) => {
       const unreached = document.getElementById("unreached");
-      if (!unreached || event.detail.requestConfig.elt.querySelector("[data-stale]")) return;
+      if (!unreached) return;
       unreached.hidden = name === "htmx:beforeSend";
       if (!unreached.hidden) unreached.scrollIntoView({ block: "nearest" });
     });

@@ -12,7 +12,6 @@ from tests.integration.projector.sample_log import Given
 _ROW = re.compile(
     r'data-label="Change" class="bare">(\w+)<.*?data-label="What">\s*(.*?)\s*</td>', re.S
 )
-_POLL = re.compile(r'<section id="activity"[^>]*hx-get="([^"]+)"')
 _NEXT = re.compile(r'<a class="button small" href="([^"]+)" rel="next">')
 
 
@@ -37,21 +36,6 @@ async def test_the_newest_changes_are_listed_with_links(server: Server, acme: Gi
     assert rows[1][1] == rows[2][1] == '<code class="slug" title="lost">lost</code>'
     assert rows[4][1] == "Content type"
     assert page.count('data-label="By">operator test<') == 5
-
-
-async def test_the_page_asks_for_itself_until_something_is_new(server: Server, acme: Given) -> None:
-    await acme.content_type()
-    await server.caught_up()
-    async with signed_in(server) as visitor:
-        page = (await visitor.get("/dashboard/activity")).text
-        [address] = _POLL.findall(page)
-        asked = {"headers": {"HX-Request": "true"}}
-        assert (await visitor.get(unescape(address), **asked)).status == 204
-        await acme.entry("one")
-        await server.caught_up()
-        later = await visitor.get(unescape(address), **asked)
-        assert "one" in later.text
-        assert not _POLL.search((await visitor.get("/dashboard/activity?refresh=off")).text)
 
 
 async def test_older_changes_are_on_further_pages(server: Server, acme: Given) -> None:

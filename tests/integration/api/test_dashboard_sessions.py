@@ -146,7 +146,9 @@ async def test_a_page_that_refreshes_itself_does_not_keep_the_session(
     kept = "SELECT now() - seen_at > interval '59 minutes' AS old FROM write_side.dashboard_session"
     async with signed_in(server) as visitor:
         await execute(server, old)
-        await visitor.get("/dashboard/projections")
+        await visitor.get("/dashboard/projections", headers={"X-Refresh": "true"})
+        async with visitor.session.get("/dashboard/live"):
+            pass
         assert await execute(server, kept) == [{"old": True}]
         await visitor.get("/dashboard/imports")
         assert await execute(server, kept) == [{"old": False}]

@@ -1,10 +1,9 @@
-"""What the dashboard says while no projector runs, of newer entries, and of the last 15 minutes."""
+"""What the dashboard says while no projector runs, and of the last 15 minutes."""
 
 from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from html import unescape
 
 import pytest
 
@@ -19,7 +18,6 @@ from write_side.repository import Repository
 from write_side.store.recorder import Lag
 
 STOPPED = re.compile(r"No projector is running; what you see is from \d\d:\d\d")
-_POLL = re.compile(r'hx-get="([^"]*/entries/updates[^"]*)"(?: hx-vals=\'([^\']+)\')?')
 
 
 @pytest.fixture(autouse=True)
@@ -45,43 +43,6 @@ async def test_a_stopped_projector_is_reported_on_both_pages(
                 assert STOPPED.search(page), path
                 assert 'class="notice bad"' in page
                 assert "Catching up" not in page
-            # The list that was open before says so too.
-            [(address, _)] = _POLL.findall(entries)
-            poll = await visitor.get(unescape(address))
-            assert STOPPED.search(poll.text)
-
-
-async def test_a_list_shows_how_many_entries_are_newer(server: Server, acme: Given) -> None:
-    await acme.content_type()
-    await acme.content_type(slug="pages")
-    await server.caught_up()
-    async with signed_in(server) as visitor:
-        empty = (await visitor.get("/dashboard/entries?type=posts")).text
-        await acme.entry("one")
-        await server.caught_up()
-        [(address, values)] = _POLL.findall(empty)
-        [since] = re.findall(r'"since": "([^"]+)"', unescape(values))
-        found = await visitor.get(unescape(address), params={"since": since})
-        assert "1 newer entry" in found.text
-        page = (await visitor.get("/dashboard/entries?type=posts")).text
-        [(address, values)] = _POLL.findall(page)
-        [since] = re.findall(r'"since": "([^"]+)"', unescape(values))
-        address, since = unescape(address), {"since": since}
-        assert (await visitor.get(address, params=since)).status == 204
-        for name in ("two", "three"):
-            await acme.entry(name)
-        await acme.entry("other", type_slug="pages")
-        await server.caught_up()
-        found = await visitor.get(address, params=since)
-        assert "2 newer entries" in found.text
-        assert '<a href="/dashboard/entries?type=posts">show</a>' in found.text
-        # It is not sent again as long as it stays so.
-        [(again, _)] = _POLL.findall(found.text)
-        assert (await visitor.get(unescape(again), params=since)).status == 204
-        odd = {"since": "yesterday"}
-        assert (await visitor.get("/dashboard/entries/updates", params=odd)).status == 400
-        later = (await visitor.get("/dashboard/entries?page=2")).text
-        assert _POLL.findall(later)[0][1] == "", "a later page has no newest entry"
 
 
 async def test_columns_that_are_empty_on_the_page_are_omitted(server: Server, acme: Given) -> None:

@@ -1,0 +1,100 @@
+"""Tells a page that is open when to load itself again: after a change in its environment, and when
+the projector stops or resumes.
+
+It gets changes from the tail that the streams of the change feed share (ADR 48). The page itself
+reads what has changed, so no event has data.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+
+from aiohttp import web
+
+from api.dashboard.dashboard_request import DashboardRequest, NoSession, check_session
+from api.errors import ApiError
+from api.http.connections import Connection
+from api.http.request_log import SECONDS
+from api.operations.health import STATUS
+from api.rest.change_stream import COMMENT, EVENT_STREAM
+from api.rest.request_checks import check_permission
+from read_side.change_tail import Arrivals
+from read_side.changes import ChangeRecord, Selection
+from write_side.domain.workspace import VIEW
+from write_side.store.conflicts import StoreUnavailable
+
+SILENCE = 5.0
+"""Seconds after which the projector is checked, and a comment is sent."""
+PAUSE = 0.5
+"""Seconds in which changes make one event."""
+CHANGED = b"event: changed\ndata:\n\n"
+_EVERYTHING = Selection()
+
+
+async def follow_changes(request: DashboardRequest) -> web.StreamResponse:
+    """Until the page is left, the session ends or the process stops."""
+    service, stream = request.service, LiveStream(request)
+    with service.streams.admitted(stream, request.known_caller):
+        try:
+            await service.streams.tail.join(request.scope, _EVERYTHING, stream)
+            return await stream.run()
+        finally:
+            service.streams.tail.leave(request.scope, _EVERYTHING, stream)
+
+
+class LiveStream:
+    def __init__(self, request: DashboardRequest) -> None:
+        self._request = request
+        self._wakeup = asyncio.Event()
+        self._is_changed = self._is_ended = False
+
+    def arrived(self, _arrivals: Arrivals, _selected: list[ChangeRecord]) -> None:
+        self._is_changed = True
+        self._wakeup.set()
+
+    def replaced(self) -> None:
+        """The page connects again, and loads itself then."""
+        self.end()
+
+    def end(self) -> None:
+        self._is_ended = True
+        self._wakeup.set()
+
+    async def run(self) -> web.StreamResponse:
+        request = self._request.request
+        if isinstance(request.protocol, Connection):
+            request.protocol.on_lost = self.end
+        headers = {"Content-Type": EVENT_STREAM, "X-Accel-Buffering": "no"}
+        response = web.StreamResponse(headers=headers)
+        # Metrics would take the stream for a request that took hours.
+        request[SECONDS] = 0.0
+        await response.prepare(request)
+        with contextlib.suppress(ConnectionError, NoSession, ApiError, StoreUnavailable):
+            await self._send_to(response)
+        return response
+
+    async def _send_to(self, response: web.StreamResponse) -> None:
+        standing = await self._standing()
+        await response.write(COMMENT)
+        while True:
+            try:
+                async with asyncio.timeout(SILENCE):
+                    await self._wakeup.wait()
+            except TimeoutError:
+                pass
+            if self._is_ended:
+                return
+            await check_session(self._request, active=False)
+            check_permission(self._request, VIEW)
+            before, standing = standing, await self._standing()
+            is_changed = self._is_changed or standing != before
+            self._is_changed = False
+            self._wakeup.clear()
+            await response.write(CHANGED if is_changed else COMMENT)
+            await asyncio.sleep(PAUSE)
+
+    async def _standing(self) -> str:
+        """Lag comes and goes with each write."""
+        state = (await self._request.request.app[STATUS].current()).state
+        return "current" if state == "behind" else state
