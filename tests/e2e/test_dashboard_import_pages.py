@@ -157,6 +157,7 @@ async def _weight(page: Page, letter: str) -> int:
     )
 
 
+@pytest.mark.slow
 async def test_a_dropped_file_is_corrected_imported_and_reverted(
     visit: Visit, place: Place
 ) -> None:
@@ -247,6 +248,7 @@ async def test_a_dropped_file_is_corrected_imported_and_reverted(
     await _is_well_made(page)
 
 
+@pytest.mark.slow
 async def test_a_workbook_is_imported_by_keyboard_while_content_changes(
     visit: Visit, place: Place
 ) -> None:

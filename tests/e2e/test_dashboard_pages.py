@@ -151,6 +151,7 @@ async def _webhooks(acme: Given) -> None:
         await cursors.record_test("acme", "search", outcome)
 
 
+@pytest.mark.slow
 async def test_a_webhook_is_tried_out_and_switched_on(visit: Visit) -> None:
     page = await signed_in(visit)
     await page.get_by_role("link", name="Webhooks").click()
@@ -213,6 +214,7 @@ async def test_a_user_signs_in_finds_an_entry_and_signs_out(visit: Visit) -> Non
     await expect(page.get_by_label("API key")).to_be_visible()
 
 
+@pytest.mark.slow
 async def test_a_thumbnail_is_loaded(visit: Visit) -> None:
     page = await signed_in(visit)
     await page.get_by_label("Search", exact=True).fill("Hello")
@@ -220,6 +222,7 @@ async def test_a_thumbnail_is_loaded(visit: Visit) -> None:
     await page.wait_for_function("document.querySelector('.thumbnail')?.naturalWidth === 3")
 
 
+@pytest.mark.slow
 async def test_every_page_is_accessible_on_any_screen(visit: Visit) -> None:
     page = visit.page
     await page.goto(f"{visit.origin}/dashboard/sign-in")
@@ -256,6 +259,7 @@ async def test_every_page_is_accessible_on_any_screen(visit: Visit) -> None:
     visit.complaints.remove(missing[0])
 
 
+@pytest.mark.slow
 async def test_an_earlier_version_is_restored(visit: Visit, place: Place) -> None:
     entry = await place.acme.entry("changing-1", type_slug="changing")
     await place.acme.update(entry, title="Changed 1")
@@ -299,6 +303,7 @@ async def test_entries_are_kept_up_to_date_where_they_are(visit: Visit, place: P
     assert "/dashboard/live" in {urlsplit(url).path for url in visit.asked}
 
 
+@pytest.mark.slow
 async def test_changes_appear_on_the_activity_page_by_themselves(
     visit: Visit, place: Place
 ) -> None:
@@ -312,6 +317,7 @@ async def test_changes_appear_on_the_activity_page_by_themselves(
     assert await page.evaluate("window.kept")
 
 
+@pytest.mark.slow
 async def test_the_dashboard_works_with_a_keyboard(visit: Visit) -> None:
     page = await signed_in(visit)
     await page.keyboard.press("Tab")
@@ -337,6 +343,7 @@ async def _tab_to(page: Page, name: str) -> None:
     raise AssertionError(f"{name} cannot be reached")
 
 
+@pytest.mark.slow
 async def test_a_theme_is_chosen_and_kept_and_projections_follow(visit: Visit) -> None:
     page = await signed_in(visit)
     ground = "getComputedStyle(document.body).backgroundColor"

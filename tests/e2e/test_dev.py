@@ -24,6 +24,7 @@ def answer(line: str) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("curl") is None, reason="runs the printed curl lines")
 def test_the_commands_of_the_first_start_work_and_the_second_changes_nothing(start: Any) -> None:
     dev = start()

@@ -52,6 +52,7 @@ async def test_it_shows_every_operation_without_requests_to_other_hosts(visit: V
     assert visit.strayed == []
 
 
+@pytest.mark.slow
 async def test_an_opened_operation_fits_on_a_few_screens(visit: Visit) -> None:
     """Each refusal once repeated the headers of every response, over 12,500 px."""
     operation = visit.page.locator("#operations-Content-listEntries")
@@ -62,6 +63,7 @@ async def test_an_opened_operation_fits_on_a_few_screens(visit: Visit) -> None:
     assert 1_000 < box["height"] < 6_500
 
 
+@pytest.mark.slow
 async def test_the_api_can_be_tried_there_with_a_key(visit: Visit) -> None:
     page = visit.page
     await page.locator("button.authorize").first.click()
@@ -90,6 +92,7 @@ async def test_the_api_can_be_tried_there_with_a_key(visit: Visit) -> None:
     assert visit.strayed == []
 
 
+@pytest.mark.slow
 async def test_it_is_dark_and_fits_on_a_phone(visit: Visit) -> None:
     page = visit.page
     ground = "getComputedStyle(document.documentElement).backgroundColor"

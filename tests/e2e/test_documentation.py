@@ -18,20 +18,15 @@ from tests.integration.deploy.processes import has_proc
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "deploy/docs").glob("*.md"))]
-WITH_COMMANDS = [
-    pytest.param(
-        document, id=document.name, marks=() if document.name == "README.md" else pytest.mark.slow
-    )
-    for document in DOCUMENTS
-    if steps(document)
-]
+WITH_COMMANDS = [document for document in DOCUMENTS if steps(document)]
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 _HEADING = re.compile(r"^#+ +(.+?)\s*$", re.M)
 
 
+@pytest.mark.slow
 @has_proc
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the documents' commands use curl")
-@pytest.mark.parametrize("document", WITH_COMMANDS)
+@pytest.mark.parametrize("document", WITH_COMMANDS, ids=lambda path: path.name)
 def test_commands_print_what_the_document_shows(
     document: Path, start: Any, data: Path, port: int
 ) -> None:

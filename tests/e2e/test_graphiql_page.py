@@ -31,6 +31,7 @@ async def _magazine(server: Server) -> None:
     await server.caught_up()
 
 
+@pytest.mark.slow
 async def test_a_query_runs_with_a_key_and_without_requests_to_other_hosts(
     visit: Visit,
 ) -> None:

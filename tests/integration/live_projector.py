@@ -71,8 +71,11 @@ async def head_of(store_url: str) -> int:
 
 async def caught_up(store_url: str, model_url: str | None = None, seconds: float = SECONDS) -> None:
     """Wait until all that is in the log by now is in the read model."""
-    head = await head_of(store_url)
     async with connected(model_url or store_url) as connection:
+        if model_url in (None, store_url):
+            head = int(await connection.fetchval(_HEAD))
+        else:
+            head = await head_of(store_url)
 
         async def passed() -> bool:
             return int(await connection.fetchval(_CHECKPOINT)) >= head

@@ -32,6 +32,8 @@ from write_side.store import log_reader
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
 
+pytestmark = pytest.mark.slow
+
 PLANS_ARE_LOGGED = {
     "session_preload_libraries": "auto_explain",
     "auto_explain.log_min_duration": "0",

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from msgspec import Raw
@@ -344,6 +345,7 @@ async def makes_the_same(url: str, entries: list[Entry], kind: Kind) -> None:
         assert await magazine.contents(magazine.there) == await magazine.contents(magazine.scope)
 
 
+@pytest.mark.slow
 @IN_THE_SUITE
 @given(
     entries=_entries(_references(range(len(TARGETS)))),
@@ -355,6 +357,7 @@ def test_an_export_imported_again_changes_nothing(
     asyncio.run(changes_nothing(database_url, entries, language=language))
 
 
+@pytest.mark.slow
 @IN_THE_SUITE
 @given(entries=_entries(_references(PORTABLE)), kind=st.sampled_from(KINDS))
 def test_an_export_imported_into_an_empty_workspace_creates_equal_entries(
@@ -378,11 +381,13 @@ def test_an_export_of_several_languages_imported_again_changes_nothing(database_
     asyncio.run(changes_nothing(database_url, entries, language=None))
 
 
+@pytest.mark.slow
 def test_an_export_of_difficult_values_imported_again_changes_nothing(database_url: str) -> None:
     asyncio.run(changes_nothing(database_url, nasty()))
     asyncio.run(makes_the_same(database_url, nasty(), "xlsx"))
 
 
+@pytest.mark.slow
 def test_an_export_imported_after_a_type_change_changes_nothing(database_url: str) -> None:
     """Entries hold options, targets and inner fields that could not be given any more."""
     entries = [

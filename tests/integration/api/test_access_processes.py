@@ -50,6 +50,7 @@ async def refuses(session: aiohttp.ClientSession, process: Processes, revoked: f
         assert status in (200, 401)
 
 
+@pytest.mark.slow
 async def test_a_key_is_valid_at_once_and_refused_within_a_second_of_its_expiry(
     processes: list[Processes], repository: Repository
 ) -> None:

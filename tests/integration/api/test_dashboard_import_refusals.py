@@ -131,6 +131,7 @@ async def test_an_unusable_file_is_refused_on_the_page(server: Server, browser: 
     assert await _kept(server.url) == 0
 
 
+@pytest.mark.slow
 async def test_strange_values_of_other_fields_do_no_harm(browser: Browser) -> None:
     wizard = Wizard(browser)
     assert (await wizard.send(FILE, "../\u202e'\u00e9" + "x" * 2_000 + ".csv")).status == 303
@@ -173,6 +174,7 @@ async def test_malformed_upload_forms_are_refused(server: Server, browser: Brows
     assert (answer.status, "Choose a file" in answer.text) == (422, True)
 
 
+@pytest.mark.slow
 async def test_the_upload_does_not_wait_for_slow_and_disconnected_clients(
     database_url: str, repository: Repository, logged: Callable[[Any], Callable[[], str]]
 ) -> None:
@@ -226,6 +228,7 @@ def _cookie(browser: Browser) -> str:
     return "; ".join(f"{one.key}={one.value}" for one in browser.session.cookie_jar)
 
 
+@pytest.mark.slow
 async def test_the_oldest_uploads_of_a_workspace_are_deleted(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:

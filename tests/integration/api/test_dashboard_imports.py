@@ -270,6 +270,7 @@ async def test_saved_mappings_are_proposed_and_chosen_ones_kept(
     ) == 2
 
 
+@pytest.mark.slow
 async def test_a_file_is_read_again_with_other_settings(wizard: Wizard) -> None:
     import_id = await wizard.previewed(csv("Title;Views", "Überall;1"), "Title", "views")
     chosen = {"type": "posts", "language": "de-DE", "delimiter": "comma", "encoding": "cp1252"}

@@ -251,6 +251,7 @@ async def test_an_export_stops_when_the_client_disconnects(
     assert paused.given <= 2
 
 
+@pytest.mark.slow
 async def test_an_export_in_progress_leaves_nothing_when_the_service_stops(
     database_url: str, repository: Repository, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -266,6 +267,7 @@ async def test_an_export_in_progress_leaves_nothing_when_the_service_stops(
             await request
 
 
+@pytest.mark.slow
 async def test_other_requests_are_served_while_a_large_file_is_built(server: Server) -> None:
     await fill(server.url, LIMIT, stored='{"body": "' + "x" * 500 + '"}')
     client = server.client()

@@ -81,6 +81,7 @@ async def test_a_fault_is_a_500_with_every_header_and_no_detail(
             await injected.check(where, method, path)
 
 
+@pytest.mark.slow
 async def test_a_header_that_cannot_be_added_is_a_500(
     injected: Injected, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import gc
 
+import pytest
+
 from api.server import COLLECT_AFTER, serve
 from api.settings import ApiSettings
 from tests.integration.live_projector import until
 from tests.processes import free_port
 
 
+@pytest.mark.slow
 async def test_startup_objects_are_excluded_from_collections(database_url: str) -> None:
     settings = ApiSettings(
         event_store_url=database_url, read_model_url=database_url, port=free_port()

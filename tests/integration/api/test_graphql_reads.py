@@ -191,6 +191,7 @@ async def test_references_keep_their_order_and_locale_and_omit_deleted_entries(
         )
 
 
+@pytest.mark.slow
 async def test_a_page_of_100_with_references_of_references_costs_a_bounded_number_of_statements(
     server: Server, client: Client, acme: Given, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -84,8 +84,15 @@ CHANGES: dict[str, tuple[Change, Callable[[Any], bool]]] = {
 }
 
 
-@pytest.mark.parametrize("name", CHANGES)
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        # Each change with one of the paths, and in the slow tests with all.
+        pytest.param(name, path, marks=() if (n - m) % len(PATHS) == 0 else pytest.mark.slow)
+        for n, name in enumerate(CHANGES)
+        for m, path in enumerate(PATHS)
+    ],
+)
 async def test_what_changes_shows_at_once_in_every_process(
     name: str, path: str, server: Server, acme: Given
 ) -> None:
@@ -111,7 +118,7 @@ async def test_media_seen_over_its_own_path_are_not_older_elsewhere(
 ) -> None:
     async with serving(server.url, server.repository, projector=False) as other:
         await agreed(server, other)
-        for number in range(20):
+        for number in range(5):
             url = f"https://example.com/{number}.png"
             for one in (server, other):
                 await one.client().get(PATHS[0])

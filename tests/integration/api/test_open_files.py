@@ -96,6 +96,7 @@ def test_silent_connections_are_closed_oldest_first() -> None:
             silent[-1].recv(1)
 
 
+@pytest.mark.slow
 def test_without_descriptors_the_process_continues_and_logs_little() -> None:
     with serving() as (port, process):
         connection, _ = asked(port, "/exhaust", close=False)

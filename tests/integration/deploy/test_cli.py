@@ -176,6 +176,7 @@ def test_rebuild_rollback_and_verify_report_progress(run: Run, files: Path) -> N
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_without_json_output_is_text_even_in_a_pipe(run: Run, files: Path) -> None:
     assert run("apply", "acme.yaml").exit_code == 0
     assert said(run("rebuild"))[-1] == (
@@ -228,6 +229,7 @@ def test_a_manifest_is_shown_and_applied_without_a_change(run: Run, files: Path)
     assert "no workspace 'nobody'" in refused(run("manifest", "show", "nobody"))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("files")
 def test_a_manifest_that_apply_would_not_read_is_shown_with_a_note(
     run: Run, monkeypatch: pytest.MonkeyPatch
@@ -257,6 +259,7 @@ def test_every_error_of_a_manifest_is_printed(run: Run, tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 async def test_an_installation_without_rebuild_tables_is_rebuilt(
     run: Run, files: Path, database_url: str
 ) -> None:
@@ -284,6 +287,7 @@ async def test_status_reports_an_event_that_cannot_be_read(run: Run, database_ur
             await connection.execute("UPDATE read_model.checkpoint SET position = 0")
 
 
+@pytest.mark.slow
 async def test_differences_are_printed_and_end_with_status_1(
     run: Run, files: Path, database_url: str
 ) -> None:
@@ -487,6 +491,7 @@ def _event(lines: IO[str]) -> dict[str, str]:
     return event
 
 
+@pytest.mark.slow
 def test_several_workers_answer_on_one_port_and_end_with_their_parent(
     start: Callable[..., subprocess.Popen[str]], run: Run
 ) -> None:

@@ -82,6 +82,7 @@ def test_a_server_is_durable_by_default(data: Path) -> None:
         assert ask(url, settings) == "off off 120"
 
 
+@pytest.mark.slow
 @as_each_user
 def test_the_last_user_stops_the_server(data: Path, name: tuple[str, ...]) -> None:
     home_for(data, name)
@@ -130,6 +131,7 @@ def test_many_users_may_come_and_go(data: Path) -> None:
     assert running_in(data) == []
 
 
+@pytest.mark.slow
 @as_each_user
 def test_a_killed_users_server_serves_the_next_one(data: Path, name: tuple[str, ...]) -> None:
     home_for(data, name)
@@ -184,6 +186,7 @@ def innocent(pid_file: Path) -> Iterator[None]:
         process.wait()
 
 
+@pytest.mark.slow
 def test_a_stale_pid_file_does_not_affect_an_unrelated_process(data: Path) -> None:
     with user(data) as killed:
         ask(url_of(killed), "CREATE SCHEMA kept; CREATE TABLE kept.kept AS SELECT 7 AS number")
@@ -252,6 +255,7 @@ def test_an_initdb_whose_user_was_killed_is_waited_for(data: Path) -> None:
         assert list(data.glob("initdb-*")) == []
 
 
+@pytest.mark.slow
 def test_a_cluster_of_another_major_version_is_refused_with_what_to_do(data: Path) -> None:
     with use(data, durable=False):
         pass
@@ -274,6 +278,7 @@ def test_a_postgresql_folder_itself_is_refused(data: Path) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_a_setting_that_postgresql_refuses_is_reported_in_one_line(data: Path) -> None:
     wrong = {"max_connections": "many"}
     with pytest.raises(EmbeddedPostgresError) as refused, use(data, settings=wrong):
@@ -336,6 +341,7 @@ def test_a_full_disk_is_recognized_by_postgresqls_message() -> None:
     assert "disk that holds /x is full" in str(failed("It did not start", said, Path("/x")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

@@ -160,6 +160,7 @@ async def one_more(url: str) -> None:
         await Given(Repository(recorder, EventMapper())).entry("three")
 
 
+@pytest.mark.slow
 def test_entries_that_are_not_exported_are_reported(
     export: Export, database_url: str, tmp_path: Path
 ) -> None:

@@ -113,6 +113,7 @@ def test_only_ready_rows_are_imported_if_requested(typed: Typed) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_json_lists_the_same_cells_regardless_of_the_outcome(typed: Typed) -> None:
     Path("bad.csv").write_text(BAD.replace("2,one", "2,").replace(",z,", ",,"))
     all_rows = ("import", "bad.csv", *PLACE, "--import-id", "i-1", "--json")
@@ -164,6 +165,7 @@ def test_an_import_updates_is_repeated_and_is_reverted(typed: Typed) -> None:
     assert refused(typed("import", "--revert", "i-9")) == "There is no import 'i-9'"
 
 
+@pytest.mark.slow
 def test_a_repeated_import_id_is_reported_before_anything_else(typed: Typed) -> None:
     again = ("import", "good.csv", *PLACE, "--import-id", "i-1")
     report(typed(*again, "--json"))
@@ -265,6 +267,7 @@ def test_no_ready_row_is_a_failure_if_rows_have_errors(typed: Typed) -> None:
     assert report(told, 1)["counts"]["error"] == 1
 
 
+@pytest.mark.slow
 def test_a_detected_encoding_is_shown_and_a_guess_refused(typed: Typed) -> None:
     titles = ("Привет, мир", "Москва", "Новости дня", "Как испечь хлеб")
     text = "Title,Body\n" + "".join(f'"{title}",x\n' for title in titles)
@@ -333,6 +336,7 @@ def test_columns_are_mapped_by_heading_or_number(typed: Typed) -> None:
     )
 
 
+@pytest.mark.slow
 def test_workbooks_and_dialects_are_read(typed: Typed) -> None:
     with xlsxwriter.Workbook("book.xlsx") as book:
         book.add_worksheet("Notes").write_row(0, 0, ["nothing"])
@@ -349,6 +353,7 @@ def test_workbooks_and_dialects_are_read(typed: Typed) -> None:
     assert "book.xlsx" in refused(typed("import", "book.xlsx", *PLACE, "--sheet", "None"))
 
 
+@pytest.mark.slow
 def test_a_file_of_too_many_rows_is_split(typed: Typed) -> None:
     rows = "".join(f"Row {n},x,{n},{'row-2001' if n == 1 else ''}\n" for n in range(1, 2002))
     Path("big.csv").write_text("Title,Body,Views,Related\n" + rows)

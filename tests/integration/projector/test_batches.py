@@ -35,7 +35,7 @@ def model_urls(databases: Databases) -> Iterator[list[str]]:
         yield [a, b, c, d]
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 async def test_any_split_of_the_log_into_batches_gives_the_same_tables(
     seed: int, repository: Repository, database_url: str, model_urls: list[str]
 ) -> None:
@@ -64,6 +64,7 @@ async def test_the_scenarios_contain_every_kind_of_event(
     assert set(TOPICS) - {row["topic"] for row in told} == set()
 
 
+@pytest.mark.slow
 async def test_counts_equal_the_rows_after_every_event(
     repository: Repository, database_url: str, model_urls: list[str]
 ) -> None:

@@ -127,6 +127,7 @@ async def test_a_missed_notification_is_replaced_by_the_poll(
         assert time.monotonic() - began < 15
 
 
+@pytest.mark.slow
 async def test_lost_connections_lose_nothing_and_repeat_nothing(
     repository: Repository, database_url: str, model_url: str
 ) -> None:

@@ -34,7 +34,7 @@ def no_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rerendering, "CHUNK_BYTES", 1)
 
 
-@pytest.mark.parametrize("copy_from", [1, 1000])
+@pytest.mark.parametrize("copy_from", [1, pytest.param(1000, marks=pytest.mark.slow)])
 async def test_portions_of_one_entry_give_the_same_tables(
     copy_from: int,
     repository: Repository,
@@ -52,6 +52,7 @@ async def test_portions_of_one_entry_give_the_same_tables(
     assert await dump(model_url) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_room")
 async def test_a_cut_batch_is_followed_by_its_rest(
     given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch

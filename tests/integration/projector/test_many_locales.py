@@ -34,6 +34,8 @@ from write_side.store.append import Append
 from write_side.store.mapper import EventMapper, StreamEvent
 from write_side.store.recorder import open_recorder
 
+pytestmark = pytest.mark.slow
+
 LETTERS = itertools.product(string.ascii_lowercase, repeat=2)
 LOCALES = [f"{''.join(two)}-{''.join(two).upper()}" for two in LETTERS] + [
     f"{letter}aa-AA" for letter in string.ascii_lowercase[:24]

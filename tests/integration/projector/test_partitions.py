@@ -111,6 +111,7 @@ async def test_a_locale_that_has_not_grown_shares_a_partition(
     assert await rows(database_url, PLACES) == [("production/other", 4)]
 
 
+@pytest.mark.slow
 async def test_no_read_misses_or_repeats_rows_while_they_move(
     given: Given, database_url: str
 ) -> None:
@@ -145,6 +146,7 @@ async def test_nothing_moves_before_every_reader_knows_the_partition(
     assert await rows(database_url, STATES) == [SETTLED]
 
 
+@pytest.mark.slow
 async def test_a_projector_that_is_killed_between_any_two_steps_loses_nothing(
     repository: Repository,
     database_url: str,
@@ -193,6 +195,7 @@ async def test_an_environment_has_a_maximum_number_of_partitions(
     assert await rows(database_url, PLACES) == [("production/fr-FR", 6), ("production/other", 5)]
 
 
+@pytest.mark.slow
 async def test_a_rebuild_chooses_partitions_by_its_own_counts(
     given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

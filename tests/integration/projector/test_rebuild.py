@@ -45,7 +45,9 @@ async def execute(url: str, sql: str, *parameters: object) -> None:
         await connection.execute(sql, *parameters)
 
 
-@pytest.mark.parametrize(("seed", "workers"), [(1, 1), (2, 1), (3, 2)])
+@pytest.mark.parametrize(
+    ("seed", "workers"), [*(pytest.param(n, 1, marks=pytest.mark.slow) for n in (1, 2)), (3, 2)]
+)
 async def test_the_tables_are_the_same_as_those_that_were_followed(
     seed: int, workers: int, repository: Repository, database_url: str, small_ranges: None
 ) -> None:
@@ -207,6 +209,7 @@ async def test_after_a_restore_of_the_log_it_must_be_accepted(
     assert await rows(database_url, "SELECT slug FROM entry") == [("one",)]
 
 
+@pytest.mark.slow
 async def test_a_live_read_model_of_a_different_shape_is_replaced_if_accepted(
     given: Given, database_url: str
 ) -> None:
@@ -248,6 +251,7 @@ async def test_status_shows_it_while_it_runs(database_url: str) -> None:
     assert (await status_of(database_url)).work is None
 
 
+@pytest.mark.slow
 async def test_a_cancelled_rebuild_leaves_the_live_read_model_unchanged(
     given: Given, database_url: str
 ) -> None:

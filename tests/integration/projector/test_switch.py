@@ -65,6 +65,7 @@ async def doing(*deeds: object) -> AsyncIterator[None]:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
+@pytest.mark.slow
 async def test_readers_and_writers_notice_nothing(given: Given, database_url: str) -> None:
     """No read is empty, fails or shrinks; each create is to be read soon, across three switches."""
     await given.magazine()

@@ -48,7 +48,7 @@ def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log_reader, "EVENTS_IN_A_RANGE", 50)
 
 
-@pytest.mark.parametrize("seed", [5, 6])
+@pytest.mark.parametrize("seed", [5, pytest.param(6, marks=pytest.mark.slow)])
 async def test_log_claims_and_read_model_agree_after_any_commands(
     seed: int, repository: Repository, database_url: str
 ) -> None:
@@ -61,6 +61,7 @@ async def test_log_claims_and_read_model_agree_after_any_commands(
     assert await schemas(database_url) == [LIVE]
 
 
+@pytest.mark.slow
 async def test_log_claims_and_read_model_agree_during_writes(
     given: Given, database_url: str
 ) -> None:

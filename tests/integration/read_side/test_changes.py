@@ -30,7 +30,6 @@ SCOPES = [
 ]
 LOG = "SELECT notification_id, topic, state, at FROM write_side.event ORDER BY notification_id"
 PROPERTY = settings(
-    max_examples=60,
     deadline=None,
     derandomize=True,
     database=None,
@@ -121,15 +120,18 @@ async def in_pages(pool: Pool, scope: Scope, selection: Selection, limit: int) -
     return found
 
 
-@pytest.mark.parametrize("seed", [pytest.param(1, marks=pytest.mark.slow), 2])
+@pytest.mark.parametrize(
+    ("seed", "steps", "examples"),
+    [(3, 250, 15), *(pytest.param(seed, 700, 60, marks=pytest.mark.slow) for seed in (1, 2))],
+)
 def test_any_selection_of_the_feed_is_a_naive_fold_of_the_log(
-    databases: Databases, seed: int
+    databases: Databases, seed: int, steps: int, examples: int
 ) -> None:
     with databases.new() as url, asyncio.Runner() as runner:
-        feed = runner.run(told(url, seed))
+        feed = runner.run(told(url, seed, steps))
         pool = Pool(url)
 
-        @PROPERTY
+        @settings(PROPERTY, max_examples=examples)
         @given(st.sampled_from(SCOPES), selections, st.integers(1, 30))
         def check(scope: Scope, selection: Selection, limit: int) -> None:
             found = runner.run(in_pages(pool, scope, selection, limit))
@@ -142,9 +144,9 @@ def test_any_selection_of_the_feed_is_a_naive_fold_of_the_log(
         pool.close()
 
 
-async def told(url: str, seed: int) -> dict[Scope, list[dict[str, Any]]]:
+async def told(url: str, seed: int, steps: int) -> dict[Scope, list[dict[str, Any]]]:
     async with open_recorder(url) as recorder:
-        await Story(Repository(recorder, EventMapper()), seed).tell(700)
+        await Story(Repository(recorder, EventMapper()), seed).tell(steps)
     await project_all(url, url, [7, 1, 40])
     feed = await naive_feed(url)
     kinds = {change["kind"] for changes in feed.values() for change in changes}
@@ -160,8 +162,9 @@ def shown(change: Any, expected: list[dict[str, Any]]) -> dict[str, Any]:
     return {name: getattr(change, name) for name in names}
 
 
+@pytest.mark.slow
 async def test_the_position_before_a_time_is_found_by_bisection(database_url: str) -> None:
-    feed = await told(database_url, 1)
+    feed = await told(database_url, 1, 700)
     async with open_pool(database_url) as pool:
         for scope in SCOPES:
             times = sorted({change["at"] for change in feed[scope]})

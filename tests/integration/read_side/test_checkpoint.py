@@ -71,6 +71,7 @@ async def test_after_a_lost_connection_the_checkpoint_is_read_again(database_url
         await until(back)
 
 
+@pytest.mark.slow
 async def test_the_watch_recovers_from_a_silent_database(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

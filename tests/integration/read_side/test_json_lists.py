@@ -105,12 +105,26 @@ async def model(database_url: str) -> AsyncIterator[tuple[Connection, Pool]]:
         yield connection, pool
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(stored, max_size=MOST), texts)
 async def test_lists_are_what_the_api_would_encode(
     model: tuple[Connection, Pool], entries: list[Stored], type_name: str
 ) -> None:
-    connection, pool = model
+    await check_lists(*model, entries, type_name)
+
+
+@pytest.mark.slow
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(stored, max_size=MOST), texts)
+async def test_many_lists_are_what_the_api_would_encode(
+    model: tuple[Connection, Pool], entries: list[Stored], type_name: str
+) -> None:
+    await check_lists(*model, entries, type_name)
+
+
+async def check_lists(
+    connection: Connection, pool: Pool, entries: list[Stored], type_name: str
+) -> None:
     await fill(connection, entries, type_name)
     for name, offset in itertools.product(LISTS, (0, 1)):
         for parameters in LISTS[name]:

@@ -121,6 +121,7 @@ async def test_every_page_after_random_commands(
     assert max(found) > 2 * BLOCKS[-1]
 
 
+@pytest.mark.slow
 async def test_pages_of_many_blocks_before_and_after_a_rebuild_and_a_rollback(
     given: Given, database_url: str, pool: Pool
 ) -> None:

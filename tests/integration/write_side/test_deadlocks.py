@@ -133,6 +133,7 @@ async def test_a_rename_that_waits_for_a_slug_blocks_no_create(database_url: str
 # Deadlocks
 
 
+@pytest.mark.slow
 async def test_renames_never_deadlock_with_each_other_or_with_creates(database_url: str) -> None:
     async with open_recorder(database_url) as one, open_recorder(database_url) as other:
         repositories = [repository_on(one), repository_on(other)]

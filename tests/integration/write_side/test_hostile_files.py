@@ -148,6 +148,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "a long text": (lambda: rows(f'<row><c t="str"><v>{X_15_MB}</v></c></row>'), LONG),
     "one string for all cells": (one_string_for_all_cells, "has too much text: split it"),
 }
+OF_EACH_KIND = ("a bomb of 600 MB", "an external entity in a sheet", "a sparse sheet")
 
 
 BROKEN: dict[str, tuple[Callable[[], bytes], str]] = {
@@ -183,7 +184,13 @@ def test_a_broken_workbook_is_refused(made: Callable[[], bytes], said: str) -> N
     assert said in answer.refusal
 
 
-@pytest.mark.parametrize(("made", "said"), HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        pytest.param(*case, id=name, marks=() if name in OF_EACH_KIND else pytest.mark.slow)
+        for name, case in HOSTILE.items()
+    ],
+)
 def test_a_hostile_workbook_is_refused_in_little_memory(
     made: Callable[[], bytes], said: str
 ) -> None:
@@ -202,6 +209,7 @@ HARMLESS: dict[str, Callable[[], bytes]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", HARMLESS.values(), ids=HARMLESS)
 def test_other_elements_than_cells_are_ignored_in_little_memory(made: Callable[[], bytes]) -> None:
     answer, peak = read_and_measured(made(), "x.xlsx")
@@ -210,6 +218,7 @@ def test_other_elements_than_cells_are_ignored_in_little_memory(made: Callable[[
     assert peak < 120 * MIB
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("document", "said"),
     [
@@ -242,6 +251,7 @@ def test_processes_that_serve_requests_have_priority() -> None:
     assert int(done.stdout.split()[-1]) >= os.nice(0) + 5
 
 
+@pytest.mark.slow
 async def test_the_service_continues() -> None:
     hostile = [read_file(made(), "x.xlsx") for made, _ in list(HOSTILE.values())[:5]]
     *refused, table = await asyncio.gather(

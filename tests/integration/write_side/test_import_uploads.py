@@ -110,6 +110,7 @@ async def test_an_upload_belongs_to_one_workspace(magazine: Repository) -> None:
     assert await kept(magazine) == [upload.id]
 
 
+@pytest.mark.slow
 async def test_a_workspace_keeps_its_newest_uploads(
     magazine: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:

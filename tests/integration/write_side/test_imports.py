@@ -208,6 +208,7 @@ async def test_references_are_found_by_id_and_ambiguous_slugs_are_not(
     assert bytes(one.fields["about"]) == f'["{topic.entry_id}"]'.encode()
 
 
+@pytest.mark.slow
 async def test_rows_beyond_the_plans_limit_are_errors(magazine: Repository) -> None:
     rows = "".join(f"Row {number},x\n" for number in range(1999))
     await imported(magazine, f"Title,Body\n{rows}")

@@ -29,7 +29,7 @@ _KEY = "INSERT INTO write_side.command VALUES ($1, '', 'held', 1, 1)"
 
 
 @pytest.mark.parametrize("side", ["request", "answer"])
-@pytest.mark.parametrize("connection", ["warm", "new"])
+@pytest.mark.parametrize("connection", ["warm", pytest.param("new", marks=pytest.mark.slow)])
 async def test_an_append_cut_at_any_byte_takes_effect_once(
     lost: Lossy, side: Side, connection: str
 ) -> None:

@@ -150,6 +150,7 @@ def ended(program: str) -> int:
     return subprocess.run(command, stdout=subprocess.PIPE, check=False, timeout=60).returncode
 
 
+@pytest.mark.slow
 def test_a_confined_process_is_stopped_beyond_its_limits() -> None:
     assert ended("confine(Limits(seconds=0.01))\nwhile True: pass") == -signal.SIGALRM
     assert ended("confine(Limits(cpu_seconds=1))\nwhile True: pass") in (

@@ -81,6 +81,7 @@ async def test_a_silent_server_does_not_block_an_append_forever(
                 await lost.recorder.append(plain("test/a"))
 
 
+@pytest.mark.slow
 async def test_reads_of_a_silent_server_end(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -152,6 +152,7 @@ def test_the_limits_of_a_file_cover_both_sheets(limits: Limits, said: str, tmp_p
         table(exported(tmp_path), limits=limits)
 
 
+@pytest.mark.slow
 def test_a_continuation_of_many_rows_is_bounded_before_it_is_joined(tmp_path: Path) -> None:
     """Every row claims the same parts."""
 
