@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
 from urllib.parse import urlsplit
 
 from aiohttp import web
 
 from api.dashboard.dashboard_request import DashboardRequest
 from api.dashboard.page_handlers import Form, redirect, show
-from api.dashboard.table_pages import one_of
 from api.dashboard.wizard.wizard_steps import wait_until_readable
 from api.errors import BadRequest, Busy
 from api.webhooks.operations import ListedWebhook, WebhookOperations
+from write_side.domain.api_key import expiry
 from write_side.domain.refusals import InvalidDefinition, UnknownWebhook
 from write_side.domain.workspace import EDIT
+from write_side.store.webhooks import DeliveryOutcome
 
-SHOWN = 50
+OUTCOMES: tuple[tuple[DeliveryOutcome, str], ...] = (
+    ("", "Any"),
+    ("delivered", "Delivered"),
+    ("failed", "Failed"),
+    ("3xx", "HTTP 3xx"),
+    ("4xx", "HTTP 4xx"),
+    ("5xx", "HTTP 5xx"),
+    ("none", "No response"),
+)
 TESTS = web.AppKey("webhook_tests", asyncio.Semaphore)
 """Messages on trial that a process sends at a time."""
 MOST_TESTS = 8
@@ -27,18 +37,20 @@ async def show_webhooks(request: DashboardRequest) -> web.StreamResponse:
 
 
 async def show_webhook(request: DashboardRequest) -> web.StreamResponse:
-    """The endpoint and its last deliveries, or those that failed."""
+    """The endpoint and its last deliveries. As for entries, an invalid filter is not chosen."""
     webhook = await _webhook(request)
-    only = one_of(("failed",), request.query.get("show", ""))
-    deliveries = await _operations(request).deliveries(
-        webhook.name, failed=only == "failed", limit=SHOWN
-    )
+    given = request.query.get("status", "")
+    outcome: DeliveryOutcome = next((value for value, _ in OUTCOMES if value == given), "")
+    since = _time(request.query.get("since", ""))
+    deliveries = await _operations(request).deliveries(webhook.name, outcome=outcome, since=since)
     return await show(
         request,
         "webhook.html",
         webhook=webhook,
         deliveries=deliveries,
-        only=only,
+        outcomes=OUTCOMES,
+        outcome=outcome,
+        since=f"{since:%Y-%m-%dT%H:%M}" if since else "",
         address=address(webhook.url),
         may_edit=request.may(EDIT),
     )
@@ -80,6 +92,13 @@ def address(url: str) -> str:
 
 def host(url: str) -> str:
     return urlsplit(url).netloc
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        return expiry(text)
+    except InvalidDefinition:
+        return None
 
 
 def _to(request: DashboardRequest, webhook: ListedWebhook) -> web.StreamResponse:

@@ -22,7 +22,14 @@ from write_side.domain.webhook import Endpoint, Webhook, new_webhook_secret
 from write_side.domain.webhook_address import Network
 from write_side.repository import Repository
 from write_side.store.access import token_key
-from write_side.store.webhooks import Cursor, Cursors, Delivery, Outcome
+from write_side.store.webhooks import (
+    KEPT,
+    Cursor,
+    Cursors,
+    Delivery,
+    DeliveryOutcome,
+    Outcome,
+)
 
 
 class ListedWebhook(Struct, frozen=True, rename="camel"):
@@ -76,11 +83,18 @@ class WebhookOperations:
         ]
 
     async def deliveries(
-        self, name: str, *, failed: bool = False, limit: int = 20
+        self,
+        name: str,
+        *,
+        outcome: DeliveryOutcome = "",
+        since: datetime | None = None,
+        limit: int = KEPT,
     ) -> Sequence[Delivery]:
         """The last ones, newest first."""
         await self._find(name)
-        return await self._cursors.deliveries(self._workspace, name, failed=failed, limit=limit)
+        return await self._cursors.deliveries(
+            self._workspace, name, outcome=outcome, since=since, limit=limit
+        )
 
     async def test(self, name: str, networks: Sequence[Network]) -> Outcome:
         """Sends a message that announces no change, from this process, and records the outcome."""
@@ -157,7 +171,9 @@ class WebhookOperations:
             ) from None
 
     async def _listed(self, webhook: Webhook, cursor: Cursor | None) -> ListedWebhook:
-        failed = await self._cursors.deliveries(self._workspace, webhook.name, failed=True, limit=1)
+        failed = await self._cursors.deliveries(
+            self._workspace, webhook.name, outcome="failed", limit=1
+        )
         is_failing = cursor is not None and cursor.failing_since is not None
         return ListedWebhook(
             name=webhook.name,

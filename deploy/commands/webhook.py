@@ -53,15 +53,25 @@ def list_webhooks(workspace: str, as_json: bool) -> None:
 @_name
 @workspace_option
 @click.option("--failed", is_flag=True, help="Only those that failed.")
+@click.option("--since", metavar="TIME", help="Only those since a time in UTC.")
 @click.option(
     "--limit", type=click.IntRange(1, 200), default=20, show_default=True, help="At most so many."
 )
 @json_option
-def deliveries(name: str, workspace: str, failed: bool, limit: int, as_json: bool) -> None:
+def deliveries(
+    name: str, workspace: str, failed: bool, since: str | None, limit: int, as_json: bool
+) -> None:
     """List the last deliveries to an endpoint, newest first. The last 200 are kept."""
+    from write_side.domain.api_key import expiry
+
     rows = _run(
         workspace,
-        lambda operations, *_: operations.deliveries(name, failed=failed, limit=limit),
+        lambda operations, *_: operations.deliveries(
+            name,
+            outcome="failed" if failed else "",
+            since=expiry(since) if since else None,
+            limit=limit,
+        ),
     )
     _print(rows, as_json, _delivery_line)
 

@@ -244,7 +244,7 @@ async def test_every_page_is_accessible_on_any_screen(visit: Visit) -> None:
         "/dashboard/imports",
         "/dashboard/webhooks",
         "/dashboard/webhooks/search",
-        "/dashboard/webhooks/search?show=failed",
+        "/dashboard/webhooks/search?status=failed",
         "/dashboard/webhooks/off",
         "/dashboard/projections",
         "/dashboard/activity",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 import asyncpg
 from msgspec import Struct
@@ -30,6 +30,7 @@ _SECRETS = statement("write_side", "webhook_secrets")
 _TIME_AT = "SELECT at FROM write_side.event WHERE notification_id = $1"
 _TOTALS = statement("write_side", "webhook_totals")
 
+DeliveryOutcome = Literal["", "delivered", "failed", "3xx", "4xx", "5xx", "none"]
 Fetch = Callable[..., Awaitable[list[asyncpg.Record]]]
 """Runs a statement with its parameters."""
 
@@ -159,10 +160,16 @@ class Cursors:
         )
 
     async def deliveries(
-        self, workspace: str, name: str, *, failed: bool = False, limit: int = KEPT
+        self,
+        workspace: str,
+        name: str,
+        *,
+        outcome: DeliveryOutcome = "",
+        since: datetime | None = None,
+        limit: int = KEPT,
     ) -> list[Delivery]:
-        """The last deliveries, newest first; ``failed``: only those that failed."""
-        rows = await self._fetch(_DELIVERIES, workspace, name, failed, limit)
+        """The last deliveries, newest first. ``outcome`` "none": without a response; "": any."""
+        rows = await self._fetch(_DELIVERIES, workspace, name, outcome, since, limit)
         return [Delivery(**row) for row in rows]
 
     async def move(self, workspace: str, name: str, position: int) -> bool:

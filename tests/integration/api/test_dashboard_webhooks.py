@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from html import unescape
 
 import pytest
@@ -17,7 +20,7 @@ from tests.integration.api.deliveries import (
 )
 from tests.integration.api.hook_server import HookServer, answer, hook_server
 from tests.integration.api.server import Server, serving
-from tests.integration.live_projector import until
+from tests.integration.live_projector import connected, until
 from tests.integration.projector.sample_log import Given
 from write_side import commands as c
 from write_side.domain.identity import Scope
@@ -80,7 +83,7 @@ async def test_a_delivery_is_shown_with_status_duration_and_response(
     assert "entry.created" in page
     assert " ms</td>" in page
     assert "&lt;b&gt;fine&lt;/b&gt;" in page
-    assert "No delivery has failed lately" in (await visitor.get(f"{PAGE}/search?show=failed")).text
+    assert "None of the last" in (await visitor.get(f"{PAGE}/search?status=failed")).text
 
 
 async def test_a_test_message_is_sent_and_its_outcome_shown(
@@ -93,7 +96,43 @@ async def test_a_test_message_is_sent_and_its_outcome_shown(
     assert "webhook.test" in (await visitor.get(f"{PAGE}/search")).text
     hook.answer = answer(500, b"broken")
     await visitor.post(f"{PAGE}/search/test", {})
-    assert "HTTP 500" in (await visitor.get(f"{PAGE}/search?show=failed")).text
+    assert "HTTP 500" in (await visitor.get(f"{PAGE}/search?status=failed")).text
+
+
+async def test_deliveries_are_filtered_by_status_and_time(
+    acme: Given, hook: HookServer, visitor: Browser, database_url: str
+) -> None:
+    await create_webhook(acme, hook)
+    for reply in (answer(204, b""), answer(302), answer(500), answer(404), hang_up):
+        hook.answer = reply
+        await visitor.post(f"{PAGE}/search/test", {})
+    async with connected(database_url) as connection:
+        await connection.execute(
+            "UPDATE write_side.webhook_delivery SET at = now() - interval '1 day' WHERE number < 3"
+        )
+    recently = (datetime.now(UTC) - timedelta(hours=2)).strftime("%Y-%m-%dT%H:%M")
+
+    async def shown(query: str) -> list[str]:
+        """The statuses, newest first."""
+        page = (await visitor.get(f"{PAGE}/search?{query}")).text
+        rows = re.findall(r'data-label="Outcome">.*?>(?:Failed</span> )?([^<]+)<', page)
+        return [one.split(":")[0] for one in rows]
+
+    lost = "ServerDisconnectedError"
+    every = [lost, "HTTP 404", "HTTP 500", "HTTP 302", "HTTP 204"]
+    assert await shown("") == every
+    assert await shown("status=odd&since=odd") == every
+    assert await shown("status=delivered") == every[4:]
+    assert await shown("status=failed") == every[:4]
+    assert await shown("status=none") == [lost]
+    for number, digit in ((1, 4), (2, 5), (3, 3)):
+        assert await shown(f"status={digit}xx") == [every[number]]
+    assert await shown(f"since={recently}") == every[:3]
+    assert await shown(f"since={recently}&status=3xx") == []
+
+
+async def hang_up(_server: HookServer, writer: asyncio.StreamWriter) -> None:
+    writer.close()
 
 
 async def test_a_refused_address_names_the_setting(

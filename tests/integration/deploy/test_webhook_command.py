@@ -98,7 +98,11 @@ def test_a_test_message_verifies(run: Run, secret: str) -> None:
     said = run("webhook", "test", "search", *WHERE)
     assert said.exit_code == 1
     assert said.stderr == ("contentlog: webhook 'search' did not accept the message: HTTP 500\n")
-    rows = json.loads(run("webhook", "deliveries", "search", *WHERE, "--failed", "--json").stdout)
+    rows = json.loads(
+        run(
+            "webhook", "deliveries", "search", *WHERE, "--failed", "--since", "2026-01-31", "--json"
+        ).stdout
+    )
     assert [(row["number"], row["status"], row["error"]) for row in rows] == [(2, 500, "HTTP 500")]
 
 

@@ -229,7 +229,7 @@ async def test_a_bounded_number_of_deliveries_is_kept(world: World, cursors: Cur
         await cursors.record([move])
     kept = await cursors.deliveries("acme", "search")
     assert [one.number for one in kept] == list(range(KEPT + 5, 5, -1))
-    failed = await cursors.deliveries("acme", "search", failed=True, limit=3)
+    failed = await cursors.deliveries("acme", "search", outcome="failed", limit=3)
     assert [one.status for one in failed] == [KEPT + 5, KEPT + 3, KEPT + 1]
     assert (await cursors.totals()).deliveries == KEPT + 5
 
