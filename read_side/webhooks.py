@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 from read_side.pool import Pool, fetch
 from write_side.domain.identity import Scope
-from write_side.domain.webhook import Endpoint
+from write_side.domain.webhook import Endpoint, Name
 from write_side.postgres.statements import statement
 
 _WEBHOOKS = statement("read_side", "webhooks")
+_WAITING = statement("read_side", "webhooks_waiting")
 _MARK = statement("read_side", "webhooks_mark")
 
 
@@ -29,10 +32,9 @@ class WebhookEndpoint(Endpoint, frozen=True, kw_only=True):
 
 
 class WebhooksMark(Struct, frozen=True):
-    """Changes whenever an endpoint changes. ``off``: the number that are switched off."""
+    """Changes whenever an endpoint changes."""
 
     endpoints: int
-    off: int
     position: int
 
 
@@ -53,6 +55,19 @@ async def webhooks(pool: Pool) -> list[WebhookEndpoint]:
         )
         for row in await fetch(pool, _WEBHOOKS)
     ]
+
+
+async def webhooks_waiting(pool: Pool, cursors: Mapping[Name, int]) -> dict[Name, float]:
+    """For each endpoint that is on and has a change to deliver after its cursor: the seconds since
+    the oldest one. Raises ReadModelUnavailable."""
+    rows = await fetch(
+        pool,
+        _WAITING,
+        [workspace for workspace, _ in cursors],
+        [name for _, name in cursors],
+        list(cursors.values()),
+    )
+    return {(row["workspace"], row["name"]): row["seconds"] for row in rows}
 
 
 async def webhooks_mark(pool: Pool) -> WebhooksMark:

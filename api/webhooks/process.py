@@ -38,9 +38,8 @@ from write_side.store.access import token_key
 from write_side.store.conflicts import StoreUnavailable
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
-from write_side.store.webhooks import CHANNEL, Cursors
+from write_side.store.webhooks import ACTIVE_LOCK, CHANNEL, Cursors
 
-LOCK = 0x636C_6F67_0007
 STANDBY = 0.25
 PATIENCE = 5.0
 """Seconds until a connection on which the database does not respond is given up."""
@@ -103,7 +102,7 @@ async def _lock(url: str) -> AsyncIterator[Connection]:
         server_settings={"application_name": "contentlog webhooks"},
     )
     try:
-        while not await connection.fetchval(_TRY_LOCK, LOCK):  # noqa: ASYNC110 - not ours to set
+        while not await connection.fetchval(_TRY_LOCK, ACTIVE_LOCK):  # noqa: ASYNC110 - not ours to set
             await asyncio.sleep(STANDBY)
         yield connection
     finally:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from deploy.databases import Databases, open_connection, open_repository
+from deploy.databases import Databases, open_connection, open_read_model, open_repository
 from deploy.runner import json_option, run
 
 if TYPE_CHECKING:
@@ -37,8 +37,9 @@ async def _examine(
     found: Databases, settings: Settings, environment: dict[str, str]
 ) -> list[Finding]:
     """Worst first."""
-    from deploy.doctor import installation, server
+    from deploy.doctor import installation, server, webhooks
     from read_side.status import read_status
+    from write_side.store.webhooks import Cursors
 
     findings = [
         *installation.check_settings(settings, environment),
@@ -54,10 +55,15 @@ async def _examine(
         if found.read_model_url != found.event_store_url:
             facts = await server.read_facts(connection)
             findings += server.check_server("read model", facts, settings.workers)
-        findings.append(await installation.check_shape(connection))
+        shape = await installation.check_shape(connection)
+        findings.append(shape)
         status = await read_status(connection)
     async with open_repository(found) as repository:
         findings += installation.check_projectors(status, await repository.recorder.head())
+        if shape.level == "ok":
+            async with open_read_model(found) as read_model:
+                cursors = Cursors(repository.recorder.fetch)
+                findings += await webhooks.look_at_webhooks(cursors, read_model)
     order = ("problem", "warning", "ok")
     return sorted(findings, key=lambda finding: order.index(finding.level))
 

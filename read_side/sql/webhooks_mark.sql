@@ -1,3 +1,3 @@
 -- no parameters
-SELECT count(*) AS endpoints, count(off) AS off, coalesce(max(position), 0) AS position
+SELECT count(*) AS endpoints, coalesce(max(position), 0) AS position
 FROM read_model.webhook

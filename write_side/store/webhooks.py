@@ -19,6 +19,8 @@ KEPT = 200
 """Deliveries that are kept for each endpoint."""
 CHANNEL = "contentlog_webhook"
 """Notified when a cursor is moved from outside."""
+ACTIVE_LOCK = 0x636C_6F67_0007
+"""The session lock of the process that delivers."""
 _OPEN = statement("write_side", "open_webhook_cursors")
 _CURSORS = statement("write_side", "webhook_cursors")
 _RECORD = statement("write_side", "record_deliveries")
@@ -80,11 +82,11 @@ class Delivery(Outcome, frozen=True, kw_only=True):
 
 
 class Totals(Struct, frozen=True):
-    """Of all endpoints. ``failing``: those whose last delivery failed."""
+    """Of all endpoints. ``active``: whether a process delivers."""
 
     deliveries: int
     failures: int
-    failing: int
+    active: bool
 
 
 class Cursors:
@@ -186,7 +188,7 @@ class Cursors:
         return rows[0]["at"] if rows else None
 
     async def totals(self) -> Totals:
-        [row] = await self._fetch(_TOTALS)
+        [row] = await self._fetch(_TOTALS, ACTIVE_LOCK)
         return Totals(**row)
 
 

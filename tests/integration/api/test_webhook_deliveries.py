@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from api.webhooks import endpoint_task
-from api.webhooks.process import LOCK
+from api.webhooks.standing import webhook_standing
 from tests.integration.api.deliveries import (
     SECRET,
     create_webhook,
@@ -26,7 +26,7 @@ from tests.integration.projector.sample_log import Given, raws
 from write_side import commands as c
 from write_side.domain.identity import Scope
 from write_side.domain.webhook import new_webhook_secret
-from write_side.store.webhooks import Cursors
+from write_side.store.webhooks import ACTIVE_LOCK, Cursors
 
 FEED = "/v1/changes?limit=500"
 
@@ -336,7 +336,7 @@ async def test_the_standby_takes_over(magazine: Given, hook: HookServer, databas
             await owner.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_locks "
                 "WHERE locktype = 'advisory' AND objid = $1 AND granted",
-                LOCK & 0xFFFF_FFFF,
+                ACTIVE_LOCK & 0xFFFF_FFFF,
             )
         await magazine.entry("two")
         await hook.has(2)
@@ -433,6 +433,36 @@ async def test_metrics_show_deliveries_and_the_state_of_endpoints(
                 'contentlog_webhooks{state="on"} 1.0',
                 'contentlog_webhooks{state="failing"} 1.0',
                 'contentlog_webhooks{state="off"} 1.0',
+                "contentlog_webhook_process_active 1.0",
             } <= set(text.splitlines())
 
         await until(is_shown)
+        assert (await waiting(server)).keys() == {"failing"}
+
+
+async def test_an_endpoint_waits_for_the_changes_that_it_selects(
+    server: Server, magazine: Given, hook: HookServer
+) -> None:
+    """While no process delivers."""
+    await create_webhook(magazine, hook, "posts", types=("posts",))
+    await create_webhook(magazine, hook, "deletions", events=("entry.deleted",))
+    await magazine.content_type(slug="pages")
+    await magazine.entry("page", type_slug="pages")
+    await server.caught_up()
+    assert await waiting(server) == {}
+    entry = await magazine.entry("one")
+    await server.caught_up()
+    assert (await waiting(server)).keys() == {"posts"}
+    await magazine.delete(entry)
+    await server.caught_up()
+    found = await waiting(server)
+    assert 0 < found["deletions"] <= found["posts"]
+    text = (await server.operator.get("/metrics")).text
+    assert "contentlog_webhook_process_active 0.0" in text
+
+
+async def waiting(server: Server) -> dict[str, float]:
+    """Endpoints with changes that are to be delivered, and since how many seconds."""
+    cursors = Cursors(server.repository.recorder.fetch)
+    standing = await webhook_standing(cursors, server.service.read_model)
+    return {one.endpoint.name: one.waiting for one in standing.endpoints if one.waiting}

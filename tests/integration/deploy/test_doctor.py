@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 
@@ -11,6 +12,11 @@ from click.testing import Result
 from deploy.databases import role_of
 from tests.databases import owner_of
 from tests.integration.deploy.test_cli import run
+from tests.integration.live_projector import caught_up, projecting
+from tests.integration.projector.sample_log import Given
+from write_side import commands as c
+from write_side.domain.webhook import new_webhook_secret
+from write_side.repository import Repository
 
 __all__ = ["run"]
 Run = Callable[..., Result]
@@ -55,6 +61,29 @@ async def test_it_finds_what_was_changed_in_the_databases(run: Run, database_url
     result = run("doctor", "--json")
     assert found(result, "may change events")["level"] == "warning"
     assert found(result, "made by another version")["fix"].startswith("contentlog rebuild")
+
+
+async def test_it_finds_that_nothing_delivers_to_an_endpoint(
+    run: Run, database_url: str, repository: Repository
+) -> None:
+    given = Given(repository)
+    await given.workspace()
+    await given.does(
+        c.CreateWebhook,
+        workspace="acme",
+        name="search",
+        url="https://search.example.com/",
+        environment="production",
+        secret=new_webhook_secret(),
+    )
+    async with projecting(database_url):
+        await caught_up(database_url)
+    result = await asyncio.to_thread(run, "doctor", "--json")
+    assert found(result, "no process delivers")["fix"] == "contentlog webhooks"
+    assert "no secret" not in result.stdout
+    await repository.recorder.fetch("DELETE FROM write_side.webhook_secret RETURNING name")
+    result = await asyncio.to_thread(run, "doctor", "--json")
+    assert found(result, "no secret")["level"] == "problem"
 
 
 def test_the_text_names_the_worst_first_and_each_fix_below_its_finding(run: Run) -> None:

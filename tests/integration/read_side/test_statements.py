@@ -159,7 +159,7 @@ BY_KEY = (
     "changes_newest",
 )
 # Of all workspaces, when an endpoint changes.
-WEBHOOKS = ("webhooks", "webhooks_mark")
+WEBHOOKS = ("webhooks", "webhooks_mark", "webhooks_waiting")
 # Their plans are in test_query_plans.py.
 QUERIES = (
     *("query_collect", "query_counts", "query_equal", "query_ids", "query_lists"),

@@ -1,0 +1,56 @@
+"""How the deliveries of all endpoints stand, for `/metrics` and `contentlog doctor`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from read_side.pool import Pool
+from read_side.webhooks import WebhookEndpoint, webhooks, webhooks_waiting
+from write_side.store.webhooks import Cursors, Totals
+
+
+class EndpointStanding(Struct, frozen=True):
+    """``waiting``: the seconds since the oldest change that is to be delivered; 0 without one."""
+
+    endpoint: WebhookEndpoint
+    is_failing: bool
+    waiting: float
+
+    @property
+    def state(self) -> Literal["on", "failing", "off"]:
+        if self.endpoint.off is not None:
+            return "off"
+        return "failing" if self.is_failing else "on"
+
+
+class WebhookStanding(Struct, frozen=True):
+    totals: Totals
+    endpoints: list[EndpointStanding]
+
+
+async def webhook_standing(cursors: Cursors, read_model: Pool) -> WebhookStanding:
+    """Raises what the databases raise."""
+    totals, endpoints = await cursors.totals(), await webhooks(read_model)
+    found = await cursors.find(one.key for one in endpoints)
+    # The cursor of an endpoint that was removed is not that of a new one with its name.
+    own = {
+        one.key: found[one.key]
+        for one in endpoints
+        if one.key in found and found[one.key].created == one.created
+    }
+    waiting = await webhooks_waiting(
+        read_model, {name: cursor.position for name, cursor in own.items()}
+    )
+    return WebhookStanding(
+        totals,
+        [
+            EndpointStanding(
+                one,
+                one.key in own and own[one.key].failing_since is not None,
+                waiting.get(one.key, 0.0),
+            )
+            for one in endpoints
+        ],
+    )
