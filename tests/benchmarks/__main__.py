@@ -33,6 +33,7 @@ BENCHMARKS = (
     "imports",
     "browse",
     "walk",
+    "queries",
     "fairness",
     "memory",
     "changes",

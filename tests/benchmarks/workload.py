@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
-from eventsourcing.persistence import StoredEvent
 from msgspec import Raw
 
 from write_side.commands import Command, CreateContentType, CreateWorkspace, IssueKey
@@ -38,7 +39,7 @@ VALUES = {
 }
 
 
-async def prepare(repository: Repository) -> ContentType:
+async def prepare(repository: Repository, fields: tuple[Field, ...] = FIELDS) -> ContentType:
     """The workspace, its key and its content type."""
     commands: list[Command] = [
         CreateWorkspace(actor=OPERATOR, workspace="bench", name="Bench"),
@@ -49,7 +50,7 @@ async def prepare(repository: Repository) -> ContentType:
             permissions=("content.view", "content.edit"),
             secret_hash=hashlib.sha256(SECRET.encode()).hexdigest(),
         ),
-        CreateContentType(actor=OPERATOR, scope=SCOPE, slug="posts", name="Posts", fields=FIELDS),
+        CreateContentType(actor=OPERATOR, scope=SCOPE, slug="posts", name="Posts", fields=fields),
     ]
     for command in commands:
         await execute(command, repository)
@@ -86,17 +87,31 @@ async def append_entries(
     repository: Repository, content_type: ContentType, n: int, first: int = 0
 ) -> None:
     """``n`` entries, two of three updated once: straight into the log."""
-    mapper = EventMapper()
-    batch: list[StoredEvent] = []
-    for number in range(first, first + n):
+    await append_events(repository, _events(content_type, range(first, first + n)))
+
+
+def _events(
+    content_type: ContentType, numbers: Iterable[int]
+) -> Iterator[EntryCreated | EntryUpdated]:
+    for number in numbers:
         event = created(content_type, number)
-        stream = entry_stream(event.entry_id)
-        batch.append(mapper.to_stored_event(StreamEvent(stream, 1, event)))
+        yield event
         if number % 3:
-            later = updated(event)
-            batch.append(mapper.to_stored_event(StreamEvent(stream, 2, later)))
-        if len(batch) > 1_000:
-            await repository.recorder.append(Append(events=batch))
-            batch = []
-    if batch:
+            yield updated(event)
+
+
+async def append_events(
+    repository: Repository, events: Iterable[EntryCreated | EntryUpdated]
+) -> None:
+    """Straight into the log: nothing is decided or claimed."""
+    mapper = EventMapper()
+    stored = (
+        mapper.to_stored_event(
+            StreamEvent(
+                entry_stream(event.entry_id), 1 if isinstance(event, EntryCreated) else 2, event
+            )
+        )
+        for event in events
+    )
+    while batch := list(islice(stored, 1_000)):
         await repository.recorder.append(Append(events=batch))
