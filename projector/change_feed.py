@@ -7,18 +7,13 @@ from typing import Any
 
 import msgspec
 
-from projector.rows import ChangeRow, EntryState, columns
+from projector.rows import ChangeRow, EntryState
 from read_side.changes import Kind
 from write_side.domain.changes import actor_name
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
 from write_side.domain.events import ContentTypeRemoved, EntryCreated, EntryDeleted
 from write_side.postgres.connection import Connection
-from write_side.postgres.statements import statement
-
-COPY_FROM = 32
-"""The number of rows from which COPY is worth its two extra round trips."""
-
 
 CHANGE_COLUMNS = ChangeRow.__struct_fields__
 """The columns of ``change``, in the order of ``put_changes``."""
@@ -90,17 +85,7 @@ def change_rows(changes: Iterable[ChangeRow]) -> Iterator[tuple[Any, ...]]:
     return (msgspec.structs.astuple(change) for change in changes)
 
 
-async def write_changes(connection: Connection, changes: list[ChangeRow]) -> None:
-    """Appends them; the caller has a transaction."""
-    if len(changes) >= COPY_FROM:
-        await copy_changes(connection, changes)
-    elif changes:
-        await connection.execute(
-            statement("projector", "put_changes"), *columns(change_rows(changes))
-        )
-
-
-async def copy_changes(connection: Connection, changes: list[ChangeRow]) -> None:
+async def copy_changes(connection: Connection, changes: Iterable[ChangeRow]) -> None:
     await connection.copy_records_to_table(
         "change", records=change_rows(changes), columns=CHANGE_COLUMNS
     )

@@ -8,7 +8,6 @@ import asyncpg
 from msgspec import Struct
 
 from projector.projection import RecordedEvent
-from read_side.notices import Notice, TypeChange
 from read_side.schema import SHAPE, ShapeMismatch
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
@@ -70,25 +69,4 @@ async def hold(connection: Connection, epoch: int, position: int | None = None) 
     """
     found = await connection.fetchval(statement("projector", "hold_epoch"), epoch)
     if found is None or position not in (None, found):
-        raise CheckpointConflict
-
-
-async def move(
-    connection: Connection,
-    epoch: int,
-    old: Checkpoint,
-    new: Checkpoint,
-    changed: tuple[TypeChange, ...] | None = None,
-    media: tuple[str, ...] = (),
-) -> None:
-    """Compare-and-set; notifies the readers of the live read model of what changed, where None is
-    everything, and of the workspaces whose media did. Raises CheckpointConflict."""
-    event = (new.position, new.stream, new.version, new.at)
-    notice = Notice(
-        epoch=epoch, after=old.position, position=new.position, changed=changed, media=media
-    )
-    moved = await connection.fetchrow(
-        statement("projector", "move_checkpoint"), *event, old.position, epoch, notice.encoded()
-    )
-    if moved is None:
         raise CheckpointConflict

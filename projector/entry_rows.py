@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from projector.rows import EntryState
+from projector.rows import EntryState, portions
+from projector.write_transaction import WriteTransaction
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import MAX_RENDERED, Entry, rendered_bytes
 from write_side.domain.events import Translation
@@ -151,3 +152,16 @@ def _same_rows(entry: Entry, known: EntryState | None) -> frozenset[str]:
         for locale, translation in entry.translations.items()
         if known.entry.translations.get(locale) is translation and (translation.title or has_title)
     )
+
+
+async def put_entries(transaction: WriteTransaction, rows: Iterable[tuple[Any, ...]]) -> None:
+    """Writes rows of ``entry_rows``."""
+    for parameters in portions(rows):
+        await transaction.add("put_entries", parameters)
+
+
+async def put_locales(transaction: WriteTransaction, rows: Iterable[tuple[Any, ...]]) -> None:
+    """Writes rows of ``locale_rows``."""
+    for parameters in portions(rows):
+        await transaction.add("drop_shared_locales", parameters[:4])
+        await transaction.add("put_locales", parameters)

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from projector.rows import EntryState, Rows, columns
+from projector.write_transaction import WriteTransaction
 from read_side.stems import Lexemes, Stems
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
@@ -27,7 +28,6 @@ from write_side.domain.words import (
     words,
 )
 from write_side.postgres.connection import Connection
-from write_side.postgres.statements import statement
 
 ALL_TRANSLATIONS = 2 * LONGEST_TEXT
 """Characters of all translations of an entry together. With 640 locales, each has 312 of them: an
@@ -60,55 +60,51 @@ class SearchRow(Struct, frozen=True):
 
 
 class SearchChanges(Struct):
-    """``gone``: rows to remove, also those that are written again. ``moved``: entries with another
-    status, which is in all their rows."""
+    """No row is in two of them. ``moved``: rows of which only the status has changed."""
 
     gone: list[tuple[str, str, int, str]] = []
-    moved: list[tuple[str, str, int, str]] = []
-    written: list[SearchRow] = []
+    moved: list[tuple[str, str, int, str, str]] = []
+    replaced: list[SearchRow] = []
+    new: list[SearchRow] = []
 
 
 class EntrySearch:
-    """Writes the rows, in the transaction of the connection that its methods are called in."""
+    """Writes the rows. ``connection`` is asked for the lexemes of words."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._stems = Stems()
 
-    async def write(self, before: Rows, after: Rows, types: Types) -> None:
+    async def write(
+        self, transaction: WriteTransaction, before: Rows, after: Rows, types: Types
+    ) -> None:
         """The rows that a batch changes. ``types``: of the entries in ``after``."""
         changes = search_changes(before, after, types)
-        await self._execute("drop_search", columns(changes.gone))
-        await self._execute("move_search", columns(changes.moved))
-        await self._put(changes.written, types)
+        await transaction.add("drop_search", columns(changes.gone))
+        await transaction.add("move_search", columns(changes.moved))
+        await self._put(transaction, "replace_search", changes.replaced, types)
+        await self._put(transaction, "put_search", changes.new, types)
 
-    async def add(self, states: Iterable[EntryState], types: Types) -> None:
+    async def add(
+        self, transaction: WriteTransaction, states: Iterable[EntryState], types: Types
+    ) -> None:
         """All rows of entries that have none."""
-        rows = (
-            SearchRow(state, locale, text)
-            for state in states
-            for locale, text in _texts(state.entry, types)
-        )
-        await self._put(rows, types)
+        await self._put(transaction, "put_search", _rows(states, types), types)
 
-    async def replace(self, states: Iterable[EntryState], types: Types) -> None:
+    async def replace(
+        self, transaction: WriteTransaction, states: Iterable[EntryState], types: Types
+    ) -> None:
         """All rows of entries whose type has other searchable fields now."""
-        kept = list(states)
-        gone = [
-            (entry.workspace, entry.environment, state.position, locale)
-            for state in kept
-            for entry in (state.entry,)
-            for locale in ("", *entry.translations)
-        ]
-        await self._execute("drop_search", columns(gone))
-        await self.add(kept, types)
+        await self._put(transaction, "replace_search", _rows(states, types), types)
 
-    async def _put(self, rows: Iterable[SearchRow], types: Types) -> None:
+    async def _put(
+        self, transaction: WriteTransaction, name: str, rows: Iterable[SearchRow], types: Types
+    ) -> None:
         for portion in _portions(rows):
-            await self._execute("put_search", columns(await self._values(portion, types)))
+            await transaction.add(name, columns(await self._values(portion, types)))
 
     async def _values(self, rows: list[SearchRow], types: Types) -> list[tuple[Any, ...]]:
-        """The parameters of ``put_search``."""
+        """The parameters of ``put_search`` and ``replace_search``."""
         found = [(row, *_words(row, types)) for row in rows]
         by_language: dict[str, set[str]] = {}
         for row, title, body in found:
@@ -122,41 +118,30 @@ class EntrySearch:
             for row, title, body in found
         ]
 
-    async def _execute(self, name: str, parameters: list[list[Any]]) -> None:
-        if parameters:
-            await self._connection.execute(statement("projector", name), *parameters)
-
 
 def search_changes(before: Rows, after: Rows, types: Types) -> SearchChanges:
     """The differences between the rows before and after a batch."""
     changes = SearchChanges()
     for entry_id, state in after.entries.items():
         known = before.entries.get(entry_id)
-        now = {} if state is None else dict(_texts(state.entry, types))
-        then: Mapping[str, SearchText | None] = {}
-        if known is not None:
-            place = (known.entry.workspace, known.entry.environment, known.position)
-            then = _known_texts(known.entry, state, types)
-            changes.gone += [
-                (*place, at) for at, text in then.items() if text is None or now.get(at) != text
-            ]
-        if state is not None:
-            written = [at for at, text in now.items() if then.get(at) != text]
-            changes.written += [SearchRow(state, locale, now[locale]) for locale in written]
-            has_moved = known is not None and state.entry.status != known.entry.status
-            if has_moved and len(written) < len(now):
-                changes.moved.append((*place, state.entry.status))
+        if known is None:
+            changes.new += _rows([state] if state else [], types)
+            continue
+        place = (known.entry.workspace, known.entry.environment, known.position)
+        if state is None:
+            changes.gone += [(*place, locale) for locale in ("", *known.entry.translations)]
+            continue
+        then, now = dict(_texts(known.entry, types)), dict(_texts(state.entry, types))
+        changes.gone += [(*place, locale) for locale in then if locale not in now]
+        status = state.entry.status
+        for locale, text in now.items():
+            if locale not in then:
+                changes.new.append(SearchRow(state, locale, text))
+            elif then[locale] != text:
+                changes.replaced.append(SearchRow(state, locale, text))
+            elif status != known.entry.status:
+                changes.moved.append((*place, locale, status))
     return changes
-
-
-def _known_texts(
-    entry: Entry, state: EntryState | None, types: Types
-) -> Mapping[str, SearchText | None]:
-    """The texts of the rows that there are; None for those of an entry that is deleted, whose type
-    may be too."""
-    if state is None:
-        return dict.fromkeys(("", *entry.translations))
-    return dict(_texts(entry, types))
 
 
 def search_document(prefix: str, title: list[str], body: list[str], known: Lexemes) -> str:
@@ -191,6 +176,12 @@ def _repeated(words: list[str], first: int) -> dict[str, list[int]]:
             if word in found:
                 found[word].append(number)
     return found
+
+
+def _rows(states: Iterable[EntryState], types: Types) -> Iterator[SearchRow]:
+    for state in states:
+        for locale, text in _texts(state.entry, types):
+            yield SearchRow(state, locale, text)
 
 
 def _texts(entry: Entry, types: Types) -> Iterator[tuple[str, SearchText]]:

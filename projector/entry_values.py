@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 from uuid import UUID
 
 from msgspec import Struct
 
 from projector.rows import EntryState, Rows, columns
+from projector.write_transaction import WriteTransaction
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
 from write_side.domain.entry_keys import SEARCH, EntryKeys, Keys
@@ -108,7 +109,7 @@ async def copy_values(
 
 
 async def put_values(
-    connection: Connection,
+    transaction: WriteTransaction,
     before: Rows,
     after: Rows,
     types: Types,
@@ -133,26 +134,19 @@ async def put_values(
             # A status has lists of its own, also those of paths that the type no longer has.
             entries += [_row_key(known)] if known is not None else []
             added += of_type.rows(state)
-    await put_rows(connection, entries, removed, added)
+    await transaction.add("drop_entry_values", columns(entries))
+    await _add_parts(transaction, "drop_values", removed)
+    await add_values(transaction, added)
 
 
-async def put_rows(
-    connection: Connection,
-    entries: list[EntryRowKey],
-    removed: list[ValueRow],
-    added: list[ValueRow],
-) -> None:
-    """Removes all rows of these entries, and removes and adds rows. An added row may be of one of
-    the entries, but is not among those removed."""
-    for start in range(0, max(len(removed), len(added), len(entries[:1])), AT_ONCE):
-        part = slice(start, start + AT_ONCE)
-        of_entries = _columns([] if start else entries, 3)
-        parameters = [*of_entries, *_columns(removed[part], 5), *_columns(added[part], 5)]
-        await connection.execute(statement("projector", "put_entry_values"), *parameters)
+async def add_values(transaction: WriteTransaction, rows: list[ValueRow]) -> None:
+    """Adds rows. What is removed before may be of the same entries, but none of them."""
+    await _add_parts(transaction, "put_values", rows)
 
 
-def _columns(rows: list[Any], width: int) -> list[list[Any]]:
-    return columns(rows) or [[]] * width
+async def _add_parts(transaction: WriteTransaction, name: str, rows: list[ValueRow]) -> None:
+    for start in range(0, len(rows), AT_ONCE):
+        await transaction.add(name, columns(rows[start : start + AT_ONCE]))
 
 
 def _row_key(state: EntryState) -> EntryRowKey:

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from projector.rows import EntryState, PastVersion, columns
+from projector.rows import EntryState, PastVersion
 from read_side.lifetimes import class_of
 from write_side.domain.keys import LONGEST
 from write_side.postgres.connection import Connection
-from write_side.postgres.statements import statement
 
-COPY_FROM = 32
-"""The number of rows from which COPY is worth its two extra round trips."""
 VERSION_COLUMNS = (
     "workspace",
     "environment",
@@ -68,14 +65,6 @@ def ended_version(before: EntryState | None, after: EntryState) -> PastVersion |
 def comparable(text: str) -> str | None:
     """None for a text that filters do not compare."""
     return text if 4 * len(text) <= LONGEST or len(text.encode()) <= LONGEST else None
-
-
-async def put_versions(connection: Connection, ended: Sequence[PastVersion]) -> None:
-    """Adds rows."""
-    if len(ended) >= COPY_FROM:
-        await copy_versions(connection, ended)
-    elif ended:
-        await connection.execute(statement("projector", "put_versions"), *columns(ended))
 
 
 async def copy_versions(connection: Connection, ended: Sequence[PastVersion]) -> None:

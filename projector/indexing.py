@@ -11,9 +11,10 @@ from typing import Any
 from projector import rerendering
 from projector.checkpoint import hold
 from projector.entry_search import EntrySearch
-from projector.entry_values import TypeValues, put_rows
+from projector.entry_values import TypeValues, add_values
 from projector.rows import EntryState, columns
 from projector.stored_rows import entry_state, type_row
+from projector.write_transaction import WriteTransaction, write_transaction
 from write_side.domain.entry_keys import SEARCH
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
@@ -22,37 +23,37 @@ from write_side.postgres.statements import statement
 async def fill_chunk(connection: Connection, epoch: int) -> bool:
     """Brings the rows of one chunk of entries up to date. Returns whether there may be more. Raises
     CheckpointConflict."""
-    async with connection.transaction():
+    async with write_transaction(connection) as transaction:
         # Holding the checkpoint prevents this projector's batches and a switch meanwhile.
-        await hold(connection, epoch)
+        await hold(await transaction.connection(), epoch)
         incomplete = await connection.fetchrow(statement("projector", "incomplete_type"))
         if incomplete is None:
             return False
-        await _fill(connection, incomplete)
+        await _fill(connection, transaction, incomplete)
         return True
 
 
-async def _fill(connection: Connection, incomplete: Any) -> None:
+async def _fill(connection: Connection, transaction: WriteTransaction, incomplete: Any) -> None:
     type_ = type_row(incomplete)
     rows = await rerendering.next_entries(connection, type_, incomplete["seen"])
     if not rows:
-        await connection.execute(statement("projector", "end_indexing"), type_.id)
+        await transaction.add("end_indexing", [type_.id])
         return
     states = [entry_state(row) for row in rows]
-    await _replace(connection, TypeValues(type_), states, incomplete["paths"])
+    await _replace(transaction, TypeValues(type_), states, incomplete["paths"])
     if SEARCH in incomplete["paths"]:
-        await EntrySearch(connection).replace(states, {type_.id: type_})
-    await connection.execute(statement("projector", "move_indexing"), type_.id, states[-1].position)
+        await EntrySearch(connection).replace(transaction, states, {type_.id: type_})
+    await transaction.add("move_indexing", [type_.id, states[-1].position])
 
 
 async def _replace(
-    connection: Connection, values: TypeValues, states: list[EntryState], paths: list[str]
+    transaction: WriteTransaction, values: TypeValues, states: list[EntryState], paths: list[str]
 ) -> None:
     gone = [
         (state.entry.workspace, state.entry.environment, state.position, list_)
         for state in states
         for list_ in values.lists(state.entry, paths)
     ]
-    await connection.execute(statement("projector", "drop_lists"), *columns(gone))
+    await transaction.add("drop_lists", columns(gone))
     added = [row for state in states for row in values.at(state, paths)]
-    await put_rows(connection, [], [], added)
+    await add_values(transaction, added)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from projector.checkpoint import hold
-from projector.entry_rows import Renderers, entry_rows, locale_rows
-from projector.rows import portions
+from projector.entry_rows import Renderers, entry_rows, locale_rows, put_entries, put_locales
 from projector.stored_rows import entry_state, type_row
+from projector.write_transaction import WriteTransaction, write_transaction
 from write_side.domain.content_type import ContentType
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
@@ -23,31 +23,27 @@ CHUNK_BYTES = 16 * 1024 * 1024
 async def rerender_chunk(connection: Connection, epoch: int) -> bool:
     """Renders one chunk of entries under the newest version of their type. Returns whether there
     may be more. Raises CheckpointConflict."""
-    async with connection.transaction():
+    async with write_transaction(connection) as transaction:
         # Holding the checkpoint prevents this projector's batches and a switch meanwhile.
-        await hold(connection, epoch)
+        await hold(await transaction.connection(), epoch)
         stale = await connection.fetchrow(statement("projector", "stale_type"))
         if stale is None:
             return False
-        await _rerender(connection, stale)
+        await _rerender(connection, transaction, stale)
         return True
 
 
-async def _rerender(connection: Connection, stale: Any) -> None:
+async def _rerender(connection: Connection, transaction: WriteTransaction, stale: Any) -> None:
     type_ = type_row(stale)
     rows = await next_entries(connection, type_, stale["seen"])
     if not rows:
-        await connection.execute(statement("projector", "end_rendering"), type_.id)
+        await transaction.add("end_rendering", [type_.id])
         return
     states = [entry_state(row) for row in rows]
     types, renderers = {type_.id: type_}, Renderers()
-    for parameters in portions(entry_rows(states, types, renderers)):
-        await connection.execute(statement("projector", "put_entries"), *parameters)
-    for parameters in portions(locale_rows((s.entry for s in states), types, renderers)):
-        await connection.execute(statement("projector", "put_locales"), *parameters)
-    await connection.execute(
-        statement("projector", "move_rendering"), type_.id, states[-1].position
-    )
+    await put_entries(transaction, entry_rows(states, types, renderers))
+    await put_locales(transaction, locale_rows((s.entry for s in states), types, renderers))
+    await transaction.add("move_rendering", [type_.id, states[-1].position])
 
 
 async def next_entries(connection: Connection, type_: ContentType, seen: int | None) -> list[Any]:

@@ -1,30 +1,40 @@
-"""Writes a batch: its rows and the checkpoint in one transaction, with set-based statements."""
+"""Writes a batch: its rows and the checkpoint in one transaction, with set-based statements, which
+are sent together."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import asyncpg
 import msgspec
 
-from projector.change_feed import write_changes
+from projector.change_feed import CHANGE_COLUMNS, change_rows
 from projector.changes import media_changes, type_changes
-from projector.checkpoint import Checkpoint, hold, move
-from projector.entry_rows import ENTRY_COLUMNS, Renderers, entry_rows, locale_rows
+from projector.checkpoint import Checkpoint, hold
+from projector.entry_rows import (
+    ENTRY_COLUMNS,
+    Renderers,
+    entry_rows,
+    locale_rows,
+    put_entries,
+    put_locales,
+)
 from projector.entry_search import EntrySearch
 from projector.entry_values import ValuesOfTypes, copy_values, mark_incomplete, put_values
-from projector.entry_versions import put_versions
+from projector.entry_versions import VERSION_COLUMNS
 from projector.projection import Inconsistent, RecordedEvent, project
 from projector.rows import (
+    PAST_SLUG_COLUMNS,
     Rows,
     columns,
     count_changes,
     locale_changes,
     past_slug_rows,
-    portions,
     type_rows,
 )
 from projector.stored_rows import fit_in_memory, load_rows
+from projector.write_transaction import WriteTransaction, write_transaction
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import projected_bytes
 from write_side.postgres.connection import Connection
@@ -70,11 +80,10 @@ class Writer:
             if len(short) < len(batch):
                 batch, after = short, project(short, before)
             moved = Checkpoint.after(batch[-1])
-            async with self.connection.transaction():
-                await self._write_rows(before, after)
-                changed = type_changes(before, after)
-                media = media_changes(after)
-                await move(self.connection, self.epoch, checkpoint, moved, changed, media)
+            async with write_transaction(self.connection) as transaction:
+                await self._write_rows(transaction, before, after)
+                changes = type_changes(before, after), media_changes(after)
+                await transaction.move_checkpoint(self.epoch, checkpoint, moved, *changes)
         except (Inconsistent, asyncpg.IntegrityConstraintViolationError):
             # If another process has moved or replaced the read model, there is no error.
             await hold(self.connection, self.epoch, checkpoint.position)
@@ -90,9 +99,9 @@ class Writer:
         Raises CheckpointConflict, Inconsistent.
         """
         before, after = await self._project(batch)
-        async with self.connection.transaction():
-            await hold(self.connection, self.epoch)
-            await self._write_rows(before, after)
+        async with write_transaction(self.connection) as transaction:
+            await hold(await transaction.connection(), self.epoch)
+            await self._write_rows(transaction, before, after)
         self._cache_types(after)
 
     async def _project(self, batch: list[RecordedEvent]) -> tuple[Rows, Rows]:
@@ -100,23 +109,21 @@ class Writer:
         before = await load_rows(self.connection, batch, self._types)
         return before, project(batch, before)
 
-    async def _write_rows(self, before: Rows, after: Rows) -> None:
-        """Removes rows first, because inserted rows may have the same slugs."""
+    async def _write_rows(self, transaction: WriteTransaction, before: Rows, after: Rows) -> None:
         types = {i: row for i, row in {**before.types, **after.types}.items() if row is not None}
-        await self._drop_entries(before, after)
-        await self._write_types(before, after)
-        copied = await self._put_entries(before, after, types)
-        await put_values(self.connection, before, after, types, self._values, copied)
-        await self._search.write(before, after, types)
-        # Counts are written in a fixed order, so that a rebuild and a projector cannot deadlock.
-        changes = sorted(count_changes(before, after).items())
-        await self._execute("put_counts", columns((*key, n) for key, n in changes))
-        locales = sorted(locale_changes(before, after).items())
-        await self._execute("put_locale_counts", columns((*key, n) for key, n in locales))
-        await self._execute("put_past_slugs", columns(past_slug_rows(after.past_slugs)))
-        await put_versions(self.connection, after.past_versions)
-        await write_changes(self.connection, after.changes)
-        await self._write_others(after)
+        await _write_counts(transaction, before, after)
+        await _drop_entries(transaction, before, after)
+        await _write_types(transaction, before, after)
+        copied = await self._put_entries(transaction, before, after, types)
+        await put_values(transaction, before, after, types, self._values, copied)
+        await self._search.write(transaction, before, after, types)
+        slugs = list(past_slug_rows(after.past_slugs))
+        await _insert(transaction, "put_past_slugs", "past_slug", PAST_SLUG_COLUMNS, slugs)
+        versions = after.past_versions
+        await _insert(transaction, "put_versions", "past_version", VERSION_COLUMNS, versions)
+        changes = list(change_rows(after.changes))
+        await _insert(transaction, "put_changes", "change", CHANGE_COLUMNS, changes)
+        await _write_others(transaction, after)
 
     def _cache_types(self, after: Rows) -> None:
         for type_id, row in after.types.items():
@@ -125,26 +132,12 @@ class Writer:
             else:
                 self._types[type_id] = row
 
-    async def _drop_entries(self, before: Rows, after: Rows) -> None:
-        """Removes deleted entries, and the locales into which entries are no longer translated."""
-        gone: list[tuple[str, str, str]] = []
-        locales: list[tuple[str, str, str, str]] = []
-        for entry_id, state in after.entries.items():
-            known = before.entries.get(entry_id)
-            if known is None:
-                continue
-            place = (known.entry.workspace, known.entry.environment)
-            removed = set(known.entry.translations)
-            if state is None:
-                gone.append((*place, entry_id))
-            else:
-                removed -= state.entry.translations.keys()
-            locales.extend((*place, locale, entry_id) for locale in removed)
-        await self._execute("drop_entries", columns(gone))
-        await self._execute("drop_locales", columns(locales))
-
     async def _put_entries(
-        self, before: Rows, after: Rows, types: dict[str, ContentType]
+        self,
+        transaction: WriteTransaction,
+        before: Rows,
+        after: Rows,
+        types: dict[str, ContentType],
     ) -> set[str]:
         """Returns the ids of the new entries that were copied, with their values."""
         living = {i: state for i, state in after.entries.items() if state is not None}
@@ -153,62 +146,107 @@ class Writer:
             new = []
         if new:
             # COPY costs half as much as a set-based upsert, and sends rows while they are rendered.
-            await self.connection.copy_records_to_table(
+            connection = await transaction.connection()
+            await connection.copy_records_to_table(
                 "entry", records=entry_rows(new, types, self._renderers), columns=ENTRY_COLUMNS
             )
-            await copy_values(self.connection, new, types, self._values)
+            await copy_values(connection, new, types, self._values)
         copied = {state.entry.id for state in new}
         others = (state for i, state in living.items() if i not in copied)
-        for parameters in portions(entry_rows(others, types, self._renderers, before.entries)):
-            await self._execute("put_entries", parameters)
+        known = before.entries
+        await put_entries(transaction, entry_rows(others, types, self._renderers, known))
         entries = (state.entry for state in living.values())
-        changed = locale_rows(entries, types, self._renderers, before.entries)
-        for parameters in portions(changed):
-            await self._execute("put_locales", parameters)
+        await put_locales(transaction, locale_rows(entries, types, self._renderers, known))
         return copied
 
-    async def _write_types(self, before: Rows, after: Rows) -> None:
-        removed = [type_id for type_id, row in after.types.items() if row is None]
-        if removed:
-            await self.connection.execute(statement("projector", "drop_types"), removed)
-        changed = [row for row in after.types.values() if row is not None]
-        await self._execute("put_types", columns(type_rows(changed)))
-        revised = [i for i, row in after.types.items() if row and before.types.get(i)]
-        if revised:
-            await self.connection.execute(statement("projector", "mark_stale"), revised)
-            await mark_incomplete(self.connection, before, after)
 
-    async def _write_others(self, after: Rows) -> None:
-        for workspace in after.workspaces.values():
-            plan = msgspec.json.encode(workspace.plan).decode()
-            await self.connection.execute(
-                statement("projector", "put_workspaces"),
-                workspace.slug,
-                workspace.name,
-                plan,
-                workspace.environments,
-                workspace.created_at,
-            )
-        await self._put_each("put_keys", after.keys.values())
-        await self._put_each("put_imports", after.imports.values())
-        await self._put_each("put_past_types", after.past_types)
-        await self._put_each("put_media", [row for row in after.media.values() if row])
-        for key in [key for key, row in after.media.items() if row is None]:
-            await self.connection.execute(statement("projector", "drop_media"), *key)
-        await self._put_each("put_webhooks", [row for row in after.webhooks.values() if row])
-        for key in [key for key, row in after.webhooks.items() if row is None]:
-            await self.connection.execute(statement("projector", "drop_webhooks"), *key)
+async def _write_counts(transaction: WriteTransaction, before: Rows, after: Rows) -> None:
+    """In a fixed order, so that a rebuild and a projector cannot deadlock."""
+    of_entries = sorted(count_changes(before, after).items())
+    of_locales = sorted(locale_changes(before, after).items())
+    for name, changes in (("counts", of_entries), ("locale_counts", of_locales)):
+        parameters = columns((*key, n) for key, n in changes)
+        if all(n > 0 for _, n in changes):
+            await transaction.add(f"raise_{name}", parameters)
+        else:
+            connection = await transaction.connection()
+            await connection.execute(statement("projector", f"put_{name}"), *parameters)
 
-    async def _put_each(self, name: str, rows: Any) -> None:
-        """Writes rows of which a batch has few. Their Structs have the order of the statement's
-        columns."""
-        values = [msgspec.structs.astuple(row) for row in rows]
-        if values:
-            await self.connection.executemany(statement("projector", name), values)
 
-    async def _execute(self, name: str, columns: list[list[Any]]) -> None:
-        if columns:
-            await self.connection.execute(statement("projector", name), *columns)
+async def _drop_entries(transaction: WriteTransaction, before: Rows, after: Rows) -> None:
+    """Removes deleted entries, and the locales into which entries are no longer translated."""
+    gone: list[tuple[str, str, str]] = []
+    locales: list[tuple[str, str, str, str]] = []
+    for entry_id, state in after.entries.items():
+        known = before.entries.get(entry_id)
+        if known is None:
+            continue
+        place = (known.entry.workspace, known.entry.environment)
+        removed = set(known.entry.translations)
+        if state is None:
+            gone.append((*place, entry_id))
+        else:
+            removed -= state.entry.translations.keys()
+        locales.extend((*place, locale, entry_id) for locale in removed)
+    await transaction.add("drop_entries", columns(gone))
+    await transaction.add("drop_locales", columns(locales))
+
+
+async def _write_types(transaction: WriteTransaction, before: Rows, after: Rows) -> None:
+    """First removes those that are gone, because a new one may have the same slug."""
+    if not after.types:
+        return
+    connection = await transaction.connection()
+    removed = [type_id for type_id, row in after.types.items() if row is None]
+    if removed:
+        await connection.execute(statement("projector", "drop_types"), removed)
+    changed = [row for row in after.types.values() if row is not None]
+    await transaction.add("put_types", columns(type_rows(changed)))
+    revised = [i for i, row in after.types.items() if row and before.types.get(i)]
+    if revised:
+        await transaction.add("mark_stale", [revised])
+        await mark_incomplete(connection, before, after)
+
+
+async def _insert(
+    transaction: WriteTransaction,
+    name: str,
+    table: str,
+    column_names: Sequence[str],
+    rows: Sequence[tuple[Any, ...]],
+) -> None:
+    """Adds rows to a table whose rows do not change."""
+    if len(rows) < COPY_FROM:
+        await transaction.add(name, columns(rows))
+    else:
+        connection = await transaction.connection()
+        await connection.copy_records_to_table(table, records=rows, columns=column_names)
+
+
+async def _write_others(transaction: WriteTransaction, after: Rows) -> None:
+    for workspace in after.workspaces.values():
+        slug, name, plan, *others = msgspec.structs.astuple(workspace)
+        encoded = msgspec.json.encode(plan).decode()
+        await transaction.add("put_workspaces", [slug, name, encoded, *others])
+    await _put_each(transaction, "put_keys", after.keys.values())
+    await _put_each(transaction, "put_imports", after.imports.values())
+    await _put_each(transaction, "put_past_types", after.past_types)
+    await _put_each(transaction, "put_media", [row for row in after.media.values() if row])
+    for key in [key for key, row in after.media.items() if row is None]:
+        await transaction.add("drop_media", key)
+    await _put_each(transaction, "put_webhooks", [row for row in after.webhooks.values() if row])
+    for key in [key for key, row in after.webhooks.items() if row is None]:
+        await transaction.add("drop_webhooks", key)
+
+
+async def _put_each(transaction: WriteTransaction, name: str, rows: Any) -> None:
+    """Writes rows of which a batch has few. Their Structs have the order of the statement's
+    columns."""
+    values = [msgspec.structs.astuple(row) for row in rows]
+    if len(values) > 1:
+        await (await transaction.connection()).executemany(statement("projector", name), values)
+    else:
+        await transaction.add(name, values[0] if values else ())
 
 
 def shortened(batch: list[RecordedEvent], after: Rows) -> list[RecordedEvent]:

@@ -8,7 +8,7 @@ from collections import Counter
 
 from msgspec import Struct
 
-from projector.checkpoint import Checkpoint, move
+from projector.checkpoint import Checkpoint
 from projector.log import Log, prove_whole
 from projector.rebuild.progress import Operation
 from projector.rebuild.replay import Replay, ReplayResult
@@ -16,6 +16,7 @@ from projector.rebuild.switch import Candidate
 from projector.rebuild.worker import Job
 from projector.rebuild.worker_pool import WorkerPool
 from projector.rows import BLOCKS, LocaleKey, columns
+from projector.write_transaction import write_transaction
 from projector.writer import Writer
 from read_side import schema
 from write_side.postgres.connection import Connection
@@ -82,7 +83,8 @@ class Build:
         await self._index()
         await self._write_counts(replayed)
         checkpoint = await self._log.checkpoint_at(through)
-        await move(self._model, self.epoch, Checkpoint(0), checkpoint)
+        async with write_transaction(self._model) as transaction:
+            await transaction.move_checkpoint(self.epoch, Checkpoint(0), checkpoint)
         return Candidate(self._store, self._model, self.epoch, checkpoint)
 
     async def _write_others(self, through: int) -> int:

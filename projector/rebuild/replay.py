@@ -27,6 +27,7 @@ from projector.rows import (
     past_slug_rows,
 )
 from projector.stored_rows import load_types
+from projector.write_transaction import WriteTransaction, write_transaction
 from write_side.domain.content_type import ContentType
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
@@ -87,9 +88,9 @@ class Replay:
         await self._load_types({state.entry.content_type_id for state in states})
         entries = [state.entry for state in states]
         await self._partitions.count(entries)
-        async with self._model.transaction():
-            await hold(self._model, self._epoch)
-            await self._copy(states)
+        async with write_transaction(self._model) as transaction:
+            await hold(await transaction.connection(), self._epoch)
+            await self._copy(transaction, states)
         for entry in entries:
             self._translations.update(locale_keys(entry))
 
@@ -122,7 +123,7 @@ class Replay:
         if not wanted <= known.keys():
             raise UnknownTypes(wanted - known.keys())
 
-    async def _copy(self, states: list[EntryState]) -> None:
+    async def _copy(self, transaction: WriteTransaction, states: list[EntryState]) -> None:
         await self._model.copy_records_to_table(
             "entry",
             records=entry_rows(states, self._types, self._renderers),
@@ -138,7 +139,7 @@ class Replay:
                 ),
                 columns=LOCALE_COLUMNS,
             )
-        await self._search.add(states, self._types)
+        await self._search.add(transaction, states, self._types)
 
     async def _load_types(self, wanted: set[str]) -> None:
         if len(self._types) > TYPES_KEPT:

@@ -28,7 +28,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from projector import change_feed, entry_versions, rerendering, stored_rows, writer
+from projector import rerendering, stored_rows, writer
 from projector import rows as model_rows
 from projector.checkpoint import CheckpointConflict
 from projector.rebuild import build, replay, switch
@@ -99,9 +99,7 @@ FROM read_model.entry"""
 def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name, bound in (
         (writer, "COPY_FROM", 3),
-        (entry_versions, "COPY_FROM", 3),
         (past_versions, "FEW", 3),
-        (change_feed, "COPY_FROM", 3),
         (model_rows, "PORTION", 300),
         (model_rows, "BLOCKS", BLOCKS),
         (build, "BLOCKS", BLOCKS),

@@ -1,0 +1,112 @@
+"""A transaction that sends its statements together (ADR 51)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cache
+from typing import Any
+
+import asyncpg
+
+from projector.checkpoint import Checkpoint, CheckpointConflict
+from read_side.notices import Notice, TypeChange
+from write_side.postgres.connection import Connection
+from write_side.postgres.statements import statement
+
+_COMMENT = re.compile(r"^ *--.*\n", re.MULTILINE)
+_PARAMETER = re.compile(r"\$(\d+)")
+
+
+class WriteTransaction:
+    """Sends what is added as one statement. A statement is a transaction of its own, so BEGIN and
+    COMMIT are sent only if there must be others.
+
+    The parts of a statement see the rows that were there before it, and their order is undefined.
+    So what is added must not read or write rows that what was added before it writes.
+    """
+
+    def __init__(self, connection: Connection, stack: AsyncExitStack) -> None:
+        self._connection = connection
+        self._stack = stack
+        self._added: dict[str, Sequence[Any]] = {}
+        self._has_begun = False
+
+    async def add(self, name: str, parameters: Sequence[Any]) -> None:
+        """Adds the projector's statement of this name, unless it has no parameters."""
+        if not parameters:
+            return
+        if name in self._added:
+            await self.connection()
+        self._added[name] = parameters
+
+    async def connection(self) -> Connection:
+        """For what has to be sent by itself, after what was added."""
+        if not self._has_begun:
+            await self._stack.enter_async_context(self._connection.transaction())
+            self._has_begun = True
+        await self.send()
+        return self._connection
+
+    async def move_checkpoint(
+        self,
+        epoch: int,
+        old: Checkpoint,
+        new: Checkpoint,
+        changed: tuple[TypeChange, ...] | None = None,
+        media: tuple[str, ...] = (),
+    ) -> None:
+        """Compare-and-set; notifies the readers of the live read model of what changed, where None
+        is everything, and of the workspaces whose media did. If another process has moved it,
+        nothing is written, and the transaction ends with CheckpointConflict."""
+        event = (new.position, new.stream, new.version, new.at)
+        notice = Notice(
+            epoch=epoch, after=old.position, position=new.position, changed=changed, media=media
+        )
+        await self.add("move_checkpoint", [*event, old.position, epoch, notice.encoded()])
+
+    async def send(self) -> None:
+        """Sends what was added. Raises CheckpointConflict."""
+        if not self._added:
+            return
+        added, self._added = self._added, {}
+        parameters = [value for values in added.values() for value in values]
+        try:
+            await self._connection.execute(combined(tuple(added)), *parameters)
+        except asyncpg.NotNullViolationError as error:
+            if error.table_name == "checkpoint":
+                raise CheckpointConflict from error
+            raise
+
+
+@asynccontextmanager
+async def write_transaction(connection: Connection) -> AsyncIterator[WriteTransaction]:
+    """Commits if no error is raised. Within a transaction, it is a savepoint."""
+    async with AsyncExitStack() as stack:
+        transaction = WriteTransaction(connection, stack)
+        if connection.is_in_transaction():
+            await transaction.connection()
+        yield transaction
+        await transaction.send()
+
+
+@cache
+def combined(names: tuple[str, ...]) -> str:
+    """The statements as one: the last with the others as its CTEs. Its parameters are those of each
+    in turn."""
+    parts: list[str] = []
+    count = 0
+    for name in names:
+        sql = _COMMENT.sub("", statement("projector", name))
+        parts.append(_renumbered(sql, count))
+        count += max(int(number) for number in _PARAMETER.findall(sql))
+    *others, main = parts
+    if not others:
+        return main
+    ctes = [f"{name} AS (\n{sql})" for name, sql in zip(names, others, strict=False)]
+    return f"WITH {', '.join(ctes)}\n{main}"
+
+
+def _renumbered(sql: str, by: int) -> str:
+    return _PARAMETER.sub(lambda found: f"${int(found[1]) + by}", sql)

@@ -1,0 +1,161 @@
+"""What a batch sends to the read model."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import asyncpg
+import pytest
+
+from projector.checkpoint import Checkpoint, CheckpointConflict, begin_epoch
+from projector.log import Log
+from projector.process import connect_model
+from projector.write_transaction import combined, write_transaction
+from projector.writer import Writer
+from tests.integration.live_projector import connected, dump, project_all, until
+from tests.integration.projector.sample_log import Given, raws, rows
+from write_side.domain.events import Translation
+from write_side.postgres.connection import Connection
+
+FRENCH = {"fr-FR": Translation("Un", raws(body="Texte"))}
+LONGEST_KEPT = 15 * 1024
+"""asyncpg keeps no longer statement prepared."""
+WAITS = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND pid = $1"
+
+
+@pytest.fixture
+async def model(database_url: str) -> AsyncIterator[Connection]:
+    connection = await connect_model(database_url)
+    yield connection
+    await connection.close()
+
+
+class Sending:
+    """A writer, and the first words of what it sends."""
+
+    def __init__(self, url: str, model: Connection) -> None:
+        self._url = url
+        self._model = model
+
+    async def begin(self) -> None:
+        epoch, self._checkpoint = await begin_epoch(self._model)
+        self._writer = Writer(self._model, epoch)
+        await self.write()
+
+    async def write(self) -> list[str]:
+        """What the rest of the log makes it send."""
+        async with connected(self._url) as store:
+            batch = await Log(store).read(self._checkpoint.position)
+        sent: list[str] = []
+
+        def recorded(method: Callable[..., Any]) -> Callable[..., Any]:
+            async def recording(connection: Any, sql: str, *args: Any, **options: Any) -> Any:
+                sent.append(re.sub("--.*", "", sql).split()[0])
+                return await method(connection, sql, *args, **options)
+
+            return recording
+
+        with pytest.MonkeyPatch.context() as patch:
+            for name in ("execute", "executemany", "fetch", "fetchrow", "fetchval"):
+                patch.setattr(asyncpg.Connection, name, recorded(getattr(asyncpg.Connection, name)))
+            self._checkpoint = await self._writer.write(batch, self._checkpoint)
+        return sent
+
+
+@pytest.fixture
+async def sending(given: Given, database_url: str, model: Connection) -> Sending:
+    """It knows the type, and the words of titles."""
+    await given.magazine()
+    await given.entry("one", title="One two three", translations=FRENCH)
+    sending = Sending(database_url, model)
+    await sending.begin()
+    return sending
+
+
+async def test_new_entries_are_one_statement(given: Given, sending: Sending) -> None:
+    for slug in ("two", "three"):
+        await given.entry(slug, title="Two", translations=FRENCH, fields=raws(body="Three"))
+    assert await sending.write() == ["WITH"]
+
+
+async def test_a_change_is_loaded_and_written(given: Given, sending: Sending) -> None:
+    entry_id = await given.entry("two", title="Two")
+    await sending.write()
+    await given.update(entry_id, title="Three", translations=FRENCH)
+    assert await sending.write() == ["SELECT", "WITH"]
+
+
+async def test_counts_that_fall_are_a_statement_in_a_transaction(
+    given: Given, sending: Sending
+) -> None:
+    entry_id = await given.entry("two", title="Two")
+    await sending.write()
+    await given.delete(entry_id)
+    assert await sending.write() == ["SELECT", "BEGIN;", "MERGE", "WITH", "COMMIT;"]
+
+
+async def test_a_statement_of_all_is_kept_prepared() -> None:
+    names = (
+        *("raise_counts", "raise_locale_counts", "drop_entries", "drop_locales", "put_entries"),
+        *("drop_shared_locales", "put_locales", "drop_entry_values", "drop_values", "put_values"),
+        *("drop_search", "move_search", "replace_search", "put_search", "put_past_slugs"),
+        *("put_versions", "put_changes", "put_imports", "move_checkpoint"),
+    )
+    assert len(combined(names)) < LONGEST_KEPT
+
+
+async def write_media(model: Connection, epoch: int, checkpoint: Checkpoint) -> None:
+    async with write_transaction(model) as transaction:
+        await transaction.add("put_media", ["acme", "one", "https://x", "One", "text/plain"])
+        await transaction.move_checkpoint(epoch, checkpoint, checkpoint)
+
+
+@pytest.mark.parametrize("is_nested", [False, True])
+async def test_a_moved_checkpoint_undoes_the_statement(
+    is_nested: bool, given: Given, database_url: str, model: Connection
+) -> None:
+    await given.magazine()
+    await project_all(database_url, database_url)
+    epoch, checkpoint = await begin_epoch(model)
+    before = await dump(database_url)
+    async with contextlib.AsyncExitStack() as stack:
+        if is_nested:
+            await stack.enter_async_context(model.transaction())
+        with pytest.raises(CheckpointConflict):
+            await write_media(model, epoch + 1, checkpoint)
+        # The connection can still be used.
+        assert await model.fetchval("SELECT count(*) FROM media") == 0
+    assert await dump(database_url) == before
+
+
+async def test_a_checkpoint_that_moves_while_the_statement_waits_undoes_it(
+    given: Given, database_url: str, model: Connection
+) -> None:
+    """PostgreSQL then looks at the newest row again."""
+    await given.magazine()
+    await project_all(database_url, database_url)
+    epoch, checkpoint = await begin_epoch(model)
+    writer = Writer(model, epoch)
+    await given.entry("one", title="One two three", translations=FRENCH)
+    async with connected(database_url) as store:
+        batch = await Log(store).read(checkpoint.position)
+    before = await dump(database_url)
+    pid: Any = await model.fetchval("SELECT pg_backend_pid()")
+    async with connected(database_url, search_path="read_model") as other:
+        async with other.transaction():
+            await begin_epoch(other)
+            writing = asyncio.create_task(writer.write(batch, checkpoint))
+
+            async def waits() -> bool:
+                async with connected(database_url) as watcher:
+                    return bool(await watcher.fetchval(WAITS, pid))
+
+            await until(waits)
+        with pytest.raises(CheckpointConflict):
+            await writing
+    assert await dump(database_url) == before
+    assert await rows(database_url, "SELECT count(*) FROM entry") == [(0,)]
