@@ -40,8 +40,9 @@ from write_side.domain.entry import projected_bytes
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 
-COPY_FROM = 32
-"""The number of new entries from which COPY is worth its two extra round trips."""
+COPY_FROM = 64
+"""The number of new rows from which COPY, which is sent by itself, costs less than a part of the
+statement."""
 
 WRITTEN_BYTES = 16 * 1024 * 1024
 """Bytes of entries that a transaction writes at most, unless a single entry is larger. Until it

@@ -35,9 +35,17 @@ class Stems:
             if len(known) + len(missing) > KEPT:
                 known = {word: known[word] for word in wanted - missing}
                 self._known[name] = known
-            for row in await fetch(_LEXIZE, f"pg_catalog.{name}_stem", list(missing)):
+            # Numbers, which titles often have, do not cost a round trip.
+            known.update((word, (word,)) for word in missing if is_number(word))
+            asked = [word for word in missing if not is_number(word)]
+            for row in await fetch(_LEXIZE, f"pg_catalog.{name}_stem", asked) if asked else ():
                 known[row["word"]] = _lexemes(row["word"], row["lexemes"])
         return known
+
+
+def is_number(word: str) -> bool:
+    """Such words are the same in all languages: no stemmer changes them."""
+    return word.isascii() and word.isdigit()
 
 
 class _Unchanged(dict[str, tuple[str, ...]]):

@@ -78,7 +78,7 @@ async def sending(given: Given, database_url: str, model: Connection) -> Sending
 
 async def test_new_entries_are_one_statement(given: Given, sending: Sending) -> None:
     for slug in ("two", "three"):
-        await given.entry(slug, title="Two", translations=FRENCH, fields=raws(body="Three"))
+        await given.entry(slug, title="Two 22", translations=FRENCH, fields=raws(body="Three"))
     assert await sending.write() == ["WITH"]
 
 

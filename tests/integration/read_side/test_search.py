@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from projector.rebuild import operations
-from tests.integration.live_projector import project_all
+from tests.integration.live_projector import connected, project_all
 from tests.integration.projector.rebuilds import build_settings, silent
 from tests.integration.projector.sample_log import Given, raws
 from tests.integration.read_side.searches import SCOPE, found, searched
@@ -24,6 +24,11 @@ from write_side.repository import Repository
 BODY = Field("body", "Body", "rich_text", searchable=True)
 NOTE = Field("note", "Note", "text")
 
+STEMMERS = "SELECT 'pg_catalog.' || dictname FROM pg_ts_dict WHERE dictname LIKE '%_stem'"
+NUMBERS_CHANGED = """
+SELECT count(*) FROM unnest($2::text[]) AS word
+WHERE ts_lexize($1::text::regdictionary, word) IS DISTINCT FROM ARRAY[word]"""
+
 
 @pytest.fixture
 async def given(repository: Repository) -> Given:
@@ -31,6 +36,17 @@ async def given(repository: Repository) -> Given:
     await given.workspace(staging=True)
     await given.content_type(BODY, NOTE)
     return given
+
+
+async def test_no_stemmer_changes_a_number(database_url: str) -> None:
+    async with connected(database_url) as connection:
+        stemmers = await connection.fetch(STEMMERS)
+        for (stemmer,) in stemmers:
+            assert (
+                await connection.fetchval(NUMBERS_CHANGED, stemmer, ["0", "7", "2026", "1" * 60])
+                == 0
+            )
+    assert len(stemmers) > 20
 
 
 async def project(url: str) -> None:
