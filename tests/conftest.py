@@ -77,6 +77,13 @@ def database_url(databases: Databases) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="module")
+def module_database_url(databases: Databases) -> Iterator[str]:
+    """One for the tests of a module that do not disturb one another."""
+    with databases.new() as url:
+        yield url
+
+
 @pytest.fixture
 def empty_database_url(databases: Databases) -> Iterator[str]:
     with databases.new(empty=True) as url:

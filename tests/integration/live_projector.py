@@ -32,9 +32,11 @@ _HEAD = "SELECT position FROM write_side.head"
 
 async def until(holds: Callable[[], Awaitable[object]], seconds: float = SECONDS) -> None:
     """Wait for what another process does, or fail."""
+    pause = 0.005
     async with asyncio.timeout(seconds):
-        while not await holds():  # noqa: ASYNC110 - it is not ours to be told
-            await asyncio.sleep(0.005)
+        while not await holds():
+            await asyncio.sleep(pause)
+            pause = min(1.2 * pause, 0.05)  # to look costs processor time that others need
 
 
 @asynccontextmanager
@@ -103,11 +105,13 @@ async def status_of(model_url: str) -> ReadModelStatus:
 async def until_halted(model_url: str, saying: str) -> None:
     """Wait until a projector says that it has halted, and why."""
 
-    async def halted() -> bool:
-        status = await status_of(model_url)
-        return any(saying in (projector.halted or "") for projector in status.projectors)
+    async with connected(model_url) as connection:
 
-    await until(halted)
+        async def halted() -> bool:
+            status = await read_status(connection)
+            return any(saying in (projector.halted or "") for projector in status.projectors)
+
+        await until(halted)
 
 
 async def project_all(

@@ -1,4 +1,4 @@
-"""A server for each test, on a database of its own."""
+"""A server for each test, on a database of its own, or for a module of tests that only read."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
+import pytest_asyncio
 import structlog
 
 from deploy.logs import configure_logs
@@ -16,11 +17,23 @@ from deploy.settings import Settings
 from tests.integration.api.server import Client, Server, serving
 from tests.integration.projector.sample_log import Given
 from write_side.repository import Repository
+from write_side.store.mapper import EventMapper
+from write_side.store.recorder import open_recorder
 
 
 @pytest.fixture
 async def server(database_url: str, repository: Repository) -> AsyncIterator[Server]:
     async with serving(database_url, repository) as server:
+        yield server
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_server(module_database_url: str) -> AsyncIterator[Server]:
+    """One for the tests of a module that do not disturb one another."""
+    async with (
+        open_recorder(module_database_url) as recorder,
+        serving(module_database_url, Repository(recorder, EventMapper())) as server,
+    ):
         yield server
 
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+import pytest_asyncio
 
 from read_side.queries import budget, finder
 from tests.integration.api.graphql import asked, data
-from tests.integration.api.server import Answer, Client, Server, serving
-from tests.integration.live_projector import connected
-from tests.integration.projector.rebuilds import rebuild
-from tests.integration.projector.sample_log import STAGES, Given, raws
+from tests.integration.api.server import Answer, Client, Server
+from tests.integration.projector.sample_log import STAGES, raws
 from write_side.domain.definition import Field, Option
-from write_side.repository import Repository
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 PUBLISHED_ONLY = "secret-of-a-reader"
 POSTS = "/v1/content/posts"
@@ -44,27 +43,30 @@ def nothing(_number: int) -> bool:
     return False
 
 
-@pytest.fixture
-async def server(database_url: str, repository: Repository) -> AsyncIterator[Server]:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def server(shared_server: Server) -> Server:
+    await write_posts(shared_server)
+    return shared_server
+
+
+async def write_posts(server: Server) -> None:
     """Posts 0 to 29: every third is a draft; the price is the number modulo 7, and 7 has none."""
-    async with serving(database_url, repository) as server:
-        given = await server.workspace(staging=True)
-        await server.key(PUBLISHED_ONLY, "acme", ("content.published",))
-        await given.content_type(*FIELDS, stages=STAGES)
-        await given.content_type(Field("text", "Text", "text"), slug="notes")
-        for number in range(NUMBER):
-            await given.entry(
-                f"post-{number}",
-                title=f"Post {number}, the {'even' if number % 2 == 0 else 'Odd'}",
-                status="published" if number % 3 else "draft",
-                fields=values(number),
-            )
-        await given.entry("note", type_slug="notes", status="published")
-        other = await server.workspace("other")
-        await other.content_type(*FIELDS)
-        await other.entry("theirs", status="published", fields=raws(price=1))
-        await server.caught_up()
-        yield server
+    given = await server.workspace(staging=True)
+    await server.key(PUBLISHED_ONLY, "acme", ("content.published",))
+    await given.content_type(*FIELDS, stages=STAGES)
+    await given.content_type(Field("text", "Text", "text"), slug="notes")
+    for number in range(NUMBER):
+        await given.entry(
+            f"post-{number}",
+            title=f"Post {number}, the {'even' if number % 2 == 0 else 'Odd'}",
+            status="published" if number % 3 else "draft",
+            fields=values(number),
+        )
+    await given.entry("note", type_slug="notes", status="published")
+    other = await server.workspace("other")
+    await other.content_type(*FIELDS)
+    await other.entry("theirs", status="published", fields=raws(price=1))
+    await server.caught_up()
 
 
 def values(number: int) -> Any:
@@ -189,21 +191,6 @@ async def walked(client: Client, path: str) -> list[int]:
     return found
 
 
-async def test_a_cursor_survives_edits_of_its_entry_and_a_rebuild(server: Server) -> None:
-    client = server.client()
-    path = f"{POSTS}?sort=title&limit=5"
-    whole = names(await client.get(f"{POSTS}?sort=title&limit=100"))
-    first = await client.get(f"{path}&cursor=first")
-    cursor = first.body["pagination"]["next"]
-    given = Given(server.repository)
-    await given.update(first.data[-1]["id"], title="Zzz")
-    await given.delete(first.data[0]["id"])
-    await server.caught_up()
-    assert names(await client.get(f"{path}&cursor={cursor}")) == whole[5:10]
-    assert (await rebuild(server.url, workers=1)).found == []
-    assert names(await client.get(f"{path}&cursor={cursor}&total=none")) == whole[5:10]
-
-
 async def test_cursors_of_others_are_refused(server: Server) -> None:
     first = await server.client().get(f"{POSTS}?cursor=first&limit=2")
     cursor = first.body["pagination"]["next"]
@@ -310,52 +297,6 @@ async def test_workspaces_are_isolated(server: Server) -> None:
     assert (await server.client().get(f"/v1/content?filter[id]={their['id']}")).data == []
     staging = await server.client().get("/v1/content?filter[slug]=post-1&environment=staging")
     assert staging.status in (200, 404)
-
-
-async def test_equal_queries_share_a_response_that_changes_with_the_entries(server: Server) -> None:
-    client = server.client()
-    one, other = "filter[fields.price]=1&sort=title", "sort=title&filter[fields.price][eq]=1"
-    first = await client.get(f"{POSTS}?{one}")
-    again = await client.get(f"{POSTS}?{other}")
-    assert (again.text, again.headers["ETag"]) == (first.text, first.headers["ETag"])
-    current = await client.get(f"{POSTS}?{one}", headers={"If-None-Match": first.headers["ETag"]})
-    assert current.status == 304
-    head = await client.ask("HEAD", f"{POSTS}?{one}")
-    assert (head.status, head.headers["ETag"]) == (200, first.headers["ETag"])
-    posted = await server.repository.recorder.head()
-    await Given(server.repository).update(first.data[0]["id"], fields=raws(price=2))
-    token = server.service.positions.token("acme", posted + 1)
-    changed = await client.get(f"{POSTS}?{one}", headers={"X-Content-Position": token})
-    assert len(changed.data) == len(first.data) - 1
-
-
-async def test_a_field_that_is_being_indexed_is_503(server: Server) -> None:
-    [(type_id,)] = await type_ids(server)
-    async with (
-        connected(server.url, search_path="read_model") as connection,
-        connected(server.url, search_path="read_model") as holding,
-    ):
-        # The projector finishes the filling only after the queries.
-        await holding.execute("BEGIN; SELECT FROM checkpoint FOR UPDATE")
-        await connection.execute(
-            "INSERT INTO indexing VALUES ($1, '{fields.price}', 1000000) "
-            "ON CONFLICT (content_type_id) DO UPDATE SET paths = '{fields.price}'",
-            type_id,
-        )
-        for query in ("filter[fields.price]=1", "sort=-fields.price"):
-            answer = await server.client().get(f"{POSTS}?{query}")
-            assert answer.status == 503, answer.text
-            assert int(answer.headers["Retry-After"]) >= 1
-            assert "fields.price" in answer.body["error"]
-        assert (await server.client().get(f"{POSTS}?sort=title")).status == 200
-
-
-async def type_ids(server: Server) -> list[tuple[str]]:
-    async with connected(server.url, search_path="read_model") as connection:
-        rows = await connection.fetch(
-            "SELECT id FROM content_type WHERE (workspace, slug) = ('acme', 'posts')"
-        )
-        return [tuple(row) for row in rows]
 
 
 async def test_large_entries_are_sent_from_files(

@@ -111,9 +111,8 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", WRONG)
 async def test_wrong_claims_are_found_and_repaired(
-    name: str, given: Given, repository: Repository, database_url: str
+    given: Given, repository: Repository, database_url: str
 ) -> None:
     await given.workspace(entries=10)
     await given.content_type()
@@ -122,14 +121,14 @@ async def test_wrong_claims_are_found_and_repaired(
     await given.key("revoked")
     await given.revoke("revoked")
     await project_all(database_url, database_url)
-    change, relation, kind = WRONG[name]
-    await execute(database_url, change)
-    seen = await verify(database_url)
-    assert (seen.read_model, seen.not_compared) == ([], None)
-    assert {(one.relation, one.kind) for one in seen.claims} == {(relation, kind)}
-    assert await repair(database_url, seen.claims) == len(seen.claims)
-    assert (await verify(database_url)).claims == []
-    await check_store(repository)
+    for name, (change, relation, kind) in WRONG.items():
+        await execute(database_url, change)
+        seen = await verify(database_url)
+        assert (seen.read_model, seen.not_compared) == ([], None), name
+        assert {(one.relation, one.kind) for one in seen.claims} == {(relation, kind)}, name
+        assert await repair(database_url, seen.claims) == len(seen.claims), name
+        assert (await verify(database_url)).claims == [], name
+        await check_store(repository)
 
 
 WRONG_PAST = {
@@ -153,7 +152,16 @@ WRONG_PAST = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", WRONG_PAST)
+OF_EACH_TABLE = ("a slug that is missing", "a version of another status", "a type that is missing")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in OF_EACH_TABLE else pytest.mark.slow)
+        for name in WRONG_PAST
+    ],
+)
 async def test_errors_in_past_rows_are_found(name: str, given: Given, database_url: str) -> None:
     await given.magazine()
     await given.content_type(slug="gone")

@@ -22,10 +22,9 @@ from write_side.postgres.statements import statements
 
 PROJECTOR, READ_SIDE, WRITE_SIDE = map(statements, ("projector", "read_side", "write_side"))
 
-STATEMENTS = [
-    *(pytest.param(sql, id=f"read_side/{name}") for name, sql in sorted(READ_SIDE.items())),
-    *(pytest.param(sql, id=f"projector/{name}") for name, sql in sorted(PROJECTOR.items())),
-]
+STATEMENTS = {f"read_side/{name}": sql for name, sql in READ_SIDE.items()} | {
+    f"projector/{name}": sql for name, sql in PROJECTOR.items()
+}
 TYPE = "018f0000-0000-7000-8000-0000000000aa"
 FILL = [
     """
@@ -209,17 +208,17 @@ async def model(filled_url: str) -> AsyncIterator[Connection]:
     await connection.close()
 
 
-@pytest.mark.parametrize("sql", STATEMENTS)
-async def test_statement_prepares_and_lists_its_parameters_on_its_first_line(
-    sql: str, model: Connection
+async def test_statements_prepare_and_list_their_parameters_on_their_first_line(
+    model: Connection,
 ) -> None:
-    prepared = await model.prepare(sql)
-    first, _, body = sql.partition("\n")
-    named = re.findall(r"\$(\d+) [a-z]", first)
-    expected = [str(number) for number in range(1, len(prepared.get_parameters()) + 1)]
-    assert named == expected, "each of $1 … $n is named, in order"
-    assert set(re.findall(r"\$(\d+)", body)) == set(expected), "and used"
-    assert first.startswith("-- $1 ") or first == "-- no parameters"
+    for name, sql in STATEMENTS.items():
+        prepared = await model.prepare(sql)
+        first, _, body = sql.partition("\n")
+        named = re.findall(r"\$(\d+) [a-z]", first)
+        expected = [str(number) for number in range(1, len(prepared.get_parameters()) + 1)]
+        assert named == expected, f"{name}: each of $1 … $n is named, in order"
+        assert set(re.findall(r"\$(\d+)", body)) == set(expected), f"{name}: and used"
+        assert first.startswith("-- $1 ") or first == "-- no parameters", name
 
 
 def test_reads_name_the_schema_and_writes_use_the_search_path() -> None:
