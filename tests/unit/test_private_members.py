@@ -84,11 +84,13 @@ def classes() -> Iterator[type]:
                     yield kind
 
 
+@pytest.mark.slow
 def test_no_class_overrides_a_private_member_of_a_library() -> None:
     found = {name for kind in classes() for name in overridden(kind)}
     assert not found - OVERRIDDEN.keys()
 
 
+@pytest.mark.slow
 def test_no_module_replaces_a_private_member() -> None:
     files = [file for package in PACKAGES for file in (ROOT / package).rglob("*.py")]
     found = {

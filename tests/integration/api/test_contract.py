@@ -166,6 +166,7 @@ async def test_methods_that_the_path_does_not_have_and_preflights(server: Server
         await ask(server.client(None), "DELETE", template, 405)
 
 
+@pytest.mark.slow
 async def test_faults_and_unavailable_databases(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -165,6 +165,7 @@ async def test_the_projection_of_a_create_is_charged_before_the_append(
     assert (await created(server.client("secret-of-rival"), "large", LARGE)).status == 200
 
 
+@pytest.mark.slow
 async def test_an_update_is_charged_for_projecting_all_locales(
     start: Start,
 ) -> None:
@@ -187,6 +188,7 @@ async def test_an_update_is_charged_for_projecting_all_locales(
     assert "Cost limit exceeded" in refused["updateContentEntry"]["message"]
 
 
+@pytest.mark.slow
 async def test_imports_reverts_and_restores_are_charged_for_projection(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -202,6 +202,7 @@ async def test_columns_show_missing_and_duplicate_targets(wizard: Wizard, acme: 
     assert (await wizard.mapped(import_id, *MAPPED, type="nothing")).status == 404
 
 
+@pytest.mark.slow
 async def test_a_refused_form_has_a_url_that_can_be_reloaded(
     wizard: Wizard, server: Server, acme: Given
 ) -> None:
@@ -253,6 +254,7 @@ async def test_many_columns_of_many_fields_share_one_list(
     assert (answer.status, "Field &#39;guess&#39; does not exist" in answer.text) == (422, True)
 
 
+@pytest.mark.slow
 async def test_saved_mappings_are_proposed_and_chosen_ones_kept(
     wizard: Wizard,
 ) -> None:

@@ -56,6 +56,7 @@ async def mixed(server: Server, acme: Given) -> list[tuple[str, str, str, str]]:
     return made[::-1]
 
 
+@pytest.mark.slow
 async def test_every_filter_selects_in_the_order_of_rest_with_the_true_total(
     client: Client, mixed: list[tuple[str, str, str, str]]
 ) -> None:

@@ -106,6 +106,7 @@ async def test_problem_cells_are_reported_and_nothing_is_imported(client: Client
     assert await titles(client) == []
 
 
+@pytest.mark.slow
 async def test_options_are_those_of_the_command(client: Client) -> None:
     ready = await done(client, BAD, readyOnly="true")
     assert (ready["state"], ready["report"]["counts"]["new"]) == ("imported", 1)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 from typing import Any
 
+import aiohttp
 import pytest
+import pytest_asyncio
 
 from tests.integration.api.server import Answer, Client, Server
 from tests.integration.projector.sample_log import Given, raws
@@ -19,11 +21,23 @@ PATHS = [
 # Made anew for every response.
 CHANGING = {"date", "x-request-id", "x-ratelimit-remaining", "x-ratelimit-reset"}
 
-pytestmark = pytest.mark.usefixtures("posts")
+pytestmark = [pytest.mark.usefixtures("posts"), pytest.mark.asyncio(loop_scope="module")]
 
 
 @pytest.fixture
-async def posts(server: Server, acme: Given) -> Given:
+def server(shared_server: Server) -> Server:
+    return shared_server
+
+
+@pytest.fixture
+def client(shared_server: Server) -> Client:
+    return shared_server.client()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def posts(shared_server: Server) -> Given:
+    server = shared_server
+    acme = await server.workspace(staging=True)
     await acme.content_type()
     await acme.entry("a", fields=raws(body="text " * 1000))
     await server.caught_up()
@@ -45,9 +59,10 @@ async def plain(client: Client, path: str, **headers: str) -> Answer:
 async def raw(server: Server, path: str, accept: str, method: str = "GET") -> tuple[Any, bytes]:
     """The headers, and the body as it came."""
     headers = {"Authorization": "Bearer secret-of-acme", "Accept-Encoding": accept}
-    session = server.session
-    session._auto_decompress = False
-    async with session.request(method, path, headers=headers) as response:
+    async with (
+        aiohttp.ClientSession(server.origin, auto_decompress=False) as session,
+        session.request(method, path, headers=headers) as response,
+    ):
         return response.headers, await response.read()
 
 
@@ -89,7 +104,7 @@ class TestEtags:
         assert (await nobody.get("/v1/content", headers={"If-None-Match": "*"})).status == 401
 
     async def test_a_post_and_a_refusal_have_none(self, client: Client) -> None:
-        post = {"contentTypeSlug": "posts", "title": "B"}
+        post = {"contentTypeSlug": "posts", "title": "Without a tag"}
         for answer in (
             await client.post(post, headers={"If-None-Match": "*"}),
             await client.get("/v1/content/nothing", headers={"If-None-Match": "*"}),
@@ -142,7 +157,7 @@ class TestGzip:
         assert body.startswith(b'{"success":true')
 
     async def test_the_response_to_a_post_is_compressed_too(self, client: Client) -> None:
-        post = {"contentTypeSlug": "posts", "title": "B", "fields": {"body": "b" * 2000}}
+        post = {"contentTypeSlug": "posts", "title": "Compressed", "fields": {"body": "b" * 2000}}
         answer = await client.post(post, headers={"Accept-Encoding": "gzip"})
         assert answer.headers["Content-Encoding"] == "gzip"
         assert answer.data["fields"]["body"] == "b" * 2000

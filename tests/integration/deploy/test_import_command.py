@@ -201,6 +201,7 @@ def test_an_import_id_belongs_to_one_file(typed: Typed) -> None:
     assert events(typed) == before
 
 
+@pytest.mark.slow
 def test_rows_that_repeat_a_slug_wait_for_a_choice(typed: Typed) -> None:
     Path("airports.csv").write_text(
         "Code,Title,Body,Views\nSJO,San José,a,1\nSJC,San José,b,2\nSJC,San José,b,2\n"

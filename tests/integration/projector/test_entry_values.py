@@ -220,6 +220,7 @@ class TestIndexing:
         await project_all(database_url, database_url, renderings=0)
         assert await incomplete(database_url) == []
 
+    @pytest.mark.slow
     async def test_incomplete_paths_are_no_difference_and_other_rows_are(
         self, given: Given, database_url: str
     ) -> None:

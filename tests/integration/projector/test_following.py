@@ -50,6 +50,7 @@ async def test_appended_events_are_projected_at_once(given: Given, database_url:
             assert await watch.wait(await head_of(database_url), 0.9), "sooner than the poll"
 
 
+@pytest.mark.slow
 async def test_an_announced_event_is_read_once(
     given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -102,7 +102,10 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("kind", CHANGES)
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, marks=() if kind == "different" else pytest.mark.slow) for kind in CHANGES],
+)
 async def test_differences_are_listed_and_stop_the_switch(
     kind: str, given: Given, database_url: str
 ) -> None:

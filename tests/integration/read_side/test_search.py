@@ -74,6 +74,7 @@ SCRIPTS = [
 ]
 
 
+@pytest.mark.slow
 async def test_words_are_found_in_every_script(given: Given, database_url: str) -> None:
     for number, (language, title, _) in enumerate(SCRIPTS):
         await given.entry(f"e-{number}", title=title, language=language)

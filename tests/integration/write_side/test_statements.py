@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+import pytest
+
 import write_side
 from tests.integration.write_side.append_locks import connected
 from write_side.postgres.statements import statements
@@ -65,6 +67,7 @@ async def test_every_statement_prepares_against_the_schema(database_url: str) ->
                 raise
 
 
+@pytest.mark.slow
 def test_no_statement_is_hidden_within_a_function() -> None:
     """Where the test above would not find it."""
     hidden = [
