@@ -23,20 +23,17 @@ from projector.projection import Inconsistent, RecordedEvent
 from projector.writer import Writer
 from read_side.schema import ShapeMismatch
 from write_side.postgres.connection import Connection
-from write_side.postgres.statements import statement
+from write_side.postgres.session_lock import end_paused, try_lock
 
 LOCK = 0x636C_6F67_0003
 STANDBY = 0.25
 POLL = 1.0
-PAUSED = 5.0
-"""Seconds of silence from the active projector after which a standby ends its session."""
 WORK_EVERY = 0.1
 """Seconds from events to the next step of background work, while more events keep arriving."""
 FIRST_ANALYZE = 1_000
 LAST_ANALYZE = 1_000_000
 """Projected events up to which statistics are renewed here. Later the tables grow so slowly that
 PostgreSQL renews them soon enough."""
-_TRY_LOCK = "SELECT pg_try_advisory_lock($1)"
 _BEAT = """
 INSERT INTO projector.process (id, role) VALUES ($1, $2)
 ON CONFLICT (id) DO UPDATE SET role = $2, heartbeat_at = now()"""
@@ -132,7 +129,7 @@ class Follower:
 
     async def _become_active(self) -> None:
         await self._heartbeat.remove_dead()
-        while not await self._model.fetchval(_TRY_LOCK, LOCK):
+        while not await try_lock(self._model, LOCK):
             await self._beat(self._stand_by)
             await asyncio.sleep(STANDBY)
         await self._heartbeat.take_over()
@@ -142,9 +139,7 @@ class Follower:
         """Ends the session of an active projector that is paused or cut off, because it holds the
         lock."""
         await self._heartbeat.stand_by()
-        if await self._model.fetch(
-            statement("projector", "end_paused"), LOCK >> 32, LOCK & 0xFFFFFFFF, PAUSED
-        ):
+        if await end_paused(self._model, LOCK):
             _log.warning("ended the session of the active projector, which was silent")
 
     async def _begin_epoch(self) -> tuple[int, Checkpoint]:

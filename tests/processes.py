@@ -63,6 +63,12 @@ class Processes:
             stderr=self._log,
         )
 
+    def run(self, *command: str) -> int:
+        """The exit status of another command on the same database."""
+        return subprocess.run(
+            [CONTENTLOG, *command], env=self._environment, stdout=self._log, stderr=self._log
+        ).returncode
+
     def kill(self, name: str) -> None:
         """As ``kill -9`` does: no chance to finish anything."""
         self.running[name].send_signal(signal.SIGKILL)

@@ -7,6 +7,7 @@ next change is sent, so that a process that dies repeats at most two deliveries.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 
 import structlog
@@ -20,6 +21,7 @@ from api.webhooks.sender import GONE, Sender
 from read_side.refusals import ReadModelUnavailable
 from read_side.webhooks import WebhookEndpoint
 from write_side.postgres.connection import is_transient
+from write_side.postgres.session_lock import PAUSED
 from write_side.store.conflicts import StoreUnavailable
 from write_side.store.webhooks import Cursors, Move, Outcome
 
@@ -28,6 +30,8 @@ SKIPPED = 1_000
 HEALTHY, FAILING = 256, 64
 """Deliveries at a time to endpoints whose last delivery succeeded, and to the others."""
 FAULT_PAUSE = 5.0
+MARGIN = 1.0
+"""Seconds between the end of a lease and the moment at which another process takes over."""
 _log = structlog.get_logger("api.webhooks")
 
 SwitchOff = Callable[[WebhookEndpoint, str], Awaitable[None]]
@@ -45,6 +49,27 @@ class Lanes:
         return self._healthy if attempt == 0 else self._failing
 
 
+class Lease:
+    """How long this process may deliver without asking the database whether it is the active one.
+    By the monotonic clock, which goes on while a process is paused."""
+
+    def __init__(self) -> None:
+        self._until = 0.0
+
+    def renew(self, began: float) -> None:
+        """``began``: the time before the database confirmed it."""
+        self._until = began + PAUSED - MARGIN
+
+    def check(self) -> None:
+        """Raises LeaseExpired."""
+        if time.monotonic() > self._until:
+            raise LeaseExpired
+
+
+class LeaseExpired(Exception):
+    """Another process may be active."""
+
+
 class Delivering(Struct, frozen=True):
     """What the tasks of all endpoints share. ``patience``: seconds of failures until an endpoint is
     switched off."""
@@ -55,6 +80,7 @@ class Delivering(Struct, frozen=True):
     sender: Sender
     switch_off: SwitchOff
     lanes: Lanes
+    lease: Lease
     patience: float = PATIENCE
 
 
@@ -92,6 +118,8 @@ class EndpointTask:
                     return
             except CursorMoved:
                 pass
+            except LeaseExpired:
+                await asyncio.sleep(MARGIN)
             except (StoreUnavailable, ReadModelUnavailable) as error:
                 _log.warning("deliveries wait for a database", **self._about, fault=repr(error))
                 await asyncio.sleep(FAULT_PAUSE / 5)
@@ -158,8 +186,12 @@ class EndpointTask:
             reason = "there is no secret to sign with: rotate it"
             return Outcome(message_id=change.id, type=change.type, attempt=attempt, error=reason)
         message = message_of(change.id, change.type, change.at, change.data)
+        check = self._shared.lease.check
         async with self._shared.lanes.lane(self._attempt):
-            return await self._shared.sender.send(self.endpoint.url, message, secrets, attempt)
+            check()
+            return await self._shared.sender.send(
+                self.endpoint.url, message, secrets, attempt, check
+            )
 
     async def _failed(self, outcome: Outcome) -> bool:
         """Waits for the next try, or switches the endpoint off and returns True."""

@@ -1,8 +1,9 @@
 """The process `contentlog webhooks`: one is active, others stand by and take over.
 
 The active one holds a session lock in the event store's database. If it loses the connection, it
-stops delivering. A process that was paused and still believes that it is active cannot do harm
-beyond repeating a delivery: a cursor is moved only from where it is known to be.
+stops delivering. A standby ends the session of a process that is paused or cut off. When that one
+resumes, it sends nothing, because its lease has expired, and cannot move a cursor, because that is
+not where it knows it to be.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -21,7 +23,7 @@ from api.rest.change_tokens import ChangeTokens
 from api.webhooks.arrivals import open_arrivals
 from api.webhooks.changes import FeedChanges
 from api.webhooks.deliverer import Deliverer
-from api.webhooks.endpoint_task import Delivering, Lanes
+from api.webhooks.endpoint_task import Delivering, Lanes, Lease
 from api.webhooks.move_recorder import MoveRecorder
 from api.webhooks.sender import open_sender
 from read_side.pool import open_pool
@@ -33,6 +35,7 @@ from write_side.domain.identity import Actor
 from write_side.domain.refusals import Refused
 from write_side.domain.webhook_address import Network
 from write_side.postgres.connection import Connection, connect, is_transient
+from write_side.postgres.session_lock import end_paused, try_lock
 from write_side.repository import Repository
 from write_side.store.access import token_key
 from write_side.store.conflicts import StoreUnavailable
@@ -41,11 +44,11 @@ from write_side.store.recorder import open_recorder
 from write_side.store.webhooks import ACTIVE_LOCK, CHANNEL, Cursors
 
 STANDBY = 0.25
+ALIVE_EVERY = 1.0
 PATIENCE = 5.0
 """Seconds until a connection on which the database does not respond is given up."""
 PAUSE = 0.5
 ACTOR = Actor("operator", "contentlog webhooks")
-_TRY_LOCK = "SELECT pg_try_advisory_lock($1)"
 _ALIVE = "SELECT 1"
 _log = structlog.get_logger("api.webhooks")
 
@@ -83,13 +86,27 @@ async def run_sessions(settings: WebhookSettings) -> None:
 
 
 async def _session(settings: WebhookSettings) -> None:
+    lease = Lease()
     async with _lock(settings.event_store_url) as store:
         _log.info("active")
-        async with open_deliverer(settings) as deliverer:
-            await store.add_listener(CHANNEL, deliverer.restart)
-            while not store.is_closed():
-                await deliverer.step()
-                await store.execute(_ALIVE)
+        keeping = asyncio.create_task(_keep(store, lease), name="webhook lease")
+        try:
+            async with open_deliverer(settings, lease) as deliverer:
+                await store.add_listener(CHANNEL, deliverer.restart)
+                while not keeping.done():
+                    await deliverer.step()
+            await keeping
+        finally:
+            keeping.cancel()
+
+
+async def _keep(store: Connection, lease: Lease) -> None:
+    """Until the connection is lost. Without these statements, a standby would end the session."""
+    while not store.is_closed():
+        began = time.monotonic()
+        await store.execute(_ALIVE)
+        lease.renew(began)
+        await asyncio.sleep(ALIVE_EVERY)
 
 
 @asynccontextmanager
@@ -102,7 +119,9 @@ async def _lock(url: str) -> AsyncIterator[Connection]:
         server_settings={"application_name": "contentlog webhooks"},
     )
     try:
-        while not await connection.fetchval(_TRY_LOCK, ACTIVE_LOCK):  # noqa: ASYNC110 - not ours to set
+        while not await try_lock(connection, ACTIVE_LOCK):
+            if await end_paused(connection, ACTIVE_LOCK):
+                _log.warning("ended the session of the active process, which was silent")
             await asyncio.sleep(STANDBY)
         yield connection
     finally:
@@ -111,7 +130,7 @@ async def _lock(url: str) -> AsyncIterator[Connection]:
 
 
 @asynccontextmanager
-async def open_deliverer(settings: WebhookSettings) -> AsyncIterator[Deliverer]:
+async def open_deliverer(settings: WebhookSettings, lease: Lease) -> AsyncIterator[Deliverer]:
     """A deliverer that is running, on connections of its own."""
     async with (
         open_recorder(settings.event_store_url) as recorder,
@@ -127,6 +146,7 @@ async def open_deliverer(settings: WebhookSettings) -> AsyncIterator[Deliverer]:
             sender=sender,
             switch_off=_SwitchOff(Repository(recorder, EventMapper())),
             lanes=Lanes(),
+            lease=lease,
         )
         deliverer = Deliverer(shared, read_model, arrivals)
         async with deliverer.running():

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import aiohttp
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.payload import BytesPayload
 from msgspec import Struct
 
 from api.webhooks.connector import AddressRefused, open_connector
@@ -37,6 +39,21 @@ class _Response(Struct):
     beginning: bytes = b""
 
 
+class _CheckedBody(BytesPayload):
+    """Calls ``check`` immediately before the request is written, headers included: aiohttp sends
+    them with the body."""
+
+    def __init__(self, body: bytes, check: Callable[[], None]) -> None:
+        super().__init__(body, content_type="application/json")
+        self._check = check
+
+    async def write_with_length(
+        self, writer: AbstractStreamWriter, content_length: int | None
+    ) -> None:
+        self._check()
+        await super().write_with_length(writer, content_length)
+
+
 class Sender:
     """Safe for any number of tasks. Redirects are not followed, cookies not kept, and proxies of
     the environment not used."""
@@ -46,13 +63,19 @@ class Sender:
         self._timeout = timeout
 
     async def send(
-        self, url: str, message: Message, secrets: Sequence[str], attempt: int = 1
+        self,
+        url: str,
+        message: Message,
+        secrets: Sequence[str],
+        attempt: int = 1,
+        check: Callable[[], None] = lambda: None,
     ) -> Outcome:
-        """The outcome; a failure is one too."""
+        """The outcome; a failure is one too. Nothing is sent if ``check`` raises an exception."""
         began, response = time.perf_counter(), _Response()
         try:
             async with asyncio.timeout(self._timeout):
-                await self._exchange(url, message, secrets, response)
+                body = _CheckedBody(message.body, check)
+                await self._exchange(url, body, headers(message, secrets), response)
             error = _refusal(response.status)
         except (aiohttp.ClientError, OSError, ValueError, ssl.SSLError) as fault:
             error = self._reason(fault)
@@ -67,12 +90,12 @@ class Sender:
         )
 
     async def _exchange(
-        self, url: str, message: Message, secrets: Sequence[str], response: _Response
+        self, url: str, body: _CheckedBody, signed: Mapping[str, str], response: _Response
     ) -> None:
         async with self._session.post(
             url,
-            data=message.body,
-            headers={**_HEADERS, **headers(message, secrets)},
+            data=body,
+            headers={**_HEADERS, **signed},
             allow_redirects=False,
         ) as received:
             response.status = received.status

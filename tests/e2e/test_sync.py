@@ -1,6 +1,6 @@
 """Clients that follow the change feed end with exactly the entries of the service.
 
-The program of deploy/docs/sync.md (a copy, then a stream) and a client by pages, while writers
+The program of deploy/docs/sync.md (a copy, then pages) and a client by stream, while writers
 write, the API and the projector are killed, connections are terminated, and the read model is
 rebuilt and rolled back.
 """
@@ -15,7 +15,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,8 @@ import pytest
 from tests.benchmarks.workload import FIELDS, SCOPE, SECRET, prepare
 from tests.documents import File, steps
 from tests.e2e.test_staleness import World, kill, operate, terminate, write
+from tests.integration.api.server import ACME, Server, serving
+from tests.integration.live_projector import connected
 from tests.integration.projector.sample_log import Given
 from tests.processes import Processes, running
 from write_side import commands as c
@@ -59,41 +61,40 @@ def syncing(program: Path, url: str, copy: Path) -> Iterator[subprocess.Popen[by
             process.wait()
 
 
-class Pages:
-    """A client that polls pages, and keeps what is there as a fold of the changes alone."""
+class Stream:
+    """A client that reads the stream, and keeps what is there as a fold of the changes alone."""
 
     def __init__(self, session: aiohttp.ClientSession) -> None:
         self._session = session
-        self._after = ""
         self.previous: str | None = None
         self.versions: dict[str, int] = {}
-        self.caught_up = asyncio.Event()
 
     async def follow(self) -> None:
         while True:
-            page = await self._page()
-            for change in page["data"] if page else ():
-                assert change["previous"] == self.previous
-                self.previous = self._after = change["id"]
-                self._apply(change)
-            if page is None or page["caughtUp"]:
-                self.caught_up.set()
-                await asyncio.sleep(0.02)
+            with contextlib.suppress(aiohttp.ClientError, TimeoutError):
+                await self._read()
+            await asyncio.sleep(0.02)
+
+    async def _read(self) -> None:
+        headers = {"Accept": "text/event-stream", "Last-Event-ID": self.previous or ""}
+        timeout = aiohttp.ClientTimeout(total=None, sock_read=20)
+        async with self._session.get("/v1/changes", headers=headers, timeout=timeout) as response:
+            assert response.status in (200, 503), await response.text()
+            async for line in response.content:
+                if response.status == 200 and line.startswith(b"data: "):
+                    self._apply(json.loads(line[6:]))
 
     def _apply(self, change: dict[str, Any]) -> None:
+        if "next" in change:
+            return
+        assert change["previous"] == self.previous
+        self.previous = change["id"]
         entry = change["entry"]
         if entry is None:
             return
         assert entry["version"] == self.versions.pop(entry["id"], 0) + 1
         if change["type"] != "entry.deleted":
             self.versions[entry["id"]] = entry["version"]
-
-    async def _page(self) -> Any:
-        with contextlib.suppress(aiohttp.ClientError, TimeoutError):
-            url = f"/v1/changes?limit=50&after={self._after}"
-            async with self._session.get(url) as response:
-                assert response.status in (200, 503), await response.text()
-                return await response.json() if response.status == 200 else None
 
 
 async def served(session: aiohttp.ClientSession) -> dict[str, Any]:
@@ -149,8 +150,8 @@ async def test_copies_end_with_exactly_the_entries_of_the_service(
         world = World([processes], database_url)
         async with opened(processes, key) as session:
             world.sessions.append(session)
-            pages = Pages(session)
-            following = asyncio.create_task(pages.follow())
+            stream = Stream(session)
+            following = asyncio.create_task(stream.follow())
             writers = [asyncio.create_task(write(world, n)) for n in range(WRITERS)]
             await asyncio.sleep(1)
             with syncing(program, processes.url, copy) as client:
@@ -168,12 +169,8 @@ async def test_copies_end_with_exactly_the_entries_of_the_service(
                 expected = await served(session)
                 assert len(expected) > 3
                 await equal(expected, copy, client)
-            pages.caught_up.clear()
-            await pages.caught_up.wait()
-            await asyncio.sleep(0.1)
-            assert not following.done()
-            following.cancel()
-            assert pages.versions.keys() == expected.keys()
+            await until(lambda: stream.versions.keys() == expected.keys() or following.done())
+            assert following.cancel(), "it has failed"
     assert world.counts["changes"] > SECONDS
 
 
@@ -184,6 +181,12 @@ async def opened(
     timeout = aiohttp.ClientTimeout(total=20)
     async with aiohttp.ClientSession(processes.url, headers=headers, timeout=timeout) as session:
         yield session
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not holds():  # noqa: ASYNC110 - it is not ours to be told
+            await asyncio.sleep(0.05)
 
 
 async def equal(expected: dict[str, Any], copy: Path, client: subprocess.Popen[bytes]) -> None:
@@ -200,3 +203,47 @@ async def equal(expected: dict[str, Any], copy: Path, client: subprocess.Popen[b
 def differing(expected: dict[str, Any], found: dict[str, Any]) -> Any:
     ids = [one for one in {**expected, **found} if expected.get(one) != found.get(one)]
     return {one: (expected.get(one), found.get(one)) for one in ids[:2]}
+
+
+PUBLISHED = "a-key-for-published-entries"
+
+
+async def test_a_copy_whose_position_is_too_old_is_made_again(
+    repository: Repository, database_url: str, program: Path
+) -> None:
+    """Also of entries whose changes are not kept any more."""
+    copies = {secret: program.parent / secret for secret in (ACME, PUBLISHED)}
+
+    async def sync(server: Server) -> dict[str, set[str]]:
+        """The slugs in the copy of each key."""
+        for secret, copy in copies.items():
+            command = (sys.executable, program, server.origin, secret, copy, "--once")
+            process = await asyncio.create_subprocess_exec(*command)
+            assert await asyncio.wait_for(process.wait(), 60) == 0
+        found = {secret: copied(copy).values() for secret, copy in copies.items()}
+        for entry in found[ACME]:
+            single = await server.client().get(f"/v1/content/posts/{entry['slug']}")
+            assert entry == single.data
+        return {secret: {one["slug"] for one in rows} for secret, rows in found.items()}
+
+    async with serving(database_url, repository) as server:
+        acme = await server.workspace()
+        await server.key(PUBLISHED, "acme", ("content.published",))
+        await acme.content_type()
+        for slug in ("old", "gone"):
+            await acme.entry(slug, status="published")
+        draft = await acme.entry("draft")
+        await server.caught_up()
+        assert await sync(server) == {ACME: {"old", "gone", "draft"}, PUBLISHED: {"old", "gone"}}
+        await acme.update(draft, status="published")
+        gone = (await server.client().get("/v1/content/posts/gone")).data["id"]
+        await acme.update(gone, status="draft")
+        await server.caught_up()
+        assert await sync(server) == {ACME: {"old", "gone", "draft"}, PUBLISHED: {"old", "draft"}}
+        await acme.delete(gone)
+        await acme.entry("new")
+        await server.caught_up()
+    async with connected(database_url) as connection:
+        await connection.execute("UPDATE read_model.change SET at = at - interval '3 days'")
+    async with serving(database_url, repository, changes_kept_days=2) as server:
+        assert await sync(server) == {ACME: {"old", "draft", "new"}, PUBLISHED: {"old", "draft"}}

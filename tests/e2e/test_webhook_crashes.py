@@ -1,14 +1,16 @@
-"""``kill -9`` of the deliverer at random, while endpoints fail at random: each change arrives at
-every endpoint at least once, in order, and never before it can be read."""
+"""Each change arrives at every endpoint at least once, in order, and never before it can be read:
+while deliverers are killed and endpoints fail at random, while the read model is rebuilt and rolled
+back, and while the active deliverer is paused."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
 import random
+import signal
 import time
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import asyncpg
@@ -37,8 +39,9 @@ _VERSION = "SELECT version FROM read_model.entry WHERE id = $1::uuid"
 class Endpoint:
     """Fails now and then, and notes what it got and what could not be read yet."""
 
-    def __init__(self, read_model: asyncpg.Pool, seed: int) -> None:
+    def __init__(self, read_model: asyncpg.Pool, seed: int, failures: float = FAILURES) -> None:
         self._read_model = read_model
+        self._failures = failures
         self._random = random.Random(seed)
         self.server = HookServer()
         self.early: list[str] = []
@@ -49,7 +52,7 @@ class Endpoint:
         version = await self._read_model.fetchval(_VERSION, entry["id"])
         if (version or 0) < entry["version"]:
             self.early.append(entry["slug"])
-        if self._random.random() < FAILURES:
+        if self._random.random() < self._failures:
             if self._random.random() < 0.5:
                 writer.close()
                 return
@@ -91,11 +94,76 @@ async def test_each_change_arrives_in_order_although_the_deliverer_is_killed(
         check(endpoint, expected)
 
 
-async def write(given: Given, chance: random.Random) -> list[str]:
+async def test_nothing_is_lost_while_the_read_model_is_rebuilt_and_rolled_back(
+    repository: Repository, database_url: str, processes: Processes
+) -> None:
+    given, chance = Given(repository), random.Random(8)
+    await given.magazine()
+    async with delivered_to(given, database_url) as endpoints:
+        writing = asyncio.create_task(write(given, chance))
+        operations = 0
+        while operations < 2 or not writing.done():
+            for command in (["rebuild", "--accept-differences"], ["rollback"]):
+                assert await asyncio.to_thread(processes.run, *command) == 0
+                operations += 1
+        expected = await writing
+        await until_delivered(endpoints, expected)
+    for endpoint in endpoints:
+        check(endpoint, expected)
+
+
+async def test_the_standby_takes_over_from_a_process_that_is_paused(
+    repository: Repository, database_url: str, processes: Processes
+) -> None:
+    """When it resumes, it sends nothing of what it was about to send."""
+    given, chance = Given(repository), random.Random(9)
+    await given.magazine()
+    await asyncio.to_thread(processes.kill, DELIVERERS[1])
+    async with delivered_to(given, database_url) as endpoints:
+        expected = await write(given, chance, 10)
+        await until_delivered(endpoints, expected)
+        # The first one is active, so this one stands by.
+        processes.start(DELIVERERS[1])
+        writing = asyncio.create_task(write(given, chance, 250, len(expected)))
+        await endpoints[0].server.has(len(expected) + 50)
+        processes.running[DELIVERERS[0]].send_signal(signal.SIGSTOP)
+        expected += await writing
+        await until_delivered(endpoints, expected)
+        writing = asyncio.create_task(write(given, chance, 250, len(expected)))
+        processes.running[DELIVERERS[0]].send_signal(signal.SIGCONT)
+        expected += await writing
+        await until_delivered(endpoints, expected)
+    for endpoint in endpoints:
+        check(endpoint, expected)
+
+
+@asynccontextmanager
+async def delivered_to(given: Given, database_url: str) -> AsyncIterator[list[Endpoint]]:
+    """Endpoints that accept everything."""
+    async with (
+        asyncpg.create_pool(database_url, min_size=1, max_size=4) as read_model,
+        AsyncExitStack() as servers,
+    ):
+        endpoints = [Endpoint(read_model, seed, failures=0.0) for seed in range(5)]
+        for number, endpoint in enumerate(endpoints):
+            endpoint.server = await servers.enter_async_context(hook_server(endpoint.answer))
+            await create_webhook(given, endpoint.server, f"w{number}")
+        yield endpoints
+
+
+async def until_delivered(endpoints: list[Endpoint], expected: list[str]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not all(has_all(one, expected) for one in endpoints):  # noqa: ASYNC110 - not ours
+            await asyncio.sleep(0.05)
+
+
+async def write(
+    given: Given, chance: random.Random, number: int = ENTRIES, first: int = 0
+) -> list[str]:
     """Creates entries, alone and in imports; returns their slugs in the order of the log."""
     slugs: list[str] = []
-    while len(slugs) < ENTRIES:
-        new = [f"e{len(slugs) + n}" for n in range(chance.choice((1, 1, 1, IMPORT)))]
+    while len(slugs) < number:
+        new = [f"e{first + len(slugs) + n}" for n in range(chance.choice((1, 1, 1, IMPORT)))]
         if len(new) == 1:
             await given.entry(new[0])
         else:

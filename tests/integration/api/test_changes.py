@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from tests.integration.api.server import Client, Server, serving
+from read_side.changes import ChangeRecord
+from tests.integration.api.server import PATIENCE, Client, Server, serving
 from tests.integration.api.test_refusals import refused
-from tests.integration.live_projector import connected
+from tests.integration.live_projector import connected, projecting
 from tests.integration.projector.rebuilds import rebuild, rollback
 from tests.integration.projector.sample_log import Given, raws
 from write_side import commands as c
@@ -17,6 +19,9 @@ from write_side.domain.identity import Scope
 from write_side.repository import Repository
 
 PUBLISHED = "secret of the web page"
+LAST_EVENT = """
+SELECT notification_id AS position, at FROM write_side.event
+ORDER BY notification_id DESC LIMIT 1"""
 
 
 @pytest.fixture
@@ -318,6 +323,41 @@ async def test_a_token_ahead_of_the_read_model_waits_and_is_503(
     answer = await client.get(f"/v1/changes?after={token}")
     refused(answer, 503, "please retry")
     assert answer.headers["Retry-After"] == "1"
+
+
+async def test_a_token_ahead_of_the_read_model_waits_until_it_can_be_read(
+    database_url: str, repository: Repository
+) -> None:
+    async with serving(
+        database_url, repository, projector=False, read_your_writes=4 * PATIENCE
+    ) as server:
+        given = await server.workspace()
+        await given.content_type()
+        entry_id = await given.entry("one")
+        [event] = await repository.recorder.fetch(LAST_EVENT)
+        ahead = ChangeRecord(
+            position=event["position"],
+            kind="entry.created",
+            published=False,
+            content_type_id="",
+            content_type="posts",
+            entry_id=entry_id,
+            slug="one",
+            former_slug=None,
+            language="en-US",
+            status="draft",
+            version=1,
+            at=event["at"],
+            actor="",
+        )
+        token = server.service.change_tokens.token(given.scope, ahead)
+        asking = asyncio.create_task(server.client().get(f"/v1/changes?after={token}"))
+        await asyncio.wait({asking}, timeout=0.1)
+        assert not asking.done()
+        async with projecting(database_url):
+            answer = await asking
+        assert (answer.data, answer.body["next"]) == ([], token)
+        assert (await feed(server.client()))[-1]["id"] == token
 
 
 async def _until_position(server: Server, position: int) -> None:

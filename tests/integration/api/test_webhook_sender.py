@@ -9,6 +9,7 @@ import resource
 import socket
 import ssl
 import subprocess
+import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,10 +18,12 @@ from typing import Any
 import pytest
 
 from api.webhooks import connector
+from api.webhooks.endpoint_task import Lease
 from api.webhooks.message import message_of, sample_message
 from api.webhooks.sender import KEPT_BYTES, Sender, open_sender
 from tests.integration.api.hook_server import HookServer, answer, hook_server
 from write_side.domain.webhook import new_webhook_secret
+from write_side.postgres.session_lock import PAUSED
 from write_side.store.webhooks import Outcome
 
 LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"),)
@@ -282,6 +285,18 @@ async def test_the_address_that_was_checked_is_the_one_that_is_used(
         await send(sender, server, "rebound.example.com")
         outcome = await send(sender, server, "rebound.example.com")
     assert "'rebound.example.com' is at 10.0.0.1" in str(outcome.error)
+
+
+async def test_a_process_whose_lease_has_expired_sends_nothing(sender: Sender) -> None:
+    lease = Lease()
+    async with hook_server() as server:
+        lease.renew(time.monotonic())
+        assert (await sender.send(server.url(), MESSAGE, [SECRET], 1, lease.check)).error is None
+        lease.renew(time.monotonic() - PAUSED)
+        outcome = await sender.send(server.url(), MESSAGE, [SECRET], 1, lease.check)
+        assert len(server.received) == 1
+    assert outcome.status is None
+    assert "LeaseExpired" in str(outcome.error)
 
 
 async def test_a_body_is_sent_as_it_was_signed(sender: Sender) -> None:
