@@ -61,7 +61,7 @@ class Finder:
             return 0, []
         few = await self._few(wanted)
         if few is not None:
-            return await self._collected(few, wanted, offset)
+            return await self._collected(*few, wanted, offset)
         total = await self._total(wanted.conditions) if counted else None
         if total is not None and offset >= total:
             return total, []
@@ -87,27 +87,30 @@ class Finder:
         if few is None:
             found = await self._walked(inner)
         else:
-            _, found = await self._collected(few, inner, 0)
+            _, found = await self._collected(*few, inner, 0)
         return [replace(one, keys=(key, *one.keys)) for one in found]
 
-    async def _few(self, wanted: Wanted) -> Streams | None:
-        """Streams of few entries, among which are all matches; None to walk."""
+    async def _few(self, wanted: Wanted) -> tuple[Streams, tuple[Condition, ...]] | None:
+        """Streams of few entries, among which are all matches, and the conditions to check them
+        for; None to walk."""
+        conditions = wanted.conditions
         if self._places is not None:
-            return Streams([], [], [], [])
+            return Streams([], [], [], []), conditions
         checks, _ = self._plan(wanted)
         # A count of keys would include the excluded entries.
-        if not checks and not (self._excluded and wanted.conditions):
+        if not checks and not (self._excluded and conditions):
             return None
-        await self._count(wanted.conditions)
-        fewest = min(wanted.conditions, key=self._count_of)
+        await self._count(conditions)
+        fewest = min(conditions, key=self._count_of)
         if self._count_of(fewest) <= ROWS:
-            return self._lists.streams(fewest.path, fewest.ranges)
-        return everything(self._lists) if self._lists.entries <= ROWS else None
+            streams = self._lists.streams(fewest.path, fewest.ranges)
+            return streams, _unread(conditions, fewest)
+        return (everything(self._lists), conditions) if self._lists.entries <= ROWS else None
 
     async def _collected(
-        self, streams: Streams, wanted: Wanted, offset: int
+        self, streams: Streams, conditions: tuple[Condition, ...], wanted: Wanted, offset: int
     ) -> tuple[int, list[Match]]:
-        checks = Checks(wanted.conditions, wanted.sort)
+        checks = Checks(conditions, wanted.sort)
         return await self._statements.collect(
             streams, self._places or (), checks, wanted.after, wanted.limit, offset
         )
@@ -137,7 +140,7 @@ class Finder:
         if not usable:
             return conditions, None
         read = min(usable, key=self._count_of)
-        return tuple(one for one in conditions if one is not read or one.part), read
+        return _unread(conditions, read), read
 
     async def _total(self, conditions: tuple[Condition, ...]) -> int | None:
         """None if counting would exceed the budget."""
@@ -170,3 +173,8 @@ class Finder:
 
     def _streams(self, one: Condition) -> int:
         return len(one.ranges) * len(self._lists.combinations)
+
+
+def _unread(conditions: tuple[Condition, ...], read: Condition) -> tuple[Condition, ...]:
+    """Those that entries with keys in the ranges of one of them have to be checked for."""
+    return tuple(one for one in conditions if one is not read or one.part)

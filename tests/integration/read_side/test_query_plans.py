@@ -219,6 +219,15 @@ async def test_a_page_reads_few_rows(name: str, explaining: Explaining) -> None:
     check(explaining, most)
 
 
+async def test_a_candidate_is_checked_once_for_each_other_condition(
+    explaining: Explaining,
+) -> None:
+    candidates = 200
+    await find(cast("Connection", explaining), SCOPE, query(of("price", "5"), of("flag", "1")))
+    [plan] = [plan for name, plan in explaining.plans if name == "query_collect"]
+    assert sum(node["Actual Loops"] for node in scans(plan)) == 1 + candidates
+
+
 TOTALS: dict[str, tuple[EntryQuery, int]] = {
     "all": (query(), 180_000),
     "all in an order": (query(sort="title"), 180_000),
