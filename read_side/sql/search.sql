@@ -41,27 +41,29 @@ WITH RECURSIVE steps AS MATERIALIZED (
                replace((:gates::text[])[step.area], '#', hashed.prefix)::tsquery AS gate
     ) prefixed
     CROSS JOIN LATERAL (
-        SELECT coalesce(array_agg(position), '{}') AS positions, coalesce(array_agg(rank), '{}') AS ranks,
-               coalesce(array_agg(status), '{}') AS found_statuses,
-               coalesce(max(read), 0) AS read, coalesce(sum(size), 0)::bigint AS bytes
+        SELECT coalesce(array_agg(position) FILTER (WHERE matches), '{}') AS positions,
+               coalesce(array_agg(rank) FILTER (WHERE matches), '{}') AS ranks,
+               coalesce(array_agg(status) FILTER (WHERE matches), '{}') AS found_statuses,
+               count(*) AS read, coalesce(sum(size), 0)::bigint AS bytes
         FROM (
-            SELECT position, status, size, read, CASE
-                WHEN walk.bytes + sum(size) OVER (ORDER BY position DESC) <= :most_bytes::bigint
+            SELECT position, status, size, matches, CASE
+                WHEN matches AND walk.bytes + sum(size) OVER (ORDER BY position DESC) <= :most_bytes::bigint
                 THEN ts_rank(words, prefixed.query) ELSE 0 END AS rank
             FROM (
-                SELECT *, count(*) OVER () AS read, pg_column_size(words) AS size FROM (
+                SELECT *, CASE WHEN matches THEN pg_column_size(words) END AS size FROM (
                     -- Without OFFSET, the planner could read all positions of the block by their key.
-                    SELECT * FROM read_model.entry_search WHERE words @@ prefixed.query OFFSET 0
+                    SELECT position, status, words, workspace = :workspace AND environment = :environment
+                        AND position >= step.block AND position < step.block + 8192
+                        AND locale = (:locales::text[])[step.area] AND status = ANY (:statuses::text[])
+                        -- A translation stands for the original text.
+                        AND (locale = :locale OR NOT EXISTS (
+                            SELECT FROM read_model.entry_search translated
+                            WHERE translated.workspace = :workspace AND translated.environment = :environment
+                              AND translated.position = original.position
+                              AND translated.locale = :locale)) AS matches
+                    FROM read_model.entry_search original WHERE words @@ prefixed.query OFFSET 0
                 ) of_block
             ) sized
-            WHERE workspace = :workspace AND environment = :environment
-              AND position >= step.block AND position < step.block + 8192
-              AND locale = (:locales::text[])[step.area] AND status = ANY (:statuses::text[])
-              -- A translation stands for the original text.
-              AND (locale = :locale OR NOT EXISTS (
-                  SELECT FROM read_model.entry_search translated
-                  WHERE translated.workspace = :workspace AND translated.environment = :environment
-                    AND translated.position = sized.position AND translated.locale = :locale))
         ) ranked
         WHERE prefixed.gate IS NULL OR (
             -- For EXISTS or a constant, the planner would scan the table to find the first one.
