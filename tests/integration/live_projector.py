@@ -36,7 +36,7 @@ async def until(holds: Callable[[], Awaitable[object]], seconds: float = SECONDS
     async with asyncio.timeout(seconds):
         while not await holds():
             await asyncio.sleep(pause)
-            pause = min(1.2 * pause, 0.05)  # to look costs processor time that others need
+            pause = min(1.2 * pause, 0.02)  # to look costs processor time that others need
 
 
 @asynccontextmanager

@@ -246,7 +246,6 @@ class TestCounterAway:
             serving(database_url, repository, projector=False, ip_rate_limit=3) as server,
             connected(database_url) as connection,
         ):
-            await room(20)
             client = server.client(None)
             await connection.execute("ALTER TABLE write_side.rate_limit RENAME TO away")
             given = [await client.get(PATH) for _ in range(10)]
@@ -258,6 +257,7 @@ class TestCounterAway:
             await connection.execute("ALTER TABLE write_side.away RENAME TO rate_limit")
 
             await until(lambda: counted(server))
+            await room()
             given = [await client.get(PATH) for _ in range(4)]
             assert [a.status for a in given] == [401, 401, 401, 429]
 
