@@ -22,6 +22,7 @@ from api.rest.response_cache import ResponseCache
 from api.settings import ApiSettings
 from read_side.checkpoint import CheckpointWatch
 from read_side.pool import Pool
+from read_side.replicas import Replicas
 from write_side.domain.identity import Actor, Scope
 from write_side.domain.workspace import VIEW
 from write_side.fair_queue import FairQueue
@@ -46,6 +47,7 @@ class Service(Struct):
     large_bodies: LargeBodies
     imports: ImportWorker
     responses: ResponseCache
+    replicas: Replicas
     in_flight: InFlight = field(default_factory=InFlight)
     loop_turns: LoopTurns = field(default_factory=LoopTurns)
     descriptions: FairQueue = field(default_factory=lambda: FairQueue(1))

@@ -29,6 +29,7 @@ from api.import_worker import ImportWorker
 from api.openapi import routes as descriptions
 from api.operations import health, metrics
 from api.operations.health import STATUS, StatusCache
+from api.operations.replica_metrics import count_replica_read
 from api.rate_limits.leases import Leases
 from api.rate_limits.limits import Limits
 from api.rest import changes, content, imports, locales, media
@@ -42,6 +43,7 @@ from api.settings import ApiSettings
 from read_side.change_tail import ChangeTail
 from read_side.checkpoint import CheckpointWatch
 from read_side.pool import open_pool
+from read_side.replicas import open_replicas
 from read_side.seen import Seen, open_seen
 from write_side.repository import Repository
 from write_side.store.access import token_key
@@ -74,6 +76,9 @@ async def _open_service(settings: ApiSettings, seen: Seen) -> AsyncIterator[Serv
         open_recorder(settings.event_store_url) as recorder,
         open_pool(settings.read_model_url, seen.raise_to) as read_model,
         CheckpointWatch(settings.read_model_url, seen) as checkpoint,
+        open_replicas(
+            settings.read_replica_urls, checkpoint.freshness, count_replica_read
+        ) as replicas,
         ChangeTail(read_model, checkpoint) as tail,
         retention(recorder),
     ):
@@ -101,6 +106,7 @@ async def _open_service(settings: ApiSettings, seen: Seen) -> AsyncIterator[Serv
                     LargeBodies(settings.response_file_bytes),
                     worker,
                     ResponseCache(checkpoint.freshness, settings.cache_bytes),
+                    replicas,
                 )
 
 

@@ -34,6 +34,7 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
 
     event_store_url: str
     read_model_url: str
+    read_replica_urls: tuple[str, ...] = ()
     host: str = "127.0.0.1"
     port: int = 8080
     admin_host: str = "127.0.0.1"

@@ -30,6 +30,13 @@ Url = Annotated[
         },
     ),
 ]
+Urls = Annotated[
+    str,
+    Meta(
+        pattern=r"^(\s*postgres(ql)?://[^\s]*)?$",
+        extra={"takes": "PostgreSQL URLs, separated by commas", "default": "none"},
+    ),
+]
 Text = Annotated[str, Meta(min_length=1, extra={"takes": "text"})]
 Port = Annotated[int, Meta(ge=1, le=65535, extra={"takes": "a whole number from 1 to 65535"})]
 Workers = Annotated[int, Meta(ge=1, le=256, extra={"takes": "a whole number from 1 to 256"})]
@@ -83,6 +90,13 @@ class Settings(
     read_model_url: Annotated[
         Url | None, Meta(description="The database of the read model; may be the same one")
     ] = None
+    read_replica_urls: Annotated[
+        Urls,
+        Meta(
+            description="Standbys of the read model's PostgreSQL, on which the API reads lists and "
+            "single entries"
+        ),
+    ] = ""
     data: Annotated[
         Text,
         Meta(
@@ -196,6 +210,11 @@ class Settings(
     log_format: Annotated[LogFormat | None, Meta(description="The format of the logs")] = None
 
     @property
+    def replica_urls(self) -> tuple[str, ...]:
+        """``read_replica_urls``."""
+        return urls_of(self.read_replica_urls)
+
+    @property
     def networks(self) -> tuple[Network, ...]:
         """``webhook_networks``."""
         return networks(self.webhook_networks)
@@ -270,7 +289,7 @@ def _refusal(error: str, given: Mapping[str, str]) -> SettingsError:
     assert found is not None, error
     takes = {setting.name: setting.takes for setting in describe(Settings())}[found[1]]
     # A mistyped URL may still contain a password.
-    shown = "" if found[1].endswith("_URL") else f", not {given[found[1]]!r}"
+    shown = "" if found[1].endswith(("_URL", "_URLS")) else f", not {given[found[1]]!r}"
     return SettingsError(f"{found[1]} takes {takes}{shown}")
 
 
@@ -293,8 +312,17 @@ def _metadata(hint: Any) -> list[object]:
     return [*inner, *getattr(hint, "__metadata__", ())]
 
 
+def urls_of(text: str) -> tuple[str, ...]:
+    """The URLs of a list. One that names several hosts has commas too."""
+    return tuple(re.split(r",(?=postgres(?:ql)?://)", text)) if text else ()
+
+
 def without_password(text: str) -> str:
-    """A URL without its password; any other text as it is."""
+    """URLs without their passwords; any other text as it is."""
+    return ",".join(map(_without_password, urls_of(text)))
+
+
+def _without_password(text: str) -> str:
     if "://" not in text:
         return text
     try:

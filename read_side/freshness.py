@@ -57,6 +57,21 @@ class Freshness:
                 return False
         return True
 
+    @property
+    def applied(self) -> int:
+        """All changes up to here are known."""
+        return self._applied
+
+    def may_use(self, stamp: int, latest: int, dependencies: Iterable[Dependency]) -> bool:
+        """Whether what a replica returned, read at the stamp, may be used. ``latest``: of the
+        replica, which may be ahead: then the primary may not show that state yet."""
+        return (
+            self._seen.is_shared
+            and self._floor <= stamp
+            and latest <= self._applied
+            and self.is_current(stamp, dependencies)
+        )
+
     def may_keep(self, stamp: int, resets: int) -> bool:
         """Whether what was read at the stamp may be kept; ``resets``: before it was read."""
         is_known = resets == self.resets and epoch_of(stamp) == epoch_of(self._applied)

@@ -77,9 +77,9 @@ _encode = msgspec.json.Encoder().encode
 decode_notice = msgspec.json.Decoder(Notice).decode
 
 
-def lists(scope: Scope, type_slug: str | None, statuses: Iterable[str]) -> Iterator[Dependency]:
+def lists(scope: Scope, type_slug: str | None, statuses: Iterable[str]) -> tuple[Dependency, ...]:
     """Lists of the entries of a type, or of all types: a group for each status."""
-    return ((scope.workspace, scope.environment, type_slug or "", one) for one in statuses)
+    return tuple((scope.workspace, scope.environment, type_slug or "", one) for one in statuses)
 
 
 def singles_of_type(scope: Scope, type_slug: str) -> Dependency:

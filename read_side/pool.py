@@ -40,6 +40,7 @@ T = TypeVar("T")
 
 class Pool:
     """At most ``size`` connections to a PostgreSQL URL, each used by one task at a time.
+    ``patience``: seconds for a statement. ``attempts``: of a read that meets a transient fault.
 
     ``learned`` gets the stamp of the checkpoint at which something was read, before what was read
     is returned.
@@ -52,9 +53,17 @@ class Pool:
     """
 
     def __init__(
-        self, url: str, learned: Callable[[int], None] = lambda _: None, size: int = SIZE
+        self,
+        url: str,
+        learned: Callable[[int], None] = lambda _: None,
+        size: int = SIZE,
+        patience: float = PATIENCE,
+        attempts: int = 2,
     ) -> None:
+        self.attempts = attempts
         self._url = url
+        self._patience = patience
+        self._connecting = min(CONNECTING, patience)
         self.learned = learned
         self._idle: list[Connection] = []
         self._open: set[Connection] = set()
@@ -100,7 +109,7 @@ class Pool:
 
     async def _take(self) -> Connection:
         # While the server cannot be reached, the queue must not grow without limit.
-        async with asyncio.timeout(CONNECTING):
+        async with asyncio.timeout(self._connecting):
             await self._free.acquire()
             try:
                 while self._idle:
@@ -116,8 +125,8 @@ class Pool:
     async def _connect(self) -> Connection:
         connection = await connect(
             self._url,
-            timeout=CONNECTING,
-            command_timeout=PATIENCE,
+            timeout=self._connecting,
+            command_timeout=self._patience,
             server_settings={"plan_cache_mode": "force_generic_plan"},
         )
         self._open.add(connection)
@@ -183,7 +192,7 @@ async def at_one_moment(
     pool: Pool, workspace: str, read: Callable[[Connection], Awaitable[T]]
 ) -> T:
     """What several statements read at one moment, in a turn of the workspace; after a transient
-    fault they are tried once more.
+    fault they are tried again.
 
     Raises ReadModelUnavailable, NoTurn, and what ``read`` refuses.
     """
@@ -198,7 +207,7 @@ async def at_one_moment(
                 return _Refusal(refusal)
 
     async with pool.queries.turn(workspace):
-        return _unless_refused(await _twice(pool, attempt))
+        return _unless_refused(await _attempts(pool, attempt))
 
 
 class _Refusal(Struct, frozen=True):
@@ -233,22 +242,20 @@ def stamp_of_records(pool: Pool, records: Sequence[asyncpg.Record]) -> int | Non
 
 
 async def _fetch(pool: Pool, statement: str, *parameters: Any) -> list[asyncpg.Record]:
-    return await _twice(pool, lambda: pool.fetch(statement, *parameters))
+    return await _attempts(pool, lambda: pool.fetch(statement, *parameters))
 
 
-async def _twice(pool: Pool, attempt: Callable[[], Awaitable[T]]) -> T:
-    """Tries once more after a transient fault. Raises ReadModelUnavailable."""
-    try:
-        return await attempt()
-    except asyncpg.DiskFullError as error:
-        raise ReadModelUnavailable from error
-    except Exception as error:
-        if not is_transient(error):
-            raise
-        pool.expire()
-    try:
-        return await attempt()
-    except Exception as error:
-        if is_transient(error):
+async def _attempts(pool: Pool, attempt: Callable[[], Awaitable[T]]) -> T:
+    """Tries again after a transient fault. Raises ReadModelUnavailable."""
+    for number in range(1, pool.attempts + 1):
+        try:
+            return await attempt()
+        except asyncpg.DiskFullError as error:
             raise ReadModelUnavailable from error
-        raise
+        except Exception as error:
+            if not is_transient(error):
+                raise
+            if number == pool.attempts:
+                raise ReadModelUnavailable from error
+            pool.expire()
+    raise AssertionError("a pool has at least one attempt")

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import Literal, TypeVar
 
 from aiohttp import web
 from msgspec import Struct
+from msgspec.structs import replace
 
 from api.auth.keys import secret_of
 from api.context import SERVICE, Service
 from api.rest.wire import encode
+from read_side.replicas import ReplicaStatus
 from read_side.status import ReadModelStatus, read_status
 from write_side.domain.workspace import OPERATE
 from write_side.store.recorder import Lag
@@ -120,13 +122,15 @@ class ReadyOrNot(Struct, frozen=True):
 
 
 class Readiness(Struct, frozen=True):
-    """The body of /readyz for operators; ``reason`` if it is not ready."""
+    """The body of /readyz for operators; ``reason`` if it is not ready. ``replicas``: the read
+    replicas as this process sees them, each with its lag, null while it is left out."""
 
     ready: bool
     reason: str | None = None
     head: int | None = None
     checkpoint: int | None = None
     lag: dict[str, float] | None = None
+    replicas: Sequence[ReplicaStatus] = ()
 
 
 async def healthz(_request: web.Request) -> web.Response:
@@ -152,8 +156,9 @@ async def detailed_readyz(request: web.Request) -> web.Response:
 
 
 async def _current(request: web.Request) -> Readiness:
-    status = await request.app[STATUS].current()
-    return _readiness(status, request.app[SERVICE].settings.ready_lag)
+    service, status = request.app[SERVICE], await request.app[STATUS].current()
+    readiness = _readiness(status, service.settings.ready_lag)
+    return replace(readiness, replicas=service.replicas.status())
 
 
 def _response(body: Readiness | ReadyOrNot) -> web.Response:

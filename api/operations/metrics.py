@@ -17,6 +17,7 @@ from prometheus_client.registry import Collector
 from api.context import SERVICE, Call
 from api.http.request_counts import COUNTS
 from api.operations.health import STATUS, ServiceStatus
+from api.operations.replica_metrics import ReplicaFigures
 from api.operations.webhook_metrics import WebhookFigures, webhook_status
 from api.rest.request_checks import check_operator
 from read_side.status import ReadModelStatus, WorkStatus
@@ -41,6 +42,7 @@ async def all_metrics(request: web.Request) -> web.Response:
     other workers are up to a tenth of a second old."""
     gauges = CollectorRegistry()
     gauges.register(Gauges(await request.app[STATUS].current()))
+    gauges.register(ReplicaFigures(request.app[SERVICE].replicas.status()))
     gauges.register(WebhookFigures(await webhook_status(request.app[SERVICE])))
     counts = await _counts(request.app[SERVICE].settings.metrics_folder)
     return web.Response(

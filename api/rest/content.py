@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import msgspec
 from aiohttp import web
 from msgspec import Raw
@@ -28,6 +26,7 @@ from api.rest.shaped_response import list_responder, shaped_single
 from read_side import content_types, entries, notices, paging
 from read_side.entries import EntryRow
 from read_side.notices import Dependency
+from read_side.pool import Pool
 from read_side.refusals import EntryNotFound
 from write_side.commands import CreateEntry
 from write_side.dispatch import execute
@@ -73,12 +72,14 @@ async def list_of_type(call: Call) -> web.Response:
             lambda row: wire.listed_entry(row, call.locale),
             lambda rows, pagination: wire.TypeListBody(True, rows, pagination),
         )
-    dependencies: Iterable[Dependency] = notices.lists(scope, named["type_slug"], [named["status"]])
+    dependencies: tuple[Dependency, ...] = notices.lists(
+        scope, named["type_slug"], [named["status"]]
+    )
     source = plain_source(
         asked,
         ("list of type", *named.values()),
-        lambda: paging.list_of_type(
-            call.service.read_model,
+        lambda pool: paging.list_of_type(
+            pool,
             scope,
             **named,
             locale=call.locale,
@@ -119,18 +120,18 @@ async def one(call: Call) -> web.Response:
         included = await past_includes(call, shaped, [past], at, point_in_time.ListBudget())
         return json_response(call, replace(body, includes=included))
 
-    async def read_row() -> EntryRow:
-        return _readable(call, await entries.entry_of_slug(service.read_model, scope, **named))
+    async def read_row(pool: Pool) -> EntryRow:
+        return _readable(call, await entries.entry_of_slug(pool, scope, **named))
 
-    async def read() -> Reading:
-        row = await read_row()
-        type_ = notices.singles_of_type(scope, named["type_slug"])
+    async def read(pool: Pool) -> Reading:
+        row = await read_row(pool)
         return Reading(wire.encode(_single_body(row, call.locale)), row.stamp, (type_, row.id))
 
+    type_ = notices.singles_of_type(scope, named["type_slug"])
     given = ("one", *named.values())
     if shaped is not None:
         return await shaped_single(call, shaped, given, named["type_slug"], read_row)
-    return await kept(call, given, read)
+    return await kept(call, given, (type_,), read)
 
 
 def _readable(call: Call, row: EntryRow) -> EntryRow:
@@ -164,14 +165,14 @@ async def list_across_types(call: Call) -> web.Response:
             lambda row: wire.entry_of_any_type(row, call.locale),
             wire.ListBody,
         )
-    dependencies: Iterable[Dependency] = notices.lists(
+    dependencies: tuple[Dependency, ...] = notices.lists(
         scope, named["type_slug"], notices.statuses_of(named["status"])
     )
     source = plain_source(
         asked,
         ("list across types", *named.values()),
-        lambda: paging.list_across_types(
-            call.service.read_model,
+        lambda pool: paging.list_across_types(
+            pool,
             scope,
             **named,
             locale=call.locale,
@@ -235,26 +236,29 @@ async def _created(call: Call, command: CreateEntry) -> web.Response:
 async def list_content_types(call: Call) -> web.Response:
     """All content types of the environment, by slug."""
     scope = call.scope
+    known = (notices.content_types(scope),)
 
-    async def read() -> Reading:
-        rows = await content_types.content_types(call.service.read_model, scope)
+    async def read(pool: Pool) -> Reading:
+        rows = await content_types.content_types(pool, scope)
         body = wire.ContentTypesBody(True, [wire.content_type(row) for row in rows])
         stamp = rows[0].stamp if rows else None
-        return Reading(wire.encode(body), stamp, (notices.content_types(scope),))
+        return Reading(wire.encode(body), stamp, known)
 
-    return await kept(call, ("content types",), read)
+    return await kept(call, ("content types",), known, read)
 
 
 async def one_content_type(call: Call) -> web.Response:
     scope = call.scope
     slug = parameters.searchable(call.request.match_info["slug"])
 
-    async def read() -> Reading:
-        row = await content_types.content_type(call.service.read_model, scope, slug)
-        body = wire.ContentTypeBody(True, wire.content_type(row))
-        return Reading(wire.encode(body), row.stamp, (notices.singles_of_type(scope, slug),))
+    known = (notices.singles_of_type(scope, slug),)
 
-    return await kept(call, ("content type", slug), read)
+    async def read(pool: Pool) -> Reading:
+        row = await content_types.content_type(pool, scope, slug)
+        body = wire.ContentTypeBody(True, wire.content_type(row))
+        return Reading(wire.encode(body), row.stamp, known)
+
+    return await kept(call, ("content type", slug), known, read)
 
 
 def create_command(call: Call, body: bytes) -> CreateEntry:

@@ -16,6 +16,7 @@ from read_side import entries, notices
 from read_side.entries import INLINE, EntriesRead, EntryRow
 from read_side.lookups import MediaFile, read_media_files
 from read_side.notices import Dependency
+from read_side.pool import Pool
 from write_side.domain.events import STATUSES
 from write_side.domain.values import NULL, is_null, texts_of
 
@@ -54,9 +55,17 @@ class Includes:
     """
 
     def __init__(
-        self, call: Call, start: Step, fields: Fields, stamp: int | None, *, is_file: bool
+        self,
+        call: Call,
+        pool: Pool,
+        start: Step,
+        fields: Fields,
+        stamp: int | None,
+        *,
+        is_file: bool,
     ) -> None:
         self._call = call
+        self._pool = pool
         self._start = start
         self._later = frozenset[str]().union(*(step.slugs() for step in start.next.values()))
         self._fields = fields
@@ -93,8 +102,7 @@ class Includes:
         """The files, after all levels. Raises ReadModelUnavailable."""
         if not self._media:
             return {}
-        service, workspace = self._call.service, self._call.scope.workspace
-        files, stamp = await read_media_files(service.read_model, workspace, self._media)
+        files, stamp = await read_media_files(self._pool, self._call.scope.workspace, self._media)
         self._note(stamp)
         return {one: files[one] for one in self._media if one in files}
 
@@ -116,7 +124,7 @@ class Includes:
         call = self._call
         found: set[str] = set()
         async for read in entries.entries_in_pieces(
-            call.service.read_model,
+            self._pool,
             call.scope,
             ids=ids,
             locale=call.locale,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from aiohttp import web
 from msgspec import Struct
@@ -14,7 +14,7 @@ from api.rest import wire
 from api.rest.positions import HEADER
 from api.rest.response_cache import KeptResponse, ReadResponse
 from read_side.notices import Dependency
-from read_side.pool import learn
+from read_side.pool import Pool, learn
 from read_side.refusals import TypeNotFound
 from read_side.seen import position_of
 
@@ -29,12 +29,16 @@ class Reading(Struct, frozen=True):
 
 
 async def kept(
-    call: Call, parameters: tuple[object, ...], read: Callable[[], Awaitable[Reading]]
+    call: Call,
+    parameters: tuple[object, ...],
+    known: Sequence[Dependency],
+    read: Callable[[Pool], Awaitable[Reading]],
 ) -> web.Response:
     """The response for the parameters. It depends on nothing else but the workspace, the
-    environment, the locale and what the key may read.
+    environment, the locale and what the key may read. ``known``: its dependencies, as far as they
+    are known before it is read; a replica may read it (ADR 52).
 
-    Raises what ``read`` raises.
+    Raises what ``read`` of the primary raises.
     """
     scope, cache = call.scope, call.service.responses
     key = (scope.workspace, scope.environment, call.locale, call.published_only, *parameters)
@@ -42,7 +46,7 @@ async def kept(
     if response is not None:
         return _response(call, response, is_repeated=True)
     resets = cache.resets
-    reading = await _read(call, read)
+    reading = await call.service.replicas.read(known, read) or await _read(call, read)
     if reading.stamp is None:
         await learn(call.service.read_model)
         return encoded_response(call, reading.body)
@@ -53,11 +57,11 @@ async def kept(
     return _response(call, response, is_repeated=False)
 
 
-async def _read(call: Call, read: Callable[[], Awaitable[Reading]]) -> Reading:
-    """If there is no content type, there is no stamp either. Then the checkpoint is read before the
-    response is sent."""
+async def _read(call: Call, read: Callable[[Pool], Awaitable[Reading]]) -> Reading:
+    """From the primary. If there is no content type, there is no stamp either. Then the checkpoint
+    is read before the response is sent."""
     try:
-        return await read()
+        return await read(call.service.read_model)
     except TypeNotFound:
         await learn(call.service.read_model)
         raise

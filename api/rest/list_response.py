@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from aiohttp import web
@@ -23,6 +23,7 @@ from api.rest.shape import Shape, check_past
 from read_side.entries import EntryRow
 from read_side.listing import LargePage, Page
 from read_side.notices import Dependency
+from read_side.pool import Pool
 from read_side.queries.pages import FoundPage, list_found
 from read_side.queries.request import EntryQuery
 from read_side.seen import position_of
@@ -32,6 +33,7 @@ MAX_COMPRESSED = 16 * 1024 * 1024
 PER_ENTRY = 1024
 """Bytes of an entry in JSON, without its texts."""
 E = TypeVar("E", bound=wire.Entry)
+ReadPage = Callable[[Pool], Awaitable[Page[EntryRow]]]
 
 
 class Written(Struct, frozen=True):
@@ -44,24 +46,24 @@ class Written(Struct, frozen=True):
 async def list_response(
     call: Call,
     parameters: tuple[object, ...],
-    dependencies: Iterable[Dependency],
-    read_page: Callable[[], Awaitable[Page[EntryRow]]],
+    dependencies: tuple[Dependency, ...],
+    read_page: ReadPage,
     entry: Callable[[EntryRow], E],
     body: Callable[[list[E], Any], wire.Wire],
 ) -> web.Response:
     """``parameters`` and ``dependencies``: see ``kept``. ``body`` builds the body from the entries
     and the total."""
 
-    async def read() -> Reading:
-        page = await read_page()
+    async def read(pool: Pool) -> Reading:
+        page = await read_page(pool)
         start, end = _around_entries(body([], page.total))
         entries = page.json
         if entries is None:
             entries = b",".join(wire.encode(entry(row)) for row in page.rows)
-        return Reading(b"".join((start, entries, end)), page.stamp, tuple(dependencies))
+        return Reading(b"".join((start, entries, end)), page.stamp, dependencies)
 
     try:
-        return await kept(call, parameters, read)
+        return await kept(call, parameters, dependencies, read)
     except LargePage as caught:
         large = caught
 
@@ -76,14 +78,12 @@ class ListSource(Struct, frozen=True):
     """How a list is read. ``parameters``: see ``kept``; ``pagination`` of the total of the page."""
 
     parameters: tuple[object, ...]
-    read_page: Callable[[], Awaitable[Page[EntryRow]]]
+    read_page: ReadPage
     pagination: Callable[[Any], wire.ListPagination]
 
 
 def plain_source(
-    asked: ListQuery,
-    parameters: tuple[object, ...],
-    read_page: Callable[[], Awaitable[Page[EntryRow]]],
+    asked: ListQuery, parameters: tuple[object, ...], read_page: ReadPage
 ) -> ListSource:
     return ListSource((*parameters, asked), read_page, lambda total: _counted(asked, total))
 
@@ -93,15 +93,15 @@ def found_source(call: Call, asked: ListQuery, query: EntryQuery) -> ListSource:
 
     Raises BadRequest; reading raises TypeNotFound, InvalidQuery, IncompleteIndex, LargePage.
     """
-    service, scope = call.service, call.scope
-    placed = service.cursors.placed(scope, call.locale, query, asked.cursor)
+    scope = call.scope
+    placed = call.service.cursors.placed(scope, call.locale, query, asked.cursor)
 
     def pagination(found: FoundPage) -> wire.ListPagination:
         return _pagination(call, asked, query, found)
 
     return ListSource(
         ("found", asked.cursor, placed),
-        lambda: list_found(service.read_model, scope, placed, call.locale),
+        lambda pool: list_found(pool, scope, placed, call.locale),
         pagination,
     )
 

@@ -66,7 +66,8 @@ class PastIncludes(Includes):
         """The fields of the content types that were reached."""
         self._types: dict[Step, set[str]] = {}
         """Of the entries that were reached, by their slugs."""
-        super().__init__(call, steps_of(paths), self._then, None, is_file=False)
+        pool = call.service.read_model
+        super().__init__(call, pool, steps_of(paths), self._then, None, is_file=False)
 
     async def add_past(self, past: PastEntry) -> None:
         """An entry of the page. Raises BadRequest."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
@@ -18,11 +18,12 @@ from api.rest import wire
 from api.rest.include_paths import Fields, Step, steps_of
 from api.rest.includes import Includes, LargeIncludes
 from api.rest.kept_response import Reading, kept
-from api.rest.list_response import Written, list_response, response_from_file
+from api.rest.list_response import ReadPage, Written, list_response, response_from_file
 from api.rest.shape import Shape, checked_fields
 from read_side.entries import EntryRow
 from read_side.listing import LargePage, Page
 from read_side.notices import Dependency, content_types, singles_of_type
+from read_side.pool import Pool
 
 _PLACE = b"{}"
 
@@ -33,7 +34,7 @@ class Listed(Struct, frozen=True):
     the response depends on its entry alone."""
 
     type_slug: str | None
-    read_page: Callable[[], Awaitable[Page[EntryRow]]]
+    read_page: ReadPage
     entry: Callable[[EntryRow], wire.Entry]
     body: Callable[[list[Any], int], wire.Wire]
     is_single: bool = False
@@ -50,7 +51,7 @@ def list_responder(shape: Shape | None, type_slug: str | None) -> Respond:
     async def respond(
         call: Call,
         parameters: tuple[object, ...],
-        dependencies: Iterable[Dependency],
+        dependencies: tuple[Dependency, ...],
         *listed: Any,
     ) -> web.Response:
         return await _shaped(call, shape, parameters, dependencies, Listed(type_slug, *listed))
@@ -63,12 +64,12 @@ async def shaped_single(
     shape: Shape,
     parameters: tuple[object, ...],
     type_slug: str,
-    read_row: Callable[[], Awaitable[EntryRow]],
+    read_row: Callable[[Pool], Awaitable[EntryRow]],
 ) -> web.Response:
     """One entry, as a page of one. Raises BadRequest, and what ``read_row`` raises."""
 
-    async def read_page() -> Page[EntryRow]:
-        row = await read_row()
+    async def read_page(pool: Pool) -> Page[EntryRow]:
+        row = await read_row(pool)
         return Page([row], 1, stamp=row.stamp)
 
     listed = Listed(
@@ -86,18 +87,18 @@ async def _shaped(
     call: Call,
     shape: Shape,
     parameters: tuple[object, ...],
-    dependencies: Iterable[Dependency],
+    dependencies: tuple[Dependency, ...],
     listed: Listed,
 ) -> web.Response:
     """``parameters`` and ``dependencies``: see ``kept``. Raises BadRequest, and what ``read_page``
     raises except LargePage."""
     reader = _Reader(call, shape, listed)
 
-    async def read() -> Reading:
-        return await reader.read(dependencies)
+    async def read(pool: Pool) -> Reading:
+        return await reader.read(pool, dependencies)
 
     try:
-        return await kept(call, ("shaped", *shape.key, *parameters), read)
+        return await kept(call, ("shaped", *shape.key, *parameters), dependencies, read)
     except _LargeBody as caught:
         large = caught
     return await response_from_file(call, large.size, lambda file: reader.write(file, large))
@@ -127,16 +128,16 @@ class _Reader:
         self._fields: Fields = {}
         self._stamp: int | None = None
 
-    async def read(self, dependencies: Iterable[Dependency]) -> Reading:
+    async def read(self, pool: Pool, dependencies: tuple[Dependency, ...]) -> Reading:
         """Raises BadRequest, _LargeBody."""
         found: list[Dependency] = [*dependencies]
         if self._shape.slugs:
-            pool, type_slug = self._call.service.read_model, self._listed.type_slug
+            type_slug = self._listed.type_slug
             known = await checked_fields(pool, self._call.scope, self._shape, type_slug)
             self._fields, self._stamp = known.fields, known.stamp
             found.append(content_types(self._call.scope))
         try:
-            page = await self._listed.read_page()
+            page = await self._listed.read_page(pool)
         except LargePage as large:
             raise _LargeBody(large.size, large.stamp, large.rows) from None
         if self._listed.is_single:
@@ -146,7 +147,7 @@ class _Reader:
         if page.stamp is None or not self._shape.paths:
             return Reading(wire.encode(body), self._earlier(page.stamp), tuple(found))
         try:
-            includes, included = await self._included(page)
+            includes, included = await self._included(pool, page)
         except LargeIncludes:
             size = sum(memoryview(row.fields).nbytes for row in page.rows)
             raise _LargeBody(size, page.stamp, lambda: _in_memory(page)) from None
@@ -154,8 +155,8 @@ class _Reader:
         whole: wire.Wire = replace(body, includes=included)
         return Reading(wire.encode(whole), includes.stamp, tuple(dict.fromkeys(found)))
 
-    async def _included(self, page: Page[EntryRow]) -> tuple[Includes, wire.Includes]:
-        includes = self._new_includes(page.stamp, is_file=False)
+    async def _included(self, pool: Pool, page: Page[EntryRow]) -> tuple[Includes, wire.Includes]:
+        includes = self._new_includes(pool, page.stamp, is_file=False)
         for row in page.rows:
             includes.add(self._type_of(row), row.fields)
         entries = {
@@ -169,7 +170,8 @@ class _Reader:
 
     async def write(self, file: BodyFile, large: _LargeBody) -> Written:
         """Piece by piece; raises BadRequest."""
-        includes = self._new_includes(large.stamp, is_file=True)
+        pool = self._call.service.read_model
+        includes = self._new_includes(pool, large.stamp, is_file=True)
         refusal: BadRequest | None = None
         async with large.rows() as (total, rows):
             start, end = self._around_entries(total)
@@ -220,9 +222,9 @@ class _Reader:
         start, _, end = wire.encode(body).partition(_PLACE)
         return start, end
 
-    def _new_includes(self, stamp: int | None, *, is_file: bool) -> Includes:
+    def _new_includes(self, pool: Pool, stamp: int | None, *, is_file: bool) -> Includes:
         earlier = self._earlier(stamp)
-        return Includes(self._call, self._steps, self._fields, earlier, is_file=is_file)
+        return Includes(self._call, pool, self._steps, self._fields, earlier, is_file=is_file)
 
     def _type_of(self, row: EntryRow) -> str:
         return row.type_slug or self._listed.type_slug or ""

@@ -58,6 +58,7 @@ async def _examine(
         shape = await installation.check_shape(connection)
         findings.append(shape)
         status = await read_status(connection)
+    findings += [await installation.check_replica(url) for url in settings.replica_urls]
     async with open_repository(found) as repository:
         findings += installation.check_projectors(status, await repository.recorder.head())
         if shape.level == "ok":

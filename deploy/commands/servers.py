@@ -131,6 +131,7 @@ def _serve(settings: Settings, found: Databases, worker: int | None) -> None:
     api_settings = ApiSettings(
         event_store_url=found.event_store_url,
         read_model_url=found.read_model_url,
+        read_replica_urls=settings.replica_urls,
         host=settings.host,
         port=settings.port,
         admin_host=settings.admin_host,

@@ -8,20 +8,25 @@ import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import asyncpg
+
 from deploy.doctor.findings import Finding, ok, problem, warning
-from deploy.settings import Settings, unknown_names
+from deploy.settings import Settings, unknown_names, without_password
 from read_side.schema import SHAPE
 from read_side.status import ReadModelStatus
-from write_side.postgres.connection import Connection
+from write_side.postgres.connection import Connection, connect
 from write_side.postgres.statements import statement
 from write_side.store.migrations import newest_version
 
 OPEN_FILES = 4096
 FREE_BYTES = 5 * 1024**3
 FREE_SHARE = 0.1
+REPLICA = 5.0
+"""Seconds for a connection to a replica, and for its response."""
 LAG = 1_000
 """Events of lag that a projector has caught up in a moment."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_REPLICA = "SELECT pg_is_in_recovery() AS is_standby, position FROM read_model.checkpoint"
 _SHAPE = "SELECT shape FROM read_model.checkpoint"
 
 
@@ -100,6 +105,25 @@ async def check_shape(connection: Connection) -> Finding:
         text = "the read model was made by another version"
         return problem("read model", text, "contentlog rebuild --accept-differences")
     return ok("read model", "its tables are those of this version")
+
+
+async def check_replica(url: str) -> Finding:
+    subject, setting = f"replica {without_password(url)}", "CONTENTLOG_READ_REPLICA_URLS"
+    try:
+        connection = await connect(url, timeout=REPLICA, command_timeout=REPLICA)
+        try:
+            row = await connection.fetchrow(_REPLICA)
+        finally:
+            connection.terminate()
+    except (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        reason = str(error) or type(error).__name__
+        text = f"it cannot be read ({reason}): the primary reads in its place"
+        return warning(subject, text, f"start it, or remove it from {setting}")
+    assert row is not None
+    if not row["is_standby"]:
+        text = "it is not a standby: it is not used where it lacks changes"
+        return warning(subject, text, f"name standbys of the read model in {setting}")
+    return ok(subject, f"a standby, at position {row['position']:,}")
 
 
 def check_projectors(status: ReadModelStatus, head: int) -> Iterator[Finding]:

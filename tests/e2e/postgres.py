@@ -5,8 +5,10 @@ What is run is what an operator would run, so that operations.md can say it.
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from deploy.embedded import programs
@@ -32,6 +34,12 @@ class Postgres:
         self.run("initdb", "-D", str(self.folder), "-U", OWNER, "--no-sync", "-E", "UTF8")
         self.configure(*FAST, *settings)
 
+    def make_standby_of(self, primary: Postgres, *settings: str) -> None:
+        self._programs.account.make_private(self.folder)
+        copied = ("-D", str(self.folder), "--write-recovery-conf", "--checkpoint=fast", "--no-sync")
+        primary.run("pg_basebackup", *copied)
+        self.configure(*settings)
+
     def configure(self, *settings: str) -> None:
         """Settings as in postgresql.conf, which the next start finds."""
         with (self.folder / "postgresql.conf").open("a") as conf:
@@ -46,6 +54,14 @@ class Postgres:
 
     def stop(self) -> None:
         self._control("stop", "-m", "fast")
+
+    def signal(self, number: signal.Signals) -> None:
+        """To all of its processes."""
+        postmaster = int((self.folder / "postmaster.pid").read_text().split()[0])
+        children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
+        for pid in (postmaster, *map(int, children)):
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
 
     def run(self, program: str, *arguments: str) -> str:
         """One of PostgreSQL's programs, on this cluster; returns what it prints."""

@@ -25,7 +25,8 @@ import pytest
 
 from tests.benchmarks.workload import FIELDS, SCOPE, SECRET, prepare
 from tests.documents import File, steps
-from tests.e2e.test_staleness import World, kill, operate, terminate, write
+from tests.e2e.staleness import World, write
+from tests.e2e.test_staleness import kill, operate, terminate
 from tests.integration.api.server import ACME, Server, serving
 from tests.integration.live_projector import connected
 from tests.integration.projector.sample_log import Given

@@ -1,6 +1,6 @@
-"""The law of ADR 38, in a simulated machine: whatever the order in which commits, notices, polls,
-reads, lost connections and rebuilds happen, no request is answered with less than was answered
-before it began."""
+"""The law of ADR 38 and ADR 52, in a simulated machine: whatever the order in which commits,
+notices, polls, reads, lost connections and rebuilds happen, and however far a replica lags behind
+or is ahead, no request is answered with less than was answered before it began."""
 
 from __future__ import annotations
 
@@ -19,43 +19,65 @@ ENTRIES = [f"entry {n}" for n in range(4)]
 STEPS = 1_500
 
 
-class Database:
-    """``versions``: the position of each entry's last change."""
+class State(Struct, frozen=True):
+    """A state of the read model. ``versions``: the position of each entry's last change."""
 
-    def __init__(self) -> None:
-        self.epoch, self.position = 1, 0
-        self.versions = dict.fromkeys(ENTRIES, 0)
-        self.readers: list[Reader] = []
+    notice: Notice
+    versions: dict[str, int]
 
     @property
     def stamp(self) -> int:
-        return stamp_of(self.epoch, self.position)
+        return stamp_of(self.notice.epoch, self.notice.position)
+
+
+class Database:
+    """All states that it has written; it shows that with the number ``shown``. A replica may be
+    at any of them."""
+
+    def __init__(self) -> None:
+        beginning = Notice(epoch=1, after=0, position=0)
+        self.states = [State(beginning, dict.fromkeys(ENTRIES, 0))]
+        self.shown = 0
+        self.replica = 0
+        self.readers: list[Reader] = []
+
+    @property
+    def now(self) -> State:
+        return self.states[self.shown]
 
     def commit(self, entry: str) -> None:
-        self.position += 1
-        self.versions[entry] = self.position
+        last = self.states[-1]
+        position = last.notice.position + 1
         change = TypeChange("acme", "production", "posts", (), (entry,))
-        self._notify(self.position - 1, (change,))
+        notice = Notice(
+            epoch=last.notice.epoch, after=position - 1, position=position, changed=(change,)
+        )
+        self.states.append(State(notice, {**last.versions, entry: position}))
 
     def switch(self) -> None:
-        self.epoch += 2
-        self._notify(self.position, None)
+        epoch, position = self.states[-1].notice.epoch + 2, self.states[-1].notice.position
+        notice = Notice(epoch=epoch, after=position, position=position)
+        self.states.append(State(notice, self.states[-1].versions))
 
-    def _notify(self, after: int, changed: tuple[TypeChange, ...] | None) -> None:
-        notice = Notice(epoch=self.epoch, after=after, position=self.position, changed=changed)
-        for reader in self.readers:
-            reader.notices.append(notice)
+    def show(self) -> None:
+        if self.shown < len(self.states) - 1:
+            self.shown += 1
+            for reader in self.readers:
+                reader.notices.append(self.now.notice)
+
+    def replicate(self) -> None:
+        self.replica = min(self.replica + 1, len(self.states) - 1)
 
 
 class Request(Struct):
-    """``least``: the version that it must not go below; ``version`` and ``stamp`` of what was
-    read; ``resets`` when that began."""
+    """``least``: the version that it must not go below; ``resets`` when it began; what it has
+    ``read``, and whether ``of_replica``."""
 
     entry: str
     least: int
     resets: int
-    version: int | None = None
-    stamp: int = 0
+    of_replica: bool
+    read: State | None = None
 
 
 class Reader:
@@ -69,7 +91,7 @@ class Reader:
         self.requests: list[Request] = []
         self.kept: dict[str, tuple[int, int]] = {}
         self.kept_since = -1
-        self.hits = 0
+        self.hits = self.of_replica = 0
 
     def step(self, chance: random.Random, answered: dict[str, int]) -> None:
         steps: dict[Callable[[], None], float] = {
@@ -78,7 +100,7 @@ class Reader:
             self.end_poll: 4,
             self.connect_again: 0.05,
             self.read: 6,
-            lambda: self.begin_request(chance.choice(ENTRIES), answered): 10,
+            lambda: self.begin_request(chance, answered): 10,
             lambda: self.finish(chance, answered): 8,
         }
         [chosen] = chance.choices([*steps], [*steps.values()])
@@ -90,7 +112,7 @@ class Reader:
 
     def begin_poll(self) -> None:
         if self.poll is None:
-            self.poll = (self.freshness.begin_poll(), self.database.stamp)
+            self.poll = (self.freshness.begin_poll(), self.database.now.stamp)
 
     def end_poll(self) -> None:
         if self.poll is not None:
@@ -101,7 +123,8 @@ class Reader:
         self.notices, self.poll = [], None
         self.freshness.reset()
 
-    def begin_request(self, entry: str, answered: dict[str, int]) -> None:
+    def begin_request(self, chance: random.Random, answered: dict[str, int]) -> None:
+        entry = chance.choice(ENTRIES)
         if self.kept_since != self.freshness.resets:
             self.kept, self.kept_since = {}, self.freshness.resets
         stamp, version = self.kept.get(entry, (0, 0))
@@ -109,59 +132,76 @@ class Reader:
             assert version >= answered[entry]
             self.hits += 1
             return
-        self.requests.append(Request(entry, answered[entry], self.freshness.resets))
+        of_replica = chance.random() < 0.5
+        self.requests.append(Request(entry, answered[entry], self.freshness.resets, of_replica))
 
     def read(self) -> None:
         """The statement takes its snapshot."""
+        database = self.database
         for request in self.requests:
-            if request.version is None:
-                request.version = self.database.versions[request.entry]
-                request.stamp = self.database.stamp
+            if request.read is None:
+                shown = database.replica if request.of_replica else database.shown
+                request.read = database.states[shown]
                 return
 
     def finish(self, chance: random.Random, answered: dict[str, int]) -> None:
-        done = [request for request in self.requests if request.version is not None]
+        done = [request for request in self.requests if request.read is not None]
         if not done:
             return
         request = chance.choice(done)
+        assert request.read is not None
+        stamp, version = request.read.stamp, request.read.versions[request.entry]
+        if request.of_replica:
+            if not self.freshness.may_use(stamp, stamp, (request.entry,)):
+                request.of_replica, request.read = False, None
+                return
+            self.of_replica += 1
+        else:
+            self._seen.raise_to(stamp)
         self.requests.remove(request)
-        assert request.version is not None
-        self._seen.raise_to(request.stamp)
         if self.kept_since != self.freshness.resets:
             self.kept, self.kept_since = {}, self.freshness.resets
-        if self.freshness.may_keep(request.stamp, request.resets):
-            self.kept[request.entry] = (request.stamp, request.version)
-        assert request.version >= request.least
-        answered[request.entry] = max(answered[request.entry], request.version)
+        if self.freshness.may_keep(stamp, request.resets):
+            self.kept[request.entry] = (stamp, version)
+        assert version >= request.least
+        answered[request.entry] = max(answered[request.entry], version)
 
 
-def simulate(seed: int, folder: Path) -> int:
-    """How many requests were answered from memory. Raises AssertionError at the first that was
-    answered with less than another before it."""
+def simulate(seed: int, folder: Path) -> tuple[int, int]:
+    """How many requests were answered from memory, and by a replica. Raises AssertionError at the
+    first that was answered with less than another before it."""
     chance, now = random.Random(seed), 0.0
     database, answered = Database(), dict.fromkeys(ENTRIES, 0)
     database.readers = [Reader(database, Seen(folder / str(seed)), lambda: now) for _ in range(3)]
     for _ in range(STEPS):
         now += chance.expovariate(500)
         what = chance.random()
-        if what < 0.05:
+        if what < 0.03:
             database.commit(chance.choice(ENTRIES))
-        elif what < 0.052:
+        elif what < 0.032:
             database.switch()
+        elif what < 0.1:
+            database.show()
+        elif what < 0.14:
+            database.replicate()
         else:
             chance.choice(database.readers).step(chance, answered)
-    return sum(reader.hits for reader in database.readers)
+    hits = sum(reader.hits for reader in database.readers)
+    return hits, sum(reader.of_replica for reader in database.readers)
 
 
-def simulate_all(folder: Path) -> int:
-    return sum(simulate(seed, folder) for seed in range(60))
+def simulate_all(folder: Path) -> tuple[int, ...]:
+    counts = zip(*(simulate(seed, folder) for seed in range(60)), strict=True)
+    return tuple(map(sum, counts))
 
 
 def test_no_request_is_answered_with_less_than_was_answered_before(tmp_path: Path) -> None:
-    assert simulate_all(tmp_path) > 1_000, "kept reads are used"
+    hits, of_replica = simulate_all(tmp_path)
+    assert hits > 1_000, "kept reads are used"
+    assert of_replica > 1_000, "reads of the replica are used"
 
 
-@pytest.mark.parametrize("broken", ["seen", "changed", "resets"])
+@pytest.mark.parametrize("broken", ["seen", "changed", "resets", "replica", "floor", "ahead"])
 def test_the_law_needs_each_part_of_the_rule(
     broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,6 +210,17 @@ def test_the_law_needs_each_part_of_the_rule(
         "seen": ("is_current", is_unchanged),
         "changed": ("is_current", lambda one, *_: one._applied >= one._seen.stamp),
         "resets": ("may_keep", lambda *_: True),
+        "replica": ("may_use", lambda *_: True),
+        "floor": (
+            "may_use",
+            lambda one, stamp, latest, entries: (
+                latest <= one._applied and one.is_current(stamp, entries)
+            ),
+        ),
+        "ahead": (
+            "may_use",
+            lambda one, stamp, _, entries: one._floor <= stamp and one.is_current(stamp, entries),
+        ),
     }
     monkeypatch.setattr(Freshness, *without[broken])
     with pytest.raises(AssertionError):

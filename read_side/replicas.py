@@ -1,0 +1,228 @@
+"""Replicas of the read model: standbys of its PostgreSQL, which read in place of the primary.
+
+What a replica returned is used exactly if a response read at its stamp could be kept in memory and
+used now: ``Freshness`` decides, from the notices of the primary (ADR 52). Otherwise the primary is
+asked. No read waits for a replica.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Literal, Protocol, TypeVar
+from urllib.parse import urlsplit
+
+import asyncpg
+import structlog
+from msgspec import Struct
+
+from read_side.freshness import NONE, Freshness
+from read_side.notices import Dependency
+from read_side.pool import Pool
+from read_side.refusals import ReadModelUnavailable
+from read_side.seen import position_of, stamp_of
+from write_side.postgres.connection import Connection, connect
+
+TIMEOUT = 1.0
+"""Seconds for a statement or a connection; then the primary is asked."""
+POLL = 0.25
+"""Seconds between two reads of a replica's checkpoint."""
+POLL_WANTED = 0.02
+"""The same while reads go to the primary because the replica was behind."""
+BACKOFF = 1.0
+LONGEST_BACKOFF = 30.0
+_CHECKPOINT = "SELECT epoch, position FROM read_model.checkpoint"
+_log = structlog.get_logger("read_side.replicas")
+
+Outcome = Literal["used", "away", "behind", "outdated", "refused", "failed"]
+"""Of a read. All but "used" went to the primary: "away": no replica responds; "behind": each had
+not reached what the read depends on; "outdated": it was read, but could not be used; "refused":
+nothing was found, or it needs the primary; "failed": a fault or a timeout."""
+
+
+class Readable(Protocol):
+    @property
+    def stamp(self) -> int | None:
+        """Of the earliest checkpoint at which something was read, if there was any."""
+
+    @property
+    def dependencies(self) -> Sequence[Dependency]:
+        """What it was made of."""
+
+
+R = TypeVar("R", bound=Readable)
+
+
+class ReplicaStatus(Struct, frozen=True):
+    """``lag``: events of the read model that it has not applied; None while it is away."""
+
+    name: str
+    lag: int | None
+
+
+class Replica:
+    """One server, and the task that follows its checkpoint. After a fault it is left out until
+    its checkpoint can be read again, at first for BACKOFF seconds."""
+
+    def __init__(self, url: str) -> None:
+        self.name = urlsplit(url).netloc.rpartition("@")[2]
+        self.pool = Pool(url, self._learn, patience=TIMEOUT, attempts=1)
+        self.reads = 0
+        """Under way."""
+        self.latest = NONE
+        """The latest stamp that it has shown since it is up."""
+        self.is_up = False
+        self._url = url
+        self._wanted = asyncio.Event()
+        self._backoff = BACKOFF
+
+    async def follow(self) -> None:
+        """Runs until it is cancelled."""
+        while True:
+            try:
+                await self._poll()
+            except Exception as error:
+                _log.warning("a read replica is left out", replica=self.name, fault=repr(error))
+            finally:
+                self.leave_out()
+            await asyncio.sleep(self._backoff)
+            self._backoff = min(2 * self._backoff, LONGEST_BACKOFF)
+
+    def leave_out(self) -> None:
+        """Ends the reads under way."""
+        self.is_up = False
+        self.pool.close()
+        self._wanted.set()
+
+    def poll_soon(self) -> None:
+        self._wanted.set()
+
+    def used(self) -> None:
+        self._backoff = BACKOFF
+
+    async def _poll(self) -> None:
+        """Returns when it is left out because of a read."""
+        connection = await connect(self._url, timeout=TIMEOUT, command_timeout=TIMEOUT)
+        try:
+            # A replica that was restored may be at an earlier checkpoint than before.
+            self.latest = await _stamp(connection)
+            self.is_up = True
+            _log.info("a read replica is used", replica=self.name)
+            while self.is_up:
+                self._learn(await _stamp(connection))
+                await self._pause()
+        finally:
+            connection.terminate()
+
+    async def _pause(self) -> None:
+        self._wanted.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(POLL):
+                await self._wanted.wait()
+        await asyncio.sleep(POLL_WANTED)
+
+    def _learn(self, stamp: int) -> None:
+        self.latest = max(self.latest, stamp)
+
+
+class Replicas:
+    """Chooses the replica for a read, and decides whether what it returned is used. ``count`` gets
+    the outcome of each read."""
+
+    def __init__(
+        self,
+        replicas: Sequence[Replica],
+        freshness: Freshness,
+        count: Callable[[Outcome], None] = lambda _: None,
+    ) -> None:
+        self._replicas = [*replicas]
+        """The one that was chosen last is the last."""
+        self._freshness = freshness
+        self._count = count
+
+    async def read(
+        self, known: Sequence[Dependency], read: Callable[[Pool], Awaitable[R]]
+    ) -> R | None:
+        """What a replica returned, or None if the primary has to be asked. ``known``: what the
+        read depends on, as far as that is known before."""
+        if not self._replicas:
+            return None
+        reading, outcome = await self._read(known, read)
+        self._count(outcome)
+        return reading
+
+    def status(self) -> list[ReplicaStatus]:
+        """By name."""
+        at = position_of(self._freshness.applied)
+        found = [
+            ReplicaStatus(one.name, max(at - position_of(one.latest), 0) if one.is_up else None)
+            for one in self._replicas
+        ]
+        return sorted(found, key=lambda one: one.name)
+
+    async def _read(
+        self, known: Sequence[Dependency], read: Callable[[Pool], Awaitable[R]]
+    ) -> tuple[R | None, Outcome]:
+        up = [one for one in self._replicas if one.is_up]
+        if not up:
+            return None, "away"
+        replica = self._choose(up, known)
+        if replica is None:
+            return None, "behind"
+        replica.reads += 1
+        try:
+            reading = await read(replica.pool)
+        except ReadModelUnavailable as error:
+            # A standby also cancels a query that is in the way of what it has to apply.
+            if not isinstance(error.__cause__, asyncpg.SerializationError):
+                replica.leave_out()
+            return None, "failed"
+        except Exception:
+            return None, "refused"  # The primary decides, and raises it where it is right.
+        finally:
+            replica.reads -= 1
+        stamp = reading.stamp
+        if stamp is None:
+            return None, "refused"
+        if not self._freshness.may_use(stamp, replica.latest, reading.dependencies):
+            replica.poll_soon()
+            return None, "outdated"
+        replica.used()
+        return reading, "used"
+
+    def _choose(self, up: Sequence[Replica], known: Sequence[Dependency]) -> Replica | None:
+        """That with the fewest reads under way, of those that may have what the read needs."""
+        may_use = self._freshness.may_use
+        usable = [one for one in up if may_use(one.latest, one.latest, known)]
+        if not usable:
+            for one in up:
+                one.poll_soon()
+            return None
+        chosen = min(usable, key=lambda one: one.reads)
+        self._replicas.remove(chosen)
+        self._replicas.append(chosen)
+        return chosen
+
+
+async def _stamp(connection: Connection) -> int:
+    row = await connection.fetchrow(_CHECKPOINT)
+    assert row is not None
+    return stamp_of(row["epoch"], row["position"])
+
+
+@asynccontextmanager
+async def open_replicas(
+    urls: Sequence[str], freshness: Freshness, count: Callable[[Outcome], None]
+) -> AsyncIterator[Replicas]:
+    """Does not wait for a replica."""
+    replicas = [Replica(url) for url in urls]
+    following = [
+        asyncio.create_task(one.follow(), name=f"read replica {one.name}") for one in replicas
+    ]
+    try:
+        yield Replicas(replicas, freshness, count)
+    finally:
+        for task in following:
+            task.cancel()
+        await asyncio.gather(*following, return_exceptions=True)

@@ -1,0 +1,287 @@
+"""Clients that write, read and follow entries of several API processes, and fail at an answer that
+is older than one that was received before the request was sent (ADR 38)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import re
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import aiohttp
+
+from tests.benchmarks.workload import SECRET
+from tests.processes import Processes
+
+SEED = int(os.environ.get("CONTENTLOG_TEST_STALENESS_SEED", "38"))
+SLUGS_OF_WRITER = 4
+WRITERS = 3
+READERS = 9
+FOLLOWERS = 6
+"""Of each process."""
+ABSENT = -1
+LISTS = ("/v1/content/posts?status=draft&limit=100", "/v1/content?limit=100")
+UPDATE = """mutation($id: ID!, $input: UpdateContentEntryInput!) {
+  payload: updateContentEntry(id: $id, input: $input) { success message }
+}"""
+DELETE = "mutation($id: ID!) { payload: deleteContentEntry(id: $id) { success message } }"
+NO_ANSWER = (aiohttp.ClientError, TimeoutError)
+
+
+class Entry:
+    """What was written under a slug: the views of each state, or ABSENT; the latest may be under
+    way. ``least``: the number of the state that any later answer must have reached."""
+
+    def __init__(self, slug: str) -> None:
+        self.slug = slug
+        self.id = ""
+        self.states = [ABSENT]
+        self.least = 0
+
+    def check(self, views: int, least: int) -> None:
+        """An answer to a request that was sent when ``least`` had been answered."""
+        found = [n for n, state in enumerate(self.states) if state == views]
+        reached = [n for n in found if n >= least]
+        assert reached, (
+            f"'{self.slug}' is {views}, state {found} of {len(self.states) - 1}, after "
+            f"state {least} ({self.states[least]}) was answered"
+        )
+        self.least = max(self.least, reached[0])
+
+
+class World:
+    """API processes, and what is known of their entries. ``pause``: the longest of a writer, in
+    seconds."""
+
+    def __init__(
+        self,
+        processes: list[Processes],
+        database_url: str,
+        pause: float = 0.03,
+    ) -> None:
+        self.processes = processes
+        self.database_url = database_url
+        self.sessions: list[aiohttp.ClientSession] = []
+        self.entries = [
+            [Entry(f"entry-{writer}-{n}") for n in range(SLUGS_OF_WRITER)]
+            for writer in range(WRITERS)
+        ]
+        self.newer: list[asyncio.Queue[Entry]] = [asyncio.Queue(FOLLOWERS) for _ in processes]
+        self.chance = random.Random(SEED)
+        self.pause = pause
+        self.counts: Counter[str] = Counter()
+        self.events: list[str] = []
+
+    def session(self, client: int) -> aiohttp.ClientSession:
+        """Some clients stay with a process, so that not all of them wait for one that is paused;
+        the others go from one to the other."""
+        if client % 3 < len(self.sessions):
+            return self.sessions[client % 3]
+        return self.chance.choice(self.sessions)
+
+    def happens(self, what: str) -> None:
+        self.counts[what] += 1
+        self.events.append(f"{time.monotonic():.3f} {what}")
+
+    def written(self, entry: Entry) -> None:
+        """Its latest state can be read."""
+        entry.least = len(entry.states) - 1
+        self._follow(entry)
+
+    def _follow(self, entry: Entry) -> None:
+        for queue in self.newer:
+            if not queue.full():
+                queue.put_nowait(entry)
+
+    def check(self, entry: Entry, views: int, least: int, what: str) -> None:
+        before = entry.least
+        try:
+            entry.check(views, least)
+            if entry.least > before:
+                self._follow(entry)
+        except AssertionError as error:
+            error.add_note(f"{time.monotonic():.3f} {what}; before: {self.events[-3:]}")
+            raise
+
+
+async def write(world: World, client: int) -> None:
+    """Each writer has entries of its own."""
+    entries = world.entries[client]
+    while True:
+        await asyncio.sleep(world.chance.uniform(0, world.pause))
+        session = world.session(client)
+        entry = world.chance.choice(entries)
+        views = len(entry.states)
+        if entry.states[-1] == ABSENT:
+            entry.states.append(views)
+            await create(world, session, entry, views)
+        elif world.chance.random() < 0.2:
+            entry.states.append(ABSENT)
+            await change(world, session, entry, DELETE)
+        else:
+            entry.states.append(views)
+            await change(world, session, entry, UPDATE, {"fields": {"views": views}})
+
+
+async def create(world: World, session: aiohttp.ClientSession, entry: Entry, views: int) -> None:
+    """Again until it is known to be in the log."""
+    fields = {"views": views}
+    body = {"contentTypeSlug": "posts", "title": "T", "slug": entry.slug, "fields": fields}
+    while True:
+        async with asked(session, "POST", "/v1/content", json=body) as answer:
+            if answer is None or answer.status >= 500:
+                world.counts["writes without an answer"] += 1
+                continue
+            if answer.status == 409:  # one without an answer was carried out
+                entry.id = await id_of(session, entry.slug)
+                return
+            assert answer.status == 200, await answer.text()
+            entry.id = (await answer.json())["data"]["id"]
+            if answer.headers["X-Content-Visible"] == "true":
+                world.written(entry)
+            world.counts["creates"] += 1
+            return
+
+
+async def id_of(session: aiohttp.ClientSession, slug: str) -> str:
+    while True:
+        async with asked(session, "GET", f"/v1/content/posts/{slug}") as answer:
+            if answer is not None and answer.status == 200:
+                found: str = (await answer.json())["data"]["id"]
+                return found
+
+
+async def change(
+    world: World, session: aiohttp.ClientSession, entry: Entry, mutation: str, given: Any = None
+) -> None:
+    """Again until it is known to be in the log: then a repetition changes nothing."""
+    variables = {"id": entry.id, "input": given} if given else {"id": entry.id}
+    body = {"query": mutation, "variables": variables}
+    while True:
+        async with asked(session, "POST", "/graphql", json=body) as answer:
+            if answer is None or answer.status >= 500:
+                world.counts["writes without an answer"] += 1
+                continue
+            payload = (await answer.json()).get("data", {}).get("payload")
+            if payload is None:
+                continue
+            done = payload["success"] or (mutation == DELETE and "not found" in payload["message"])
+            assert done, payload
+            if answer.headers.get("X-Content-Visible") == "true":
+                world.written(entry)
+            world.counts["changes"] += 1
+            return
+
+
+@asynccontextmanager
+async def asked(
+    session: aiohttp.ClientSession, method: str, path: str, **more: Any
+) -> AsyncIterator[aiohttp.ClientResponse | None]:
+    """The response, read to its end; None where there is none."""
+    try:
+        async with session.request(method, path, **more) as response:
+            await response.read()
+    except NO_ANSWER:
+        await asyncio.sleep(0.05)
+        yield None
+        return
+    yield response
+
+
+async def read(world: World, client: int) -> None:
+    while True:
+        await asyncio.sleep(world.chance.uniform(0, 0.004))
+        session = world.session(client)
+        if world.chance.random() < 0.3:
+            await read_list(world, session, world.chance.choice(LISTS))
+        else:
+            entry = world.chance.choice(world.chance.choice(world.entries))
+            await read_one(world, session, entry)
+
+
+async def follow(world: World, number: int) -> None:
+    """What was just answered, by whichever process, is asked of this one at once."""
+    while True:
+        entry = await world.newer[number].get()
+        if world.chance.random() < 0.7:
+            await read_one(world, world.sessions[number], entry)
+        else:
+            await read_list(world, world.sessions[number], world.chance.choice(LISTS))
+
+
+async def read_one(world: World, session: aiohttp.ClientSession, entry: Entry) -> None:
+    least = entry.least
+    async with asked(session, "GET", f"/v1/content/posts/{entry.slug}") as answer:
+        if answer is None or answer.status >= 500:
+            world.counts["reads without an answer"] += 1
+            return
+        body = await answer.json()
+        views = body["data"]["fields"]["views"] if answer.status == 200 else ABSENT
+        assert answer.status in (200, 404), body
+    world.check(entry, views, least, f"one from {session._base_url}")
+    world.counts["reads"] += 1
+
+
+async def read_list(world: World, session: aiohttp.ClientSession, path: str) -> None:
+    entries = [entry for some in world.entries for entry in some]
+    least = [entry.least for entry in entries]
+    async with asked(session, "GET", path) as answer:
+        if answer is None or answer.status >= 500:
+            world.counts["reads without an answer"] += 1
+            return
+        assert answer.status == 200, await answer.text()
+        body = await answer.json()
+    found = {row["slug"]: row["fields"]["views"] for row in body["data"]}
+    assert len(found) == body["pagination"]["total"]
+    for entry, known in zip(entries, least, strict=True):
+        views = found.get(entry.slug, ABSENT)
+        world.check(entry, views, known, f"{path} from {session._base_url}")
+    world.counts["lists"] += 1
+
+
+@asynccontextmanager
+async def clients(
+    world: World,
+) -> AsyncIterator[Callable[[Awaitable[None]], Awaitable[None]]]:
+    """Clients at work. What is yielded waits for something else, and raises what they raise."""
+    headers, timeout = {"Authorization": f"Bearer {SECRET}"}, aiohttp.ClientTimeout(total=20)
+    async with AsyncExitStack() as stack:
+        for each in world.processes:
+            await each.caught_up()
+            session = aiohttp.ClientSession(each.url, headers=headers, timeout=timeout)
+            world.sessions.append(await stack.enter_async_context(session))
+        work = [write(world, client) for client in range(WRITERS)]
+        work += [read(world, client) for client in range(READERS)]
+        for number in range(len(world.processes)):
+            work += [follow(world, number) for _ in range(FOLLOWERS)]
+        tasks = {asyncio.create_task(one) for one in work}
+
+        async def work_until(other: Awaitable[None]) -> None:
+            """The others end only by what they raise."""
+            waiting = tasks | {asyncio.ensure_future(other)}
+            done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+
+        try:
+            yield work_until
+        finally:
+            for task in tasks:
+                task.cancel()
+
+
+async def metric(process: Processes, name: str) -> float:
+    """Of an API process since it was started. ``name``: with its labels."""
+    async with (
+        aiohttp.ClientSession(process.operators_url) as operator,
+        operator.get("/metrics") as answer,
+    ):
+        text = await answer.text()
+    match = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
+    assert match is not None, name
+    return float(match[1])

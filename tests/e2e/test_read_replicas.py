@@ -1,0 +1,204 @@
+"""ADR 52: a primary of PostgreSQL and two standbys, one of which applies everything half a second
+late. No request is answered with less than was answered before it was sent, also while a standby
+is killed, frozen and started again.
+
+For how long is CONTENTLOG_TEST_REPLICAS_SECONDS.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import aiohttp
+import pytest
+
+from tests.benchmarks.workload import SECRET, prepare
+from tests.e2e.commands import Commands
+from tests.e2e.postgres import Postgres, postgres
+from tests.e2e.staleness import World, clients, metric
+from tests.processes import Processes
+from write_side.repository import Repository
+from write_side.store.mapper import EventMapper
+from write_side.store.recorder import open_recorder
+
+pytestmark = pytest.mark.slow
+
+SECONDS = float(os.environ.get("CONTENTLOG_TEST_REPLICAS_SECONDS", "10"))
+DELAY = "recovery_min_apply_delay=500ms"
+USED = 'contentlog_replica_reads_total{outcome="used"}'
+POST = {"contentTypeSlug": "posts", "title": "T", "fields": {"views": 1}}
+
+
+class Servers:
+    """``late``: the standby that applies everything late."""
+
+    def __init__(self, primary: Postgres, late: Postgres, prompt: Postgres) -> None:
+        self.primary = primary
+        self.late = late
+        self.prompt = prompt
+        self.url = primary.url("store")
+
+    def processes(self, log: Path, **environment: str) -> Processes:
+        replicas = ",".join(each.url("store") for each in (self.late, self.prompt))
+        return Processes(
+            self.url,
+            log,
+            CONTENTLOG_READ_YOUR_WRITES_MS="10000",
+            CONTENTLOG_READ_REPLICA_URLS=replicas,
+            **environment,
+        )
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    """One that every user can reach, as PostgreSQL's own must."""
+    with TemporaryDirectory(prefix="contentlog-e2e-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@pytest.fixture(scope="module")
+def servers(folder: Path) -> Iterator[Servers]:
+    """With a workspace, its key and a content type."""
+    with ExitStack() as stack:
+        primary = stack.enter_context(postgres(folder / "primary"))
+        primary.run("createdb", "store")
+        asyncio.run(fill(primary.url("store"), folder))
+        standbys = []
+        for name, settings in (("late", (DELAY,)), ("prompt", ())):
+            standby = Postgres(folder / name)
+            standby.make_standby_of(primary, *settings)
+            standby.start()
+            stack.callback(standby.stop)
+            standbys.append(standby)
+        yield Servers(primary, *standbys)
+
+
+async def fill(url: str, folder: Path) -> None:
+    await Commands(url, url, folder).run("migrate")
+    async with open_recorder(url) as recorder:
+        await prepare(Repository(recorder, EventMapper()))
+
+
+@pytest.fixture(scope="module")
+def started(servers: Servers, folder: Path) -> Iterator[list[Processes]]:
+    """API processes of two machines: two of the first, of which one keeps responses, and one of
+    the second; and a projector."""
+    (folder / "other").mkdir()
+    uncached = {"CONTENTLOG_CACHE_BYTES": "0"}
+    other = {**uncached, "TMPDIR": str(folder / "other")}
+    with ExitStack() as stack:
+        processes = []
+        for n, environment in enumerate(({}, uncached, other)):
+            each = servers.processes(folder / f"log-{n}", **environment)
+            stack.callback(each.stop)
+            each.start("api")
+            processes.append(each)
+        processes[0].start("projector")
+        yield processes
+
+
+async def until_used(process: Processes, replica: Postgres, patience: float = 60) -> None:
+    """Until the process reads on the replica again."""
+    name, deadline = f"127.0.0.1:{replica.port}", time.monotonic() + patience
+    while not await metric(process, f'contentlog_replica_up{{replica="{name}"}}'):
+        assert time.monotonic() < deadline, f"{name} is not used"
+        await asyncio.sleep(0.05)
+
+
+async def disturb(world: World, processes: list[Processes], late: Postgres) -> None:
+    """A standby is killed and frozen, and comes back."""
+    end = time.monotonic() + SECONDS
+    while True:
+        await asyncio.sleep(world.chance.uniform(0.5, 1.5))
+        await kill(world, late)
+        for each in processes:
+            await until_used(each, late)
+        await asyncio.sleep(world.chance.uniform(0.5, 1.5))
+        await freeze(world, late)
+        for each in processes:
+            await until_used(each, late)
+        if time.monotonic() > end:
+            return
+
+
+async def kill(world: World, standby: Postgres) -> None:
+    world.happens("kill the standby")
+    standby.signal(signal.SIGKILL)
+    await asyncio.sleep(world.chance.uniform(0, 1))
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            await asyncio.to_thread(standby.start)
+            return
+        except AssertionError:  # its last process may not have ended yet
+            assert time.monotonic() < deadline
+            await asyncio.sleep(0.2)
+
+
+async def freeze(world: World, standby: Postgres) -> None:
+    world.happens("freeze the standby")
+    standby.signal(signal.SIGSTOP)
+    try:
+        await asyncio.sleep(world.chance.uniform(0.5, 3))
+    finally:
+        standby.signal(signal.SIGCONT)
+
+
+async def test_no_request_is_answered_with_less_than_was_answered_before(
+    servers: Servers, started: list[Processes]
+) -> None:
+    machine = started[:2]
+    world = World(machine, servers.url, pause=0.6)
+    async with clients(world) as work_until:
+        for each in machine:
+            for standby in (servers.late, servers.prompt):
+                await work_until(until_used(each, standby))
+        await work_until(disturb(world, machine, servers.late))
+        used = [await metric(each, USED) for each in machine]
+    sys.stdout.write(f"\n{dict(world.counts)}, read on replicas: {used}\n")
+    assert world.counts["reads without an answer"] == 0
+    assert world.counts["writes without an answer"] == 0
+    assert world.counts["changes"] > SECONDS / 2
+    assert used[0] > 0, "replicas read what is not in memory"
+    assert used[1] > 50
+
+
+@asynccontextmanager
+async def session_of(process: Processes) -> AsyncIterator[aiohttp.ClientSession]:
+    headers = {"Authorization": f"Bearer {SECRET}"}
+    async with aiohttp.ClientSession(process.url, headers=headers) as session:
+        yield session
+
+
+async def test_a_position_from_another_machine_is_included(
+    servers: Servers, started: list[Processes]
+) -> None:
+    writer, _, reader = started
+    for each in (writer, reader):
+        await each.caught_up()
+    for standby in (servers.late, servers.prompt):
+        await until_used(reader, standby)
+    async with session_of(writer) as writing, session_of(reader) as reading:
+        for n in range(20):
+            async with writing.post("/v1/content", json={**POST, "slug": f"s{n}"}) as answer:
+                assert answer.status == 200, await answer.text()
+                token = answer.headers["X-Content-Position"]
+            headers = {"X-Content-Position": token}
+            async with reading.get("/v1/content?limit=100", headers=headers) as answer:
+                assert (await answer.json())["data"][0]["slug"] == f"s{n}"
+            async with reading.get(f"/v1/content/posts/s{n}", headers=headers) as answer:
+                assert answer.status == 200
+        deadline = time.monotonic() + 30
+        while await metric(reader, USED) < 20:
+            assert time.monotonic() < deadline
+            async with reading.get("/v1/content?limit=100") as answer:
+                assert (await answer.json())["data"][0]["slug"] == "s19"
