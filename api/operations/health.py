@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable
 from typing import Literal, TypeVar
 
 from aiohttp import web
@@ -123,14 +123,15 @@ class ReadyOrNot(Struct, frozen=True):
 
 class Readiness(Struct, frozen=True):
     """The body of /readyz for operators; ``reason`` if it is not ready. ``replicas``: the read
-    replicas as this process sees them, each with its lag, null while it is left out."""
+    replicas as this process sees them, each with its lag, null while it is left out; null if there
+    are none."""
 
     ready: bool
     reason: str | None = None
     head: int | None = None
     checkpoint: int | None = None
     lag: dict[str, float] | None = None
-    replicas: Sequence[ReplicaStatus] = ()
+    replicas: list[ReplicaStatus] | None = None
 
 
 async def healthz(_request: web.Request) -> web.Response:
@@ -158,7 +159,7 @@ async def detailed_readyz(request: web.Request) -> web.Response:
 async def _current(request: web.Request) -> Readiness:
     service, status = request.app[SERVICE], await request.app[STATUS].current()
     readiness = _readiness(status, service.settings.ready_lag)
-    return replace(readiness, replicas=service.replicas.status())
+    return replace(readiness, replicas=service.replicas.status() or None)
 
 
 def _response(body: Readiness | ReadyOrNot) -> web.Response:

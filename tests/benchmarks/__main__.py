@@ -23,6 +23,7 @@ BENCHMARKS = (
     "http",
     "fixed",
     "misses",
+    "replicas",
     "visible",
     "creates",
     "steady",

@@ -55,11 +55,15 @@ class Postgres:
     def stop(self) -> None:
         self._control("stop", "-m", "fast")
 
-    def signal(self, number: signal.Signals) -> None:
-        """To all of its processes."""
+    def pids(self) -> list[int]:
+        """The postmaster's first."""
         postmaster = int((self.folder / "postmaster.pid").read_text().split()[0])
         children = Path(f"/proc/{postmaster}/task/{postmaster}/children").read_text().split()
-        for pid in (postmaster, *map(int, children)):
+        return [postmaster, *map(int, children)]
+
+    def signal(self, number: signal.Signals) -> None:
+        """To all of its processes."""
+        for pid in self.pids():
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
 

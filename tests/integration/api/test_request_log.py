@@ -154,6 +154,7 @@ class TestHealth:
             "head": 3,
             "checkpoint": 3,
             "lag": {"events": 0, "seconds": 0.0},
+            "replicas": None,
         }
 
     async def test_not_ready_if_the_read_model_is_too_old(

@@ -10,10 +10,12 @@ import asyncpg
 from click.testing import Result
 
 from deploy.databases import role_of
+from deploy.doctor.installation import check_replica
 from tests.databases import owner_of
 from tests.integration.deploy.test_cli import run
 from tests.integration.live_projector import caught_up, projecting
 from tests.integration.projector.sample_log import Given
+from tests.processes import free_port
 from write_side import commands as c
 from write_side.domain.webhook import new_webhook_secret
 from write_side.repository import Repository
@@ -84,6 +86,14 @@ async def test_it_finds_that_nothing_delivers_to_an_endpoint(
     await repository.recorder.fetch("DELETE FROM write_side.webhook_secret RETURNING name")
     result = await asyncio.to_thread(run, "doctor", "--json")
     assert found(result, "no secret")["level"] == "problem"
+
+
+async def test_a_replica_that_is_no_standby_or_away_is_a_warning(database_url: str) -> None:
+    primary = await check_replica(database_url)
+    assert (primary.level, primary.text[:23]) == ("warning", "it is not a standby: it")
+    away = await check_replica(f"postgresql://ann:secret@127.0.0.1:{free_port()}/content")
+    assert (away.level, away.text[:17]) == ("warning", "it cannot be read")
+    assert "secret" not in away.subject + away.text + away.fix
 
 
 def test_the_text_names_the_worst_first_and_each_fix_below_its_finding(run: Run) -> None:

@@ -63,6 +63,23 @@ def test_an_invalid_setting_is_named_with_what_it_takes(name: str, value: str, t
     assert str(refusal.value).endswith(takes)
 
 
+def test_replicas_are_separated_by_commas_and_may_have_several_hosts() -> None:
+    several = "postgresql://ann:secret@a:5432,b:5432/content"
+    settings = load_settings({"CONTENTLOG_READ_REPLICA_URLS": f"{URL},{several}"})
+    assert settings.replica_urls == (URL, several)
+    assert Settings().replica_urls == ()
+    [shown] = [one.value for one in describe(settings) if "REPLICA" in one.name]
+    assert shown == (
+        "postgresql://ann:…@db.example.com:5432/content,postgresql://ann:…@a:5432,b:5432/content"
+    )
+
+
+def test_a_bad_list_of_urls_is_refused_without_showing_its_passwords() -> None:
+    with pytest.raises(SettingsError, match="takes PostgreSQL URLs") as refusal:
+        load_settings({"CONTENTLOG_READ_REPLICA_URLS": f"{URL}, {URL}"})
+    assert "secret" not in str(refusal.value)
+
+
 def test_a_bad_url_is_refused_without_showing_its_password() -> None:
     with pytest.raises(SettingsError) as refusal:
         load_settings({"CONTENTLOG_EVENT_STORE_URL": "mysql://ann:secret@db/content"})
