@@ -21,7 +21,7 @@ from tests.integration.api.deliveries import (
 )
 from tests.integration.api.hook_server import HookServer, answer, hook_server
 from tests.integration.api.server import Client, Server
-from tests.integration.live_projector import connected, until
+from tests.integration.live_projector import caught_up, connected, until
 from tests.integration.projector.sample_log import Given, raws
 from write_side import commands as c
 from write_side.domain.identity import Scope
@@ -134,6 +134,7 @@ async def test_an_endpoint_may_get_the_entry_as_it_is_now(
     entry_id = await magazine.entry("one", fields=raws(body="Hello"))
     gone = await magazine.entry("two")
     await magazine.delete(gone)
+    await caught_up(database_url)
     async with delivering(database_url):
         received = await hook.has(3)
     current = [one.json["data"]["current"] for one in received]
