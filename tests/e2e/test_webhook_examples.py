@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,6 +18,7 @@ from typing import Any
 import aiohttp
 import nats
 import pytest
+from nats.js.errors import NotFoundError
 
 from tests.documents import File, steps
 from tests.integration.api.deliveries import LOOPBACK, SECRET
@@ -258,37 +258,73 @@ async def test_a_connector_that_is_killed_duplicates_nothing(
         "CONTENTLOG_URL": server.origin,
         "CONTENTLOG_KEY": ACME,
     }
-    writing = asyncio.create_task(write(magazine))
-    while not writing.done():
+    connection = await nats.connect(broker)
+    stream = connection.jetstream()
+
+    async def published() -> int:
+        try:
+            return (await stream.stream_info("CONTENT")).state.messages
+        except NotFoundError:
+            return 0
+
+    async def reaches(number: int) -> None:
+        async def has_reached() -> bool:
+            return await published() >= number
+
+        await until_async(has_reached)
+
+    for round_ in range(3):
+        for number in range(40):
+            await magazine.entry(f"e{round_}-{number}")
         with started(tmp_path, "to_nats.py", **environment):
-            await asyncio.sleep(1.5)
+            # Killed in the middle of the others.
+            await reaches(await published() + 10)
     await server.caught_up()
     feed = (await server.client().get("/v1/changes?limit=500")).data
     with started(tmp_path, "to_nats.py", **environment):
-        connection = await nats.connect(broker)
-        stream = connection.jetstream()
-
-        async def has_all() -> bool:
-            return (await stream.stream_info("CONTENT")).state.messages >= len(feed)
-
-        await until_async(has_all)
+        await reaches(len(feed))
         await asyncio.sleep(0.5)
-        assert (await stream.stream_info("CONTENT")).state.messages == len(feed)
-        received = [
-            json.loads((await stream.get_msg("CONTENT", number + 1)).data or b"")
-            for number in range(len(feed))
-        ]
-        await connection.close()
+    received = [
+        json.loads((await stream.get_msg("CONTENT", number + 1)).data or b"")
+        for number in range(await published())
+    ]
+    await connection.close()
     assert [one["id"] for one in received] == [one["id"] for one in feed]
 
 
-async def write(given: Given) -> None:
-    until_then = time.monotonic() + 5
-    number = 0
-    while time.monotonic() < until_then:
-        await given.entry(f"e{number}")
-        number += 1
-        await asyncio.sleep(0.03)
+FAKE_KAFKA = Path(__file__).parent / "fake_aiokafka.py"
+
+
+async def test_the_kafka_connector_duplicates_nothing_in_a_fake_broker(
+    server: Server, magazine: Given, tmp_path: Path
+) -> None:
+    """The program with a stand-in for aiokafka: there is no broker here."""
+    save_programs("connectors.md", tmp_path)
+    shutil.copy(FAKE_KAFKA, tmp_path / "aiokafka.py")
+    topic = tmp_path / "topic"
+    environment = {
+        "KAFKA_SERVERS": str(topic),
+        "CONTENTLOG_URL": server.origin,
+        "CONTENTLOG_KEY": ACME,
+    }
+
+    def records() -> list[Any]:
+        return (
+            [json.loads(line) for line in topic.read_text().splitlines()] if topic.exists() else []
+        )
+
+    async def has_all() -> bool:
+        return len(records()) >= len(feed)
+
+    for number in range(3):
+        entry = await magazine.entry(f"e{number}")
+        await server.caught_up()
+        feed = (await server.client().get("/v1/changes?limit=500")).data
+        with started(tmp_path, "to_kafka.py", **environment):
+            await until_async(has_all)
+        assert [one["headers"]["id"] for one in records()] == [one["id"] for one in feed]
+        assert [one["value"] for one in records()] == feed
+        assert records()[-1]["key"] == entry
 
 
 @pytest.mark.skipif(shutil.which("npm") is None, reason="there is no npm to install the library")

@@ -80,7 +80,7 @@ async def test_a_new_endpoint_begins_at_the_moment_it_is_created(
 async def test_a_change_can_be_read_when_it_is_announced(
     magazine: Given, client: Client, hook: HookServer, deliverer: None
 ) -> None:
-    early = []
+    early: list[int] = []
 
     async def read(server: HookServer, writer: asyncio.StreamWriter) -> None:
         entry = server.received[-1].json["data"]["entry"]
@@ -92,8 +92,11 @@ async def test_a_change_can_be_read_when_it_is_announced(
     await create_webhook(magazine, hook)
     for number in range(20):
         await magazine.entry(f"e{number}")
-    await hook.has(20)
-    await until_settled(magazine)
+
+    async def answered() -> bool:
+        return len(early) == 20
+
+    await until(answered)
     assert early == [200] * 20
 
 

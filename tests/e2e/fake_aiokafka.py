@@ -1,0 +1,67 @@
+"""What the connector of connectors.md uses of aiokafka, which it imports this as.
+
+A file takes the place of a broker: the topic of one partition, a record in JSON on each line.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+
+class TopicPartition(NamedTuple):
+    topic: str
+    partition: int
+
+
+class _Client:
+    def __init__(self, *, bootstrap_servers: str) -> None:
+        self._file = Path(bootstrap_servers)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
+
+class _Record(NamedTuple):
+    headers: list[tuple[str, bytes]]
+
+
+class AIOKafkaConsumer(_Client):
+    def assign(self, partitions: list[TopicPartition]) -> None:
+        [self._partition] = partitions
+
+    async def end_offsets(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        return dict.fromkeys(partitions, len(self._lines()))
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        assert partition == self._partition
+        self._offset = offset
+
+    async def getone(self) -> _Record:
+        record = json.loads(self._lines()[self._offset])
+        return _Record([(name, text.encode()) for name, text in record["headers"].items()])
+
+    def _lines(self) -> list[str]:
+        return self._file.read_text("utf-8").splitlines() if self._file.exists() else []
+
+
+class AIOKafkaProducer(_Client):
+    def __init__(self, *, bootstrap_servers: str, enable_idempotence: bool) -> None:
+        super().__init__(bootstrap_servers=bootstrap_servers)
+        assert enable_idempotence
+
+    async def send_and_wait(
+        self, topic: str, value: bytes, *, key: bytes, partition: int, headers: Any
+    ) -> None:
+        assert (topic, partition) == ("content", 0)
+        record = {
+            "key": key.decode(),
+            "value": json.loads(value),
+            "headers": {name: text.decode() for name, text in headers},
+        }
+        with self._file.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n")
