@@ -45,7 +45,7 @@ def versions(lock: str) -> dict[str, str]:
     return {pin["name"]: pin["version"] for pin in pins(lock)}
 
 
-@pytest.mark.parametrize("lock", ["build", "dev", "runtime", "tools"])
+@pytest.mark.parametrize("lock", ["build", "charts", "dev", "runtime", "tools"])
 def test_lock_answers_what_is_requested(lock: str) -> None:
     requests, locked = requested(lock), versions(lock)
     direct = {pin["name"] for pin in pins(lock) if DIRECT.search(pin["reasons"])}
@@ -57,7 +57,7 @@ def test_lock_answers_what_is_requested(lock: str) -> None:
         assert request.specifier.contains(version), f"{request} is locked at {version}"
 
 
-@pytest.mark.parametrize("lock", ["build", "runtime"])
+@pytest.mark.parametrize("lock", ["build", "charts", "runtime"])
 def test_versions_are_those_that_are_tested(lock: str) -> None:
     tested = versions("dev")
     locked = versions(lock)

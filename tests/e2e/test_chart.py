@@ -1,0 +1,71 @@
+"""The Helm chart, rendered by Helm and compared with the schemas of Kubernetes.
+
+Needs `pip install --require-hashes -r deploy/requirements/charts.txt`, as CI does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+# Of the Prometheus Operator: not in Kubernetes' own schemas.
+OPERATOR_KINDS = {"ServiceMonitor", "PrometheusRule"}
+KUBERNETES = ("1.29", "1.37")
+EVERYTHING: dict[str, Any] = {
+    "settings": {"CONTENTLOG_WORKERS": "2"},
+    "ownerSecret": "contentlog-owner",
+    "networkPolicy": {
+        "clients": [{"podSelector": {"matchLabels": {"app": "proxy"}}}],
+        "databases": [{"ipBlock": {"cidr": "192.0.2.0/24"}}],
+    },
+    "monitoring": {"enabled": True, "labels": {"release": "prometheus"}},
+}
+
+pytestmark = pytest.mark.slow
+
+
+def manifests(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    helm = pytest.importorskip("helm_python", reason="needs deploy/requirements/charts.txt")
+    chart = helm.Chart.load(str(DEPLOY / "kubernetes/contentlog"))
+    for text in chart.render(values, name="site", namespace="content").values():
+        yield from filter(None, yaml.safe_load_all(text))
+
+
+@pytest.mark.parametrize("values", [{}, EVERYTHING], ids=["defaults", "everything"])
+@pytest.mark.parametrize("version", KUBERNETES)
+def test_kubernetes_accepts_every_manifest(values: dict[str, Any], version: str) -> None:
+    schemas = pytest.importorskip("kubernetes_validate")
+    found = list(manifests(values))
+    assert len(found) == (14 if values else 12)
+    for manifest in found:
+        if manifest["kind"] not in OPERATOR_KINDS:
+            schemas.validate(manifest, version, strict=True)
+
+
+def test_every_process_runs_twice_without_privileges() -> None:
+    found = list(manifests({}))
+    deployments = {m["metadata"]["name"]: m["spec"] for m in found if m["kind"] == "Deployment"}
+    assert deployments.keys() == {"site-api", "site-projector", "site-webhooks"}
+    assert [spec.get("replicas") for spec in deployments.values()].count(2) == 2
+    [autoscaler] = (m["spec"] for m in found if m["kind"] == "HorizontalPodAutoscaler")
+    assert autoscaler["minReplicas"] == 2
+    for spec in deployments.values():
+        pod = spec["template"]["spec"]
+        [container] = pod["containers"]
+        assert pod["securityContext"]["runAsNonRoot"]
+        assert container["securityContext"]["readOnlyRootFilesystem"]
+
+
+def test_only_the_migration_knows_the_owner() -> None:
+    knowing = [m["kind"] for m in manifests(EVERYTHING) if "contentlog-owner" in yaml.dump(m)]
+    assert knowing == ["Job"]
+
+
+def test_alerts_are_those_of_the_monitoring_folder() -> None:
+    [rules] = (m["spec"] for m in manifests(EVERYTHING) if m["kind"] == "PrometheusRule")
+    assert rules == yaml.safe_load((DEPLOY / "monitoring/alerts.yaml").read_text())
