@@ -335,6 +335,7 @@ READINGS = {
         "a value of the wrong type is 400",
         "a cursor with offset, an altered one, or one of another query is 400",
         "content.published sees only published entries through all of it",
+        "each parameter of a list combines with each other one",
     ),
     "search": (
         "q finds all words of the title and searchable fields, the last as a beginning",
