@@ -45,7 +45,7 @@ class TooBroad(InvalidQuery):
 
 
 class IncompleteIndex(Exception):
-    """A field was indexed a moment ago, and the index does not have all entries yet."""
+    """A field became indexed or searchable, and the index does not have all entries yet."""
 
-    def __init__(self, field: str) -> None:
-        super().__init__(f"Field '{field}' is being indexed, please retry in a while")
+    def __init__(self, path: str) -> None:
+        super().__init__(f"The index of '{path}' is being filled, please retry in a while")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.integration.api.graphql import asked
 from tests.integration.api.server import Server
-from tests.integration.api.test_list_queries import POSTS, names, write_posts
+from tests.integration.api.test_list_queries import LIST, POSTS, names, write_posts
 from tests.integration.live_projector import connected
 from tests.integration.projector.rebuilds import rebuild
 from tests.integration.projector.sample_log import Given, raws
@@ -57,15 +58,23 @@ async def test_a_field_that_is_being_indexed_is_503(server: Server) -> None:
         # The projector finishes the filling only after the queries.
         await holding.execute("BEGIN; SELECT FROM checkpoint FOR UPDATE")
         await connection.execute(
-            "INSERT INTO indexing VALUES ($1, '{fields.price}', 1000000) "
-            "ON CONFLICT (content_type_id) DO UPDATE SET paths = '{fields.price}'",
+            "INSERT INTO indexing VALUES ($1, '{fields.price,q}', 1000000) "
+            "ON CONFLICT (content_type_id) DO UPDATE SET paths = '{fields.price,q}'",
             type_id,
         )
-        for query in ("filter[fields.price]=1", "sort=-fields.price"):
+        for path, query, variables in (
+            ("fields.price", "filter[fields.price]=1", {"filter": {"fields.price": 1}}),
+            ("fields.price", "sort=-fields.price", {"sort": ["-fields.price"]}),
+            ("q", "q=post", {"search": "post"}),
+            ("q", "q=post&sort=title", {"search": "post", "sort": ["title"]}),
+        ):
             answer = await server.client().get(f"{POSTS}?{query}")
             assert answer.status == 503, answer.text
             assert int(answer.headers["Retry-After"]) >= 1
-            assert "fields.price" in answer.body["error"]
+            message = f"The index of '{path}' is being filled, please retry in a while"
+            assert answer.body == {"error": message}
+            [error] = (await asked(server.client(), LIST, **variables)).body["errors"]
+            assert (error["message"], error["extensions"]["status"]) == (message, 503)
         assert (await server.client().get(f"{POSTS}?sort=title")).status == 200
 
 

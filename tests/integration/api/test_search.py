@@ -8,6 +8,7 @@ import pytest
 import pytest_asyncio
 
 from read_side.search import LONGEST
+from tests.integration.api.graphql import asked, data
 from tests.integration.api.server import Client, Server
 from tests.integration.projector.sample_log import ACTOR, raws
 from write_side import commands as c
@@ -111,6 +112,30 @@ async def test_cursors_page_by_rank(site: Client) -> None:
     for other in ("q=whales", "q=whale&sort=title", "q=whale&locale=fr-FR", ""):
         answer = await site.get(f"/v1/content/posts?limit=1&{other}&cursor={token}")
         assert answer.status == 400, other
+
+
+async def test_graphql_finds_the_same(site: Client) -> None:
+    """In the order of their relevance, in the texts of the locale, by cursor too."""
+    document = """query ($search: String, $locale: String, $limit: Int, $cursor: String) {
+      contentEntries(type: "posts", status: published, language: "en-US", search: $search,
+                     locale: $locale, limit: $limit, cursor: $cursor) {
+        data { slug } pagination { total next } } }"""
+    for search, query in (
+        ({"search": "whale"}, "q=whale"),
+        ({"search": "whale wat"}, "q=whale+wat"),
+        ({"search": "mer", "locale": "fr-FR"}, "q=mer&locale=fr-FR"),
+        ({"search": "draft"}, "q=draft"),
+    ):
+        cursor, found = "first", []
+        while cursor:
+            answer = await data(site, document, **search, limit=1, cursor=cursor)
+            page = answer["contentEntries"]
+            found += [entry["slug"] for entry in page["data"]]
+            cursor = page["pagination"]["next"]
+        assert found == await slugs(site, POSTS + query)
+        assert page["pagination"]["total"] == len(found)
+    [error] = (await asked(site, document, search="x" * (LONGEST + 1))).body["errors"]
+    assert error["message"] == "search is too long: 201 characters; the limit is 200"
 
 
 async def test_an_empty_search_is_none_and_a_long_one_is_refused(site: Client) -> None:
