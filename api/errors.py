@@ -31,7 +31,7 @@ RETRY_IMPORT = 5
 """Seconds."""
 RETRY_STREAM = 5
 """Seconds."""
-MAX_TARGET = 16_384
+MAX_TARGET = 32_768
 """Bytes of a request target. Different from MAX_HEADER, so that aiohttp's error shows which of the
 two was exceeded."""
 MAX_HEADER = 8_192

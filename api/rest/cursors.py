@@ -44,8 +44,8 @@ class Cursors:
         plain = self._seal.opened(_context(scope, locale, query), cursor)
         if plain is None:
             raise BadRequest(
-                "Unknown cursor: use first, or the pagination.next of the same list with the same "
-                "filters and sort"
+                "Unknown cursor: use first, or the pagination.next of the same list, with the same "
+                "filters, sort keys, search, locale and asOf"
             )
         return replace(query, after=_BOUNDARY.decode(plain))
 

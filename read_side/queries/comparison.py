@@ -96,7 +96,8 @@ def selection(query: EntryQuery, fields: Iterable[Field]) -> Selection:
     excluded: frozenset[str] = frozenset()
     for one in query.filters:
         if one.field not in ATTRIBUTES:
-            conditions.append(_condition(one, known.compared(one.field, one.label)))
+            field = known.compared(one.field, one.label, ATTRIBUTES)
+            conditions.append(_condition(one, field))
             continue
         _check_operator(one, EQUALITY)
         accepts = _acceptance(one)
@@ -125,8 +126,8 @@ class _Known:
         self._fields = {one.slug: one for one in value_fields(fields)} if query.custom else {}
         self._query = query
 
-    def compared(self, name: str, label: str) -> _Compared:
-        """Raises InvalidQuery."""
+    def compared(self, name: str, label: str, others: Sequence[str] = ()) -> _Compared:
+        """``others``: names that can be used as well. Raises InvalidQuery."""
         if name in BUILT_IN:
             return _Compared(name, BUILT_IN[name])
         slug = name.removeprefix(PREFIX).partition(".")[0]
@@ -134,10 +135,12 @@ class _Known:
             where = "with asOf" if self._query.as_of else "in a list across types"
             raise InvalidQuery(
                 f"Field '{shortened(name)}' in {label} can be neither filtered nor sorted {where}, "
-                f"where only built-in fields can: {self._usable()}"
+                f"where only built-in fields can: {self._usable(others)}"
             )
         if not name.startswith(PREFIX) or slug not in self._fields:
-            raise InvalidQuery(f"Unknown field '{shortened(name)}' in {label}: {self._usable()}")
+            raise InvalidQuery(
+                f"Unknown field '{shortened(name)}' in {label}: {self._usable(others)}"
+            )
         field = self._fields[slug]
         ordering = field.spec.ordering
         if ordering is None:
@@ -158,18 +161,15 @@ class _Known:
     def sort_key(self, key: SortKey) -> SortKey:
         """Raises InvalidQuery."""
         if key.field in ATTRIBUTES:
-            raise InvalidQuery(f"Field '{key.field}' in sort cannot be sorted: {self._sortable()}")
+            raise InvalidQuery(f"Field '{key.field}' in sort cannot be sorted: {self._usable()}")
         if self.compared(key.field, "sort").multiple:
             raise InvalidQuery(
                 f"Field '{key.field}' in sort has several values, which cannot be sorted"
             )
         return key
 
-    def _usable(self) -> str:
-        return f"use {', '.join((*ATTRIBUTES, *self._paths()))}"
-
-    def _sortable(self) -> str:
-        return f"use {', '.join(self._paths())}"
+    def _usable(self, others: Sequence[str] = ()) -> str:
+        return f"use {', '.join((*others, *self._paths()))}"
 
     def _paths(self) -> Iterable[str]:
         yield from BUILT_IN

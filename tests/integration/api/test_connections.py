@@ -33,7 +33,7 @@ BROKEN = {
     b"nonsense\r\n\r\n": 400,
     b"GET\r\n\r\n": 400,
     b"GET / HTTP/9.9.9\r\n\r\n": 400,
-    b"GET /" + b"x" * 20_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n": 414,
+    b"GET /" + b"x" * 40_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n": 414,
     b"GET / HTTP/1.1\r\nHost: x\r\nno header\r\n\r\n": 400,
     b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 20_000 + b"\r\n\r\n": 431,
     b"GET / HTTP/1.1\r\nHost: x\r\n" + b"x" * 20_000 + b": y\r\n\r\n": 431,

@@ -230,7 +230,7 @@ REFUSED = {
     "filter[fields.plain]=1": "Field 'fields.plain' in filter[fields.plain] can be neither "
     "filtered nor sorted: it needs the setting 'indexed: true'",
     "sort=fields.plain": "Field 'fields.plain' in sort can be neither filtered nor sorted",
-    "sort=nope": "Unknown field 'nope' in sort",
+    "sort=nope": "Unknown field 'nope' in sort: use title, slug, stage, createdAt, updatedAt",
     "sort=status": "Field 'status' in sort cannot be sorted: use title, slug, stage, createdAt",
     "sort=fields.colours": "Field 'fields.colours' in sort has several values",
     "filter[fields.price]=abc": "'abc' in filter[fields.price] must be a number",
@@ -252,6 +252,8 @@ REFUSED = {
     "filter[title]=%00": "The value of filter[title] has characters that no entry has",
     f"filter[title]={'x' * 10_000}": "A value of filter[title] is too long: at most 1,000 bytes",
     f"filter[{'x' * 10_000}]=1": "Unknown field 'xxx",
+    f"filter[title]={'%E2%98%85' * 3_333}": "A value of filter[title] is too long: at most 1,000",
+    f"filter[title][in]={'a,' * 100}a": "filter[title][in] has too many values: at most 100",
     f"sort={'x' * 10_000}": "Unknown field 'xxx",
     f"cursor={'x' * 10_000}": "Unknown cursor",
     f"q={'x' * 10_000}": "q is too long: 10,000 characters; the limit is 200",
@@ -327,9 +329,10 @@ async def test_what_would_read_too_much_is_refused(
     assert (weak.status, weak.body["pagination"]["total"]) == (200, None)
 
 
-LIST = """query ($filter: JSON, $sort: [String!], $cursor: String, $limit: Int) {
-  contentEntries(type: "posts", status: published, filter: $filter, sort: $sort, cursor: $cursor,
-                 limit: $limit) {
+LIST = """query ($filter: JSON, $sort: [String!], $search: String, $cursor: String,
+                   $limit: Int) {
+  contentEntries(type: "posts", status: published, filter: $filter, sort: $sort, search: $search,
+                 cursor: $cursor, limit: $limit) {
     data { slug } pagination { limit total next } } }"""
 
 
@@ -349,15 +352,23 @@ async def test_a_query_has_a_shape_too(server: Server, monkeypatch: pytest.Monke
 
 async def test_graphql_finds_the_same(server: Server) -> None:
     client = server.client()
-    for given, query in (
-        ({"fields.price": {"gte": 3, "lt": 4}}, "filter[fields.price]=3"),
-        ({"fields.price": {"in": [1, "3"]}}, "filter[fields.price][in]=1,3"),
-        ({"fields.on_sale": True}, "filter[fields.on_sale]=true"),
-        ({"title": {"contains": "odd"}, "status": "published"}, "filter[title][contains]=odd"),
-        (None, ""),
+    for given, search, query in (
+        ({"fields.price": {"gte": 3, "lt": 4}}, None, "filter[fields.price]=3"),
+        ({"fields.price": {"in": [1, "3"]}}, None, "filter[fields.price][in]=1,3"),
+        ({"fields.on_sale": True}, None, "filter[fields.on_sale]=true"),
+        (
+            {"title": {"contains": "odd"}, "status": "published"},
+            None,
+            "filter[title][contains]=odd",
+        ),
+        ({"fields.price": 1}, "odd", "filter[fields.price]=1&q=odd"),
+        (None, "post 1", "q=post+1"),
+        (None, "nothing", "q=nothing"),
+        (None, None, ""),
     ):
         known = await client.get(f"{POSTS}?{query}&sort=-title&limit=100")
-        found = await data(client, LIST, filter=given, sort=["-title"], limit=100)
+        asked_for = {"filter": given, "search": search, "sort": ["-title"], "limit": 100}
+        found = await data(client, LIST, **asked_for)
         assert [one["slug"] for one in found["contentEntries"]["data"]] == [
             one["slug"] for one in known.data
         ]

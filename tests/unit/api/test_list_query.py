@@ -81,7 +81,7 @@ REFUSED = {
     "filter[title]=a&filter[title][eq]=b": "filter[title] is given twice",
     f"filter[title]={'x' * 1001}": "A value of filter[title] is too long: at most 1,000 bytes",
     f"filter[title]={'é' * 501}": "A value of filter[title] is too long",
-    f"filter[title][in]={','.join('a' * 101)}": "filter[title][in] has 101 values: at most 100",
+    f"filter[title][in]={','.join('a' * 101)}": "filter[title][in] has too many values: at most",
     "&".join(f"filter[fields.f{n}]=1" for n in range(11)): "Too many filters: at most 10",
     "sort=a,b,c,d": "Too many keys in sort: at most 3",
     "sort=a,": "sort has an empty key",
