@@ -14,8 +14,12 @@ from msgspec.structs import replace
 from projector.rows import BLOCKS
 from read_side.entries import INLINE
 from read_side.queries.budget import COUNTED, ROWS
+from read_side.queries.comparison import selection
+from read_side.queries.finder import Finder, Wanted
+from read_side.queries.lists import Combination, Lists
 from read_side.queries.pages import find
 from read_side.queries.request import Boundary, EntryQuery, Filter, SortKey
+from read_side.queries.statements import Statements
 from read_side.refusals import TooBroad
 from read_side.schema import LIVE
 from tests.databases import Databases
@@ -28,6 +32,7 @@ from tests.integration.read_side.test_statements import (
     scans,
     settle,
 )
+from write_side.domain.definition import Field
 from write_side.domain.identity import Scope
 from write_side.domain.keys import MISSING, list_id, number_key, text_key
 from write_side.postgres.connection import Connection
@@ -261,6 +266,21 @@ async def test_a_query_beyond_the_budget_ends_within_it(name: str, explaining: E
     with pytest.raises(TooBroad):
         await find(cast("Connection", explaining), SCOPE, BROAD[name])
     check(explaining, COUNTED + 10 * ROWS)
+
+
+async def test_the_matches_of_a_search_are_checked_one_by_one(explaining: Explaining) -> None:
+    """``test_search_bounds`` shows how they are found."""
+    asked = query(of("flag", "1"), of("group", "1", op="ne"), sort="title,-fields.rank")
+    wanted = selection(asked, [Field(one, one, "number", indexed=True) for one in FIELDS])
+    lists = Lists(SCOPE, [Combination(TYPE, "posts", "published", "en-US", 180_000)])
+    places = [(1, position) for position in range(1, ENTRIES, ENTRIES // ROWS)]
+    statements = Statements(cast("Connection", explaining), SCOPE, lists)
+    page = Wanted(wanted.conditions, wanted.sort, None, 11)
+    total, found = await Finder(statements, lists, wanted.conditions, places).page(
+        page, 0, counted=True
+    )
+    assert (total, len(found)) == (sum(n // 3 % 4 != 1 for _, n in places), 11)
+    check(explaining, 5 * ROWS)
 
 
 async def test_rows_of_a_page_are_fetched_by_position(explaining: Explaining) -> None:
