@@ -24,9 +24,9 @@ from write_side.store.mapper import EventMapper
 from write_side.store.recorder import open_recorder
 
 ENTRIES = 5_000
-SHARE = 0.02
+SHARE = 0.05
 """Of a processor, for each server."""
-PERIOD = 50_000
+PERIOD = 20_000
 """Microseconds."""
 ROUNDS = 5
 SECONDS = 4.0
