@@ -80,7 +80,7 @@ async def _creates(port: int, authors: list[str], connections: int) -> Row:
         for slug in TYPES:
             load = Load(port, "/v1/content", JSON, body(slug))
             rates[slug].append((await measured(load, number=connections)).per_second)
-    return _row(f"creates, {connections} connections", rates)
+    return _row(f"creates, {connections} at a time", rates)
 
 
 def _row(what: str, rates: dict[str, list[float]]) -> Row:
