@@ -152,6 +152,10 @@ class _Client:
         assert response.status == 200, (path, body)
         return body
 
+    def renew(self) -> None:
+        """The server closes a connection that was idle for long; the next request opens one."""
+        self._connection.close()
+
     def pagination(self, parameters: dict[str, str]) -> dict[str, Any]:
         found: dict[str, Any] = msgspec.json.decode(self.get(parameters))["pagination"]
         return found
@@ -182,6 +186,7 @@ async def _row(kind: Kind, sample: Sample, client: _Client, connection: Any) -> 
     async def page_only(query: Query) -> None:
         await connection.fetch(query.page, *query.values)
 
+    client.renew()
     totals = [
         await _totals(kind, query, client, connection) for query in _queries(kind, sample, CHECKED)
     ]
