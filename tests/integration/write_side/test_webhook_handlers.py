@@ -184,6 +184,16 @@ async def endpoint_of_version(version: int, world: World) -> Endpoint:
     return Endpoint(workspace="acme", name="search", created=version, changed_at=event.at)
 
 
+async def test_a_removed_endpoint_gets_no_cursor_from_a_read_model_that_still_has_it(
+    world: World, cursors: Cursors
+) -> None:
+    await create(world)
+    removed = await endpoint(world)
+    assert await cursors.open([removed])
+    await world.do(c.RemoveWebhook, workspace="acme", name="search")
+    assert await cursors.open([removed]) == {}
+
+
 async def test_a_cursor_moves_only_from_where_it_is_known_to_be(
     world: World, cursors: Cursors
 ) -> None:
