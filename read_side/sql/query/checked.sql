@@ -15,19 +15,31 @@ CROSS JOIN LATERAL (
     SELECT c.position <> ALL (:excluded::bigint[]) AND coalesce((
         SELECT false
         FROM unnest(:firsts::int[], :lasts::int[], :parts::text[]) WITH ORDINALITY AS condition (first, last, part, number)
-        WHERE coalesce((
-            SELECT false FROM read_model.entry_value v
-            WHERE v.workspace = :workspace AND v.environment = :environment AND v.position = c.position
-              AND v.list = (:check_lists::uuid[])[(c.combination - 1) * cardinality(:firsts::int[]) + condition.number::int]
-              AND v.key >= (:check_lows::bytea[])[condition.first]
-              AND v.key < (:check_highs::bytea[])[condition.last]
-              AND CASE WHEN v.key < (:check_highs::bytea[])[condition.first - 1
-                      + width_bucket(v.key, (:check_lows::bytea[])[condition.first : condition.last])]
-                  THEN condition.part IS NULL
-                      OR position(lower(condition.part)
-                          IN lower(convert_from(v.key, 'UTF8') COLLATE "default")) > 0
-                  ELSE false END
-            LIMIT 1), true)
+        CROSS JOIN LATERAL (
+            SELECT (:check_lists::uuid[])[(c.combination - 1) * cardinality(:firsts::int[]) + condition.number::int] AS list,
+                   (:check_lows::bytea[])[condition.first] AS low,
+                   (:check_highs::bytea[])[condition.last] AS high
+        ) bound
+        -- Not EXISTS, for which the planner may read all keys into a hash table.
+        WHERE coalesce(CASE
+            -- One key: it is next to that of the entry before, in an index that is enough.
+            WHEN bound.high = bound.low || '\x00' AND condition.part IS NULL THEN (
+                SELECT false FROM read_model.entry_value v
+                WHERE v.workspace = :workspace AND v.environment = :environment
+                  AND v.list = bound.list AND v.key = bound.low AND ~v.position = ~c.position
+                LIMIT 1)
+            ELSE (
+                SELECT false FROM read_model.entry_value v
+                WHERE v.workspace = :workspace AND v.environment = :environment AND v.position = c.position
+                  AND v.list = bound.list AND v.key >= bound.low AND v.key < bound.high
+                  AND CASE WHEN v.key < (:check_highs::bytea[])[condition.first - 1
+                          + width_bucket(v.key, (:check_lows::bytea[])[condition.first : condition.last])]
+                      THEN condition.part IS NULL
+                          OR position(lower(condition.part)
+                              IN lower(convert_from(v.key, 'UTF8') COLLATE "default")) > 0
+                      ELSE false END
+                LIMIT 1)
+            END, true)
         LIMIT 1), true) AS passes
     -- Without OFFSET, the planner would test each candidate twice.
     OFFSET 0
