@@ -13,10 +13,11 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from projector import indexing, rerendering, writer
+from projector import indexing, rerendering
 from projector.rebuild import operations as module
 from projector.rebuild.build import BuildSettings
 from projector.rebuild.progress import OperationInProgress
+from projector.write_transaction import WriteTransaction
 from tests.e2e import imports, kill_points
 from tests.integration.live_projector import checkpoint_of, connected, dump, head_of, project_all
 
@@ -28,7 +29,7 @@ APPEND = "write_side.append("
 DELAYS = (0.0, 0.002, 0.005, 0.01)
 """Seconds into an append."""
 
-MOVE = (writer, "move")
+MOVE = (WriteTransaction, "move_checkpoint")
 FILL = (indexing, "_fill")
 RENDER = (rerendering, "_rerender")
 

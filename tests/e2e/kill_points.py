@@ -10,11 +10,14 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Any, Literal
 
 import asyncpg
 from asyncpg.transaction import Transaction
+
+from projector.write_transaction import WriteTransaction
 
 Point = Literal["before", "after"]
 Work = Callable[[], Coroutine[Any, Any, object]]
@@ -41,15 +44,26 @@ def run(work: Work, prepare: Callable[[], None]) -> bool:
 
 def at_commit(point: Point, telling: tuple[object, str] | None = None) -> Callable[[], None]:
     """Be killed right before or right after the first commit of a transaction; where ``telling``
-    names a function of a module, of one in which that was called."""
+    names a function of a module or a class, of one in which that was called. A statement that the
+    projector sends without BEGIN is a transaction too."""
 
     def prepare() -> None:
         commit = Transaction._Transaction__commit  # type: ignore[attr-defined]
+        send = WriteTransaction.send
         told = telling is None
 
         async def dying(self: Transaction) -> None:
+            await die_at(partial(commit, self))
+
+        async def dying_send(self: WriteTransaction) -> None:
+            if self._connection.is_in_transaction() or not self._added:
+                await send(self)
+            else:
+                await die_at(partial(send, self))
+
+        async def die_at(committing: Callable[[], Awaitable[None]]) -> None:
             if not told or point == "after":
-                await commit(self)
+                await committing()
             if told:
                 die()
 
@@ -64,6 +78,7 @@ def at_commit(point: Point, telling: tuple[object, str] | None = None) -> Callab
         if telling is not None:
             setattr(*telling, tell(getattr(*telling)))
         Transaction._Transaction__commit = dying  # type: ignore[attr-defined]
+        WriteTransaction.send = dying_send  # type: ignore[method-assign]
 
     return prepare
 
