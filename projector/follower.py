@@ -34,6 +34,9 @@ FIRST_ANALYZE = 1_000
 LAST_ANALYZE = 1_000_000
 """Projected events up to which statistics are renewed here. Later the tables grow so slowly that
 PostgreSQL renews them soon enough."""
+# No write becomes visible meanwhile. The default target reads ten times as many rows: at 1,000,000
+# entries 25 s from disk, instead of 2.5 s.
+_SAMPLE = "SET LOCAL default_statistics_target = 10"
 _BEAT = """
 INSERT INTO projector.process (id, role) VALUES ($1, $2)
 ON CONFLICT (id) DO UPDATE SET role = $2, heartbeat_at = now()"""
@@ -99,7 +102,7 @@ class Follower:
         self._beat_at = 0.0
         self._work_at = 0.0
         self._projected = 0
-        self._next_analyze = FIRST_ANALYZE
+        self._next_analyze = 0
 
     async def run(self) -> None:
         await self._become_active()
@@ -117,6 +120,10 @@ class Follower:
     async def _follow(self) -> None:
         epoch, checkpoint = await self._begin_epoch()
         await self._log.check(checkpoint)
+        if not self._projected:
+            # The projectors before this one have renewed the statistics.
+            self._projected = checkpoint.position
+            self._next_analyze = max(FIRST_ANALYZE, 2 * checkpoint.position)
         writer, growth = Writer(self._model, epoch), Growth(self._model, epoch)
         has_work = True
         while True:
@@ -212,7 +219,9 @@ class Follower:
         self._projected += projected
         if self._next_analyze <= self._projected and self._next_analyze <= LAST_ANALYZE:
             self._next_analyze = 2 * self._projected
-            await self._model.execute(_ANALYZE)
+            async with self._model.transaction():
+                await self._model.execute(_SAMPLE)
+                await self._model.execute(_ANALYZE)
 
     async def _wait(self, seconds: float) -> None:
         """Until an event arrives, at most."""

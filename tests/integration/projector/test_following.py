@@ -115,6 +115,26 @@ async def test_grown_tables_are_analyzed(
         await until(lambda: rows(database_url, ANALYSED))
 
 
+async def test_tables_that_were_analyzed_are_not_analyzed_after_a_restart(
+    given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At a million entries it takes seconds, in which no write becomes visible."""
+    monkeypatch.setattr(follower, "FIRST_ANALYZE", 3)
+    monkeypatch.setattr(follower, "_ANALYZE", "INSERT INTO analyzed VALUES (true)")
+    async with connected(database_url) as connection:
+        await connection.execute("CREATE TABLE read_model.analyzed (was boolean)")
+        await connection.execute("GRANT ALL ON read_model.analyzed TO PUBLIC")
+    await given.magazine()
+    analyzed = []
+    for session in range(3):
+        async with projecting(database_url):
+            for n in range(3):
+                await given.entry(f"entry-{session}-{n}")
+                await caught_up(database_url)
+        analyzed.append(len(await rows(database_url, "SELECT FROM analyzed")))
+    assert analyzed == [1, 1, 1]
+
+
 async def test_a_missed_notification_is_replaced_by_the_poll(
     given: Given, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
