@@ -80,7 +80,7 @@ class ChangeTail:
             page = await changes_after(self._pool, scope, _EVERYTHING, END, 1)
             # Another listener may have been faster.
             self._environments.setdefault(scope, _Environment(page.through, page.previous, {}))
-            # Since the read, nobody has listened.
+            # Changes made since that read were not announced here.
             self._on_change([scope])
         environment = self._environments[scope]
         environment.listeners.setdefault(selection, {})[listener] = None

@@ -1,5 +1,5 @@
 -- $1 workspace, $2 environment, $3 ids, $4 locale, $5 inline
--- A row for each id; of nulls, but for the stamp, where there is no such entry.
+-- A row for each id. If there is no such entry, all columns except the stamp are null.
 SELECT
 \ir rows/type_columns.sql
 \ir rows/served_columns.sql

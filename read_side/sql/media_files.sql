@@ -1,5 +1,5 @@
 -- $1 workspace, $2 media ids
--- One row of nulls, but for the stamp, where there is no such file.
+-- If there is no such file, one row in which all columns except the stamp are null.
 SELECT checkpoint.stamp, file.id, file.name, file.url, file.content_type
 FROM (
 SELECT
