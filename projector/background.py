@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
-from projector.indexing import fill_chunk
-from projector.rerendering import rerender_chunk
+from projector import indexing, rerendering
+from projector.checkpoint import hold
+from projector.write_transaction import write_transaction
 from write_side.postgres.connection import Connection
+from write_side.postgres.statements import statement
 
 
 async def update_chunk(connection: Connection, epoch: int) -> bool:
     """Brings one chunk of entries up to date with the newest version of their type; first those
     that queries wait for. Returns whether there may be more. Raises CheckpointConflict."""
-    return await fill_chunk(connection, epoch) or await rerender_chunk(connection, epoch)
+    async with write_transaction(connection) as transaction:
+        # Holding the checkpoint prevents this projector's batches and a switch meanwhile.
+        await hold(await transaction.connection(), epoch)
+        for name, update in (
+            ("incomplete_type", indexing.fill),
+            ("stale_type", rerendering.rerender),
+        ):
+            outdated = await connection.fetchrow(statement("projector", name))
+            if outdated is not None:
+                await update(connection, transaction, outdated)
+                return True
+        return False

@@ -9,31 +9,18 @@ from __future__ import annotations
 from typing import Any
 
 from projector import rerendering
-from projector.checkpoint import hold
 from projector.entry_search import EntrySearch
 from projector.entry_values import TypeValues, add_values
 from projector.rows import EntryState, columns
 from projector.stored_rows import entry_state, type_row
-from projector.write_transaction import WriteTransaction, write_transaction
+from projector.write_transaction import WriteTransaction
 from write_side.domain.entry_keys import SEARCH
 from write_side.postgres.connection import Connection
-from write_side.postgres.statements import statement
 
 
-async def fill_chunk(connection: Connection, epoch: int) -> bool:
-    """Brings the rows of one chunk of entries up to date. Returns whether there may be more. Raises
-    CheckpointConflict."""
-    async with write_transaction(connection) as transaction:
-        # Holding the checkpoint prevents this projector's batches and a switch meanwhile.
-        await hold(await transaction.connection(), epoch)
-        incomplete = await connection.fetchrow(statement("projector", "incomplete_type"))
-        if incomplete is None:
-            return False
-        await _fill(connection, transaction, incomplete)
-        return True
-
-
-async def _fill(connection: Connection, transaction: WriteTransaction, incomplete: Any) -> None:
+async def fill(connection: Connection, transaction: WriteTransaction, incomplete: Any) -> None:
+    """Brings the rows of the type's next chunk of entries up to date. ``incomplete``: a row of
+    ``incomplete_type``."""
     type_ = type_row(incomplete)
     rows = await rerendering.next_entries(connection, type_, incomplete["seen"])
     if not rows:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from projector.checkpoint import hold
 from projector.entry_rows import Renderers, entry_rows, locale_rows, put_entries, put_locales
 from projector.stored_rows import entry_state, type_row
-from projector.write_transaction import WriteTransaction, write_transaction
+from projector.write_transaction import WriteTransaction
 from write_side.domain.content_type import ContentType
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
@@ -20,20 +19,9 @@ CHUNK = 500
 CHUNK_BYTES = 16 * 1024 * 1024
 
 
-async def rerender_chunk(connection: Connection, epoch: int) -> bool:
-    """Renders one chunk of entries under the newest version of their type. Returns whether there
-    may be more. Raises CheckpointConflict."""
-    async with write_transaction(connection) as transaction:
-        # Holding the checkpoint prevents this projector's batches and a switch meanwhile.
-        await hold(await transaction.connection(), epoch)
-        stale = await connection.fetchrow(statement("projector", "stale_type"))
-        if stale is None:
-            return False
-        await _rerender(connection, transaction, stale)
-        return True
-
-
-async def _rerender(connection: Connection, transaction: WriteTransaction, stale: Any) -> None:
+async def rerender(connection: Connection, transaction: WriteTransaction, stale: Any) -> None:
+    """Renders the next chunk of the type's entries under its newest version. ``stale``: a row of
+    ``stale_type``."""
     type_ = type_row(stale)
     rows = await next_entries(connection, type_, stale["seen"])
     if not rows:

@@ -23,7 +23,7 @@ class WriteTransaction:
     """Sends what is added as one statement. A statement is a transaction of its own, so BEGIN and
     COMMIT are sent only if there must be others.
 
-    The parts of a statement see the rows that were there before it, and their order is undefined.
+    The parts of a statement see the rows as they were before it, and their order is undefined.
     So what is added must not read or write rows that what was added before it writes.
     """
 

@@ -100,14 +100,13 @@ class CheckpointWatch:
         if not self._seen.is_in_place():
             self.freshness.reset()
         known, poll = self.position, self.freshness.begin_poll()
-        row = await connection.fetchrow(_CHECKPOINT)
-        assert row is not None
-        self.freshness.end_poll(poll, stamp_of(row["epoch"], row["position"]))
-        if row["position"] < known:
+        epoch, position = await fetch_checkpoint(connection)
+        self.freshness.end_poll(poll, stamp_of(epoch, position))
+        if position < known:
             # So may a read model that was rebuilt from a restored log.
-            self.position = row["position"]
-        self._passed(row["position"])
-        self._announce_missed(row["epoch"], row["position"])
+            self.position = position
+        self._passed(position)
+        self._announce_missed(epoch, position)
 
     async def _pause(self) -> None:
         """Waits for the next read: half a second, or less while a request waits."""
@@ -162,3 +161,10 @@ async def wait_until_visible(url: str, position: int, patience: float) -> bool:
     with open_seen(url) as seen:
         async with CheckpointWatch(url, seen) as watch:
             return await watch.wait(position, patience)
+
+
+async def fetch_checkpoint(connection: Connection) -> tuple[int, int]:
+    """The epoch and the position of the live read model."""
+    row = await connection.fetchrow(_CHECKPOINT)
+    assert row is not None
+    return row["epoch"], row["position"]

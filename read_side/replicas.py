@@ -17,6 +17,7 @@ import asyncpg
 import structlog
 from msgspec import Struct
 
+from read_side.checkpoint import fetch_checkpoint
 from read_side.freshness import NONE, Freshness
 from read_side.notices import Dependency
 from read_side.pool import Pool
@@ -32,7 +33,6 @@ POLL_WANTED = 0.02
 """The same while reads go to the primary because the replica was behind."""
 BACKOFF = 1.0
 LONGEST_BACKOFF = 30.0
-_CHECKPOINT = "SELECT epoch, position FROM read_model.checkpoint"
 _log = structlog.get_logger("read_side.replicas")
 
 Outcome = Literal["used", "away", "behind", "outdated", "refused", "failed"]
@@ -206,9 +206,7 @@ class Replicas:
 
 
 async def _stamp(connection: Connection) -> int:
-    row = await connection.fetchrow(_CHECKPOINT)
-    assert row is not None
-    return stamp_of(row["epoch"], row["position"])
+    return stamp_of(*await fetch_checkpoint(connection))
 
 
 @asynccontextmanager

@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 
+from read_side.checkpoint import fetch_checkpoint
 from read_side.notices import CHANNEL, decode_notice
 from write_side.domain.identity import Scope
 from write_side.postgres.connection import Connection, connect
 
 PATIENCE = 5.0
 """Seconds until a connection on which the database does not respond is given up."""
-_CHECKPOINT = "SELECT epoch, position FROM read_model.checkpoint"
 
 
 class Arrivals:
@@ -57,10 +57,10 @@ class Arrivals:
 
     async def _read_checkpoint(self) -> None:
         known = self._known
-        row = await self._connection.fetchrow(_CHECKPOINT)
+        checkpoint = await fetch_checkpoint(self._connection)
         # Otherwise a notice has arrived meanwhile.
-        if row is not None and known == self._known and tuple(row) != known:
-            self._known = (row["epoch"], row["position"])
+        if known == self._known and checkpoint != known:
+            self._known = checkpoint
             self._scopes = None
 
 

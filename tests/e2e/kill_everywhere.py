@@ -30,8 +30,8 @@ DELAYS = (0.0, 0.002, 0.005, 0.01)
 """Seconds into an append."""
 
 MOVE = (WriteTransaction, "move_checkpoint")
-FILL = (indexing, "_fill")
-RENDER = (rerendering, "_rerender")
+FILL = (indexing, "fill")
+RENDER = (rerendering, "rerender")
 
 
 def projector(store_url: str, model_url: str) -> int:

@@ -9,10 +9,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from projector import writer as writer_module
+from projector.background import update_chunk
 from projector.checkpoint import Checkpoint, CheckpointConflict, begin_epoch
 from projector.log import Log
 from projector.process import connect_model
-from projector.rerendering import rerender_chunk
 from projector.writer import Writer
 from tests.integration.live_projector import (
     caught_up,
@@ -134,7 +134,7 @@ async def test_renderings_are_fenced_too(
     await Writer(older, epoch).write(batch, checkpoint)
     await begin_epoch(newer)
     with pytest.raises(CheckpointConflict):
-        await rerender_chunk(older, epoch)
+        await update_chunk(older, epoch)
     assert await rows(database_url, "SELECT type_version FROM entry") == [(1,)]
 
 
