@@ -13,8 +13,8 @@ import pytest
 import structlog
 from hypothesis import settings
 
-from tests.cluster import use_cluster
 from tests.databases import Databases
+from tests.engines import ENGINE, UnknownEngine, engine
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
 from write_side.store.recorder import Recorder, open_recorder
@@ -27,6 +27,19 @@ settings.load_profile("contentlog")
 # start in order to interrupt them.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_configure() -> None:
+    try:
+        engine()
+    except UnknownEngine as error:
+        raise pytest.UsageError(f"{ENGINE}: {error}") from None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if reason := engine().reason_to_leave_out(item.nodeid):
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -66,7 +79,10 @@ def _numbers_of_the_machine_are_of_the_run(run_folder: Path) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def databases(run_folder: Path) -> Iterator[Databases]:
-    with use_cluster(run_folder) as cluster, closing(Databases(cluster, run_folder)) as databases:
+    with (
+        engine().cluster(run_folder) as cluster,
+        closing(Databases(cluster, run_folder)) as databases,
+    ):
         yield databases
 
 

@@ -17,6 +17,7 @@ from api.context import Service
 from api.http.connections import open_runner
 from api.server import application, open_service, operator_application
 from api.settings import ApiSettings
+from tests.engines import engine
 from tests.integration.live_projector import caught_up, projecting
 from tests.integration.projector.sample_log import Given
 from write_side import commands as c
@@ -137,7 +138,7 @@ async def serving(
     given = {"read_your_writes": PATIENCE, **limits, **settings}
     async with contextlib.AsyncExitStack() as stack:
         service = await stack.enter_async_context(
-            open_service(ApiSettings(event_store_url=url, read_model_url=url, **given))
+            open_service(ApiSettings(**engine().settings(url), **given))
         )
         base = await stack.enter_async_context(
             listening(application(service), service.settings.client_timeout)
