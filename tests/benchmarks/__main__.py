@@ -36,6 +36,7 @@ BENCHMARKS = (
     "walk",
     "queries",
     "fairness",
+    "workspaces",
     "memory",
     "changes",
     "webhooks",

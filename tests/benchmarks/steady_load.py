@@ -13,6 +13,7 @@ import random
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Callable
 
 import msgspec
 from msgspec import Struct
@@ -32,13 +33,31 @@ class Plan(Struct, frozen=True):
     seconds: float
     entries: int
 
+    def request(self) -> tuple[str, bytes]:
+        """The next one, and its kind."""
+        head = f" HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {self.secret}\r\n"
+        if random.random() < CREATES:
+            content = body()
+            head = f"POST /v1/content{head}Content-Length: {len(content)}\r\n\r\n"
+            return "create", head.encode() + content
+        number = random.randrange(self.entries)
+        if number % 2:
+            return "single", f"GET /v1/content/posts/entry-{number}{head}\r\n".encode()
+        offset = number // 2 % 1_000
+        return "list of 10", f"GET /v1/content/posts?offset={offset}{head}\r\n".encode()
+
 
 class Generator:
-    """Uses the connections in turn; a request without a free one waits, and its latency grows."""
+    """Uses the connections in turn; a request without a free one waits, and its latency grows.
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self._head = f" HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {plan.secret}\r\n"
+    ``request`` makes the next one, and names its kind. ``rate``: requests a second.
+    """
+
+    def __init__(
+        self, port: int, rate: float, seconds: float, request: Callable[[], tuple[str, bytes]]
+    ) -> None:
+        self._port, self._rate, self._seconds = port, rate, seconds
+        self._request = request
         self._due: asyncio.Queue[float] = asyncio.Queue()
         self.latencies: defaultdict[str, list[float]] = defaultdict(list)
 
@@ -53,14 +72,14 @@ class Generator:
 
     async def _begin_requests(self) -> None:
         began = time.monotonic()
-        for number in range(int(self._plan.rate * self._plan.seconds)):
-            due = began + number / self._plan.rate
+        for number in range(int(self._rate * self._seconds)):
+            due = began + number / self._rate
             if (pause := due - time.monotonic()) > 0:
                 await asyncio.sleep(pause)
             self._due.put_nowait(due)
 
     async def _connection(self) -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", self._plan.port)
+        reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
         while True:
             due = await self._due.get()
             kind, request = self._request()
@@ -72,20 +91,10 @@ class Generator:
             self.latencies[kind].append(time.monotonic() - due)
             self._due.task_done()
 
-    def _request(self) -> tuple[str, bytes]:
-        if random.random() < CREATES:
-            content = body()
-            head = f"POST /v1/content{self._head}Content-Length: {len(content)}\r\n\r\n"
-            return "create", head.encode() + content
-        number = random.randrange(self._plan.entries)
-        if number % 2:
-            return "single", f"GET /v1/content/posts/entry-{number}{self._head}\r\n".encode()
-        offset = number // 2 % 1_000
-        return "list of 10", f"GET /v1/content/posts?offset={offset}{self._head}\r\n".encode()
-
 
 def main() -> None:
-    generator = Generator(msgspec.json.decode(sys.stdin.buffer.readline(), type=Plan))
+    plan = msgspec.json.decode(sys.stdin.buffer.readline(), type=Plan)
+    generator = Generator(plan.port, plan.rate, plan.seconds, plan.request)
     asyncio.run(generator.run())
     sys.stdout.buffer.write(msgspec.json.encode(generator.latencies) + b"\n")
 
