@@ -5,10 +5,14 @@ from __future__ import annotations
 from msgspec import Struct
 
 from write_side.domain.webhook_address import Network
+from write_side.postgres.pooler import PoolerUrl
 
 
 class ApiSettings(Struct, frozen=True, kw_only=True):
-    """``read_your_writes``: seconds a POST waits until its entry can be read.
+    """``event_store_pool_url`` and ``read_model_pool_url``: the databases through a pooler, for
+    what needs no session; None if there is none.
+
+    ``read_your_writes``: seconds a POST waits until its entry can be read.
 
     ``ready_lag``: seconds the read model may be behind the log while /readyz answers 200.
     ``client_timeout``: seconds a client may take for a request, plus what its size allows.
@@ -34,6 +38,8 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
 
     event_store_url: str
     read_model_url: str
+    event_store_pool_url: PoolerUrl | None = None
+    read_model_pool_url: PoolerUrl | None = None
     read_replica_urls: tuple[str, ...] = ()
     host: str = "127.0.0.1"
     port: int = 8080

@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 from msgspec import Struct
 
 from deploy.settings import Settings, without_password
+from write_side.postgres.pooler import PoolerUrl
 
 if TYPE_CHECKING:
     import asyncpg
@@ -30,11 +31,14 @@ class DatabaseUnreachable(Exception):
 
 
 class Databases(Struct, frozen=True):
-    """``owner_url``: of the event store, for the owner of its tables; None if it is the same."""
+    """``owner_url``: of the event store, for the owner of its tables; None if it is the same. The
+    pool URLs lead to poolers in front of the databases; None if there are none."""
 
     event_store_url: str
     read_model_url: str
     owner_url: str | None = None
+    event_store_pool_url: PoolerUrl | None = None
+    read_model_pool_url: PoolerUrl | None = None
 
     def environment(self) -> dict[str, str]:
         """The variables by which a child process uses the same databases."""
@@ -61,32 +65,36 @@ def databases(settings: Settings, *, create: bool = True) -> Iterator[Databases]
     """Both URLs. If one is not set, the embedded PostgreSQL runs meanwhile.
 
     With ``create=False`` raises EmbeddedPostgresError if there is no database yet. Raises
-    MigrationError if the event store is of an unreleased version.
+    MigrationError if the event store is of an unreleased version, and PoolerInTheWay.
     """
     with _located(settings, create=create) as found:
-        asyncio.run(_check_event_store(found.event_store_url))
+        asyncio.run(_check(found))
         yield found
 
 
-async def _check_event_store(url: str) -> None:
+async def _check(found: Databases) -> None:
     """Ignores an unreachable database, because the command reports that or waits."""
     import asyncpg
 
     from write_side.postgres.connection import connect
     from write_side.store.migrations import check_released
 
-    with suppress(OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError):
-        connection = await connect(url, timeout=CHECK_TIMEOUT, command_timeout=CHECK_TIMEOUT)
-        try:
-            await check_released(connection)
-        finally:
-            await connection.close(timeout=CHECK_TIMEOUT)
+    for url in dict.fromkeys((found.event_store_url, found.read_model_url)):
+        with suppress(OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            connection = await connect(url, timeout=CHECK_TIMEOUT, command_timeout=CHECK_TIMEOUT)
+            try:
+                if url == found.event_store_url:
+                    await check_released(connection)
+            finally:
+                await connection.close(timeout=CHECK_TIMEOUT)
 
 
 @contextmanager
 def _located(settings: Settings, *, create: bool) -> Iterator[Databases]:
     if settings.event_store_url and settings.read_model_url:
-        yield Databases(settings.event_store_url, settings.read_model_url, settings.owner_url)
+        yield _databases(
+            settings, settings.event_store_url, settings.read_model_url, settings.owner_url
+        )
         return
     from deploy.embedded.place import check_made
     from deploy.embedded.server import use
@@ -100,11 +108,23 @@ def _located(settings: Settings, *, create: bool) -> Iterator[Databases]:
         embedded = stack.enter_context(use(Path(settings.data)))
         # Called before the server is stopped; if interrupted, stopping would leave it running.
         stack.callback(_set_handlers, dict.fromkeys(STOPPING, signal.SIG_IGN))
-        yield Databases(
+        yield _databases(
+            settings,
             settings.event_store_url or embedded,
             settings.read_model_url or embedded,
             settings.owner_url if settings.event_store_url else owner_url(embedded),
         )
+
+
+def _databases(settings: Settings, store: str, model: str, owner: str | None) -> Databases:
+    store_pool, model_pool = settings.event_store_pool_url, settings.read_model_pool_url
+    return Databases(
+        store,
+        model,
+        owner,
+        PoolerUrl(store_pool) if store_pool else None,
+        PoolerUrl(model_pool) if model_pool else None,
+    )
 
 
 def _set_handlers(handlers: Mapping[signal.Signals, Any]) -> None:

@@ -57,6 +57,7 @@ def _expected() -> tuple[type[Exception], ...]:
     from write_side.domain.refusals import Refused, StaleDecision
     from write_side.imports.table import FileRefused
     from write_side.manifest.source import ManifestError
+    from write_side.postgres.pooler import PoolerInTheWay
     from write_side.store.conflicts import StoreError
     from write_side.store.mapper import UndecodableEvent, UnknownTopic
     from write_side.store.migrations import MigrationError
@@ -73,6 +74,7 @@ def _expected() -> tuple[type[Exception], ...]:
         UndecodableEvent,
         UnknownTopic,
         MigrationError,
+        PoolerInTheWay,
         ShapeMismatch,
         OperationInProgress,
         CheckpointConflict,

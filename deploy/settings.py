@@ -17,6 +17,7 @@ from msgspec import Meta, Struct
 
 from api.http.client_address import Network, networks
 from write_side.domain.suggestion import nearest
+from write_side.postgres.pooler import PoolerUrl
 
 PREFIX = "CONTENTLOG_"
 
@@ -27,6 +28,16 @@ Url = Annotated[
         extra={
             "takes": "a PostgreSQL URL, such as postgresql://user:password@host:5432/database",
             "default": "the embedded PostgreSQL",
+        },
+    ),
+]
+PoolUrl = Annotated[
+    str,
+    Meta(
+        pattern=r"^postgres(ql)?://",
+        extra={
+            "takes": "a PostgreSQL URL, such as postgresql://user:password@host:6432/database",
+            "default": "no pooler",
         },
     ),
 ]
@@ -57,6 +68,7 @@ Days = Annotated[int, Meta(ge=0, le=36_500, extra={"takes": "a whole number of d
 Streams = Annotated[int, Meta(ge=0, le=100_000, extra={"takes": "a whole number of streams"})]
 PROXIES = "addresses and CIDR networks, separated by commas"
 Flag = Annotated[bool, Meta(extra={"takes": "true or false", "default": "true"})]
+Switch = Annotated[bool, Meta(extra={"takes": "true or false", "default": "false"})]
 Proxies = Annotated[str, Meta(extra={"takes": PROXIES, "default": "none"})]
 LogFormat = Annotated[
     Literal["json", "text"],
@@ -90,6 +102,17 @@ class Settings(
     read_model_url: Annotated[
         Url | None, Meta(description="The database of the read model; may be the same one")
     ] = None
+    event_store_pool_url: Annotated[
+        PoolUrl | None,
+        Meta(
+            description="The same database as CONTENTLOG_EVENT_STORE_URL through a pooler in "
+            "transaction mode, for the requests of the API and `contentlog webhooks`"
+        ),
+    ] = None
+    read_model_pool_url: Annotated[
+        PoolUrl | None,
+        Meta(description="The same for CONTENTLOG_READ_MODEL_URL"),
+    ] = None
     read_replica_urls: Annotated[
         Urls,
         Meta(
@@ -97,6 +120,12 @@ class Settings(
             "single entries"
         ),
     ] = ""
+    read_replicas_pooled: Annotated[
+        Switch,
+        Meta(
+            description="Whether CONTENTLOG_READ_REPLICA_URLS lead to poolers in transaction mode"
+        ),
+    ] = False
     data: Annotated[
         Text,
         Meta(
@@ -212,7 +241,8 @@ class Settings(
     @property
     def replica_urls(self) -> tuple[str, ...]:
         """``read_replica_urls``."""
-        return urls_of(self.read_replica_urls)
+        urls = urls_of(self.read_replica_urls)
+        return tuple(map(PoolerUrl, urls)) if self.read_replicas_pooled else urls
 
     @property
     def networks(self) -> tuple[Network, ...]:
@@ -245,6 +275,13 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
             networks(getattr(settings, name))
         except ValueError as error:
             raise SettingsError(f"{PREFIX}{name.upper()} takes {PROXIES}: {error}") from None
+    for name in ("event_store_url", "read_model_url"):
+        pool = name.replace("url", "pool_url")
+        if getattr(settings, pool) and not getattr(settings, name):
+            raise SettingsError(
+                f"{PREFIX}{pool.upper()} is set, but {PREFIX}{name.upper()} is not: set it to the "
+                "PostgreSQL behind the pooler"
+            )
     return settings
 
 

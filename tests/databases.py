@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import hashlib
 import itertools
 import os
 from collections.abc import Iterator
@@ -57,7 +58,8 @@ class Databases:
         self._template = f"template_{folder.name}".replace("-", "_").lower()
         self._loop = asyncio.new_event_loop()
         self._connection: asyncpg.Connection[asyncpg.Record] | None = None
-        with _exclusive(folder / "template.lock") as first:
+        server = hashlib.sha256(cluster.encode()).hexdigest()[:12]
+        with _exclusive(folder / f"template-{server}.lock") as first:
             if first:
                 self._make_template()
 

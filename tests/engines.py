@@ -11,8 +11,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
-from tests.cluster import use_cluster
+from tests.cluster import SETTINGS, use_cluster
+from tests.databases import RUNTIME
+from tests.default_server import default_server
+from tests.pgbouncer import PgBouncer, pgbouncer
+from write_side.postgres.pooler import PoolerUrl
 
 ENGINE = "CONTENTLOG_TEST_ENGINE"
 
@@ -33,6 +38,10 @@ class Engine:
         with use_cluster(folder) as url:
             yield url
 
+    def url_for_requests(self, url: str) -> str:
+        """For the pools of connections to a database of the tests."""
+        return url
+
     def settings(self, url: str) -> dict[str, Any]:
         """What the settings of an API need on a database of the tests."""
         return {"event_store_url": url, "read_model_url": url}
@@ -41,7 +50,33 @@ class Engine:
         return next((why for name, why in self.left_out.items() if test.startswith(name)), None)
 
 
-ENGINES: Mapping[str, Engine] = {"plain": Engine()}
+class PgBouncerEngine(Engine):
+    """An API reads and writes through PgBouncer in transaction mode."""
+
+    def __init__(self) -> None:
+        self._process: PgBouncer | None = None
+
+    @contextmanager
+    def cluster(self, folder: Path) -> Iterator[str]:  # noqa: ARG002
+        """One for each worker: that of a whole run admits no user by a password."""
+        with (
+            default_server(settings=SETTINGS) as url,
+            # So few connections that requests have to share them.
+            pgbouncer(url, {RUNTIME: urlsplit(url).password or ""}, pool_size=3) as self._process,
+        ):
+            yield url
+
+    def url_for_requests(self, url: str) -> str:
+        assert self._process is not None
+        return PoolerUrl(self._process.url(url))
+
+    def settings(self, url: str) -> dict[str, Any]:
+        pooled = self.url_for_requests(url)
+        pools = {"event_store_pool_url": pooled, "read_model_pool_url": pooled}
+        return {**super().settings(url), **pools}
+
+
+ENGINES: Mapping[str, Engine] = {"plain": Engine(), "pgbouncer": PgBouncerEngine()}
 
 
 def engine_named(name: str) -> Engine:

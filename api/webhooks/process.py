@@ -35,6 +35,7 @@ from write_side.domain.identity import Actor
 from write_side.domain.refusals import Refused
 from write_side.domain.webhook_address import Network
 from write_side.postgres.connection import Connection, connect, is_transient
+from write_side.postgres.pooler import PoolerUrl
 from write_side.postgres.session_lock import end_paused, try_lock
 from write_side.repository import Repository
 from write_side.store.access import token_key
@@ -54,10 +55,13 @@ _log = structlog.get_logger("api.webhooks")
 
 
 class WebhookSettings(Struct, frozen=True):
-    """``networks``: those of endpoints that are not public."""
+    """``event_store_pool_url`` and ``read_model_pool_url``: as in ``ApiSettings``. ``networks``:
+    those of endpoints that are not public."""
 
     event_store_url: str
     read_model_url: str
+    event_store_pool_url: PoolerUrl | None = None
+    read_model_pool_url: PoolerUrl | None = None
     networks: tuple[Network, ...] = ()
 
 
@@ -133,8 +137,8 @@ async def _lock(url: str) -> AsyncIterator[Connection]:
 async def open_deliverer(settings: WebhookSettings, lease: Lease) -> AsyncIterator[Deliverer]:
     """A deliverer that is running, on connections of its own."""
     async with (
-        open_recorder(settings.event_store_url) as recorder,
-        open_pool(settings.read_model_url) as read_model,
+        open_recorder(settings.event_store_pool_url or settings.event_store_url) as recorder,
+        open_pool(settings.read_model_pool_url or settings.read_model_url) as read_model,
         open_arrivals(settings.read_model_url) as arrivals,
         open_sender(settings.networks) as sender,
     ):

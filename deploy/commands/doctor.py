@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from deploy.doctor.findings import Finding
     from deploy.settings import Settings
 
+_STORE_POOL = "CONTENTLOG_EVENT_STORE_POOL_URL"
+_MODEL_POOL = "CONTENTLOG_READ_MODEL_POOL_URL"
+
 
 @click.command("doctor", epilog="\b\nExample:\n  contentlog doctor")
 @json_option
@@ -37,7 +40,7 @@ async def _examine(
     found: Databases, settings: Settings, environment: dict[str, str]
 ) -> list[Finding]:
     """Worst first."""
-    from deploy.doctor import installation, server, webhooks
+    from deploy.doctor import installation, poolers, server, webhooks
     from read_side.status import read_status
     from write_side.store.webhooks import Cursors
 
@@ -48,16 +51,24 @@ async def _examine(
     ]
     async with open_connection("CONTENTLOG_EVENT_STORE_URL", found.event_store_url) as connection:
         facts = await server.read_facts(connection)
-        findings += server.check_server("event store", facts, settings.workers)
+        pooled = found.event_store_pool_url is not None
+        findings += server.check_server("event store", facts, settings.workers, pooled=pooled)
         findings += server.check_durability("event store", facts)
         findings += await installation.check_store(connection)
     async with open_connection("CONTENTLOG_READ_MODEL_URL", found.read_model_url) as connection:
         if found.read_model_url != found.event_store_url:
             facts = await server.read_facts(connection)
-            findings += server.check_server("read model", facts, settings.workers)
+            pooled = found.read_model_pool_url is not None
+            findings += server.check_server("read model", facts, settings.workers, pooled=pooled)
         shape = await installation.check_shape(connection)
         findings.append(shape)
         status = await read_status(connection)
+    for name, setting, direct, pool in (
+        ("event store", _STORE_POOL, found.event_store_url, found.event_store_pool_url),
+        ("read model", _MODEL_POOL, found.read_model_url, found.read_model_pool_url),
+    ):
+        if pool is not None:
+            findings.append(await poolers.check_pooler(name, setting, direct, pool))
     findings += [await installation.check_replica(url) for url in settings.replica_urls]
     async with open_repository(found) as repository:
         findings += installation.check_projectors(status, await repository.recorder.head())

@@ -131,6 +131,8 @@ def _serve(settings: Settings, found: Databases, worker: int | None) -> None:
     api_settings = ApiSettings(
         event_store_url=found.event_store_url,
         read_model_url=found.read_model_url,
+        event_store_pool_url=found.event_store_pool_url,
+        read_model_pool_url=found.read_model_pool_url,
         read_replica_urls=settings.replica_urls,
         host=settings.host,
         port=settings.port,
@@ -187,5 +189,13 @@ def webhooks_command() -> None:
     warn_of_unknown_settings(log.warning)
     with databases(settings) as found:
         asyncio.run(
-            deliver(WebhookSettings(found.event_store_url, found.read_model_url, settings.networks))
+            deliver(
+                WebhookSettings(
+                    found.event_store_url,
+                    found.read_model_url,
+                    found.event_store_pool_url,
+                    found.read_model_pool_url,
+                    networks=settings.networks,
+                )
+            )
         )

@@ -15,6 +15,7 @@ from deploy.settings import Settings, unknown_names, without_password
 from read_side.schema import SHAPE
 from read_side.status import ReadModelStatus
 from write_side.postgres.connection import Connection, connect
+from write_side.postgres.pooler import PoolerInTheWay
 from write_side.postgres.statements import statement
 from write_side.store.migrations import newest_version
 
@@ -115,6 +116,9 @@ async def check_replica(url: str) -> Finding:
             row = await connection.fetchrow(_REPLICA)
         finally:
             connection.terminate()
+    except PoolerInTheWay:
+        text = "a pooler responds there: the primary reads in its place"
+        return warning(subject, text, "set CONTENTLOG_READ_REPLICAS_POOLED=true")
     except (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         reason = str(error) or type(error).__name__
         text = f"it cannot be read ({reason}): the primary reads in its place"

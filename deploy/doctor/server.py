@@ -18,6 +18,8 @@ LOCKS = 64
 """PostgreSQL's default of max_locks_per_transaction, with which all statements are tested."""
 API_CONNECTIONS = 24
 """Connections of one API process to both databases, at most."""
+DIRECT_CONNECTIONS = 2
+"""Of them, those past a pooler."""
 OTHER_CONNECTIONS = 10
 """Connections of two projectors and a command."""
 _RELOAD = "SELECT pg_reload_conf();"
@@ -64,11 +66,15 @@ async def read_facts(connection: Connection) -> ServerFacts:
     )
 
 
-def check_server(name: str, facts: ServerFacts, workers: int) -> Iterator[Finding]:
-    """``name``: of the database's role in the installation. ``workers``: API processes here."""
+def check_server(
+    name: str, facts: ServerFacts, workers: int, *, pooled: bool = False
+) -> Iterator[Finding]:
+    """``name``: of the database's role in the installation. ``workers``: API processes here.
+    ``pooled``: whether a pooler is in front of it, whose own connections are in use already."""
     yield _version(name, facts)
     yield _role(name, facts)
-    yield _connections(name, facts, workers)
+    each = DIRECT_CONNECTIONS if pooled else API_CONNECTIONS
+    yield _connections(name, facts, workers, workers * each + OTHER_CONNECTIONS)
     yield _locks(name, facts)
     yield _jit(name, facts)
     yield _clock(name, facts)
@@ -123,16 +129,15 @@ def _role(name: str, facts: ServerFacts) -> Finding:
     return ok(name, f"role '{facts.role}' is not a superuser")
 
 
-def _connections(name: str, facts: ServerFacts, workers: int) -> Finding:
+def _connections(name: str, facts: ServerFacts, workers: int, needed: int) -> Finding:
     free = facts.max_connections - facts.reserved_connections
-    needed = workers * API_CONNECTIONS + OTHER_CONNECTIONS
     use = f"{facts.connections} of {free} connections in use"
     if max(needed, facts.connections) > free * 9 // 10:
         return warning(
             name,
             f"{use}; {workers} API processes and two projectors need up to {needed}",
             f"ALTER SYSTEM SET max_connections = {max(200, 2 * needed)}; {_RESTART}; "
-            "or put PgBouncer in front",
+            "or put PgBouncer in front (operations.md, Connection poolers)",
         )
     return ok(name, f"{use}; this installation needs up to {needed}")
 

@@ -14,6 +14,7 @@ from tests.conformance.isolated_workspace import NewAddress, OpenWorkplace, Work
 from tests.conformance.magazine import write_magazine
 from tests.contract import Contract
 from tests.databases import Databases
+from tests.engines import engine
 from tests.integration.api.server import BOTH, Server, serving
 from write_side.repository import Repository
 from write_side.store.mapper import EventMapper
@@ -32,7 +33,7 @@ def store_url(databases: Databases) -> Iterator[str]:
 
 @pytest_asyncio.fixture(scope="package", loop_scope="package")
 async def live(store_url: str) -> AsyncIterator[Server]:
-    async with open_recorder(store_url) as recorder:
+    async with open_recorder(engine().url_for_requests(store_url)) as recorder:
         repository = Repository(recorder, EventMapper())
         async with serving(store_url, repository) as server:
             await write_magazine(server)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import itertools
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import aiohttp
@@ -140,13 +141,17 @@ async def under_load(service: Service) -> AsyncIterator[Load]:
 
 @asynccontextmanager
 async def serving(
-    store_url: str, model_url: str, log: Path, *, through: Callable[[str], str] = str
+    store_url: str,
+    model_url: str,
+    log: Path,
+    *,
+    through: Callable[[str], str] = str,
+    environment: Mapping[str, str] = MappingProxyType({}),
 ) -> AsyncIterator[Service]:
     """``through``: the URL by which the processes reach a database."""
     await prepare(store_url)
-    processes = Processes(
-        through(store_url), log, CONTENTLOG_READ_MODEL_URL=through(model_url), **COUNTED
-    )
+    given = {"CONTENTLOG_READ_MODEL_URL": through(model_url), **COUNTED, **environment}
+    processes = Processes(through(store_url), log, **given)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(asyncio.to_thread, processes.stop)
         service = Service(store_url, model_url, processes)

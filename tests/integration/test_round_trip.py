@@ -23,6 +23,7 @@ from api.export.xlsx_file import write_xlsx
 from read_side.export import export
 from read_side.paging import Filters
 from read_side.pool import open_pool
+from tests.engines import engine
 from tests.integration.live_projector import connected, head_of, project_all
 from tests.integration.projector.sample_log import ACTOR, Given, raws
 from tests.spreadsheets import (
@@ -249,7 +250,7 @@ class Magazine:
 
     async def exported(self, kind: Kind) -> Table:
         """Our own reading of our own file."""
-        async with open_pool(self.url) as pool:
+        async with open_pool(engine().url_for_requests(self.url)) as pool:
             filters = Filters("posts", language=self.language)
             wanted = await export(pool, self.scope, filters)
             if kind == "csv":
@@ -315,7 +316,7 @@ def is_portable(slug: str) -> bool:
 async def changes_nothing(
     url: str, entries: list[Entry], *revised: Field, language: str | None = "en-US"
 ) -> None:
-    async with open_recorder(url) as recorder:
+    async with open_recorder(engine().url_for_requests(url)) as recorder:
         magazine = Magazine(url, Repository(recorder, EventMapper()), language)
         await magazine.made(entries)
         if revised:
@@ -336,7 +337,7 @@ async def makes_the_same(url: str, entries: list[Entry], kind: Kind) -> None:
         entry["references"]["related"] = [
             number for number in related if is_portable(entries[number % len(entries)]["slug"])
         ]
-    async with open_recorder(url) as recorder:
+    async with open_recorder(engine().url_for_requests(url)) as recorder:
         magazine = Magazine(url, Repository(recorder, EventMapper()))
         await magazine.made(entries)
         report = await magazine.imported(await magazine.exported(kind), magazine.there)

@@ -10,6 +10,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 
+from write_side.postgres.pooler import PoolerInTheWay, PoolerUrl
+
 Connection: TypeAlias = (
     "asyncpg.Connection[asyncpg.Record] | asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
 )
@@ -21,6 +23,9 @@ SETTINGS: Mapping[str, str] = {"jit": "off"}
 """Settings that the statements need on a server with defaults. The plan of a list in a large model
 costs more than ``jit_above_cost``, and compiling it takes a hundred times as long as running it."""
 
+_KNOWN_TO_POOLERS = ("application_name",)
+_UNSUPPORTED = "unsupported startup parameter"
+_PROCESS = "SELECT pg_backend_pid()"
 _LOCK = 0x636C_6F67_0006
 _WAIT = "SELECT pg_advisory_xact_lock($1)"
 _CATALOG_ONLY = "SET LOCAL search_path = pg_catalog, pg_temp"
@@ -50,18 +55,37 @@ async def connect(
     """``asyncpg.connect`` with SETTINGS, to which ``server_settings`` add. A URL may name several
     hosts; they are tried at the same time.
 
-    PgBouncer refuses parameters that it does not know. Behind it, a connection has the defaults of
-    its role, which ``set_defaults`` sets, and those of ``server_settings`` that PgBouncer knows.
+    With a PoolerUrl, no statement stays prepared, because the next transaction may get a session
+    without it. Settings are those of the role, which ``set_defaults`` sets: PgBouncer refuses
+    parameters that it does not know. Raises PoolerInTheWay if any other URL leads to a pooler.
     """
     settings = {**SETTINGS, **(server_settings or {})}
-    while True:
-        try:
-            return await _connect(dsn, server_settings=settings, **options)
-        except asyncpg.ProtocolViolationError as error:
-            refused = str(error).rpartition(" ")[2]
-            if "unsupported startup parameter" not in str(error) or refused not in settings:
-                raise
-            del settings[refused]
+    if isinstance(dsn, PoolerUrl):
+        known = {name: value for name, value in settings.items() if name in _KNOWN_TO_POOLERS}
+        return await _connect(dsn, server_settings=known, statement_cache_size=0, **options)
+    try:
+        connection = await _connect(dsn, server_settings=settings, **options)
+    except asyncpg.ProtocolViolationError as error:
+        if _UNSUPPORTED not in str(error):
+            raise
+        raise PoolerInTheWay(dsn) from error
+    try:
+        await _check_session(connection, dsn, options.get("timeout"))
+    except BaseException:
+        connection.terminate()
+        raise
+    return connection
+
+
+async def _check_session(connection: _Opened, dsn: str | None, timeout: float | None) -> None:
+    """A pooler makes up the process id that it gives to a client."""
+    try:
+        asked = await connection.prepare(_PROCESS, name="", timeout=timeout)
+        is_own = await asked.fetchval(timeout=timeout) == connection.get_server_pid()
+    except (asyncpg.DuplicatePreparedStatementError, asyncpg.InvalidSQLStatementNameError):
+        is_own = False
+    if not is_own:
+        raise PoolerInTheWay(dsn)
 
 
 async def _connect(dsn: str | None, **options: Any) -> _Opened:

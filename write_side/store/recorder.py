@@ -16,7 +16,8 @@ import asyncpg
 from msgspec import Struct
 
 from write_side.fair_queue import FairQueue
-from write_side.postgres.connection import connect, is_transient
+from write_side.postgres.connection import Connection, connect, is_transient
+from write_side.postgres.pooler import PoolerUrl
 from write_side.postgres.schema_size import SCHEMA_SIZE
 from write_side.store.append import Append, Appended
 from write_side.store.appender import Appender, Connect
@@ -96,7 +97,12 @@ async def open_recorder(
     """A recorder on the event store at a PostgreSQL URL, with a pool and the appender's
     connections."""
     async with asyncpg.create_pool(
-        url, min_size=1, max_size=connections, command_timeout=PATIENCE, connect=connect
+        url,
+        min_size=1,
+        max_size=connections,
+        command_timeout=PATIENCE,
+        connect=connect,
+        reset=_keep_session if isinstance(url, PoolerUrl) else None,
     ) as pool:
         recorder = Recorder(pool, lambda: connect(url), patience=patience)
         try:
@@ -108,6 +114,10 @@ async def open_recorder(
                     await pool.close()
             except TimeoutError:
                 pool.terminate()  # the database has fallen silent
+
+
+async def _keep_session(_connection: Connection) -> None:
+    """Through a pooler there is no session to reset, and a reset would be one more transaction."""
 
 
 class Recorder:

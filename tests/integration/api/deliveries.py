@@ -23,7 +23,7 @@ SECRET = new_webhook_secret()
 @asynccontextmanager
 async def delivering(url: str) -> AsyncIterator[None]:
     """`contentlog webhooks` as a task."""
-    task = asyncio.create_task(run_sessions(WebhookSettings(url, url, LOOPBACK)))
+    task = asyncio.create_task(run_sessions(WebhookSettings(url, url, networks=LOOPBACK)))
     try:
         yield
     finally:

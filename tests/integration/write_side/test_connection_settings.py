@@ -11,6 +11,7 @@ import pytest
 
 from read_side.pool import open_pool
 from write_side.postgres.connection import connect, set_defaults
+from write_side.postgres.pooler import PoolerInTheWay, PoolerUrl
 from write_side.store.recorder import Recorder
 
 JIT = "SHOW jit"
@@ -77,11 +78,17 @@ async def pooler(refuses: bytes) -> AsyncIterator[tuple[str, list[bytes]]]:
         yield f"postgresql://u:p@127.0.0.1:{port}/d?sslmode=disable", startups
 
 
-async def test_a_parameter_that_a_pooler_refuses_is_omitted() -> None:
+async def test_a_pooler_that_refuses_a_parameter_is_named_with_what_to_set() -> None:
+    async with pooler(refuses=b"jit") as (url, _):
+        with pytest.raises(PoolerInTheWay, match=r"at '127\.0\.0\.1:.*_POOL_URL") as refusal:
+            await connect(url)
+    assert "u:p" not in str(refusal.value)
+
+
+async def test_a_pooler_is_asked_only_for_parameters_that_it_knows() -> None:
     async with pooler(refuses=b"jit") as (url, startups):
         with pytest.raises(asyncpg.InvalidAuthorizationSpecificationError, match="no such user"):
-            await connect(url, server_settings={"application_name": "test"})
-    first, second = startups
-    assert b"jit" in first
-    assert b"jit" not in second
-    assert b"application_name" in second
+            await connect(PoolerUrl(url), server_settings={"application_name": "a", "x.y": "b"})
+    [startup] = startups
+    assert b"application_name" in startup
+    assert b"x.y" not in startup

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from deploy.doctor import installation
 from deploy.doctor.findings import Finding
+from deploy.doctor.poolers import PoolerFacts, judge
 from deploy.doctor.server import ServerFacts, check_durability, check_server
 from deploy.settings import load_settings
 from read_side.status import ProjectorStatus, ReadModelStatus
@@ -104,6 +105,45 @@ def test_more_workers_need_more_connections() -> None:
     assert faults(list(check_server("store", GOOD, 1))) == []
     [found] = faults(list(check_server("store", GOOD, 4)))
     assert "4 API processes and two projectors need up to 106" in found.text
+
+
+def test_behind_a_pooler_workers_need_few_connections() -> None:
+    [*found] = check_server("store", GOOD, 30, pooled=True)
+    assert faults(found) == []
+    assert any("needs up to 70" in one.text for one in found)
+
+
+POOLED = PoolerFacts(
+    database="content", role="content", started=NOW, jit="off", process=7, announced=7_000
+)
+
+
+def judged(**change: Any) -> Finding:
+    direct = replace(POOLED, announced=POOLED.process)
+    return judge("store", "CONTENTLOG_X_POOL_URL", direct, replace(POOLED, **change))
+
+
+def test_a_good_pooler_has_no_faults() -> None:
+    assert judged().level == "ok"
+
+
+@pytest.mark.parametrize(
+    ("change", "level", "text", "fix"),
+    [
+        ({"database": "other"}, "problem", "another database ('other')", "front of 'content'"),
+        ({"started": NOW + timedelta(1)}, "problem", "another database", "CONTENTLOG_X_POOL_URL"),
+        ({"role": "owner"}, "problem", "use role 'owner'", "'content' in CONTENTLOG_X_POOL_URL"),
+        ({"announced": 7}, "warning", "no pooler responds", "unset CONTENTLOG_X_POOL_URL"),
+        ({"jit": "on"}, "warning", "jit is on behind", "contentlog migrate"),
+    ],
+)
+def test_each_fault_of_a_pooler_is_found(
+    change: dict[str, Any], level: str, text: str, fix: str
+) -> None:
+    found = judged(**change)
+    assert found.level == level
+    assert text in found.text
+    assert fix in found.fix
 
 
 def settings_findings(**environment: str) -> list[Finding]:

@@ -16,6 +16,7 @@ from deploy.settings import (
     unknown_names,
     without_password,
 )
+from write_side.postgres.pooler import PoolerUrl
 
 OPERATIONS = Path(__file__).parents[3] / "deploy/docs/operations.md"
 URL = "postgresql://ann:secret@db.example.com:5432/content"
@@ -68,10 +69,22 @@ def test_replicas_are_separated_by_commas_and_may_have_several_hosts() -> None:
     settings = load_settings({"CONTENTLOG_READ_REPLICA_URLS": f"{URL},{several}"})
     assert settings.replica_urls == (URL, several)
     assert Settings().replica_urls == ()
-    [shown] = [one.value for one in describe(settings) if "REPLICA" in one.name]
+    [shown] = [one.value for one in describe(settings) if one.name.endswith("REPLICA_URLS")]
     assert shown == (
         "postgresql://ann:…@db.example.com:5432/content,postgresql://ann:…@a:5432,b:5432/content"
     )
+
+
+def test_a_pooler_needs_the_url_of_what_is_behind_it() -> None:
+    with pytest.raises(SettingsError, match=r"READ_MODEL_POOL_URL is set, but .*MODEL_URL is not"):
+        load_settings({"CONTENTLOG_READ_MODEL_POOL_URL": URL})
+
+
+@pytest.mark.parametrize("pooled", [True, False])
+def test_replicas_are_behind_poolers_only_where_the_setting_says_so(pooled: bool) -> None:
+    given = {"CONTENTLOG_READ_REPLICA_URLS": URL, "CONTENTLOG_READ_REPLICAS_POOLED": str(pooled)}
+    [url] = load_settings(given).replica_urls
+    assert (url, isinstance(url, PoolerUrl)) == (URL, pooled)
 
 
 def test_a_bad_list_of_urls_is_refused_without_showing_its_passwords() -> None:

@@ -18,8 +18,19 @@ A, B, C = (
 
 
 class Opened:
+    """Asked for its process, it says what it was given: no pooler."""
+
     def __init__(self) -> None:
         self.terminated = False
+
+    async def prepare(self, *_: object, **__: object) -> Opened:
+        return self
+
+    async def fetchval(self, **_: object) -> int:
+        return 1
+
+    def get_server_pid(self) -> int:
+        return 1
 
     def terminate(self) -> None:
         self.terminated = True

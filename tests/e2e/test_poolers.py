@@ -1,0 +1,206 @@
+"""PgBouncer in transaction mode, with the project's file, in front of a PostgreSQL that asks for
+passwords (ADR 57)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import aiohttp
+import asyncpg
+import pytest
+
+from deploy.doctor.installation import check_replica
+from deploy.doctor.poolers import check_pooler
+from tests.databases import RUNTIME, Databases, owner_of, runtime_url
+from tests.default_server import default_server
+from tests.e2e.proxied_service import SECRET, Service, prepare, serving, under_load
+from tests.integration.live_projector import connected
+from tests.pgbouncer import PROGRAM, PgBouncer, pgbouncer
+from tests.processes import CONTENTLOG, running
+from write_side.postgres.connection import connect, set_defaults
+from write_side.postgres.pooler import PoolerInTheWay, PoolerUrl
+from write_side.store.recorder import open_recorder
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(PROGRAM is None, reason="pgbouncer is not installed"),
+]
+
+POOL_SIZE = 3
+# Seconds. An append is tried for up to twenty.
+AWAY = 30.0
+BACK = 10.0
+UNCACHED = {"CONTENTLOG_CACHE_BYTES": "0"}
+PAST_THE_POOLER = 2
+"""Connections of each process."""
+_SECRET = "SELECT rolpassword FROM pg_authid WHERE rolname = $1"
+_PROCESS = "SELECT pg_backend_pid()"
+_SESSIONS = """
+SELECT count(*) FROM pg_stat_activity
+WHERE datname = current_database() AND usename = $1 AND pid <> pg_backend_pid()"""
+
+
+@pytest.fixture(scope="module")
+def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
+    folder = tmp_path_factory.mktemp("poolers")
+    with default_server() as server, closing(Databases(server, folder)) as made:
+        yield made
+
+
+@pytest.fixture
+async def pooler(database_url: str) -> AsyncIterator[PgBouncer]:
+    """It knows of the password only what PostgreSQL keeps."""
+    owner = await asyncpg.connect(owner_of(database_url))
+    secret = await owner.fetchval(_SECRET, RUNTIME)
+    await owner.close()
+    with pgbouncer(database_url, {RUNTIME: secret}, pool_size=POOL_SIZE) as process:
+        yield process
+
+
+def pools(url: str) -> dict[str, str]:
+    return {f"CONTENTLOG_{name}_POOL_URL": url for name in ("EVENT_STORE", "READ_MODEL")}
+
+
+@pytest.fixture
+async def service(database_url: str, pooler: PgBouncer, tmp_path: Path) -> AsyncIterator[Service]:
+    given = {**pools(pooler.url(database_url)), **UNCACHED}
+    async with serving(database_url, database_url, tmp_path / "log", environment=given) as service:
+        yield service
+
+
+async def test_statements_of_many_clients_share_few_sessions(
+    pooler: PgBouncer, database_url: str
+) -> None:
+    url = PoolerUrl(pooler.url(database_url))
+
+    async def asks(number: int) -> None:
+        """Its own statement and parameter, in turn with all others."""
+        connection = await connect(url)
+        try:
+            for step in range(20):
+                assert await connection.fetchval(f"SELECT {number} + $1::int", step) == (
+                    number + step
+                )
+                async with connection.transaction():
+                    process = await connection.fetchval(_PROCESS)
+                    assert await connection.fetchval(_PROCESS) == process
+        finally:
+            await connection.close()
+
+    await asyncio.gather(*(asks(1000 * number) for number in range(40)))
+    async with connected(database_url) as owner:
+        assert 0 < await owner.fetchval(_SESSIONS, RUNTIME) <= POOL_SIZE
+
+
+async def test_a_pooler_in_the_way_is_noticed_by_its_process_id(
+    pooler: PgBouncer, database_url: str
+) -> None:
+    """Also where it ignores the parameters that it does not know."""
+    url = pooler.url(database_url)
+    pooler.set("ignore_startup_parameters", "jit, plan_cache_mode")
+    pooler.kill()
+    pooler.start()
+    for _ in range(3):
+        with pytest.raises(PoolerInTheWay):
+            await connect(url)
+    with pytest.raises(PoolerInTheWay):
+        async with open_recorder(url):
+            pass
+    async with open_recorder(PoolerUrl(url)) as recorder:
+        assert await recorder.head() == 0
+
+
+@pytest.mark.parametrize("command", ["api", "projector", "doctor"])
+@pytest.mark.parametrize("setting", ["CONTENTLOG_EVENT_STORE_URL", "CONTENTLOG_READ_MODEL_URL"])
+def test_a_command_with_a_pooler_in_the_way_ends_and_says_what_to_set(
+    pooler: PgBouncer, database_url: str, command: str, setting: str
+) -> None:
+    urls = dict.fromkeys(("CONTENTLOG_EVENT_STORE_URL", "CONTENTLOG_READ_MODEL_URL"), database_url)
+    ended = subprocess.run(
+        [CONTENTLOG, command],
+        env={**os.environ, **urls, setting: pooler.url(database_url)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ended.returncode == 1
+    [line] = ended.stderr.splitlines()
+    assert line.startswith(f"contentlog: a connection pooler responds at '127.0.0.1:{pooler.port}'")
+
+
+async def test_requests_are_503_while_the_pooler_is_away_and_go_on_when_it_is_back(
+    service: Service, pooler: PgBouncer
+) -> None:
+    async with under_load(service) as load:
+        for _ in range(2):
+            pooler.kill()
+            async with asyncio.timeout(AWAY):
+                await load.creates_get(503)
+                await load.reads_get(503)
+            pooler.start()
+            async with asyncio.timeout(BACK):
+                await load.creates_get(200)
+                await load.reads_get(200)
+    assert {*load.creates, *load.reads} == {200, 503}
+    await service.until_level()
+    async with connected(service.store_url) as owner:
+        rows = await owner.fetch("SELECT id::text FROM read_model.entry")
+    assert load.created <= {row["id"] for row in rows}
+
+
+async def test_many_processes_need_few_connections_to_postgresql(
+    database_url: str, pooler: PgBouncer, tmp_path: Path
+) -> None:
+    """Four API processes and 80 clients, who read nothing from memory."""
+    await prepare(database_url)
+    given = {**pools(pooler.url(database_url)), **UNCACHED, "CONTENTLOG_WORKERS": "4"}
+    found = []
+    with running(database_url, tmp_path / "log", **given) as processes:
+        await processes.caught_up(60)
+        headers = {"Authorization": f"Bearer {SECRET}"}
+        async with aiohttp.ClientSession(processes.url, headers=headers) as session:
+
+            async def asks(number: int) -> None:
+                for step in range(10):
+                    body = {"contentTypeSlug": "posts", "title": f"Post {number}-{step}"}
+                    async with session.post("/v1/content", json=body) as response:
+                        assert response.status == 200, await response.text()
+                    async with session.get("/v1/content/posts?status=draft") as response:
+                        assert response.status == 200, await response.text()
+                    if number == 0:
+                        async with connected(database_url) as owner:
+                            found.append(await owner.fetchval(_SESSIONS, RUNTIME))
+
+            await asyncio.gather(*map(asks, range(80)))
+    assert POOL_SIZE < max(found) <= POOL_SIZE + PAST_THE_POOLER * (4 + 1)
+
+
+async def test_doctor_sees_a_pooler_that_is_right_away_or_of_another_database(
+    database_url: str, empty_database_url: str, pooler: PgBouncer
+) -> None:
+    url, setting = PoolerUrl(pooler.url(database_url)), "CONTENTLOG_READ_MODEL_POOL_URL"
+    right = await check_pooler("read model", setting, database_url, url)
+    # `contentlog migrate` sets it; the tests' databases are made without.
+    assert (right.level, right.text[:10]) == ("warning", "jit is on ")
+    connection = await connect(database_url)
+    await set_defaults(connection)
+    await connection.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE usename = current_user AND pid <> pg_backend_pid()"
+    )
+    await connection.close()
+    assert (await check_pooler("read model", setting, database_url, url)).level == "ok"
+    assert (await check_replica(pooler.url(database_url))).fix.endswith("REPLICAS_POOLED=true")
+    assert "not a standby" in (await check_replica(url)).text
+    other = PoolerUrl(pooler.url(runtime_url(empty_database_url)))
+    assert (
+        "another database" in (await check_pooler("read model", setting, database_url, other)).text
+    )
+    pooler.kill()
+    away = await check_pooler("read model", setting, database_url, url)
+    assert (away.level, away.fix) == ("problem", f"start it, or unset {setting}")
