@@ -218,9 +218,7 @@ async def _created(call: Call, command: CreateEntry) -> web.Response:
     """Responds once the entry can be read, or after ``read_your_writes`` seconds."""
     reserve = call.service.limits.projection(call.known_caller)
     executed = await execute(command, call.service.repository, reserve)
-    visible = await call.service.checkpoint.wait(
-        executed.position, call.service.settings.read_your_writes
-    )
+    # Made while the projector works.
     entry = wire.created_entry(executed)
     response = json_response(
         call, wire.CreatedBody(entry, f"Content entry '{entry.slug}' was created")
@@ -228,8 +226,11 @@ async def _created(call: Call, command: CreateEntry) -> web.Response:
     response.headers[POSITION] = call.service.positions.token(
         call.scope.workspace, executed.position
     )
-    response.headers["X-Content-Visible"] = "true" if visible else "false"
     response.headers.update(ignored_header(ignored_names(command, executed)))
+    visible = await call.service.checkpoint.wait(
+        executed.position, call.service.settings.read_your_writes
+    )
+    response.headers["X-Content-Visible"] = "true" if visible else "false"
     return response
 
 
