@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from projector.rows import ChangeRow, EntryState
-from read_side.changes import Kind
+from read_side.changes import ChangeRecord, Kind
+from read_side.notices import MOST_FED, FedChange
 from write_side.domain.changes import actor_name
 from write_side.domain.content_type import ContentType
 from write_side.domain.entry import Entry
@@ -83,6 +84,16 @@ def type_change(event: Any, position: int, after: ContentType) -> ChangeRow:
 
 def change_rows(changes: Iterable[ChangeRow]) -> Iterator[tuple[Any, ...]]:
     return (msgspec.structs.astuple(change) for change in changes)
+
+
+def fed_changes(changes: Sequence[ChangeRow]) -> tuple[FedChange, ...] | None:
+    """What a notice says of the changes; None if they are too many."""
+    if len(changes) > MOST_FED:
+        return None
+    return tuple(
+        FedChange(workspace, environment, ChangeRecord(*change))
+        for workspace, environment, *change in change_rows(changes)
+    )
 
 
 async def copy_changes(connection: Connection, changes: Iterable[ChangeRow]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import asyncpg
 
 from projector.checkpoint import Checkpoint, CheckpointConflict
-from read_side.notices import Notice, TypeChange
+from read_side.notices import FedChange, Notice, TypeChange
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 
@@ -56,13 +56,19 @@ class WriteTransaction:
         new: Checkpoint,
         changed: tuple[TypeChange, ...] | None = None,
         media: tuple[str, ...] = (),
+        fed: tuple[FedChange, ...] | None = None,
     ) -> None:
-        """Compare-and-set; notifies the readers of the live read model of what changed, where None
-        is everything, and of the workspaces whose media did. If another process has moved it,
-        nothing is written, and the transaction ends with CheckpointConflict."""
+        """Compare-and-set; notifies the readers of the live read model: see Notice. If another
+        process has moved it, nothing is written, and the transaction ends with
+        CheckpointConflict."""
         event = (new.position, new.stream, new.version, new.at)
         notice = Notice(
-            epoch=epoch, after=old.position, position=new.position, changed=changed, media=media
+            epoch=epoch,
+            after=old.position,
+            position=new.position,
+            changed=changed,
+            media=media,
+            fed=fed,
         )
         await self.add("move_checkpoint", [*event, old.position, epoch, notice.encoded()])
 

@@ -9,7 +9,7 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from projector.change_feed import CHANGE_COLUMNS, change_rows
+from projector.change_feed import CHANGE_COLUMNS, change_rows, fed_changes
 from projector.changes import media_changes, type_changes
 from projector.checkpoint import Checkpoint, hold
 from projector.entry_rows import (
@@ -83,8 +83,14 @@ class Writer:
             moved = Checkpoint.after(batch[-1])
             async with write_transaction(self.connection) as transaction:
                 await self._write_rows(transaction, before, after)
-                changes = type_changes(before, after), media_changes(after)
-                await transaction.move_checkpoint(self.epoch, checkpoint, moved, *changes)
+                await transaction.move_checkpoint(
+                    self.epoch,
+                    checkpoint,
+                    moved,
+                    type_changes(before, after),
+                    media_changes(after),
+                    fed_changes(after.changes),
+                )
         except (Inconsistent, asyncpg.IntegrityConstraintViolationError):
             # If another process has moved or replaced the read model, there is no error.
             await hold(self.connection, self.epoch, checkpoint.position)

@@ -1,21 +1,21 @@
-"""New changes for those who listen: read once for each environment, however many listen there.
+"""New changes for those who listen: once for each environment, however many listen there.
 
-The projector's notices say where something changed (``CheckpointWatch``), so an environment that
-rests costs nothing. Changes are filtered in memory, once for all listeners with the same selection.
+The projector's notices have the changes, or say where to read them (``CheckpointWatch``), so an
+environment that rests costs nothing. Changes are filtered in memory, once for all listeners with
+the same selection.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable
 from typing import Any, Protocol
 
 import structlog
 from msgspec import Struct
 
 from read_side.changes import END, ChangeRecord, Selection, changes_after
-from read_side.checkpoint import CheckpointWatch
+from read_side.checkpoint import Arrived, CheckpointWatch
 from read_side.pool import Pool
 from write_side.domain.identity import Scope
 
@@ -44,22 +44,27 @@ class Listener(Protocol):
 
 
 class _Environment(Struct):
-    """``position``: up to which changes were delivered. ``last``: the last change up to it."""
+    """``position``: up to which changes were delivered. ``last``: the last change up to it.
+    ``is_read``: whether the last read found it. Until then, notices are not enough."""
 
     position: int
     last: ChangeRecord | None
     listeners: dict[Selection, dict[Listener, None]]
+    is_read: bool = False
 
 
 class ChangeTail:
-    """Reads after the checkpoint has moved. While the database is away it tries again, from where
-    it was: nothing is lost or repeated."""
+    """Delivers what a notice has, or reads after the checkpoint has moved.
+
+    While the database is away it tries again, from where it was: nothing is lost or repeated.
+    """
 
     def __init__(self, pool: Pool, watch: CheckpointWatch) -> None:
         self._pool = pool
         self._watch = watch
         self._environments: dict[Scope, _Environment] = {}
-        self._changed: dict[Scope, None] = {}
+        self._changed: dict[Scope, list[ChangeRecord] | None] = {}
+        """All changes since an environment was read or delivered; None if it must be read."""
         self._wakeup = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -81,7 +86,7 @@ class ChangeTail:
             # Another listener may have been faster.
             self._environments.setdefault(scope, _Environment(page.through, page.previous, {}))
             # Changes made since that read were not announced here.
-            self._on_change([scope])
+            self._expect(scope, None)
         environment = self._environments[scope]
         environment.listeners.setdefault(selection, {})[listener] = None
         return environment.position
@@ -97,13 +102,18 @@ class ChangeTail:
         if not environment.listeners:
             del self._environments[scope]
 
-    def _on_change(self, scopes: Iterable[Scope] | None) -> None:
-        if not self._environments:
-            return
-        for scope in self._environments if scopes is None else scopes:
+    def _on_change(self, changed: Arrived | None) -> None:
+        for scope in self._environments if changed is None else changed:
             if scope in self._environments:
-                self._changed[scope] = None
-                self._wakeup.set()
+                self._expect(scope, None if changed is None else changed[scope])
+
+    def _expect(self, scope: Scope, changes: list[ChangeRecord] | None) -> None:
+        waiting = self._changed.setdefault(scope, [])
+        if changes is None or waiting is None or len(waiting) > AT_ONCE:
+            self._changed[scope] = None
+        else:
+            waiting.extend(changes)
+        self._wakeup.set()
 
     async def _run(self) -> None:
         logged = False
@@ -112,9 +122,9 @@ class ChangeTail:
             self._wakeup.clear()
             while self._changed:
                 scope = next(iter(self._changed))
-                del self._changed[scope]
+                changes = self._changed.pop(scope)
                 try:
-                    is_last = await self._read(scope)
+                    is_last = await self._follow(scope, changes)
                     logged = False
                 except Exception as error:
                     if not logged:
@@ -124,14 +134,22 @@ class ChangeTail:
                     is_last = False
                 if not is_last:
                     # Behind the others, so that one environment does not delay all.
-                    self._on_change([scope])
+                    self._expect(scope, None)
 
-    async def _read(self, scope: Scope) -> bool:
+    async def _follow(self, scope: Scope, changes: list[ChangeRecord] | None) -> bool:
         """Delivers the next changes; whether there are no more."""
         environment = self._environments.get(scope)
         if environment is None:
             return True
+        if changes is None or not environment.is_read:
+            return await self._read(scope, environment)
+        # A read may have been faster than the notice.
+        await self._deliver(environment, [c for c in changes if c.position > environment.position])
+        return True
+
+    async def _read(self, scope: Scope, environment: _Environment) -> bool:
         page = await changes_after(self._pool, scope, _EVERYTHING, environment.position, AT_ONCE)
+        environment.is_read = False
         if page.through < environment.position:
             # Set back, by a crash of PostgreSQL or a rollback: the same changes will come again.
             return True
@@ -140,16 +158,20 @@ class ChangeTail:
                 for listener in list(listeners):
                     listener.replaced()
             return True
-        if page.changes:
-            environment.last = page.changes[-1]
-        environment.position = page.through if page.is_last else page.changes[-1].position
-        await self._deliver(environment, Arrivals(page.changes, {}))
+        environment.is_read = page.is_last
+        if page.is_last:
+            environment.position = page.through
+        await self._deliver(environment, page.changes)
         return page.is_last
 
-    async def _deliver(self, environment: _Environment, arrivals: Arrivals) -> None:
-        told = 0
+    async def _deliver(self, environment: _Environment, changes: list[ChangeRecord]) -> None:
+        if not changes:
+            return
+        environment.last = changes[-1]
+        environment.position = max(environment.position, environment.last.position)
+        arrivals, told = Arrivals(changes, {}), 0
         for selection, listeners in list(environment.listeners.items()):
-            selected = [one for one in arrivals.changes if selection.includes(one)]
+            selected = [one for one in changes if selection.includes(one)]
             for listener in list(listeners) if selected else ():
                 listener.arrived(arrivals, selected)
                 told += 1

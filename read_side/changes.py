@@ -39,7 +39,7 @@ class Selection(Struct, frozen=True):
         )
 
 
-class ChangeRecord(Struct, frozen=True):
+class ChangeRecord(Struct, frozen=True, array_like=True):
     """See ``change`` in tables.sql. ``subject``: the id of the entry, or of the content type."""
 
     position: int

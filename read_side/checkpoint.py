@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 import structlog
 
+from read_side.changes import ChangeRecord
 from read_side.freshness import Freshness
 from read_side.notices import CHANNEL, Notice, decode_notice
 from read_side.seen import Seen, open_seen, stamp_of
@@ -23,6 +24,7 @@ POLL_WAITING = 0.05
 PATIENCE = 5.0
 """Seconds until a connection on which the database does not respond is replaced."""
 _CHECKPOINT = "SELECT epoch, position FROM read_model.checkpoint"
+Arrived = Mapping[Scope, list[ChangeRecord] | None]
 _log = structlog.get_logger("read_side.checkpoint")
 
 
@@ -30,7 +32,8 @@ class CheckpointWatch:
     """Follows the checkpoint through the projector's notices, and also reads it twice a second.
 
     Raises ``seen`` to each checkpoint before anyone learns of it here. ``on_change`` gets the
-    scopes in which something changed, or None for all; what it is called for can be read.
+    scopes in which something changed, or None for all, and for each the new changes in its feed, or
+    None if they must be read. What it is called for can be read.
     """
 
     def __init__(self, url: str, seen: Seen | None = None) -> None:
@@ -42,7 +45,7 @@ class CheckpointWatch:
         self._announced = (-1, -1)
         """The epoch and the position up to which ``on_change`` was called."""
         self._ahead = -1
-        self.on_change: Callable[[Iterable[Scope] | None], None] = lambda _: None
+        self.on_change: Callable[[Arrived | None], None] = lambda _: None
         self.freshness = Freshness(self._seen)
         self.position = 0
 
@@ -132,7 +135,7 @@ class CheckpointWatch:
         follows = (notice.epoch, notice.after) == self._announced
         self._announced = (notice.epoch, notice.position)
         if follows and notice.changed is not None:
-            self.on_change(Scope(one.workspace, one.environment) for one in notice.changed)
+            self.on_change(notice.environments())
         else:
             self.on_change(None)
 

@@ -9,12 +9,15 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from read_side.changes import ChangeRecord
 from write_side.domain.events import STATUSES
 from write_side.domain.identity import Scope
 
 CHANNEL = "contentlog_projected"
 MOST_BYTES = 7_900
 """Of a notice: PostgreSQL takes less than 8,000."""
+MOST_FED = 16
+"""Changes in a notice. To read more of them at once costs less for each."""
 
 Dependency = str | tuple[str, ...]
 """What a response is made of, and what changes: an entry by its id, or a group by its names."""
@@ -44,27 +47,51 @@ class TypeChange(Struct, frozen=True, array_like=True):
             yield from self.entries
 
 
+class FedChange(Struct, frozen=True, array_like=True):
+    """A new change in the feed of an environment."""
+
+    workspace: str
+    environment: str
+    change: ChangeRecord
+
+
 class Notice(Struct, frozen=True, kw_only=True):
     """The checkpoint moved from ``after`` to ``position``; ``changed`` is None for everything.
-    ``media``: the workspaces whose media libraries changed."""
+
+    ``media``: the workspaces whose media libraries changed. ``fed``: the new changes in the feed;
+    None if they must be read.
+    """
 
     epoch: int
     after: int = msgspec.field(name="from")
     position: int = msgspec.field(name="to")
     changed: tuple[TypeChange, ...] | None = None
     media: tuple[str, ...] = ()
+    fed: tuple[FedChange, ...] | None = None
 
     def encoded(self) -> str:
         """JSON within MOST_BYTES: as precise as fits."""
-        for notice in (self, self._without_entries(), replace(self, changed=None, media=())):
+        for notice in self._ever_shorter():
             encoded = _encode(notice)
             if len(encoded) <= MOST_BYTES:
                 break
         return encoded.decode()
 
-    def _without_entries(self) -> Notice:
+    def _ever_shorter(self) -> Iterator[Notice]:
+        yield self
+        shorter = replace(self, fed=None)
+        yield shorter
         changed = (replace(change, entries=None) for change in self.changed or ())
-        return replace(self, changed=None if self.changed is None else tuple(changed))
+        yield replace(shorter, changed=None if self.changed is None else tuple(changed))
+        yield replace(shorter, changed=None, media=())
+
+    def environments(self) -> dict[Scope, list[ChangeRecord] | None]:
+        """Those that changed, unless everything did, with what is new in their feeds."""
+        fed: dict[Scope, list[ChangeRecord]] = {}
+        for one in self.fed or ():
+            fed.setdefault(Scope(one.workspace, one.environment), []).append(one.change)
+        scopes = (Scope(one.workspace, one.environment) for one in self.changed or ())
+        return {scope: None if self.fed is None else fed.get(scope, []) for scope in scopes}
 
     def dependencies(self) -> Iterator[Dependency]:
         """All that changed, unless everything did."""

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from read_side.changes import ChangeRecord
 from read_side.freshness import FRESH, MOST_CHANGES, Freshness
-from read_side.notices import MOST_BYTES, Notice, TypeChange, decode_notice, media_library
+from read_side.notices import (
+    MOST_BYTES,
+    MOST_FED,
+    FedChange,
+    Notice,
+    TypeChange,
+    decode_notice,
+    media_library,
+)
 from read_side.seen import Seen, epoch_of, position_of, stamp_of
+from write_side.domain.identity import Scope
 
 EPOCH = 7
 
@@ -233,6 +244,26 @@ def test_a_notice_is_as_precise_as_fits(types: int, entries: int, left: str) -> 
     given = decode_notice(encoded).changed
     found = "nothing" if given is None else "entries" if given[0].entries else "types"
     assert found == left
+
+
+def test_a_notice_first_leaves_out_the_changes_of_the_feed() -> None:
+    """They can be read; the ids of entries cannot."""
+    changed = (TypeChange("acme", "production", "posts", ("draft",), ("i" * 36,) * 100),)
+    at = datetime(2026, 1, 31, tzinfo=UTC)
+    names = ("posts", "e" * 36, "s" * 100, None, "en", "draft")
+    record = ChangeRecord(3, "entry.updated", False, "t" * 36, *names, 1, at, "someone")
+    notice = Notice(
+        epoch=1,
+        after=2,
+        position=3,
+        changed=changed,
+        fed=(FedChange("acme", "production", record),) * MOST_FED,
+    )
+    decoded = decode_notice(notice.encoded())
+    assert (decoded.changed, decoded.fed) == (changed, None)
+    scope = Scope("acme", "production")
+    assert decoded.environments() == {scope: None}
+    assert notice.environments() == {scope: [record] * MOST_FED}
 
 
 def test_a_notice_names_the_libraries_that_changed() -> None:

@@ -12,7 +12,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from read_side.changes import BEGINNING, END, KINDS, Selection, changes_after, position_before
+from read_side.changes import (
+    BEGINNING,
+    END,
+    KINDS,
+    ChangeRecord,
+    Selection,
+    changes_after,
+    position_before,
+)
+from read_side.notices import CHANNEL, Notice, decode_notice
 from read_side.pool import Pool, open_pool
 from tests.databases import Databases
 from tests.integration.live_projector import connected, project_all
@@ -160,6 +169,24 @@ def shown(change: Any, expected: list[dict[str, Any]]) -> dict[str, Any]:
     if change.entry_id is not None:
         names |= {"version", "slug", "status", "language"}
     return {name: getattr(change, name) for name in names}
+
+
+async def test_notices_have_the_changes_as_they_are_read(database_url: str) -> None:
+    async with open_recorder(database_url) as recorder:
+        await Story(Repository(recorder, EventMapper()), 3).tell(150)
+    notices: list[Notice] = []
+    async with connected(database_url) as listener, open_pool(database_url) as pool:
+        await listener.add_listener(CHANNEL, lambda *one: notices.append(decode_notice(one[-1])))
+        await project_all(database_url, database_url, [1, 5])
+        await listener.execute("SELECT")
+        fed = {scope: list[ChangeRecord]() for scope in SCOPES}
+        for notice in notices:
+            for scope, changes in notice.environments().items():
+                assert changes is not None
+                fed[scope] += changes
+        read = {scope: await in_pages(pool, scope, Selection(), 500) for scope in SCOPES}
+    assert fed == read
+    assert sum(map(len, read.values())) > 100
 
 
 @pytest.mark.slow

@@ -1,0 +1,231 @@
+"""The tail delivers each change once, in order and not before it can be read: from notices and from
+reads, in any order of commits, notices, lost connections, crashes and faults."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import pytest
+
+from read_side import change_tail
+from read_side.change_tail import Arrivals, ChangeTail
+from read_side.changes import ChangePage, ChangeRecord, Selection
+from read_side.checkpoint import CheckpointWatch
+from read_side.notices import FedChange, Notice, TypeChange
+from read_side.pool import Pool
+from read_side.refusals import ReadModelUnavailable
+from write_side.domain.identity import Scope
+
+SCOPES = [Scope("acme", "production"), Scope("acme", "staging"), Scope("other", "production")]
+STEPS = 400
+
+
+def change(position: int, version: int = 1) -> ChangeRecord:
+    at = datetime(2026, 1, 31, tzinfo=UTC)
+    names = ("posts", f"entry-{position}", "slug", None, "en", "draft")
+    return ChangeRecord(position, "entry.created", False, "type", *names, version, at, "someone")
+
+
+class World:
+    """A log, the read model as far as it was projected, and the notices on their way."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance = random.Random(seed)
+        self.log: list[tuple[Scope, ChangeRecord]] = []
+        self.position = self.furthest = 0
+        self.epoch = 1
+        self.notices: list[Notice] = []
+        self.watch = CheckpointWatch("postgresql://unused")
+
+    def commit(self) -> None:
+        """Projects what is left of the log, or something new."""
+        number = self.chance.randint(1, 3)
+        while len(self.log) < self.position + number:
+            self.log.append((self.chance.choice(SCOPES), change(len(self.log) + 1)))
+        batch = self.log[self.position : self.position + number]
+        scopes = {scope for scope, _ in batch}
+        notice = Notice(
+            epoch=self.epoch,
+            after=self.position,
+            position=self.position + number,
+            changed=tuple(TypeChange(*_names(scope), "posts", (), ()) for scope in scopes),
+            fed=tuple(FedChange(*_names(scope), one) for scope, one in batch)
+            if number < 3
+            else None,
+        )
+        self.position += number
+        self.furthest = max(self.furthest, self.position)
+        self.notices.append(notice)
+
+    def notify(self) -> None:
+        if self.notices:
+            encoded = self.notices.pop(0).encoded()
+            self.watch._on_notification(None, 0, "channel", encoded)
+
+    def lose_notice(self) -> None:
+        if self.notices:
+            self.notices.pop(0)
+
+    def poll(self) -> None:
+        self.watch._announce_missed(self.epoch, self.position)
+
+    def lose_connection(self) -> None:
+        self.notices.clear()
+        self.watch._announced = (-1, -1)
+
+    def crash(self) -> None:
+        """Takes back what was not on disk; the next projector begins an epoch."""
+        self.position = max(0, self.position - self.chance.randint(0, 5))
+        self.epoch += 1
+        self.lose_connection()
+
+    async def changes_after(
+        self, _pool: Pool, scope: Scope, _selection: Selection, after: int, limit: int
+    ) -> ChangePage:
+        for _ in range(self.chance.randint(0, 3)):
+            await asyncio.sleep(0)
+        if self.chance.random() < 0.1:
+            raise ReadModelUnavailable
+        through, known = self.position, [one for where, one in self.log if where == scope]
+        readable = [one for one in known if one.position <= through]
+        changes = [one for one in readable if one.position > after]
+        before = [one for one in readable if one.position <= after]
+        for _ in range(self.chance.randint(0, 3)):
+            await asyncio.sleep(0)
+        previous = before[-1] if before else None
+        return ChangePage(changes[:limit], None, previous, through, len(changes) <= limit)
+
+
+def _names(scope: Scope) -> tuple[str, str]:
+    return scope.workspace, scope.environment
+
+
+class Reader:
+    """``early``: what arrived before it could be read. A crash may take back what was read."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.changes: list[ChangeRecord] = []
+        self.early: list[ChangeRecord] = []
+        self.is_replaced = False
+
+    def arrived(self, _arrivals: Arrivals, selected: list[ChangeRecord]) -> None:
+        self.early += [one for one in selected if one.position > self._world.furthest]
+        self.changes += selected
+
+    def replaced(self) -> None:
+        self.is_replaced = True
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(change_tail, "RETRY", 0)
+    monkeypatch.setattr(change_tail, "AT_ONCE", 3)
+
+
+async def joined(world: World, tail: ChangeTail, scope: Scope) -> tuple[int, Reader]:
+    reader = Reader(world)
+    while True:
+        try:
+            return await tail.join(scope, Selection(), reader), reader
+        except ReadModelUnavailable:
+            continue
+
+
+async def settle() -> None:
+    for _ in range(200):
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("seed", range(40))
+async def test_each_change_arrives_once_in_order_when_it_can_be_read(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(seed)
+    monkeypatch.setattr(change_tail, "changes_after", world.changes_after)
+    often = [world.commit] * 8 + [world.notify] * 10
+    deeds = [*often, world.lose_notice, world.poll, world.poll, world.lose_connection, world.crash]
+    readers: list[tuple[Scope, int, Reader]] = []
+    async with ChangeTail(cast("Any", None), world.watch) as tail:
+        for step in range(STEPS):
+            if step % 50 == 0:
+                scope = world.chance.choice(SCOPES)
+                readers.append((scope, *await joined(world, tail, scope)))
+            world.chance.choice(deeds)()
+            for _ in range(world.chance.choice((0, 0, 1, 5))):
+                await asyncio.sleep(0)
+        while world.position < len(world.log):
+            world.commit()
+        world.notices.clear()
+        for _ in range(3):
+            world.poll()
+            await settle()
+    for scope, position, reader in readers:
+        expected = [one for where, one in world.log if where == scope and one.position > position]
+        assert reader.changes == expected
+        assert reader.early == []
+        assert not reader.is_replaced
+
+
+async def test_notices_alone_deliver_without_a_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, reads = World(0), 0
+
+    async def counted(*given: Any) -> ChangePage:
+        nonlocal reads
+        reads += 1
+        return await world.changes_after(*given)
+
+    monkeypatch.setattr(change_tail, "changes_after", counted)
+    monkeypatch.setattr(world.chance, "random", lambda: 1.0)
+    monkeypatch.setattr(world.chance, "randint", lambda *_: 1)
+    async with ChangeTail(cast("Any", None), world.watch) as tail:
+        world.poll()
+        readers = [(await joined(world, tail, scope))[1] for scope in SCOPES]
+        await settle()
+        before = reads
+        for _ in range(30):
+            world.commit()
+            world.notify()
+            await settle()
+    assert reads == before
+    assert [reader.changes for reader in readers] == [
+        [one for where, one in world.log if where == scope] for scope in SCOPES
+    ]
+
+
+async def test_a_restored_log_ends_streams_even_if_notices_follow_one_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The last change that was delivered is gone, and the log has passed its position again."""
+    world, [scope, other, _] = World(0), SCOPES
+    monkeypatch.setattr(change_tail, "changes_after", world.changes_after)
+    monkeypatch.setattr(world.chance, "random", lambda: 1.0)
+    monkeypatch.setattr(world.chance, "randint", lambda *_: 1)
+    world.log = [(scope, change(1)), (scope, change(2))]
+
+    def follow() -> None:
+        world.commit()
+        world.notify()
+
+    async with ChangeTail(cast("Any", None), world.watch) as tail:
+        _, reader = await joined(world, tail, scope)
+        for _ in range(2):
+            follow()
+            await settle()
+        assert len(reader.changes) == 2
+        world.log = [(scope, change(1)), *((other, change(n)) for n in range(2, 6))]
+        world.position = 1
+        world.lose_connection()
+        world.poll()
+        await settle()
+        for _ in range(4):
+            follow()
+            await settle()
+        world.log.append((scope, change(6)))
+        follow()
+        await settle()
+    assert reader.is_replaced
+    assert len(reader.changes) == 2
