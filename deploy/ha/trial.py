@@ -4,16 +4,13 @@ acknowledged write was lost and none was made twice."""
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
-import socket
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import asyncpg
@@ -21,25 +18,15 @@ import click
 from msgspec import Struct
 
 from deploy.ha.cluster import Cluster, Node, TrialImpossible, cluster
-from deploy.ha.workload import CLIENTS, Ledger, read, write
+from deploy.ha.service import SECRET, Installation
+from deploy.ha.workload import CLIENTS, Ledger, LogOfTrial, read, write
 from write_side.postgres.connection import Connection, connect
 
-SECRET = "a-secret-of-the-trial-of-ha"
-MANIFEST = f"""
-workspace: trial
-name: Trial
-keys: [{{name: trial, permissions: [content.view, content.edit], secret: {SECRET}}}]
-contentTypes: [{{slug: posts, name: Posts, fields: [{{slug: body, name: Body, type: text}}]}}]
-"""
 FAULT = 20.0
 """Seconds for which a node is away: longer than the leader's lease."""
 RECOVERY = 60.0
 """Seconds within which writes must go on."""
 _CREATE_ROLE = "SELECT format('CREATE ROLE content LOGIN PASSWORD %L', $1::text)"
-_EVENTS = "SELECT count(*), coalesce(max(notification_id), 0) FROM write_side.event"
-_TITLES = """
-SELECT state::json->>'title' AS title, count(*) AS times
-FROM write_side.event WHERE topic = 'entry.created.v1' GROUP BY 1"""
 
 
 class Round(Struct, frozen=True):
@@ -68,49 +55,12 @@ class Violation(Exception):
     """A write was lost or made twice, or positions have a gap."""
 
 
-@contextmanager
-def service(found: Cluster, folder: Path) -> Iterator[str]:
-    """Two projectors and an API on the cluster; their URL."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    environment = {
-        **os.environ,
-        "CONTENTLOG_EVENT_STORE_URL": found.url,
-        "CONTENTLOG_READ_MODEL_URL": found.url,
-        "CONTENTLOG_PORT": str(port),
-        "CONTENTLOG_KEY_RATE_LIMIT": "0",
-        "CONTENTLOG_IP_RATE_LIMIT": "0",
-        "CONTENTLOG_COST_LIMIT": "0",
-    }
-    command = str(Path(sys.executable).with_name("contentlog"))
-    manifest = folder / "manifest.yaml"
-    manifest.write_text(MANIFEST)
-    owner = {**environment, "CONTENTLOG_OWNER_URL": found.owner_url}
-    subprocess.run([command, "migrate"], env=owner, check=True, stdout=subprocess.DEVNULL)
-    subprocess.run(
-        [command, "apply", manifest], env=environment, check=True, stdout=subprocess.DEVNULL
-    )
-    log = (folder / "contentlog.log").open("ab")
-    processes = [
-        subprocess.Popen([command, name], env=environment, stdout=log, stderr=log)
-        for name in ("projector", "projector", "api")
-    ]
-    try:
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        for process in processes:
-            process.terminate()
-        for process in processes:
-            process.wait(20)
-        log.close()
-
-
 async def run(rounds: int, report: Callable[[str], None]) -> list[Round]:
     """Raises TrialImpossible, Violation, TimeoutError."""
     with tempfile.TemporaryDirectory() as name, cluster() as found:
         await _create_database(found)
-        with service(found, Path(name)) as url:
+        contentlog = Installation(found.url, found.owner_url, found.url)
+        with contentlog.service(Path(name)) as url:
             ledger = Ledger()
             clients = [asyncio.create_task(write(url, SECRET, ledger)) for _ in range(CLIENTS)]
             clients.append(asyncio.create_task(read(url, SECRET, ledger)))
@@ -170,14 +120,12 @@ async def check(found: Cluster, ledger: Ledger) -> None:
     await asyncio.to_thread(found.wait_until_whole)
     connection = await _writable(found)
     try:
-        events, last = await connection.fetchrow(_EVENTS) or (0, 0)
-        times = {row["title"]: row["times"] for row in await connection.fetch(_TITLES)}
+        log = await LogOfTrial.read(connection)
     finally:
         await connection.close()
-    lost = [title for title in ledger.acknowledged if title not in times]
-    twice = [title for title, number in times.items() if number > 1]
-    if lost or twice or events != last:
-        raise Violation(f"{len(lost)} lost, {len(twice)} twice, {last - events} positions missing")
+    lost, missing = log.lost(ledger.acknowledged), log.head - log.events
+    if lost or log.twice or missing:
+        raise Violation(f"{len(lost)} lost, {len(log.twice)} twice, {missing} positions missing")
 
 
 async def _writable(found: Cluster) -> Connection:

@@ -5,14 +5,25 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
+from collections.abc import Iterable
+from datetime import datetime
 from itertools import pairwise
 
 import aiohttp
+from msgspec import Struct
+
+from write_side.postgres.connection import Connection
 
 CLIENTS = 8
 TIMEOUT = aiohttp.ClientTimeout(total=10)
 PAUSE = 0.1
 """Seconds before a request that failed is repeated."""
+_LOG = """
+SELECT count(*) AS events, coalesce(max(notification_id), 0) AS head, max(at) AS newest
+FROM write_side.event"""
+_TITLES = """
+SELECT state::json->>'title' AS title, count(*) AS times
+FROM write_side.event WHERE topic = 'entry.created.v1' GROUP BY 1"""
 
 
 class Ledger:
@@ -36,6 +47,29 @@ def _longest(times: list[float], since: float, until: float) -> float:
     return max(after - before for before, after in pairwise(within))
 
 
+class LogOfTrial(Struct, frozen=True):
+    """What the event store has. ``times``: how often each title was created."""
+
+    events: int
+    head: int
+    newest: datetime
+    times: dict[str, int]
+
+    @classmethod
+    async def read(cls, store: Connection) -> LogOfTrial:
+        row = await store.fetchrow(_LOG)
+        assert row is not None
+        titles = await store.fetch(_TITLES)
+        return cls(**row, times={row["title"]: row["times"] for row in titles})
+
+    def lost(self, acknowledged: Iterable[str]) -> set[str]:
+        return set(acknowledged) - self.times.keys()
+
+    @property
+    def twice(self) -> set[str]:
+        return {title for title, times in self.times.items() if times > 1}
+
+
 async def write(url: str, secret: str, ledger: Ledger) -> None:
     """Creates entries until it is cancelled. A create whose outcome is unknown is repeated with its
     Idempotency-Key, as a careful client does."""
@@ -44,6 +78,19 @@ async def write(url: str, secret: str, ledger: Ledger) -> None:
             title = str(uuid.uuid4())
             while not await _create(session, url, title, ledger):
                 await asyncio.sleep(PAUSE)
+
+
+async def repeat(url: str, secret: str, titles: Iterable[str]) -> None:
+    """Sends creates again, each with its Idempotency-Key, until they are acknowledged."""
+    ledger, left = Ledger(), iter(titles)
+
+    async def client(session: aiohttp.ClientSession) -> None:
+        for title in left:
+            while not await _create(session, url, title, ledger):
+                await asyncio.sleep(PAUSE)
+
+    async with aiohttp.ClientSession(timeout=TIMEOUT, headers=_headers(secret)) as session:
+        await asyncio.gather(*(client(session) for _ in range(CLIENTS)))
 
 
 async def _create(session: aiohttp.ClientSession, url: str, title: str, ledger: Ledger) -> bool:
