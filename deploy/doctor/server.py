@@ -22,13 +22,17 @@ DIRECT_CONNECTIONS = 2
 """Of them, those past a pooler."""
 OTHER_CONNECTIONS = 10
 """Connections of two projectors and a command."""
+WAITING_SEGMENTS = 16
+"""Of 16 MB, as a rule."""
+ARCHIVE_AGE = timedelta(minutes=15)
 _RELOAD = "SELECT pg_reload_conf();"
 _RESTART = "then restart PostgreSQL"
 
 
 class ServerFacts(Struct, frozen=True, kw_only=True):
     """The columns of ``server_facts.sql``. ``local_time``: of this machine, when they were read;
-    ``reading``: how long that took."""
+    ``reading``: how long that took. ``waiting_segments``: full segments of WAL after the last that
+    was archived; None if that is not known."""
 
     version_number: int
     version: str
@@ -47,7 +51,9 @@ class ServerFacts(Struct, frozen=True, kw_only=True):
     autovacuum: str
     data_checksums: str
     archive_mode: str
+    archive_timeout: int
     last_archived: datetime | None
+    waiting_segments: int | None
     last_failed: datetime | None
     standbys: int
     is_standby: bool
@@ -200,7 +206,8 @@ def _backups(name: str, facts: ServerFacts) -> Finding:
         return warning(
             name,
             "the write-ahead log is not archived: no backup to a point in time",
-            f"set archive_command (for example of pgBackRest), archive_mode = on, {_RESTART}",
+            f"set archive_command (operations.md, Back up and restore), archive_mode = on, "
+            f"{_RESTART}",
         )
     failed, archived = facts.last_failed, facts.last_archived
     if failed is not None and (archived is None or failed > archived):
@@ -209,4 +216,22 @@ def _backups(name: str, facts: ServerFacts) -> Finding:
             f"archiving has failed since {failed:%Y-%m-%d %H:%M} UTC",
             "see PostgreSQL's log for the output of archive_command",
         )
-    return ok(name, "the write-ahead log is archived")
+    if archived is None:
+        text = "no part of the write-ahead log has been archived yet"
+        return warning(name, text, "run pgbackrest check, which archives one")
+    waiting = facts.waiting_segments or 0
+    if waiting > WAITING_SEGMENTS or (waiting and facts.now - archived > ARCHIVE_AGE):
+        return problem(
+            name,
+            f"{waiting} segments of the write-ahead log wait to be archived, and the last one was "
+            f"archived at {archived:%Y-%m-%d %H:%M} UTC: a lost disk loses their events",
+            "see what archive_command waits for; if it is too slow, use archive-async",
+        )
+    if not facts.archive_timeout:
+        return warning(
+            name,
+            "archive_timeout is 0: a segment of the write-ahead log is archived only when it is "
+            "full, and a lost disk loses its events",
+            f"ALTER SYSTEM SET archive_timeout = '60s'; {_RELOAD}",
+        )
+    return ok(name, f"the write-ahead log is archived, last at {archived:%Y-%m-%d %H:%M} UTC")

@@ -1,6 +1,7 @@
 -- no parameters
 -- What a PostgreSQL server says about itself to any role. The size of a table of locks is that of all
--- sessions together; `connections` counts all databases.
+-- sessions together; `connections` counts all databases. `waiting_segments`: the full segments of the
+-- write-ahead log after the last one that was archived; null if none was.
 SELECT current_setting('server_version_num')::int AS version_number,
        current_setting('server_version') AS version,
        current_user AS role,
@@ -25,7 +26,16 @@ SELECT current_setting('server_version_num')::int AS version_number,
        current_setting('autovacuum') AS autovacuum,
        current_setting('data_checksums') AS data_checksums,
        current_setting('archive_mode') AS archive_mode,
+       (SELECT setting::int FROM pg_settings WHERE name = 'archive_timeout') AS archive_timeout,
        (SELECT last_archived_time FROM pg_stat_archiver) AS last_archived,
+       CASE WHEN NOT pg_is_in_recovery() THEN (
+           -- A segment's name is its timeline and the two parts of its number, each of eight digits.
+           SELECT (div(pg_current_wal_lsn() - '0/0', bytes) - 1
+                   - ('x' || substr(last_archived_wal, 9, 8))::bit(32)::bigint * (4294967296 / bytes)
+                   - ('x' || substr(last_archived_wal, 17, 8))::bit(32)::bigint)::int
+           FROM pg_stat_archiver, pg_size_bytes(current_setting('wal_segment_size')) AS bytes
+           WHERE last_archived_wal ~ '^[0-9A-F]{24}')
+       END AS waiting_segments,
        (SELECT last_failed_time FROM pg_stat_archiver) AS last_failed,
        (SELECT count(*) FROM pg_stat_replication)::int AS standbys,
        pg_is_in_recovery() AS is_standby,

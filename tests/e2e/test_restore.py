@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from deploy.doctor.server import read_facts
 from deploy.supervisor import contentlog
 from tests.databases import Databases
 from tests.e2e.commands import Commands
@@ -183,6 +184,19 @@ async def test_a_restore_to_an_earlier_point_halts_the_projector_until_a_rebuild
     await rendered(model_url)
     await project_all(store_url, fresh_url)
     assert await dump(model_url) == await dump(fresh_url)
+
+
+async def test_doctor_counts_the_segments_that_wait_to_be_archived(server: Postgres) -> None:
+    async with connected(server.url()) as connection:
+        await archived(server.url())
+        assert (await read_facts(connection)).waiting_segments == 0
+        await connection.execute("ALTER SYSTEM SET archive_command = 'false'")
+        await connection.execute("SELECT pg_reload_conf()")
+        for _ in range(3):
+            await connection.execute("SELECT pg_logical_emit_message(true, 'a', 'b')")
+            await connection.execute("SELECT pg_switch_wal()")
+        facts = await read_facts(connection)
+        assert (facts.waiting_segments, facts.archive_timeout) == (3, 0)
 
 
 async def archived(url: str) -> None:

@@ -35,7 +35,9 @@ GOOD = ServerFacts(
     autovacuum="on",
     data_checksums="on",
     archive_mode="on",
+    archive_timeout=60,
     last_archived=NOW,
+    waiting_segments=0,
     last_failed=None,
     standbys=1,
     is_standby=False,
@@ -72,6 +74,15 @@ FAULTS = [
     Fault({"archive_mode": "off"}, "warning", "not archived", "archive_command"),
     Fault({"last_failed": NOW + timedelta(1)}, "problem", "since 2026-02-01 09:30", "log"),
     Fault({"last_archived": None, "last_failed": NOW}, "problem", "archiving has failed", "log"),
+    Fault({"last_archived": None}, "warning", "has been archived yet", "pgbackrest check"),
+    Fault({"waiting_segments": 17}, "problem", "17 segments", "archive_command"),
+    Fault(
+        {"waiting_segments": 1, "last_archived": NOW - timedelta(minutes=16)},
+        "problem",
+        "archived at 2026-01-31 09:14",
+        "archive_command",
+    ),
+    Fault({"archive_timeout": 0}, "warning", "archive_timeout is 0", "archive_timeout = '60s';"),
 ]
 
 
@@ -94,6 +105,13 @@ def test_each_fault_of_a_server_is_found_alone_with_its_fix(fault: Fault) -> Non
     assert (found.level, found.subject) == (fault.level, "store")
     assert fault.text in found.text
     assert fault.fix in found.fix
+
+
+def test_an_archive_without_anything_new_to_take_is_good() -> None:
+    quiet = replace(GOOD, last_archived=NOW - timedelta(days=3))
+    busy = replace(GOOD, waiting_segments=5)
+    after_a_restore = replace(GOOD, waiting_segments=None)
+    assert [faults(findings(one)) for one in (quiet, busy, after_a_restore)] == [[], [], []]
 
 
 def test_a_slow_answer_is_not_taken_for_a_wrong_clock() -> None:
