@@ -28,6 +28,7 @@ COMMANDS = {
     "rebuild": "read_model",
     "rollback": "read_model",
     "verify": "read_model",
+    "backup": "backup",
     "events": "events",
     "changes": "changes",
     "apply": "apply",

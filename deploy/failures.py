@@ -44,6 +44,7 @@ def explanation(error: Exception) -> str | None:
 
 def _expected() -> tuple[type[Exception], ...]:
     """Exceptions whose text is written for people."""
+    from deploy.backup.cluster import BackupError
     from deploy.databases import DatabaseUnreachable
     from deploy.embedded.errors import EmbeddedPostgresError
     from deploy.settings import SettingsError
@@ -63,6 +64,7 @@ def _expected() -> tuple[type[Exception], ...]:
     from write_side.store.migrations import MigrationError
 
     return (
+        BackupError,
         DatabaseUnreachable,
         EmbeddedPostgresError,
         SettingsError,

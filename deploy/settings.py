@@ -236,6 +236,23 @@ class Settings(
             "processes, half for PostgreSQL to sort in"
         ),
     ] = 512 * 1024 * 1024
+    backup_stanza: Annotated[
+        Text, Meta(description="The stanza of pgBackRest that `contentlog backup` looks at")
+    ] = "contentlog"
+    backup_config: Annotated[
+        Text | None,
+        Meta(
+            description="The configuration of pgBackRest",
+            extra={"default": "/etc/pgbackrest/pgbackrest.conf or /etc/pgbackrest.conf"},
+        ),
+    ] = None
+    backup_data: Annotated[
+        Text,
+        Meta(
+            description="`contentlog backup verify` restores into a new folder in this one, and "
+            "removes it"
+        ),
+    ] = "/var/tmp"  # noqa: S108 - the folder made in it is private
     log_format: Annotated[LogFormat | None, Meta(description="The format of the logs")] = None
 
     @property

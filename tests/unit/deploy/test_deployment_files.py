@@ -9,7 +9,7 @@ import yaml
 from deploy.settings import unknown_names
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
-FOLDERS = ("container", "kubernetes", "systemd")
+FOLDERS = ("backup/systemd", "container", "kubernetes", "systemd")
 FILES = [
     file for folder in FOLDERS for file in sorted((DEPLOY / folder).rglob("*")) if file.is_file()
 ]

@@ -1,0 +1,306 @@
+"""`deploy/backup/drill`: destroys an event store under load, restores it, and says what was lost.
+
+Clients create entries all the time. The server is backed up, and its data is destroyed. It is
+restored three times: aside from the archive alone, as without a standby; in its place with the WAL
+that a synchronous receiver has; and to a moment before. After each restore in its place the read
+model is rebuilt and verified, and the clients repeat all of their creates.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
+
+import click
+from msgspec import Struct
+
+from deploy.backup.cluster import ADMINISTRATOR, BackupError, Cluster
+from deploy.backup.drill_servers import ROLE, Drill, drill_servers
+from deploy.backup.verification import restored_aside, verify_backup
+from deploy.ha.cluster import TrialImpossible
+from deploy.ha.service import SECRET, CommandFailed, Installation
+from deploy.ha.workload import CLIENTS, Ledger, LogOfTrial, repeat, write
+from write_side.postgres.connection import Connection, connect
+
+LOAD = 60
+"""Acknowledged creates in each part of the drill."""
+PATIENCE = 90.0
+"""Seconds for a part of the drill to be acknowledged, and for contentlog to start."""
+MEMORY = 64 * 1024 * 1024
+HEADING = ("restored", "events", "acknowledged", "kept", "lost", "which", "seconds")
+_SWITCH = "SELECT pg_walfile_name(pg_switch_wal())"
+_ARCHIVED = "SELECT last_archived_wal >= $1 FROM pg_stat_archiver"
+_NOW = "SELECT clock_timestamp()"
+
+
+class Violation(Exception):
+    """Something else was lost than was to be expected, or something is there twice."""
+
+
+class Restored(Struct, frozen=True):
+    """``lost``: of the acknowledged creates. ``which``: those that may be lost. ``seconds``: of the
+    restore, until PostgreSQL accepts connections."""
+
+    name: str
+    events: int
+    acknowledged: int
+    lost: int
+    which: str
+    seconds: float
+
+    def line(self) -> tuple[str, ...]:
+        numbers = (self.events, self.acknowledged, self.acknowledged - self.lost, self.lost)
+        return (self.name, *(f"{n:,}" for n in numbers), self.which, f"{self.seconds:.1f}")
+
+
+class Marks(Struct, frozen=True):
+    """``moment``: in the middle of the load. ``before_moment`` and ``archived``: what was
+    acknowledged before it, and before the last segment that was archived. ``kept_token`` and
+    ``lost_token``: of the change feed, before and after the moment. ``lost_position``: of a read
+    after it."""
+
+    moment: datetime
+    before_moment: frozenset[str]
+    archived: frozenset[str]
+    kept_token: str
+    lost_token: str
+    lost_position: str
+
+
+async def run(report: Callable[[str], None]) -> list[Restored]:
+    """Raises TrialImpossible, BackupError, Violation, TimeoutError, CommandFailed."""
+    with drill_servers() as drill:
+        store, model = drill.store, drill.model
+        contentlog = Installation(store.url(ROLE, ROLE), store.url(ROLE), model.url(ROLE, ROLE))
+        report("creating entries, and taking a full backup meanwhile")
+        with contentlog.service(drill.home) as url:
+            made, marks = await _load_and_destroy(drill, url)
+        report(f"{len(made):,} acknowledged creates; the server's data is destroyed")
+
+        outcomes = [await _restore_aside(drill, marks, made)]
+        outcomes.append(await _restore_everything(drill, made))
+        await _use(contentlog, drill, made)
+        report("everything is there again; now a restore to a moment before")
+        outcomes.append(await _restore_to_moment(drill, marks, made))
+        await _use(contentlog, drill, made, marks)
+        return outcomes
+
+
+async def _load_and_destroy(drill: Drill, url: str) -> tuple[frozenset[str], Marks]:
+    """The titles that were acknowledged."""
+    ledger = Ledger()
+    clients = [asyncio.create_task(write(url, SECRET, ledger)) for _ in range(CLIENTS)]
+    try:
+        await _acknowledged(ledger, LOAD)
+        await asyncio.to_thread(drill.stanza.run, "--type=full", "backup")
+        # A moment within the second of its end is too early for pgBackRest.
+        end = (await asyncio.to_thread(drill.stanza.newest)).finished + timedelta(seconds=1)
+        await _acknowledged(ledger, LOAD)
+        async with asyncio.timeout(PATIENCE):
+            while datetime.now(UTC) <= end:
+                await asyncio.sleep(0.1)
+        marks = await _marked(drill, url, ledger)
+        await _acknowledged(ledger, LOAD)
+        await asyncio.to_thread(drill.destroy)
+    finally:
+        for client in clients:
+            client.cancel()
+        await asyncio.gather(*clients, return_exceptions=True)
+    return frozenset(ledger.acknowledged), marks
+
+
+async def _marked(drill: Drill, url: str, ledger: Ledger) -> Marks:
+    _, kept_token, _ = await _get(f"{url}/v1/changes?after=now", "next")
+    before_moment = frozenset(ledger.acknowledged)
+    async with _connected(drill.store) as store:
+        moment = await store.fetchval(_NOW)
+        await _acknowledged(ledger, LOAD)
+        _, lost_token, _ = await _get(f"{url}/v1/changes?after=now", "next")
+        _, _, lost_position = await _get(f"{url}/v1/content/posts?status=draft")
+        archived = frozenset(ledger.acknowledged)
+        segment = await store.fetchval(_SWITCH)
+        async with asyncio.timeout(PATIENCE):
+            while not await store.fetchval(_ARCHIVED, segment):
+                await asyncio.sleep(0.1)
+    return Marks(moment, before_moment, archived, kept_token, lost_token, lost_position)
+
+
+async def _restore_aside(drill: Drill, marks: Marks, made: frozenset[str]) -> Restored:
+    """As it would be without the receiver."""
+    began = time.monotonic()
+    with restored_aside(drill.stanza, drill.stanza.newest(), drill.home) as cluster:
+        seconds = time.monotonic() - began
+        log = await _log(cluster)
+        verified = await verify_backup(cluster, ADMINISTRATOR, 1, MEMORY, lambda _: None)
+    if any(one.verified.claims for one in verified):
+        raise Violation("in the backup, claims differ from the log")
+    which = "after the last archived segment"
+    return _checked("archive alone", log, made, made - marks.archived, which, seconds)
+
+
+async def _restore_everything(drill: Drill, made: frozenset[str]) -> Restored:
+    began = time.monotonic()
+    drill.stanza.restore(drill.store.data, "--type=default")
+    drill.start_store({"restore_command": drill.restore_command()})
+    seconds = time.monotonic() - began
+    log, which = await _log(drill.store), "none may be"
+    return _checked("with a receiver's WAL", log, made, frozenset(), which, seconds)
+
+
+async def _restore_to_moment(drill: Drill, marks: Marks, made: frozenset[str]) -> Restored:
+    drill.stop_and_remove()
+    began = time.monotonic()
+    target = ("--type=time", f"--target={marks.moment.isoformat(sep=' ')}")
+    drill.stanza.restore(drill.store.data, *target, "--target-action=promote")
+    drill.start_store({})
+    seconds = time.monotonic() - began
+    log = await _log(drill.store)
+    if log.newest > marks.moment:
+        raise Violation(f"an event of {log.newest} is there after a restore to {marks.moment}")
+    may_be_lost = made - marks.before_moment
+    return _checked("to a moment", log, made, may_be_lost, "after the moment", seconds)
+
+
+def _checked(
+    name: str,
+    log: LogOfTrial,
+    made: frozenset[str],
+    may_be_lost: frozenset[str],
+    which: str,
+    seconds: float,
+) -> Restored:
+    """Raises Violation."""
+    lost = log.lost(made)
+    if lost - may_be_lost or log.twice or log.events != log.head:
+        raise Violation(
+            f"{name}: {len(lost - may_be_lost)} lost that must be there, {len(log.twice)} twice, "
+            f"{log.head - log.events} positions missing"
+        )
+    return Restored(name, log.events, len(made), len(lost), which, seconds)
+
+
+async def _use(
+    contentlog: Installation, drill: Drill, made: frozenset[str], marks: Marks | None = None
+) -> None:
+    """Rebuilds the read model, starts contentlog, and lets the clients repeat their creates: those
+    in the log get their responses again, and those that were lost are made, once. With ``marks``,
+    checks the tokens. Raises Violation."""
+    contentlog.run("rebuild", "--accept-differences")
+    contentlog.run("verify")
+    with contentlog.service(drill.home) as url:
+        await _until_ready(url)
+        if marks is not None:
+            await _check_tokens(url, marks)
+        async with asyncio.timeout(PATIENCE):
+            await repeat(url, SECRET, made)
+        log = await _log(drill.store)
+        if log.lost(made) or log.twice or log.events != log.head:
+            raise Violation(
+                f"after repeating all creates, {len(log.lost(made))} are missing and "
+                f"{len(log.twice)} are there twice"
+            )
+        if marks is not None:
+            await _check_change_token(url, marks)
+    contentlog.run("verify")
+
+
+async def _check_tokens(url: str, marks: Marks) -> None:
+    await _check_change_token(url, marks)
+    status, _, _ = await _get(f"{url}/v1/changes?after={marks.kept_token}")
+    position = {"X-Content-Position": marks.lost_position}
+    ahead, _, _ = await _get(f"{url}/v1/content/posts", headers=position)
+    if (status, ahead) != (200, 400):
+        raise Violation(
+            f"a token of the change feed from before the moment is {status}, and a position after "
+            f"it {ahead}; 200 and 400 were expected"
+        )
+
+
+async def _check_change_token(url: str, marks: Marks) -> None:
+    """Also when its position has been used again."""
+    status, _, _ = await _get(f"{url}/v1/changes?after={marks.lost_token}")
+    if status != 410:
+        raise Violation(f"a token of the change feed from after the moment is {status}, not 410")
+
+
+async def _get(url: str, member: str = "", headers: Mapping[str, str] = {}) -> tuple[int, str, str]:
+    """The status, a member of the body, and the position."""
+    return await asyncio.to_thread(_ask, url, member, headers)
+
+
+def _ask(url: str, member: str, headers: Mapping[str, str]) -> tuple[int, str, str]:
+    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {SECRET}", **headers})
+    try:
+        with urllib.request.urlopen(request, timeout=10) as response:
+            body = json.load(response)
+            position = response.headers.get("X-Content-Position", "")
+            return response.status, body[member] if member else "", position
+    except urllib.error.HTTPError as error:
+        return error.code, "", ""
+
+
+async def _until_ready(url: str) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            with suppress(OSError):
+                if (await _get(f"{url}/readyz"))[0] == 200:
+                    return
+            await asyncio.sleep(0.2)
+
+
+async def _acknowledged(ledger: Ledger, more: int) -> None:
+    """Waits until so many more creates are acknowledged."""
+    wanted = len(ledger.acknowledged) + more
+    async with asyncio.timeout(PATIENCE):
+        while len(ledger.acknowledged) < wanted:
+            await asyncio.sleep(0.05)
+
+
+async def _log(cluster: Cluster) -> LogOfTrial:
+    async with _connected(cluster) as store:
+        return await LogOfTrial.read(store)
+
+
+@asynccontextmanager
+async def _connected(cluster: Cluster) -> AsyncIterator[Connection]:
+    connection = await connect(cluster.url(ROLE), timeout=20)
+    try:
+        yield connection
+    finally:
+        connection.terminate()
+
+
+def table(outcomes: list[Restored]) -> list[str]:
+    rows = [HEADING, *(one.line() for one in outcomes)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+
+
+def main() -> None:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        outcomes = asyncio.run(run(click.echo))
+    except (TrialImpossible, BackupError, Violation, TimeoutError, CommandFailed) as error:
+        sys.exit(f"deploy/backup/drill: {str(error) or type(error).__name__}")
+    for line in table(outcomes):
+        click.echo(line)
+    click.echo(
+        "after each restore in place, the read model was rebuilt, verify found no difference, and "
+        "the clients repeated all creates: each is there once"
+    )
+
+
+if __name__ == "__main__":
+    with suppress(KeyboardInterrupt):
+        main()

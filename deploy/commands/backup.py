@@ -1,0 +1,137 @@
+"""`contentlog backup`"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from msgspec.structs import replace
+
+from deploy.failures import Failed
+from deploy.logs import configure_logs
+from deploy.progress import progress, show_differences, show_result
+from deploy.runner import json_option, note, warn_of_unknown_settings
+from deploy.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from deploy.backup.pgbackrest import Backup, Stanza
+    from deploy.backup.verification import VerifiedStore
+
+
+@click.group("backup", epilog="\b\nExample:\n  contentlog backup verify --stanza contentlog")
+def backup_command() -> None:
+    """Check backups of the event store, which pgBackRest takes.
+
+    deploy/docs/operations.md says how backups are set up, and how they are restored.
+    """
+
+
+@backup_command.command(
+    epilog="\b\nExample:\n  contentlog backup verify --stanza contentlog --data /var/tmp"
+)
+@click.option("--stanza", help="The stanza of pgBackRest.  [default: CONTENTLOG_BACKUP_STANZA]")
+@click.option(
+    "--config",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The configuration of pgBackRest.  [default: CONTENTLOG_BACKUP_CONFIG]",
+)
+@click.option(
+    "--data",
+    metavar="FOLDER",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A new folder in this one takes the restored files.  [default: CONTENTLOG_BACKUP_DATA]",
+)
+@click.option("--role", default="postgres", show_default=True, help="A superuser of the cluster.")
+@json_option
+def verify(
+    stanza: str | None, config: Path | None, data: Path | None, role: str, as_json: bool
+) -> None:
+    """Restore the newest backup aside, and prove its log.
+
+    Restores it with all of the WAL archive into a new folder, and starts PostgreSQL there on a
+    socket, without archiving. Builds a read model from the log, and compares the claims with it, as
+    `contentlog verify` does. Then removes the folder. The server that was backed up is not touched,
+    and need not exist.
+
+    Run it as the user who may read the configuration and the repository. As root, it runs the
+    programs of pgBackRest and PostgreSQL as the user postgres.
+    """
+    given = {"backup_stanza": stanza, "backup_config": config, "backup_data": data}
+    settings = load_settings(os.environ)
+    settings = replace(settings, **{name: str(value) for name, value in given.items() if value})
+    warn_of_unknown_settings(note)
+    configure_logs(
+        replace(settings, log_format=settings.log_format or "text"), level=logging.WARNING
+    )
+    _verify(settings, role, as_json)
+
+
+def _verify(settings: Settings, role: str, as_json: bool) -> None:
+    from deploy.backup.cluster import account
+    from deploy.backup.pgbackrest import Stanza
+    from deploy.backup.verification import restored_aside, verify_backup
+
+    config = Path(settings.backup_config) if settings.backup_config else None
+    stanza = Stanza(settings.backup_stanza, config, account())
+    backup = stanza.newest()
+    if not as_json:
+        click.echo(_described(stanza, backup))
+    workers = settings.rebuild_workers or os.cpu_count() or 1
+    with (
+        restored_aside(stanza, backup, Path(settings.backup_data)) as cluster,
+        progress(as_json=as_json) as report,
+    ):
+        found = asyncio.run(verify_backup(cluster, role, workers, settings.rebuild_memory, report))
+    for store in found:
+        _show(backup, store, as_json=as_json)
+
+
+def _described(stanza: Stanza, backup: Backup) -> str:
+    return (
+        f"backup {backup.label} of stanza '{stanza.name}', finished "
+        f"{backup.finished:%Y-%m-%d %H:%M} UTC, {backup.size / 1024**2:,.0f} MB, PostgreSQL "
+        f"{backup.version}: restoring it and the WAL archive"
+    )
+
+
+def _show(backup: Backup, store: VerifiedStore, *, as_json: bool) -> None:
+    claims = store.verified.claims
+    show_differences(claims, as_json=as_json)
+    show_result(
+        None,
+        as_json=as_json,
+        backup=backup.label,
+        finished=backup.finished,
+        database=store.database,
+        position=store.verified.position,
+        newestEvent=store.newest_event,
+        ageSeconds=store.age,
+        claims=len(claims),
+    )
+    if claims:
+        raise Failed(
+            f"backup {backup.label}: {len(claims)} rows of claims and usage differ from the log of "
+            f"database '{store.database}'; after a restore, run `contentlog verify --repair`"
+        )
+    if not as_json:
+        click.echo(
+            f"database '{store.database}': {store.verified.position:,} events without a gap, "
+            f"claims agree; the newest event is {_age(store)}"
+        )
+
+
+def _age(store: VerifiedStore) -> str:
+    if store.newest_event is None or store.age is None:
+        return "none: the log is empty"
+    return f"of {store.newest_event:%Y-%m-%d %H:%M:%S} UTC, {_duration(store.age)} old"
+
+
+def _duration(seconds: float) -> str:
+    for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} s"
