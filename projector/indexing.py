@@ -24,13 +24,13 @@ async def fill(connection: Connection, transaction: WriteTransaction, incomplete
     type_ = type_row(incomplete)
     rows = await rerendering.next_entries(connection, type_, incomplete["seen"])
     if not rows:
-        await transaction.add("end_indexing", [type_.id])
+        await transaction.add("end_indexing", [type_.workspace, type_.id])
         return
     states = [entry_state(row) for row in rows]
     await _replace(transaction, TypeValues(type_), states, incomplete["paths"])
     if SEARCH in incomplete["paths"]:
         await EntrySearch(connection).replace(transaction, states, {type_.id: type_})
-    await transaction.add("move_indexing", [type_.id, states[-1].position])
+    await transaction.add("move_indexing", [type_.workspace, type_.id, states[-1].position])
 
 
 async def _replace(

@@ -42,14 +42,15 @@ class Inconsistent(Exception):
 
 
 class RequiredRows(Struct):
-    """The keys of the rows that must be known before a batch can be projected."""
+    """The keys of the rows that must be known before a batch can be projected. Pairs are of a
+    workspace and an id or a name."""
 
     entries: set[str]
-    types: set[str]
+    types: set[tuple[str, str]]
     workspaces: set[str]
-    keys: set[str]
+    keys: set[tuple[str, str]]
     webhooks: set[tuple[str, str]]
-    imports: set[str]
+    imports: set[tuple[str, str]]
 
 
 def required_rows(batch: Iterable[RecordedEvent]) -> RequiredRows:
@@ -66,14 +67,14 @@ def required_rows(batch: Iterable[RecordedEvent]) -> RequiredRows:
             case e.WorkspaceRenamed() | e.PlanChanged() | e.EnvironmentAdded():
                 found.workspaces.add(event.workspace)
             case e.KeyPermissionsChanged() | e.KeyRevoked():
-                found.keys.add(event.key_id)
+                found.keys.add((event.workspace, event.key_id))
             case e.WebhookChanged() | e.WebhookSwitchedOff() | e.WebhookSwitchedOn():
                 found.webhooks.add((event.workspace, event.name))
             case e.ImportReverted():
-                found.imports.add(event.import_id)
+                found.imports.add((event.workspace, event.import_id))
         type_id = getattr(event, "content_type_id", None)
         if type_id is not None:
-            found.types.add(type_id)
+            found.types.add((event.workspace, type_id))
     return found
 
 

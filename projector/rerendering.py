@@ -25,13 +25,13 @@ async def rerender(connection: Connection, transaction: WriteTransaction, stale:
     type_ = type_row(stale)
     rows = await next_entries(connection, type_, stale["seen"])
     if not rows:
-        await transaction.add("end_rendering", [type_.id])
+        await transaction.add("end_rendering", [type_.workspace, type_.id])
         return
     states = [entry_state(row) for row in rows]
     types, renderers = {type_.id: type_}, Renderers()
     await put_entries(transaction, entry_rows(states, types, renderers))
     await put_locales(transaction, locale_rows((s.entry for s in states), types, renderers))
-    await transaction.add("move_rendering", [type_.id, states[-1].position])
+    await transaction.add("move_rendering", [type_.workspace, type_.id, states[-1].position])
 
 
 async def next_entries(connection: Connection, type_: ContentType, seen: int | None) -> list[Any]:

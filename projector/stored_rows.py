@@ -67,15 +67,15 @@ async def load_rows(
     if wanted.entries:
         rows = await load("load_entries", *_entry_keys(batch, wanted.entries))
         before.entries.update((row["id"], entry_state(row)) for row in rows)
-    missing = wanted.types - types.keys()
+    missing = [key for key in wanted.types if key[1] not in types]
     if missing:
         types.update(await load_types(connection, missing))
-    before.types.update((i, types[i]) for i in wanted.types if i in types)
+    before.types.update((i, types[i]) for _, i in wanted.types if i in types)
     if wanted.workspaces:
         rows = await load("load_workspaces", list(wanted.workspaces))
         before.workspaces.update((row["slug"], _workspace(row)) for row in rows)
     if wanted.keys:
-        rows = await load("load_keys", list(wanted.keys))
+        rows = await load("load_keys", *columns(wanted.keys))
         before.keys.update((row["id"], msgspec.convert(dict(row), KeyRow)) for row in rows)
     if wanted.webhooks:
         rows = await load("load_webhooks", *columns(wanted.webhooks))
@@ -84,14 +84,16 @@ async def load_rows(
             for row in rows
         )
     if wanted.imports:
-        rows = await load("load_imports", list(wanted.imports))
+        rows = await load("load_imports", *columns(wanted.imports))
         before.imports.update((row["id"], ImportRow(**row)) for row in rows)
     return before
 
 
-async def load_types(connection: Connection, ids: Iterable[str]) -> dict[str, ContentType]:
-    """The content types that exist, by id."""
-    rows = await connection.fetch(statement("projector", "load_types"), list(ids))
+async def load_types(
+    connection: Connection, keys: Iterable[tuple[str, str]]
+) -> dict[str, ContentType]:
+    """The content types that exist, by id. ``keys``: workspaces and ids."""
+    rows = await connection.fetch(statement("projector", "load_types"), *columns(keys))
     return {row["id"]: type_row(row) for row in rows}
 
 

@@ -204,14 +204,18 @@ async def _write_types(transaction: WriteTransaction, before: Rows, after: Rows)
     if not after.types:
         return
     connection = await transaction.connection()
-    removed = [type_id for type_id, row in after.types.items() if row is None]
+    removed = [
+        (known.workspace, known.id)
+        for type_id, known in before.types.items()
+        if known is not None and type_id in after.types and after.types[type_id] is None
+    ]
     if removed:
-        await connection.execute(statement("projector", "drop_types"), removed)
+        await connection.execute(statement("projector", "drop_types"), *columns(removed))
     changed = [row for row in after.types.values() if row is not None]
     await transaction.add("put_types", columns(type_rows(changed)))
-    revised = [i for i, row in after.types.items() if row and before.types.get(i)]
+    revised = [(row.workspace, i) for i, row in after.types.items() if row and before.types.get(i)]
     if revised:
-        await transaction.add("mark_stale", [revised])
+        await transaction.add("mark_stale", columns(revised))
         await mark_incomplete(connection, before, after)
 
 

@@ -1,6 +1,9 @@
 -- The read model's tables. They have no migrations: change this file, then rebuild. Names are
 -- unqualified, so that the tables can be created in any schema by setting search_path. A rebuild creates
 -- a second set of them next to the live one.
+--
+-- Each primary key has the workspace, even where the id alone is unique, so that tables can be distributed
+-- by it (deploy/adr/0059).
 
 -- The position of the last projected event, and the epoch of the projector that may move it. The stream
 -- and version of that event are kept too, because positions are reused after the log was restored to an
@@ -25,12 +28,13 @@ CREATE TABLE workspace (
 );
 
 CREATE TABLE api_key (
-    id          text        NOT NULL PRIMARY KEY,
+    id          text        NOT NULL,
     workspace   text        NOT NULL,
     name        text        NOT NULL,
     permissions text[]      NOT NULL,
     issued_at   timestamptz NOT NULL,
-    revoked_at  timestamptz
+    revoked_at  timestamptz,
+    PRIMARY KEY (id, workspace)
 );
 CREATE INDEX api_key_workspace ON api_key (workspace, name);
 
@@ -61,7 +65,7 @@ CREATE TABLE webhook (
 );
 
 CREATE TABLE import_run (
-    id              text        NOT NULL PRIMARY KEY,
+    id              text        NOT NULL,
     workspace       text        NOT NULL,
     environment     text        NOT NULL,
     content_type_id uuid        NOT NULL,
@@ -73,12 +77,13 @@ CREATE TABLE import_run (
     failed          int         NOT NULL,
     imported_by     text        NOT NULL,
     imported_at     timestamptz NOT NULL,
-    reverted_at     timestamptz
+    reverted_at     timestamptz,
+    PRIMARY KEY (id, workspace)
 );
 CREATE INDEX import_run_workspace ON import_run (workspace, environment, imported_at);
 
 CREATE TABLE content_type (
-    id          uuid        NOT NULL PRIMARY KEY,
+    id          uuid        NOT NULL,
     workspace   text        NOT NULL,
     environment text        NOT NULL,
     slug        text        NOT NULL,
@@ -88,6 +93,7 @@ CREATE TABLE content_type (
     version     bigint      NOT NULL,
     created_at  timestamptz NOT NULL,
     updated_at  timestamptz NOT NULL,
+    PRIMARY KEY (id, workspace),
     UNIQUE (workspace, environment, slug)
 );
 
@@ -281,16 +287,20 @@ CREATE TABLE entry_count (
 -- Content types whose entries are being rendered again after a change of the type. `position` is
 -- that of the last entry rendered, newest first.
 CREATE TABLE rendering (
-    content_type_id uuid NOT NULL PRIMARY KEY,
-    position        bigint
+    workspace       text NOT NULL,
+    content_type_id uuid NOT NULL,
+    position        bigint,
+    PRIMARY KEY (content_type_id, workspace)
 );
 
 -- Content types of which some paths in `entry_value` are incomplete after a change of the type; queries on
 -- these paths have to wait. `position` is that of the last entry that was brought up to date, newest first.
 CREATE TABLE indexing (
-    content_type_id uuid   NOT NULL PRIMARY KEY,
+    workspace       text   NOT NULL,
+    content_type_id uuid   NOT NULL,
     paths           text[] NOT NULL,
-    position        bigint
+    position        bigint,
+    PRIMARY KEY (content_type_id, workspace)
 );
 
 -- Gives a locale a partition of its own, unless the environment has `most` already. The table is created

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
@@ -23,6 +24,7 @@ from projector.rows import (
     LocaleKey,
     PastSlug,
     PastVersion,
+    columns,
     locale_keys,
     past_slug_rows,
 )
@@ -34,6 +36,8 @@ from write_side.postgres.statements import statement
 from write_side.store.log_reader import Range
 
 TYPES_KEPT = 5_000
+TypeKey: TypeAlias = tuple[str, str]
+"""A content type's workspace and id."""
 
 
 class ReplayResult(Struct, frozen=True, tag=True):
@@ -85,7 +89,7 @@ class Replay:
     async def _write(self, states: list[EntryState]) -> None:
         if not states:
             return
-        await self._load_types({state.entry.content_type_id for state in states})
+        await self._load_types({_type_key(state.entry) for state in states})
         entries = [state.entry for state in states]
         await self._partitions.count(entries)
         async with write_transaction(self._model) as transaction:
@@ -111,17 +115,16 @@ class Replay:
 
     async def _load_slugs(self, page: Iterable[RecordedEvent], known: dict[str, str]) -> None:
         """Of the page's content types, also of those that were removed since."""
-        wanted = {recorded.event.content_type_id for recorded in page}  # type: ignore[attr-defined]
-        missing = wanted - known.keys()
+        wanted = {_type_key(recorded.event) for recorded in page}
+        missing = {key for key in wanted if key[1] not in known}
         if len(known) > TYPES_KEPT:
             known.clear()
             missing = wanted
         if missing:
             found = statement("projector", "load_type_slugs")
-            rows = await self._model.fetch(found, list(missing))
+            rows = await self._model.fetch(found, *columns(missing))
             known.update({row["id"]: row["slug"] for row in rows})
-        if not wanted <= known.keys():
-            raise UnknownTypes(wanted - known.keys())
+        _refuse_unknown(wanted, known)
 
     async def _copy(self, transaction: WriteTransaction, states: list[EntryState]) -> None:
         await self._model.copy_records_to_table(
@@ -141,15 +144,25 @@ class Replay:
             )
         await self._search.add(transaction, states, self._types)
 
-    async def _load_types(self, wanted: set[str]) -> None:
+    async def _load_types(self, wanted: set[TypeKey]) -> None:
         if len(self._types) > TYPES_KEPT:
             self._types.clear()
             self._renderers, self._values = Renderers(), ValuesOfTypes()
-        missing = wanted - self._types.keys()
+        missing = [key for key in wanted if key[1] not in self._types]
         if missing:
             self._types.update(await load_types(self._model, missing))
-        if not wanted <= self._types.keys():
-            raise UnknownTypes(wanted - self._types.keys())
+        _refuse_unknown(wanted, self._types)
+
+
+def _type_key(of_type: Any) -> TypeKey:
+    """Of an entry or an event."""
+    return (of_type.workspace, of_type.content_type_id)
+
+
+def _refuse_unknown(wanted: set[TypeKey], known: Container[str]) -> None:
+    unknown = {type_id for _, type_id in wanted if type_id not in known}
+    if unknown:
+        raise UnknownTypes(unknown)
 
 
 class UnknownTypes(Inconsistent):

@@ -1,3 +1,3 @@
--- $1 content type ids
-INSERT INTO rendering (content_type_id) SELECT unnest($1::uuid[])
-ON CONFLICT (content_type_id) DO UPDATE SET position = NULL
+-- $1 workspaces, $2 content type ids
+INSERT INTO rendering (workspace, content_type_id) SELECT * FROM unnest($1::text[], $2::uuid[])
+ON CONFLICT (content_type_id, workspace) DO UPDATE SET position = NULL

@@ -3,4 +3,4 @@ INSERT INTO import_run
     (id, workspace, environment, content_type_id, file_name, created, updated, unchanged, skipped,
      failed, imported_by, imported_at, reverted_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
-ON CONFLICT (id) DO UPDATE SET reverted_at = excluded.reverted_at
+ON CONFLICT (id, workspace) DO UPDATE SET reverted_at = excluded.reverted_at

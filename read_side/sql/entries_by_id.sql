@@ -5,6 +5,6 @@ SELECT
 \ir rows/served_columns.sql
 FROM unnest(:ids::uuid[]) AS page (id)
 \ir rows/entry.sql
-LEFT JOIN read_model.content_type t ON t.id = e.content_type_id
+LEFT JOIN read_model.content_type t ON t.workspace = :workspace AND t.id = e.content_type_id
 \ir rows/translation.sql
 \ir rows/size.sql

@@ -5,7 +5,7 @@ JOIN LATERAL (
     SELECT id, slug, slug_hash, language, content_type_id FROM read_model.entry
     WHERE workspace = $1 AND environment = $2 AND id = wanted.id LIMIT 1
 ) e ON e.language = ANY ($4::text[])
-JOIN read_model.content_type t ON t.id = e.content_type_id
+JOIN read_model.content_type t ON t.workspace = $1 AND t.id = e.content_type_id
 CROSS JOIN LATERAL (
     SELECT array_agg(other.slug ORDER BY other.slug) AS types
     FROM read_model.content_type other

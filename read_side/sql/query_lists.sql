@@ -5,7 +5,8 @@ SELECT
 \ir rows/stamp.sql
 t.id::text, t.slug, CASE WHEN :type_slug::text IS NOT NULL THEN t.fields END AS fields,
 counted.statuses, counted.languages, counted.numbers,
-coalesce((SELECT paths FROM read_model.indexing i WHERE i.content_type_id = t.id), '{}') AS incomplete
+coalesce((SELECT paths FROM read_model.indexing i
+          WHERE i.workspace = :workspace AND i.content_type_id = t.id), '{}') AS incomplete
 FROM read_model.content_type t
 CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(status), '{}') AS statuses, coalesce(array_agg(language), '{}') AS languages,

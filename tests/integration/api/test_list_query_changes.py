@@ -58,8 +58,9 @@ async def test_a_field_that_is_being_indexed_is_503(server: Server) -> None:
         # The projector finishes the filling only after the queries.
         await holding.execute("BEGIN; SELECT FROM checkpoint FOR UPDATE")
         await connection.execute(
-            "INSERT INTO indexing VALUES ($1, '{fields.price,q}', 1000000) "
-            "ON CONFLICT (content_type_id) DO UPDATE SET paths = '{fields.price,q}'",
+            "INSERT INTO indexing SELECT workspace, id, '{fields.price,q}', 1000000 "
+            "FROM content_type WHERE id = $1 "
+            "ON CONFLICT (workspace, content_type_id) DO UPDATE SET paths = '{fields.price,q}'",
             type_id,
         )
         for path, query, variables in (

@@ -386,7 +386,7 @@ class TestTheRest:
         made = e.ImportRecorded(
             **event_of(import_id="i", content_type_id=POSTS, file_name="f", created=2)
         )
-        assert required_rows(recorded(reverted)).imports == {"i"}
+        assert required_rows(recorded(reverted)).imports == {("acme", "i")}
         before = project(recorded(made), Rows())
         for rows in (
             project(recorded(reverted), before),
@@ -420,7 +420,7 @@ class TestNeeds:
         assert required_rows(batch).entries == {AUTHOR}
 
     def test_an_entry_needs_its_type(self) -> None:
-        assert required_rows(recorded(deleted())).types == {POSTS}
+        assert required_rows(recorded(deleted())).types == {("acme", POSTS)}
 
     def test_workspaces_and_keys_are_loaded_for_their_changes(self) -> None:
         found = required_rows(
@@ -429,7 +429,7 @@ class TestNeeds:
                 e.KeyRevoked(**event_of(key_id="k")),
             )
         )
-        assert (found.workspaces, found.keys) == ({"acme"}, {"k"})
+        assert (found.workspaces, found.keys) == ({"acme"}, {("acme", "k")})
         assert required_rows(recorded(created())).workspaces == set()
 
 

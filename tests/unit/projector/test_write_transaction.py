@@ -9,11 +9,11 @@ from write_side.postgres.statements import statement
 
 NUMBERED = """
 WITH end_rendering AS (
-DELETE FROM rendering WHERE content_type_id = $1
+DELETE FROM rendering WHERE workspace = $1 AND content_type_id = $2
 ), drop_media AS (
-DELETE FROM media WHERE workspace = $2 AND id = $3
+DELETE FROM media WHERE workspace = $3 AND id = $4
 )
-UPDATE indexing SET position = $5 WHERE content_type_id = $4
+UPDATE indexing SET position = $7 WHERE workspace = $5 AND content_type_id = $6
 """
 
 
