@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import socket
+import ssl
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -92,6 +93,7 @@ def open_connector(allowed: Sequence[Network], connections: int) -> aiohttp.TCPC
         return socket.socket(family, kind, protocol)
 
     return aiohttp.TCPConnector(
+        ssl=ssl.create_default_context(),
         resolver=Resolver(allowed),
         use_dns_cache=False,
         socket_factory=checked_socket,

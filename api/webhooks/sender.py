@@ -119,8 +119,11 @@ class Sender:
             return f"refused: {cause}"
         if isinstance(fault, aiohttp.ClientConnectorDNSError):
             return f"the host cannot be looked up: {getattr(cause, 'strerror', None) or cause}"
+        if isinstance(fault, aiohttp.ClientConnectorCertificateError):
+            said = getattr(fault.certificate_error, "verify_message", fault.certificate_error)
+            return f"the certificate is not accepted: {said}".rstrip(".")
         if isinstance(fault, aiohttp.ClientSSLError):
-            return f"TLS: {getattr(fault, 'certificate_error', None) or cause}"
+            return f"TLS: {cause}"
         if isinstance(fault, aiohttp.ClientConnectorError):
             return f"cannot connect: {getattr(cause, 'strerror', None) or cause}"
         if isinstance(fault, aiohttp.InvalidURL):

@@ -1,8 +1,9 @@
-"""``python -m tests.e2e.kill_everywhere projector|rebuild|import EVENT_STORE_URL READ_MODEL_URL``
+"""``python -m tests.e2e.kill_everywhere WHAT EVENT_STORE_URL READ_MODEL_URL``
 
 Kills the projector before and after each of its commits, a rebuild before every so manieth of its
-statements, or an import before each of its statements and while its append is under way, until the
-work is done; prints how often that was.
+statements, an import before each of its statements and while its append is under way, or a
+deliverer of webhooks before each of its statements, until the work is done; prints how often that
+was.
 """
 
 from __future__ import annotations
@@ -12,13 +13,18 @@ import itertools
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import Any
 
+import asyncpg
+
+from api.webhooks.process import WebhookSettings, run_sessions
 from projector import indexing, rerendering
 from projector.rebuild import operations as module
 from projector.rebuild.build import BuildSettings
 from projector.rebuild.progress import OperationInProgress
 from projector.write_transaction import WriteTransaction
 from tests.e2e import imports, kill_points
+from tests.integration.api.deliveries import LOOPBACK
 from tests.integration.live_projector import checkpoint_of, connected, dump, head_of, project_all
 
 BATCH = 6
@@ -28,6 +34,11 @@ STRIDE = 5
 APPEND = "write_side.append("
 DELAYS = (0.0, 0.002, 0.005, 0.01)
 """Seconds into an append."""
+
+UNCOUNTED: Any = asyncpg.Connection.fetchval
+DELIVERED = """
+SELECT (SELECT min(position) FROM write_side.webhook_cursor)
+       >= (SELECT max(position) FROM read_model.change)"""
 
 MOVE = (WriteTransaction, "move_checkpoint")
 FILL = (indexing, "fill")
@@ -111,7 +122,28 @@ def _imported(url: str, import_id: str, ways: Iterable[Callable[[], None]]) -> i
     return kills
 
 
-WHAT = {"projector": projector, "rebuild": rebuild, "import": importing}
+def webhooks(store_url: str, model_url: str) -> int:
+    """Until one lives long enough to find that everything was delivered."""
+    deliver = partial(_deliver, store_url, model_url)
+    for kills in itertools.count():
+        if kill_points.run(deliver, kill_points.at_statement(kills + 1)):
+            return kills
+    raise AssertionError
+
+
+async def _deliver(store_url: str, model_url: str) -> None:
+    """Until all changes are delivered."""
+    settings = WebhookSettings(store_url, model_url, networks=LOOPBACK)
+    delivering = asyncio.create_task(run_sessions(settings))
+    async with connected(model_url) as connection:
+        while not await UNCOUNTED(connection, DELIVERED):
+            assert not delivering.done()
+            await asyncio.sleep(0.01)
+    delivering.cancel()
+    await asyncio.gather(delivering, return_exceptions=True)
+
+
+WHAT = {"projector": projector, "rebuild": rebuild, "import": importing, "webhooks": webhooks}
 
 if __name__ == "__main__":
     name, store, model = sys.argv[1:]

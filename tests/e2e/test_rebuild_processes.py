@@ -38,7 +38,7 @@ def kill_everywhere(what: str, *urls: str) -> int:
     command = [sys.executable, "-m", "tests.e2e.kill_everywhere", what, *urls]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    return int(done.stdout)
+    return int(done.stdout.splitlines()[-1])  # after what was logged
 
 
 async def test_a_projector_killed_at_every_commit_loses_nothing(

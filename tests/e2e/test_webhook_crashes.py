@@ -9,20 +9,28 @@ import itertools
 import random
 import signal
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import asyncpg
 import pytest
 
+from tests.e2e.commands import Commands
+from tests.e2e.postgres import postgres
+from tests.e2e.test_rebuild_processes import kill_everywhere
 from tests.integration.api.deliveries import SECRET, create_webhook
 from tests.integration.api.hook_server import HookServer, answer, hook_server
+from tests.integration.live_projector import project_all
 from tests.integration.projector.sample_log import ACTOR, Given
 from tests.processes import Processes
 from write_side import commands as c
 from write_side.domain.identity import new_id
 from write_side.repository import Repository
+from write_side.store.mapper import EventMapper
+from write_side.store.recorder import open_recorder
 
 pytestmark = pytest.mark.slow
 
@@ -49,7 +57,11 @@ class Endpoint:
     async def answer(self, server: HookServer, writer: asyncio.StreamWriter) -> None:
         body = server.received[-1].json
         entry = body["data"]["entry"]
-        version = await self._read_model.fetchval(_VERSION, entry["id"])
+        try:
+            version = await self._read_model.fetchval(_VERSION, entry["id"])
+        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            await answer(503)(server, writer)
+            return
         if (version or 0) < entry["version"]:
             self.early.append(entry["slug"])
         if self._random.random() < self._failures:
@@ -59,6 +71,14 @@ class Endpoint:
             await answer(500)(server, writer)
         else:
             await answer(200)(server, writer)
+
+
+@pytest.fixture
+def own_folder() -> Iterator[Path]:
+    """One that every user can reach, as PostgreSQL's own must."""
+    with TemporaryDirectory(prefix="contentlog-e2e-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name) / "data"
 
 
 @pytest.fixture
@@ -137,14 +157,57 @@ async def test_the_standby_takes_over_from_a_process_that_is_paused(
         check(endpoint, expected)
 
 
+async def test_a_deliverer_killed_at_every_statement_leaves_nothing_out(
+    repository: Repository, database_url: str
+) -> None:
+    given = Given(repository)
+    await given.magazine()
+    async with delivered_to(given, database_url, 2) as endpoints:
+        expected = await write(given, random.Random(10), 40)
+        await project_all(database_url, database_url)
+        kills = await asyncio.to_thread(kill_everywhere, "webhooks", database_url, database_url)
+    assert kills > 15
+    for endpoint in endpoints:
+        check(endpoint, expected)
+
+
+async def test_nothing_is_lost_while_a_projector_is_replaced_and_the_database_restarts(
+    tmp_path: Path, own_folder: Path
+) -> None:
+    """The active projector is killed and its standby takes over; then PostgreSQL restarts."""
+    chance, expected = random.Random(11), list[str]()
+    with postgres(own_folder) as server:
+        url = server.url()
+        await Commands(url, url, tmp_path).run("migrate")
+        async with AsyncExitStack() as stack:
+            processes = Processes(url, tmp_path / "log", CONTENTLOG_WEBHOOK_NETWORKS="127.0.0.0/8")
+            stack.push_async_callback(asyncio.to_thread, processes.stop)
+            for name in ("projector 1", "projector 2", DELIVERERS[0]):
+                processes.start(name)
+            recorder = await stack.enter_async_context(open_recorder(url))
+            given = Given(Repository(recorder, EventMapper()))
+            await given.magazine()
+            endpoints = await stack.enter_async_context(delivered_to(given, url, 2))
+            for disturb in (partial(processes.kill, "projector 1"), server.restart):
+                writing = asyncio.create_task(write(given, chance, 100, len(expected)))
+                await endpoints[0].server.has(len(expected) + 5, 60)
+                await asyncio.to_thread(disturb)
+                expected += await writing
+            await until_delivered(endpoints, expected)
+    for endpoint in endpoints:
+        check(endpoint, expected)
+
+
 @asynccontextmanager
-async def delivered_to(given: Given, database_url: str) -> AsyncIterator[list[Endpoint]]:
+async def delivered_to(
+    given: Given, database_url: str, number_of: int = 5
+) -> AsyncIterator[list[Endpoint]]:
     """Endpoints that accept everything."""
     async with (
         asyncpg.create_pool(database_url, min_size=1, max_size=4) as read_model,
         AsyncExitStack() as servers,
     ):
-        endpoints = [Endpoint(read_model, seed, failures=0.0) for seed in range(5)]
+        endpoints = [Endpoint(read_model, seed, failures=0.0) for seed in range(number_of)]
         for number, endpoint in enumerate(endpoints):
             endpoint.server = await servers.enter_async_context(hook_server(endpoint.answer))
             await create_webhook(given, endpoint.server, f"w{number}")

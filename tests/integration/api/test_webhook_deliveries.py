@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from api.webhooks import endpoint_task
 from api.webhooks.standing import webhook_standing
+from tests.integration.api.certificates import made_certificates
 from tests.integration.api.deliveries import (
     SECRET,
     create_webhook,
@@ -170,6 +172,36 @@ async def test_a_failure_holds_up_the_changes_behind_it(
     # Every try has its own time, so an old one is not accepted later.
     for one in received:
         assert one.verified(SECRET)
+
+
+async def test_a_certificate_that_is_not_accepted_is_listed_and_tried_again(
+    magazine: Given,
+    database_url: str,
+    quick_retries: None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    certificates = made_certificates(tmp_path, monkeypatch)
+    tls = certificates.tls("of another host")
+    async with hook_server(tls=tls) as server, delivering(database_url):
+        await create_webhook(magazine, server, url=server.url("localhost"))
+        await magazine.entry("one")
+
+        async def tried() -> bool:
+            return len(await deliveries(magazine)) >= 3
+
+        await until(tried)
+        # The endpoint gets another certificate.
+        certificates.load("valid", tls)
+        await server.has(1)
+        await until_settled(magazine)
+    made = (await deliveries(magazine))[::-1]
+    assert {one.error for one in made[:-1]} == {
+        "the certificate is not accepted: "
+        "Hostname mismatch, certificate is not valid for 'localhost'"
+    }
+    assert [one.attempt for one in made] == [*range(1, len(made) + 1)]
+    assert made[-1].status == 200
 
 
 @pytest.fixture

@@ -7,8 +7,6 @@ import gzip
 import ipaddress
 import resource
 import socket
-import ssl
-import subprocess
 import time
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
@@ -21,6 +19,7 @@ from api.webhooks import connector
 from api.webhooks.endpoint_task import Lease
 from api.webhooks.message import message_of, sample_message
 from api.webhooks.sender import KEPT_BYTES, Sender, open_sender
+from tests.integration.api.certificates import Certificates, made_certificates
 from tests.integration.api.hook_server import HookServer, answer, hook_server
 from write_side.domain.webhook import new_webhook_secret
 from write_side.postgres.session_lock import PAUSED
@@ -30,6 +29,11 @@ LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"),)
 SECRET = new_webhook_secret()
 MESSAGE = sample_message()
 AT = datetime(2026, 1, 31, tzinfo=UTC)
+
+
+@pytest.fixture
+def certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Certificates:
+    return made_certificates(tmp_path, monkeypatch)
 
 
 @pytest.fixture
@@ -176,33 +180,41 @@ async def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.Monke
         assert proxy.received == []
 
 
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A key and a certificate of localhost that nobody has signed."""
-    path = tmp_path_factory.mktemp("tls") / "both.pem"
-    subprocess.run(
+@pytest.mark.parametrize(
+    ("kind", "host", "reason"),
+    [
+        ("self-signed", "localhost", "self-signed certificate"),
+        ("expired", "localhost", "certificate has expired"),
         (
-            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1"),
-            *("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"),
-            *("-keyout", path, "-out", path),
+            "valid",
+            "127.0.0.1",
+            "IP address mismatch, certificate is not valid for '127.0.0.1'",
         ),
-        check=True,
-        capture_output=True,
-    )
-    return path
-
-
+        (
+            "of another host",
+            "localhost",
+            "Hostname mismatch, certificate is not valid for 'localhost'",
+        ),
+    ],
+)
 async def test_a_certificate_that_does_not_verify_is_a_failure(
-    sender: Sender, certificate: Path
+    certificates: Certificates, kind: str, host: str, reason: str
 ) -> None:
-    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    tls.load_cert_chain(certificate)
-    async with hook_server(tls=tls) as server:
-        outcome = await send(sender, server, "localhost")
+    async with open_sender(LOOPBACK) as sender, hook_server(tls=certificates.tls(kind)) as server:
+        outcome = await send(sender, server, host)
         assert server.received == []
-    assert outcome.status is None
-    assert "TLS: " in str(outcome.error)
-    assert "self-signed certificate" in str(outcome.error)
+    assert (outcome.status, outcome.error) == (None, f"the certificate is not accepted: {reason}")
+
+
+async def test_a_certificate_of_an_authority_that_the_machine_trusts_is_accepted(
+    certificates: Certificates,
+) -> None:
+    """So the others are refused for what they are."""
+    async with (
+        open_sender(LOOPBACK) as sender,
+        hook_server(tls=certificates.tls("valid")) as server,
+    ):
+        assert (await send(sender, server, "localhost")).error is None
 
 
 async def test_a_refused_connection_and_an_unknown_host_are_failures(sender: Sender) -> None:
