@@ -56,6 +56,8 @@ COLLECT_AFTER = (700, 10, 2)
 """Thresholds: new objects, and collections of the young and of the middle generation."""
 BODIES = 8
 """Bodies of the largest size that requests may hold in memory; one workspace may hold half."""
+FIRST_READ = 2.0
+"""Seconds to wait for the checkpoint at the start; without a read model, the process starts too."""
 OPERATORS = 64
 """Connections of the listener for operators, in addition to those of the API."""
 # Seconds that requests in progress have to finish; supervisors kill a process later than that.
@@ -85,9 +87,11 @@ async def _open_service(settings: ApiSettings, seen: Seen) -> AsyncIterator[Serv
         retention(recorder),
     ):
         repository = Repository(recorder, EventMapper())
+        # Before it, requests of workspaces that the read model does not hold would be admitted.
+        await checkpoint.first_read(FIRST_READ)
         secret = await token_key(recorder.fetch)
         async with (
-            Access(settings.event_store_url, repository) as access,
+            Access(settings.event_store_url, repository, holds=checkpoint.holds) as access,
             Leases(Counter(event_store_url)) as leases,
         ):
             limits = Limits(leases, settings)

@@ -29,6 +29,8 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     ``changes_kept_days``: of the change feed; 0 for all changes. ``streams_per_key`` and
     ``streams_per_workspace``: of one process.
 
+    ``read_model``: its name, for operators.
+
     ``webhook_networks``: those in which webhooks are delivered although they are not public.
 
     ``thumbnails``: whether the dashboard loads images of the media library from their hosts.
@@ -40,6 +42,7 @@ class ApiSettings(Struct, frozen=True, kw_only=True):
     read_model_url: str
     event_store_pool_url: PoolerUrl | None = None
     read_model_pool_url: PoolerUrl | None = None
+    read_model: str = "default"
     read_replica_urls: tuple[str, ...] = ()
     host: str = "127.0.0.1"
     port: int = 8080

@@ -13,7 +13,8 @@ from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
-from deploy.settings import Settings, without_password
+from deploy.read_models import ReadModel, selected
+from deploy.settings import PREFIX, Settings, without_password
 from write_side.postgres.pooler import PoolerUrl
 
 if TYPE_CHECKING:
@@ -31,20 +32,22 @@ class DatabaseUnreachable(Exception):
 
 
 class Databases(Struct, frozen=True):
-    """``owner_url``: of the event store, for the owner of its tables; None if it is the same. The
-    pool URLs lead to poolers in front of the databases; None if there are none."""
+    """``owner_url``: of the event store, for the owner of its tables; None if it is the same.
+    ``event_store_pool_url``: through a pooler; None if there is none. ``read_model_url``: of
+    ``model``, past its pooler."""
 
     event_store_url: str
     read_model_url: str
     owner_url: str | None = None
     event_store_pool_url: PoolerUrl | None = None
-    read_model_pool_url: PoolerUrl | None = None
+    model: ReadModel = ReadModel()
 
     def environment(self) -> dict[str, str]:
         """The variables by which a child process uses the same databases."""
         return {
             "CONTENTLOG_EVENT_STORE_URL": self.event_store_url,
-            "CONTENTLOG_READ_MODEL_URL": self.read_model_url,
+            f"{PREFIX}READ_MODEL": self.model.name,
+            self.model.setting: self.read_model_url,
         }
 
 
@@ -62,10 +65,12 @@ def role_of(url: str) -> tuple[str, str | None]:
 
 @contextmanager
 def databases(settings: Settings, *, create: bool = True) -> Iterator[Databases]:
-    """Both URLs. If one is not set, the embedded PostgreSQL runs meanwhile.
+    """Both URLs, that of the selected read model. If one is not set, the embedded PostgreSQL runs
+    meanwhile.
 
-    With ``create=False`` raises EmbeddedPostgresError if there is no database yet. Raises
-    MigrationError if the event store is of an unreleased version, and PoolerInTheWay.
+    Raises SettingsError if there is no such read model. With ``create=False`` raises
+    EmbeddedPostgresError if there is no database yet. Raises MigrationError if the event store is
+    of an unreleased version, and PoolerInTheWay.
     """
     with _located(settings, create=create) as found:
         asyncio.run(_check(found))
@@ -91,10 +96,9 @@ async def _check(found: Databases) -> None:
 
 @contextmanager
 def _located(settings: Settings, *, create: bool) -> Iterator[Databases]:
-    if settings.event_store_url and settings.read_model_url:
-        yield _databases(
-            settings, settings.event_store_url, settings.read_model_url, settings.owner_url
-        )
+    model = selected(settings)
+    if settings.event_store_url and model.url:
+        yield _databases(settings, settings.event_store_url, model.url, settings.owner_url, model)
         return
     from deploy.embedded.place import check_made
     from deploy.embedded.server import use
@@ -111,20 +115,17 @@ def _located(settings: Settings, *, create: bool) -> Iterator[Databases]:
         yield _databases(
             settings,
             settings.event_store_url or embedded,
-            settings.read_model_url or embedded,
+            model.url or embedded,
             settings.owner_url if settings.event_store_url else owner_url(embedded),
+            model,
         )
 
 
-def _databases(settings: Settings, store: str, model: str, owner: str | None) -> Databases:
-    store_pool, model_pool = settings.event_store_pool_url, settings.read_model_pool_url
-    return Databases(
-        store,
-        model,
-        owner,
-        PoolerUrl(store_pool) if store_pool else None,
-        PoolerUrl(model_pool) if model_pool else None,
-    )
+def _databases(
+    settings: Settings, store: str, url: str, owner: str | None, model: ReadModel
+) -> Databases:
+    pool = settings.event_store_pool_url
+    return Databases(store, url, owner, PoolerUrl(pool) if pool else None, model)
 
 
 def _set_handlers(handlers: Mapping[signal.Signals, Any]) -> None:
@@ -154,20 +155,20 @@ async def open_read_model(found: Databases) -> AsyncIterator[Pool]:
     from read_side.pool import open_pool
 
     async with AsyncExitStack() as stack:
-        with _named("CONTENTLOG_READ_MODEL_URL", found.read_model_url):
+        with _named(found.model.setting, found.read_model_url):
             pool = await stack.enter_async_context(open_pool(found.read_model_url))
         yield pool
 
 
 @asynccontextmanager
 async def open_connection(
-    setting: str, url: str
+    setting: str, url: str, timeout: float = 20
 ) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
     """One connection to the database that a setting names. Raises DatabaseUnreachable."""
     from write_side.postgres.connection import connect
 
     with _named(setting, url):
-        connection = await connect(url, timeout=20)
+        connection = await connect(url, timeout=timeout)
     try:
         yield connection
     finally:

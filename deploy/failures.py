@@ -54,7 +54,7 @@ def _expected() -> tuple[type[Exception], ...]:
     from projector.rebuild.operations import NoPreviousReadModel
     from projector.rebuild.progress import OperationInProgress
     from projector.rebuild.worker_pool import WorkerDied
-    from read_side.schema import ShapeMismatch
+    from read_side.schema import ShapeMismatch, WorkspacesMismatch
     from write_side.domain.refusals import Refused, StaleDecision
     from write_side.imports.table import FileRefused
     from write_side.manifest.source import ManifestError
@@ -78,6 +78,7 @@ def _expected() -> tuple[type[Exception], ...]:
         MigrationError,
         PoolerInTheWay,
         ShapeMismatch,
+        WorkspacesMismatch,
         OperationInProgress,
         CheckpointConflict,
         Halted,

@@ -6,7 +6,8 @@ import asyncio
 import getpass
 import logging
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 
 from deploy.databases import Databases, databases, open_connection
 from deploy.logs import configure_logs
-from deploy.settings import Settings, load_settings, unknown_names
+from deploy.settings import PREFIX, Settings, load_settings, unknown_names
 from write_side.domain.identity import ENVIRONMENTS, PRODUCTION
 
 if TYPE_CHECKING:
@@ -34,6 +35,34 @@ environment_option = click.option(
     show_default=True,
     type=click.Choice(ENVIRONMENTS),
     help="The environment.",
+)
+
+
+def _select(context: click.Context, _option: click.Parameter, name: str | None) -> None:
+    if name is not None:
+        context.with_resource(_environment(f"{PREFIX}READ_MODEL", name))
+
+
+@contextmanager
+def _environment(name: str, value: str) -> Iterator[None]:
+    """Sets a variable meanwhile, also for child processes."""
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
+
+
+read_model_option = click.option(
+    "--read-model",
+    metavar="NAME",
+    callback=_select,
+    expose_value=False,
+    help="The read model.  [default: CONTENTLOG_READ_MODEL, or the default one]",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -85,7 +114,7 @@ async def until_visible(found: Databases, position: int) -> None:
     from read_side.checkpoint import wait_until_visible
     from read_side.status import read_status
 
-    async with open_connection("CONTENTLOG_READ_MODEL_URL", found.read_model_url) as connection:
+    async with open_connection(found.model.setting, found.read_model_url) as connection:
         status = await read_status(connection)
     if status.position >= position:
         return

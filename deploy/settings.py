@@ -8,18 +8,25 @@ settings as a frozen Struct.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal, get_type_hints
 from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from api.http.client_address import Network, networks
+from write_side.domain.identity import is_slug
 from write_side.domain.suggestion import nearest
 from write_side.postgres.pooler import PoolerUrl
 
 PREFIX = "CONTENTLOG_"
+DEFAULT_MODEL = "default"
+NAME = "<NAME>"
+"""Stands for the name of a read model in the documentation."""
+NAMES = "1 to 31 letters and digits, beginning with a letter"
+SLUGS = "slugs of workspaces, separated by commas"
 
 Url = Annotated[
     str,
@@ -48,6 +55,13 @@ Urls = Annotated[
         extra={"takes": "PostgreSQL URLs, separated by commas", "default": "none"},
     ),
 ]
+ModelUrl = Annotated[
+    str, Meta(pattern=r"^postgres(ql)?://", extra={"takes": "a PostgreSQL URL", "default": "none"})
+]
+ModelName = Annotated[
+    str, Meta(pattern=r"^[a-z][a-z0-9]{0,30}$", extra={"takes": f"a name: {NAMES}"})
+]
+Slugs = Annotated[str, Meta(extra={"takes": SLUGS, "default": "all"})]
 Text = Annotated[str, Meta(min_length=1, extra={"takes": "text"})]
 Port = Annotated[int, Meta(ge=1, le=65535, extra={"takes": "a whole number from 1 to 65535"})]
 Workers = Annotated[int, Meta(ge=1, le=256, extra={"takes": "a whole number from 1 to 256"})]
@@ -85,6 +99,40 @@ class SettingsError(Exception):
     """A setting is not valid; the text is one line that names it and says what it takes."""
 
 
+class NamedReadModel(Struct, frozen=True, kw_only=True, rename="upper"):
+    """The settings of a read model besides the default one; their names contain its name."""
+
+    url: Annotated[
+        ModelUrl,
+        Meta(
+            description="The database of another read model, which `--read-model` selects by its "
+            "name in lower case"
+        ),
+    ]
+    pool_url: Annotated[
+        PoolUrl | None, Meta(description="The same database through a pooler in transaction mode")
+    ] = None
+    workspaces: Annotated[
+        Slugs,
+        Meta(
+            description="The workspaces that this read model holds; after a change it needs a "
+            "rebuild"
+        ),
+    ] = ""
+    replica_urls: Annotated[Urls, Meta(description="Standbys of this read model's PostgreSQL")] = ""
+
+    @property
+    def slugs(self) -> tuple[str, ...] | None:
+        """``workspaces``, sorted; None for all."""
+        found = {slug.strip() for slug in self.workspaces.split(",")}
+        return tuple(sorted(found)) if self.workspaces else None
+
+    @property
+    def replicas(self) -> tuple[str, ...]:
+        """``replica_urls``."""
+        return urls_of(self.replica_urls)
+
+
 class Settings(
     Struct, frozen=True, kw_only=True, rename=lambda attribute: PREFIX + attribute.upper()
 ):
@@ -113,6 +161,10 @@ class Settings(
         PoolUrl | None,
         Meta(description="The same for CONTENTLOG_READ_MODEL_URL"),
     ] = None
+    read_model: Annotated[
+        ModelName,
+        Meta(description="The read model that a command is for, unless `--read-model` names it"),
+    ] = DEFAULT_MODEL
     read_replica_urls: Annotated[
         Urls,
         Meta(
@@ -254,6 +306,8 @@ class Settings(
         ),
     ] = "/var/tmp"  # noqa: S108 - the folder made in it is private
     log_format: Annotated[LogFormat | None, Meta(description="The format of the logs")] = None
+    named_models: dict[str, NamedReadModel] = {}
+    """By name. It is not a setting itself."""
 
     @property
     def replica_urls(self) -> tuple[str, ...]:
@@ -282,11 +336,11 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
 
     Raises SettingsError naming the first variable that is not valid.
     """
-    given = {name: value for name, value in environment.items() if value}
+    given = {name: value for name, value in environment.items() if value and name in _variables()}
     try:
         settings = msgspec.convert(given, Settings, strict=False)
     except msgspec.ValidationError as error:
-        raise _refusal(str(error), given) from None
+        raise _refusal(str(error), given, describe(Settings())) from None
     for name in ("trusted_proxies", "webhook_networks"):
         try:
             networks(getattr(settings, name))
@@ -299,16 +353,87 @@ def load_settings(environment: Mapping[str, str]) -> Settings:
                 f"{PREFIX}{pool.upper()} is set, but {PREFIX}{name.upper()} is not: set it to the "
                 "PostgreSQL behind the pooler"
             )
-    return settings
+    named = replace(settings, named_models=dict(_named_models(environment)))
+    _check_databases(named)
+    return named
+
+
+def _named_models(environment: Mapping[str, str]) -> Iterator[tuple[str, NamedReadModel]]:
+    """Raises SettingsError."""
+    found: dict[str, dict[str, str]] = {}
+    for variable, value in environment.items():
+        if value and (named := _named(variable)):
+            found.setdefault(named[1], {})[named[2]] = value
+    for name, given in sorted(found.items()):
+        prefix = _prefix(name)
+        if "URL" not in given:
+            raise SettingsError(f"{prefix}{min(given)} is set, but {prefix}URL is not")
+        try:
+            model = msgspec.convert(given, NamedReadModel)
+        except msgspec.ValidationError as error:
+            values = {prefix + kind: value for kind, value in given.items()}
+            text = str(error).replace("$.", f"$.{prefix}")
+            raise _refusal(text, values, list(_described_model(name, None))) from None
+        wrong = next((slug for slug in model.slugs or () if not is_slug(slug)), None)
+        if wrong is not None:
+            raise SettingsError(f"{prefix}WORKSPACES takes {SLUGS}, not {wrong!r}")
+        yield name.lower(), model
+
+
+def _named(variable: str) -> re.Match[str] | None:
+    """The name and the kind of a named read model's setting; None for another variable."""
+    kinds = "|".join(field.encode_name for field in msgspec.structs.fields(NamedReadModel))
+    found = re.fullmatch(rf"{_prefix('([A-Z][A-Z0-9]{0,30})')}({kinds})", variable)
+    is_reserved = variable in _variables() or (found and found[1] == DEFAULT_MODEL.upper())
+    return None if is_reserved else found
+
+
+def _prefix(name: str) -> str:
+    return f"{PREFIX}READ_MODEL_{name}_"
+
+
+def _variables() -> set[str]:
+    """The names of all settings but those of named read models."""
+    fields = msgspec.structs.fields(Settings)
+    return {field.encode_name for field in fields if field.name != "named_models"}
+
+
+def _check_databases(settings: Settings) -> None:
+    """Raises SettingsError if two read models have the same URL."""
+    known: dict[str, str] = {}
+    urls = {f"{PREFIX}READ_MODEL_URL": settings.read_model_url}
+    urls.update(
+        (f"{_prefix(name.upper())}URL", one.url) for name, one in settings.named_models.items()
+    )
+    for setting, url in urls.items():
+        first = known.setdefault(without_password(url), setting) if url else setting
+        if first != setting:
+            raise SettingsError(
+                f"{first} and {setting} name the same database: each read model needs its own"
+            )
 
 
 def describe(settings: Settings) -> list[Setting]:
-    """All settings, in the order of the documentation."""
+    """All settings, in the order of the documentation. Without a named read model, its settings
+    have a placeholder as name."""
     hints = get_type_hints(Settings, include_extras=True)
+    named: Mapping[str, NamedReadModel | None] = settings.named_models or {NAME: None}
     return [
-        _described(field, hints[field.name], getattr(settings, field.name))
-        for field in msgspec.structs.fields(Settings)
+        *(
+            _described(field, hints[field.name], getattr(settings, field.name))
+            for field in msgspec.structs.fields(Settings)
+            if field.name != "named_models"
+        ),
+        *(one for name, model in named.items() for one in _described_model(name.upper(), model)),
     ]
+
+
+def _described_model(name: str, model: NamedReadModel | None) -> Iterator[Setting]:
+    hints = get_type_hints(NamedReadModel, include_extras=True)
+    for field in msgspec.structs.fields(NamedReadModel):
+        value = None if model is None else getattr(model, field.name)
+        one = _described(field, hints[field.name], value)
+        yield replace(one, name=_prefix(name) + one.name)
 
 
 def table() -> list[str]:
@@ -322,26 +447,31 @@ def table() -> list[str]:
 
 def unknown_names(environment: Mapping[str, str]) -> dict[str, str]:
     """Variables that look like settings but are not, sorted, each with a warning."""
-    known = {field.name.upper() for field in msgspec.structs.fields(Settings)}
+    known = {name.removeprefix(PREFIX) for name in _variables()}
     given = (name.removeprefix(PREFIX) for name in sorted(environment) if name.startswith(PREFIX))
     return {
         PREFIX + name: _unknown(name, known)
         for name in given
-        if not name.startswith("TEST_") and name not in known
+        if not name.startswith("TEST_") and name not in known and not _named(PREFIX + name)
     }
 
 
 def _unknown(name: str, known: Iterable[str]) -> str:
     """Compares names without the prefix, because the prefix makes any two of them similar."""
+    if re.fullmatch(r"READ_MODEL_\w+_(URL|WORKSPACES)", name):
+        return (
+            f"'{PREFIX}{name}' is set, but the name of a read model takes {NAMES}, and not "
+            f"'{DEFAULT_MODEL}'"
+        )
     meant = nearest(name, known)
     hint = f"; did you mean '{PREFIX}{meant}'?" if meant else ""
     return f"'{PREFIX}{name}' is set, but there is no such setting{hint}"
 
 
-def _refusal(error: str, given: Mapping[str, str]) -> SettingsError:
+def _refusal(error: str, given: Mapping[str, str], settings: list[Setting]) -> SettingsError:
     found = re.search(rf"\$\.({PREFIX}\w+)", error)
     assert found is not None, error
-    takes = {setting.name: setting.takes for setting in describe(Settings())}[found[1]]
+    takes = {setting.name: setting.takes for setting in settings}[found[1]]
     # A mistyped URL may still contain a password.
     shown = "" if found[1].endswith(("_URL", "_URLS")) else f", not {given[found[1]]!r}"
     return SettingsError(f"{found[1]} takes {takes}{shown}")

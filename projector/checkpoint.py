@@ -8,7 +8,7 @@ import asyncpg
 from msgspec import Struct
 
 from projector.projection import RecordedEvent
-from read_side.schema import SHAPE, ShapeMismatch
+from read_side.schema import Workspaces, check_identity
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 
@@ -48,16 +48,17 @@ class Checkpoint(Struct, frozen=True):
         return f"{self.stream} version {self.version} of {self.at}"
 
 
-async def begin_epoch(connection: Connection) -> tuple[int, Checkpoint]:
-    """Fences off any other writer of the read model. Raises ShapeMismatch."""
+async def begin_epoch(
+    connection: Connection, workspaces: Workspaces = None
+) -> tuple[int, Checkpoint]:
+    """Fences off any other writer of the read model. Raises ShapeMismatch, WorkspacesMismatch."""
     async with connection.transaction():
         # No crash of PostgreSQL takes it back, so no two writers have the same epoch.
         await connection.execute(DURABLE)
         row = await connection.fetchrow(statement("projector", "begin_epoch"))
     assert row is not None
     # Checked first, because a row of a different shape may have other columns.
-    if row["shape"] != SHAPE:
-        raise ShapeMismatch
+    check_identity(row, workspaces)
     return row["epoch"], Checkpoint.of(row)
 
 

@@ -21,7 +21,7 @@ from projector.log import BATCH, Halted, Log
 from projector.partitions import Growth
 from projector.projection import Inconsistent, RecordedEvent
 from projector.writer import Writer
-from read_side.schema import ShapeMismatch
+from read_side.schema import ShapeMismatch, Workspaces, WorkspacesMismatch
 from write_side.postgres.connection import Connection
 from write_side.postgres.session_lock import end_paused, try_lock
 
@@ -86,15 +86,23 @@ class Heartbeat:
 
 
 class Follower:
-    """One session of a projector: until one of its connections dies.
+    """One session of a projector: until one of its connections dies. ``workspaces``: those that the
+    read model must hold.
 
     Raises Halted if it must not continue, and what the connections raise.
     """
 
-    def __init__(self, store: Connection, model: Connection, heartbeat: Heartbeat) -> None:
+    def __init__(
+        self,
+        store: Connection,
+        model: Connection,
+        heartbeat: Heartbeat,
+        workspaces: Workspaces = None,
+    ) -> None:
         self._store = store
         self._model = model
-        self._log = Log(store)
+        self._workspaces = workspaces
+        self._log = Log(store, workspaces)
         self._heartbeat = heartbeat
         self._arrived = asyncio.Event()
         # Positions: of the last event that was announced, and of the last that was read.
@@ -151,12 +159,14 @@ class Follower:
 
     async def _begin_epoch(self) -> tuple[int, Checkpoint]:
         try:
-            epoch, checkpoint = await begin_epoch(self._model)
+            epoch, checkpoint = await begin_epoch(self._model, self._workspaces)
         except ShapeMismatch as error:
             raise Halted(
                 "the read model has a different shape than this version writes: rebuild it, or "
                 "start the version that made it"
             ) from error
+        except WorkspacesMismatch as error:
+            raise Halted(str(error)) from error
         _log.info("active", epoch=epoch, position=checkpoint.position)
         return epoch, checkpoint
 

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 from projector.checkpoint import Checkpoint
-from projector.projection import RecordedEvent
+from projector.projection import RecordedEvent, Skipped
+from read_side.schema import Workspaces
 from write_side.postgres.connection import Connection
 from write_side.store import log_reader
 from write_side.store.log_reader import Range
@@ -26,13 +27,15 @@ class Gap(Halted):
 
 
 class Log:
-    """The event store, read over one connection.
+    """The event store, read over one connection. Events of workspaces that are not among
+    ``workspaces`` are ``Skipped``.
 
     ``exhausted``: whether the last read returned all that the log had then.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, workspaces: Workspaces = None) -> None:
         self._connection = connection
+        self._workspaces = workspaces
         self._mapper = EventMapper()
         self.exhausted = False
 
@@ -42,7 +45,9 @@ class Log:
         Raises Gap, and Halted at an event that cannot be read. Events before an unreadable one are
         returned first; the next read halts.
         """
-        rows = await log_reader.batch(self._connection, after, limit, BATCH_BYTES)
+        rows = await log_reader.batch(
+            self._connection, after, limit, BATCH_BYTES, workspaces=self._workspaces
+        )
         self.exhausted = len(rows) < limit and fits(rows)
         if not rows:
             return []
@@ -64,11 +69,11 @@ class Log:
         return await log_reader.head(self._connection)
 
     async def checkpoint_at(self, position: int) -> Checkpoint:
-        """The checkpoint of a read model that is at the position. Raises Halted."""
+        """The checkpoint of a read model that is at the position."""
         row = await log_reader.event_at(self._connection, position)
         if row is None:
             return Checkpoint(position)
-        return Checkpoint.after(self._decoded(row))
+        return Checkpoint(position, row["originator_id"], row["originator_version"], row["at"])
 
     async def check(self, projected: Checkpoint) -> None:
         """Raises Halted if the checkpoint is not of this log: the log was restored to an earlier
@@ -92,20 +97,27 @@ class Log:
     ) -> AsyncIterator[list[RecordedEvent]]:
         """The events of a range of streams up to a position, stream by stream, in pages of about
         this many bytes. Raises Halted at an event that cannot be read."""
-        async for rows in log_reader.pages(self._connection, streams, through, page_bytes):
+        async for rows in log_reader.pages(
+            self._connection, streams, through, page_bytes, self._workspaces
+        ):
             yield [self._decoded(row) for row in rows]
 
     def _decoded(self, row: Iterable[Any]) -> RecordedEvent:
         position, stream, version, topic, state, at = row
+        if state is None:
+            return RecordedEvent(position, stream, version, Skipped(at=at))
         try:
-            return RecordedEvent(position, stream, version, self._mapper.decode(topic, state, at))
+            event = self._mapper.decode(topic, state, at)
         except (UnknownTopic, UndecodableEvent) as error:
             raise Halted(f"at position {position}, stream {stream}: {error}") from error
+        if self._workspaces is not None and event.workspace not in self._workspaces:
+            event = Skipped(at=at)
+        return RecordedEvent(position, stream, version, event)
 
 
 def fits(rows: Iterable[Any]) -> bool:
     """Whether BATCH_BYTES cannot have cut the rows short. A character has up to four bytes."""
-    return 4 * sum(len(row["state"]) for row in rows) < BATCH_BYTES
+    return 4 * sum(len(row["state"] or "") for row in rows) < BATCH_BYTES
 
 
 def prove_contiguous(after: int, ends: list[int], count: int) -> None:

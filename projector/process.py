@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from projector.follower import Follower, Heartbeat
 from projector.log import Halted
-from read_side.schema import LIVE
+from read_side.schema import LIVE, Workspaces
 from write_side.domain.identity import new_id
 from write_side.postgres.connection import Connection, connect, is_transient
 
@@ -32,6 +32,7 @@ _log = structlog.get_logger("projector")
 class ProjectorSettings(Struct, frozen=True):
     event_store_url: str
     read_model_url: str
+    workspaces: Workspaces = None
 
 
 async def run(settings: ProjectorSettings) -> None:
@@ -96,7 +97,7 @@ async def _session(settings: ProjectorSettings, projector_id: str, patience: flo
             raise ConnectionError("a database does not respond") from error
         heartbeat = Heartbeat(model, projector_id)
         try:
-            await _follow(store, model, heartbeat)
+            await _follow(Follower(store, model, heartbeat, settings.workspaces), heartbeat)
         except asyncio.CancelledError:
             with contextlib.suppress(Exception):
                 async with asyncio.timeout(1):
@@ -104,9 +105,9 @@ async def _session(settings: ProjectorSettings, projector_id: str, patience: flo
             raise
 
 
-async def _follow(store: Connection, model: Connection, heartbeat: Heartbeat) -> None:
+async def _follow(follower: Follower, heartbeat: Heartbeat) -> None:
     try:
-        await Follower(store, model, heartbeat).run()
+        await follower.run()
     except Halted as halt:
         _log.error("halted", reason=str(halt))
         reason = str(halt)

@@ -25,7 +25,7 @@ from write_side.domain import events as e
 from write_side.domain.changes import actor_name
 from write_side.domain.content_type import evolve as evolve_content_type
 from write_side.domain.entry import evolve
-from write_side.domain.identity import PRODUCTION
+from write_side.domain.identity import PRODUCTION, Actor
 
 
 class RecordedEvent(Struct, frozen=True):
@@ -35,6 +35,13 @@ class RecordedEvent(Struct, frozen=True):
     stream: str
     version: int
     event: e.Event
+
+
+class Skipped(e.Event, frozen=True, kw_only=True):
+    """Stands for an event of a workspace that the read model does not hold, which is not read."""
+
+    workspace: str = ""
+    actor: Actor = Actor("operator", "")
 
 
 class Inconsistent(Exception):
@@ -291,7 +298,7 @@ def _reverted(recorded: RecordedEvent, event: e.ImportReverted, before: Rows, af
 
 
 def _ignore(_r: RecordedEvent, _event: Any, _b: Rows, _after: Rows) -> None:
-    """These events are only read from the log."""
+    """These events change no rows."""
 
 
 _STEPS: dict[type[e.Event], Callable[[RecordedEvent, Any, Rows, Rows], None]] = {
@@ -320,6 +327,7 @@ _STEPS: dict[type[e.Event], Callable[[RecordedEvent, Any, Rows, Rows], None]] = 
     e.ImportRecorded: _import,
     e.ImportReverted: _reverted,
     e.ImportMappingSaved: _ignore,
+    Skipped: _ignore,
 }
 
 

@@ -7,12 +7,14 @@ import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import asyncpg
 import msgspec
 import structlog
 
 from read_side.changes import ChangeRecord
 from read_side.freshness import Freshness
 from read_side.notices import CHANNEL, Notice, decode_notice
+from read_side.schema import Workspaces, workspaces_of
 from read_side.seen import Seen, open_seen, stamp_of
 from write_side.domain.identity import Scope
 from write_side.postgres.connection import Connection, connect
@@ -23,7 +25,8 @@ POLL_WAITING = 0.05
 """The same while a request waits, in case notifications fail."""
 PATIENCE = 5.0
 """Seconds until a connection on which the database does not respond is replaced."""
-_CHECKPOINT = "SELECT epoch, position FROM read_model.checkpoint"
+# All columns, because a different shape may have other ones.
+_CHECKPOINT = "SELECT * FROM read_model.checkpoint"
 Arrived = Mapping[Scope, list[ChangeRecord] | None]
 _log = structlog.get_logger("read_side.checkpoint")
 
@@ -33,7 +36,8 @@ class CheckpointWatch:
 
     Raises ``seen`` to each checkpoint before anyone learns of it here. ``on_change`` gets the
     scopes in which something changed, or None for all, and for each the new changes in its feed, or
-    None if they must be read. What it is called for can be read.
+    None if they must be read. What it is called for can be read. ``workspaces``: those that the
+    read model holds, as of the last time the checkpoint was read.
     """
 
     def __init__(self, url: str, seen: Seen | None = None) -> None:
@@ -48,6 +52,8 @@ class CheckpointWatch:
         self.on_change: Callable[[Arrived | None], None] = lambda _: None
         self.freshness = Freshness(self._seen)
         self.position = 0
+        self.workspaces: Workspaces = None
+        self._first_read = asyncio.Event()
 
     async def __aenter__(self) -> CheckpointWatch:
         self._watching = asyncio.create_task(self._watch(), name="checkpoint watch")
@@ -58,6 +64,16 @@ class CheckpointWatch:
         self._watching.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._watching
+
+    def holds(self, workspace: str) -> bool:
+        """Whether the read model has this workspace."""
+        return self.workspaces is None or workspace in self.workspaces
+
+    async def first_read(self, patience: float) -> None:
+        """Waits until the checkpoint was read once, at most this many seconds."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                await self._first_read.wait()
 
     async def wait(self, position: int, patience: float) -> bool:
         """Returns whether the read model has passed the position within ``patience`` seconds."""
@@ -103,7 +119,10 @@ class CheckpointWatch:
         if not self._seen.is_in_place():
             self.freshness.reset()
         known, poll = self.position, self.freshness.begin_poll()
-        epoch, position = await fetch_checkpoint(connection)
+        row = await _fetch_row(connection)
+        epoch, position = row["epoch"], row["position"]
+        self.workspaces = workspaces_of(row)
+        self._first_read.set()
         self.freshness.end_poll(poll, stamp_of(epoch, position))
         if position < known:
             # So may a read model that was rebuilt from a restored log.
@@ -168,6 +187,11 @@ async def wait_until_visible(url: str, position: int, patience: float) -> bool:
 
 async def fetch_checkpoint(connection: Connection) -> tuple[int, int]:
     """The epoch and the position of the live read model."""
+    row = await _fetch_row(connection)
+    return row["epoch"], row["position"]
+
+
+async def _fetch_row(connection: Connection) -> asyncpg.Record:
     row = await connection.fetchrow(_CHECKPOINT)
     assert row is not None
-    return row["epoch"], row["position"]
+    return row

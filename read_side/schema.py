@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from importlib import resources
+from typing import TypeAlias
+
+import asyncpg
 
 from write_side.postgres.connection import Connection
 
@@ -23,9 +26,13 @@ _PROJECTORS = (_folder / "projectors.sql").read_text("utf-8")
 SHAPE = hashlib.sha256((_TABLES + _DIGESTS + _INDEXES).encode()).hexdigest()[:16]
 """Identifies the shape of the tables; a read model of a different shape must be rebuilt."""
 
-_SHAPE = "SELECT shape FROM read_model.checkpoint"
+Workspaces: TypeAlias = tuple[str, ...] | None
+"""The slugs of the workspaces that a read model holds, sorted; None for all."""
+
+# All columns, because a different shape may have other ones.
+_CHECKPOINT = "SELECT * FROM read_model.checkpoint"
 _EXISTS = "SELECT to_regclass('read_model.checkpoint') IS NOT NULL"
-_BEGIN = "INSERT INTO checkpoint (position, epoch, shape) VALUES (0, $1, $2)"
+_BEGIN = "INSERT INTO checkpoint (position, epoch, shape, workspaces) VALUES (0, $1, $2, $3)"
 
 
 class ShapeMismatch(Exception):
@@ -38,10 +45,41 @@ class ShapeMismatch(Exception):
         )
 
 
-async def create(connection: Connection) -> bool:
+class WorkspacesMismatch(Exception):
+    """The read model holds other workspaces than the settings say; the message says what to do."""
+
+    def __init__(self, held: Workspaces, wanted: Workspaces) -> None:
+        self.held = held
+        super().__init__(
+            f"the read model holds {described(held)}, but its settings say {described(wanted)}: "
+            "rebuild it with `contentlog rebuild --accept-differences`, or change the settings back"
+        )
+
+
+def described(workspaces: Workspaces) -> str:
+    return "all workspaces" if workspaces is None else f"the workspaces '{', '.join(workspaces)}'"
+
+
+def workspaces_of(checkpoint: asyncpg.Record) -> Workspaces:
+    """Those of the read model with this row of ``checkpoint``, also of another shape."""
+    held = checkpoint.get("workspaces")
+    return None if held is None else tuple(held)
+
+
+def check_identity(checkpoint: asyncpg.Record, workspaces: Workspaces) -> None:
+    """Raises ShapeMismatch or WorkspacesMismatch if the read model with this row of ``checkpoint``
+    is not of this version, or does not hold these workspaces."""
+    if checkpoint["shape"] != SHAPE:
+        raise ShapeMismatch
+    held = workspaces_of(checkpoint)
+    if held != workspaces:
+        raise WorkspacesMismatch(held, workspaces)
+
+
+async def create(connection: Connection, workspaces: Workspaces = None) -> bool:
     """Creates an empty live read model if there is none. Returns whether it was created.
 
-    Raises ShapeMismatch.
+    Raises ShapeMismatch, WorkspacesMismatch.
     """
     # In a separate transaction, because a rebuild that replaces a different shape needs these
     # tables too.
@@ -51,22 +89,23 @@ async def create(connection: Connection) -> bool:
     async with connection.transaction():
         await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
         if await connection.fetchval(_EXISTS):
-            if await connection.fetchval(_SHAPE) != SHAPE:
-                raise ShapeMismatch
+            checkpoint = await connection.fetchrow(_CHECKPOINT)
+            assert checkpoint is not None
+            check_identity(checkpoint, workspaces)
             return False
         await connection.execute("CREATE SCHEMA IF NOT EXISTS read_model")
         await connection.execute("SET LOCAL search_path = read_model")
-        await create_tables(connection, epoch=0)
+        await create_tables(connection, epoch=0, workspaces=workspaces)
         await create_indexes(connection)
         return True
 
 
-async def create_tables(connection: Connection, epoch: int) -> None:
+async def create_tables(connection: Connection, epoch: int, workspaces: Workspaces = None) -> None:
     """Creates the tables, without the indexes of large ones, in the first schema of the
     connection's search_path. A projector must know the epoch to write them."""
     await connection.execute(_TABLES)
     await connection.execute(_DIGESTS)
-    await connection.execute(_BEGIN, epoch, SHAPE)
+    await connection.execute(_BEGIN, epoch, SHAPE, workspaces)
 
 
 async def create_indexes(connection: Connection) -> None:

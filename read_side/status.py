@@ -6,11 +6,12 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from read_side.schema import LIVE
+from read_side.schema import LIVE, Workspaces, workspaces_of
 from write_side.postgres.connection import Connection
 from write_side.postgres.schema_size import SCHEMA_SIZE
 
-_CHECKPOINT = "SELECT position, epoch, moved_at FROM read_model.checkpoint"
+# All columns, because a different shape may have other ones.
+_CHECKPOINT = "SELECT * FROM read_model.checkpoint"
 _PROJECTORS = """
 SELECT id, role, halted, extract(epoch FROM now() - heartbeat_at)::float8 AS age
 FROM projector.process WHERE heartbeat_at > now() - interval '10 seconds' ORDER BY id"""
@@ -46,6 +47,7 @@ class ReadModelStatus(Struct, frozen=True):
     moved_at: datetime
     projectors: list[ProjectorStatus]
     work: WorkStatus | None = None
+    workspaces: Workspaces = None
 
 
 async def read_status(connection: Connection) -> ReadModelStatus:
@@ -61,6 +63,7 @@ async def read_status(connection: Connection) -> ReadModelStatus:
             ProjectorStatus(row["id"], row["role"], row["age"], row["halted"]) for row in projectors
         ],
         work=WorkStatus(**work) if work else None,
+        workspaces=workspaces_of(checkpoint),
     )
 
 

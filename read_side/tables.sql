@@ -7,7 +7,7 @@
 
 -- The position of the last projected event, and the epoch of the projector that may move it. The stream
 -- and version of that event are kept too, because positions are reused after the log was restored to an
--- earlier point.
+-- earlier point. `workspaces` are those whose events are projected; null: all.
 CREATE TABLE checkpoint (
     one                boolean     PRIMARY KEY DEFAULT true CHECK (one),
     position           bigint      NOT NULL,
@@ -16,6 +16,7 @@ CREATE TABLE checkpoint (
     originator_version bigint,
     happened_at        timestamptz,
     shape              text        NOT NULL,
+    workspaces         text[],
     moved_at           timestamptz NOT NULL DEFAULT now()
 ) WITH (fillfactor = 10);
 

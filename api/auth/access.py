@@ -45,13 +45,19 @@ _log = structlog.get_logger("api.access")
 
 class Access:
     """While the store is unavailable, known keys stay valid for five minutes, although they may be
-    revoked through another process that can reach it. ``clock``: monotonic seconds."""
+    revoked through another process that can reach it. ``clock``: monotonic seconds. ``holds``:
+    whether the read model has a workspace; the keys of others are unknown here."""
 
     def __init__(
-        self, url: str, repository: Repository, clock: Callable[[], float] = time.monotonic
+        self,
+        url: str,
+        repository: Repository,
+        clock: Callable[[], float] = time.monotonic,
+        holds: Callable[[str], bool] = lambda _: True,
     ) -> None:
         self._url = url
         self._clock = clock
+        self._holds = holds
         self._recorder = repository.recorder
         self._uses = KeyUses(self._recorder.fetch)
         self._loader = KeyLoader(self._fetch, repository)
@@ -89,7 +95,7 @@ class Access:
         digest = secret_hash(secret)
 
         def known(now: datetime) -> Caller | None:
-            caller = self._loader.keys.caller(digest, now)
+            caller = self._held(self._loader.keys.caller(digest, now))
             return caller if secret else None
 
         return await self._up_to_date(known, may_be_new=secret != "")
@@ -99,7 +105,7 @@ class Access:
         if not secret or not self._is_fresh():
             return None
         now = self.store_time()
-        caller = self._loader.keys.caller(secret_hash(secret), now)
+        caller = self._held(self._loader.keys.caller(secret_hash(secret), now))
         if caller is not None:
             self._uses.record(caller.key_id, now.date())
         return caller
@@ -107,7 +113,7 @@ class Access:
     async def caller_of_key(self, key_id: str) -> Caller | None:
         """The same for the key of a dashboard session."""
         return await self._up_to_date(
-            lambda now: self._loader.keys.caller_of_key(key_id, now), may_be_new=True
+            lambda now: self._held(self._loader.keys.caller_of_key(key_id, now)), may_be_new=True
         )
 
     async def _up_to_date(
@@ -135,7 +141,10 @@ class Access:
         because of it."""
         if not secret or not self._is_trusted():
             return None
-        return self._loader.keys.caller(secret_hash(secret), self.store_time())
+        return self._held(self._loader.keys.caller(secret_hash(secret), self.store_time()))
+
+    def _held(self, caller: Caller | None) -> Caller | None:
+        return caller if caller is not None and self._holds(caller.workspace) else None
 
     def _is_fresh(self) -> bool:
         return self._last_look >= self._valid_since()

@@ -121,12 +121,13 @@ class ReadyOrNot(Struct, frozen=True):
     ready: bool
 
 
-class Readiness(Struct, frozen=True):
-    """The body of /readyz for operators; ``reason`` if it is not ready. ``replicas``: the read
-    replicas as this process sees them, each with its lag, null while it is left out; null if there
-    are none."""
+class Readiness(Struct, frozen=True, rename="camel"):
+    """The body of /readyz for operators; ``reason`` if it is not ready. ``read_model``: the name of
+    the one that this process reads. ``replicas``: the read replicas as this process sees them, each
+    with its lag, null while it is left out; null if there are none."""
 
     ready: bool
+    read_model: str = ""
     reason: str | None = None
     head: int | None = None
     checkpoint: int | None = None
@@ -159,7 +160,8 @@ async def detailed_readyz(request: web.Request) -> web.Response:
 async def _current(request: web.Request) -> Readiness:
     service, status = request.app[SERVICE], await request.app[STATUS].current()
     readiness = _readiness(status, service.settings.ready_lag)
-    return replace(readiness, replicas=service.replicas.status() or None)
+    replicas = service.replicas.status() or None
+    return replace(readiness, read_model=service.settings.read_model, replicas=replicas)
 
 
 def _response(body: Readiness | ReadyOrNot) -> web.Response:

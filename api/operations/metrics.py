@@ -41,7 +41,8 @@ async def all_metrics(request: web.Request) -> web.Response:
     """Prometheus' text format: the counts of all workers of this command, and the gauges. Those of
     other workers are up to a tenth of a second old."""
     gauges = CollectorRegistry()
-    gauges.register(Gauges(await request.app[STATUS].current()))
+    name = request.app[SERVICE].settings.read_model
+    gauges.register(Gauges(await request.app[STATUS].current(), name))
     gauges.register(ReplicaFigures(request.app[SERVICE].replicas.status()))
     gauges.register(WebhookFigures(await webhook_status(request.app[SERVICE])))
     counts = await _counts(request.app[SERVICE].settings.metrics_folder)
@@ -63,10 +64,11 @@ async def _counts(folder: str | None) -> bytes:
 
 class Gauges(Collector):
     """The status for Prometheus, without values that could not be read, because old values would
-    look current."""
+    look current. ``read_model``: its name."""
 
-    def __init__(self, status: ServiceStatus) -> None:
+    def __init__(self, status: ServiceStatus, read_model: str) -> None:
         self._status = status
+        self._read_model = read_model
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         up = GaugeMetricFamily(
@@ -75,6 +77,10 @@ class Gauges(Collector):
         up.add_metric(["event_store"], self._status.head is not None)
         up.add_metric(["read_model"], self._status.model is not None)
         yield up
+        meaning = "1 for the read model that the figures are of"
+        model = GaugeMetricFamily("contentlog_read_model", meaning, labels=["name"])
+        model.add_metric([self._read_model], 1)
+        yield model
         for name, meaning, value in self._values():
             if value is not None:
                 yield GaugeMetricFamily(f"contentlog_{name}", meaning, value)

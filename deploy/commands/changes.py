@@ -82,7 +82,7 @@ async def _changes(
 
     moved = asyncio.Event()
     async with (
-        open_connection("CONTENTLOG_READ_MODEL_URL", found.read_model_url) as connection,
+        open_connection(found.model.setting, found.read_model_url) as connection,
         open_read_model(found) as pool,
     ):
         if follow:

@@ -56,7 +56,7 @@ def _run(settings: Settings, found: Databases, *, with_demo: bool) -> None:
         Child("api", contentlog("api", *address)),
         Child("webhooks", contentlog("webhooks")),
     ]
-    if not (settings.event_store_url and settings.read_model_url):
+    if not (settings.event_store_url and found.model.url):
         # The embedded PostgreSQL is not our child; this child starts it again if it ends.
         watch = (sys.executable, "-P", "-m", "deploy.embedded.watch", settings.data)
         children.append(Child("postgres", watch))

@@ -9,17 +9,17 @@ import click
 import msgspec
 
 from deploy.databases import Databases, open_connection, open_read_model, open_repository
-from deploy.runner import json_option, run
+from deploy.runner import json_option, read_model_option, run
 
 if TYPE_CHECKING:
     from deploy.doctor.findings import Finding
     from deploy.settings import Settings
 
 _STORE_POOL = "CONTENTLOG_EVENT_STORE_POOL_URL"
-_MODEL_POOL = "CONTENTLOG_READ_MODEL_POOL_URL"
 
 
 @click.command("doctor", epilog="\b\nExample:\n  contentlog doctor")
+@read_model_option
 @json_option
 def doctor_command(as_json: bool) -> None:
     """Check settings, databases, processes and this machine, and say what to change.
@@ -55,21 +55,21 @@ async def _examine(
         findings += server.check_server("event store", facts, settings.workers, pooled=pooled)
         findings += server.check_durability("event store", facts)
         findings += await installation.check_store(connection)
-    async with open_connection("CONTENTLOG_READ_MODEL_URL", found.read_model_url) as connection:
+    async with open_connection(found.model.setting, found.read_model_url) as connection:
         if found.read_model_url != found.event_store_url:
             facts = await server.read_facts(connection)
-            pooled = found.read_model_pool_url is not None
+            pooled = found.model.pool_url is not None
             findings += server.check_server("read model", facts, settings.workers, pooled=pooled)
-        shape = await installation.check_shape(connection)
+        shape = await installation.check_shape(connection, found.model.workspaces)
         findings.append(shape)
         status = await read_status(connection)
     for name, setting, direct, pool in (
         ("event store", _STORE_POOL, found.event_store_url, found.event_store_pool_url),
-        ("read model", _MODEL_POOL, found.read_model_url, found.read_model_pool_url),
+        ("read model", found.model.pool_setting, found.read_model_url, found.model.pool_url),
     ):
         if pool is not None:
             findings.append(await poolers.check_pooler(name, setting, direct, pool))
-    findings += [await installation.check_replica(url) for url in settings.replica_urls]
+    findings += [await installation.check_replica(url) for url in found.model.replica_urls]
     async with open_repository(found) as repository:
         findings += installation.check_projectors(status, await repository.recorder.head())
         if shape.level == "ok":

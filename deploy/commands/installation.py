@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
 from deploy.databases import Databases, open_connection, open_repository, role_of
-from deploy.runner import json_option, note, run, warn_of_unknown_settings
-from deploy.settings import describe, load_settings
+from deploy.failures import explanation
+from deploy.read_models import ReadModel, read_models
+from deploy.runner import json_option, note, read_model_option, run, warn_of_unknown_settings
+from deploy.settings import Settings, describe, load_settings
+
+if TYPE_CHECKING:
+    from read_side.status import ReadModelStatus
+    from write_side.repository import Repository
+
+STATUS_TIMEOUT = 5.0  # seconds for the read models that are only listed
 
 
 @click.command("migrate", epilog="\b\nExample:\n  contentlog migrate")
+@read_model_option
 def migrate_command() -> None:
     """Update the event store's schema and create the read model.
 
@@ -39,8 +48,8 @@ async def migrate_databases(found: Databases) -> list[str]:
             steps += await grant_runtime(connection, *role_of(found.event_store_url))
     async with open_connection("CONTENTLOG_EVENT_STORE_URL", found.event_store_url) as connection:
         await set_defaults(connection)
-    async with open_connection("CONTENTLOG_READ_MODEL_URL", found.read_model_url) as connection:
-        created = await schema.create(connection)
+    async with open_connection(found.model.setting, found.read_model_url) as connection:
+        created = await schema.create(connection, found.model.workspaces)
         await set_defaults(connection)
     return [
         *(f"event store: {step}" for step in steps or ["up to date"]),
@@ -49,22 +58,28 @@ async def migrate_databases(found: Databases) -> list[str]:
 
 
 @click.command("status", epilog="\b\nExample:\n  contentlog status --json")
+@read_model_option
 @json_option
 def status_command(as_json: bool) -> None:
-    """Print the positions of log and read model, and the projectors."""
-    status = run(lambda found, _: _status(found), create=False)
+    """Print the positions of log and read model, and the projectors.
+
+    If several read models are configured, all are listed.
+    """
+    status = run(_status, create=False)
     click.echo(msgspec.json.encode(status) if as_json else _status_text(status))
 
 
-async def _status(found: Databases) -> dict[str, Any]:
+async def _status(found: Databases, settings: Settings) -> dict[str, Any]:
     from read_side.status import read_size, read_status
 
-    async with open_connection("CONTENTLOG_READ_MODEL_URL", found.read_model_url) as connection:
+    async with open_connection(found.model.setting, found.read_model_url) as connection:
         model, model_size = await read_status(connection), await read_size(connection)
     async with open_repository(found) as repository:
         behind = await repository.recorder.lag(model.position)
         store_size = await repository.recorder.size()
+        listed = [await _listed(one, found, repository) for one in read_models(settings)]
     return {
+        "readModel": found.model.name,
         "head": behind.head,
         "checkpoint": model.position,
         "lag": {"events": behind.head - model.position, "seconds": behind.seconds},
@@ -72,12 +87,48 @@ async def _status(found: Databases) -> dict[str, Any]:
         "projectors": msgspec.to_builtins(model.projectors),
         "rebuild": msgspec.to_builtins(model.work),
         "bytes": {"event_store": store_size, "read_model": model_size},
+        "readModels": [one for one in listed if one is not None],
     }
+
+
+async def _listed(
+    model: ReadModel, found: Databases, repository: Repository
+) -> dict[str, Any] | None:
+    """A read model in the list of all; None for the embedded one while it is not in use."""
+    url = found.read_model_url if model == found.model else model.url
+    if url is None:
+        return None
+    row: dict[str, Any] = {"name": model.name, "workspaces": model.workspaces, "fault": None}
+    try:
+        status = await _read_status(model, url)
+    except Exception as error:
+        if (fault := explanation(error)) is None:
+            raise
+        return {**row, "fault": fault}
+    behind = await repository.recorder.lag(status.position)
+    active = [one for one in status.projectors if one.role == "active"]
+    return {
+        **row,
+        "workspaces": status.workspaces,
+        "checkpoint": status.position,
+        "lag": {"events": behind.head - status.position, "seconds": behind.seconds},
+        "epoch": status.epoch,
+        "activeProjector": bool(active),
+        "halted": next((one.halted for one in active if one.halted), None),
+    }
+
+
+async def _read_status(model: ReadModel, url: str) -> ReadModelStatus:
+    from read_side.status import read_status
+
+    async with open_connection(model.setting, url, STATUS_TIMEOUT) as connection:
+        return await read_status(connection)
 
 
 def _status_text(status: dict[str, Any]) -> str:
     lag, sizes = status["lag"], status["bytes"]
     lines = [
+        *([f"read model  {status['readModel']}"] if len(status["readModels"]) > 1 else []),
         f"head        {status['head']}",
         f"checkpoint  {status['checkpoint']}",
         f"lag         {lag['events']} events, {lag['seconds']:.1f} s",
@@ -90,7 +141,26 @@ def _status_text(status: dict[str, Any]) -> str:
             f"{work['name']:11} {work['phase']}, {work['done']:,} of {work['total']:,}, "
             f"for {work['seconds']:.0f} s"
         )
+    if len(status["readModels"]) > 1:
+        lines += ["read models", *map(_listed_text, status["readModels"])]
     return "\n".join(lines)
+
+
+def _listed_text(model: dict[str, Any]) -> str:
+    if model["fault"]:
+        return f"  {model['name']:9} {model['fault']}"
+    lag = model["lag"]
+    halted = f", HALTED: {model['halted']}" if model["halted"] else ""
+    unattended = "" if model["activeProjector"] else ", no projector"
+    return (
+        f"  {model['name']:9} checkpoint {model['checkpoint']}, "
+        f"lag {lag['events']} events, {lag['seconds']:.1f} s, epoch {model['epoch']}, "
+        f"{_described(model['workspaces'])}{unattended}{halted}"
+    )
+
+
+def _described(workspaces: tuple[str, ...] | None) -> str:
+    return "all workspaces" if workspaces is None else f"workspaces {', '.join(workspaces)}"
 
 
 def _projector(projector: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ import click
 from deploy.databases import Databases
 from deploy.failures import Failed
 from deploy.progress import progress, show_differences, show_result
-from deploy.runner import json_option, run
+from deploy.runner import json_option, read_model_option, run
 from deploy.settings import Settings
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     help="Switch even if the new read model differs from the live one, as after a changed "
     "projection.",
 )
+@read_model_option
 @json_option
 def rebuild_command(accept_differences: bool, as_json: bool) -> None:
     """Replay the log into a new read model and switch to it.
@@ -65,6 +66,7 @@ async def _rebuild(
 
 
 @click.command("rollback", epilog="\b\nExample:\n  contentlog rollback")
+@read_model_option
 @json_option
 def rollback_command(as_json: bool) -> None:
     """Return to the read model before the last rebuild.
@@ -88,6 +90,7 @@ async def _rollback(found: Databases, settings: Settings, as_json: bool) -> None
 @click.option(
     "--repair", is_flag=True, help="Correct claims and usage, which are derived from the log."
 )
+@read_model_option
 @json_option
 def verify_command(repair: bool, as_json: bool) -> None:
     """Check that log, claims and read model agree.
@@ -149,6 +152,7 @@ def _build_settings(found: Databases, settings: Settings) -> BuildSettings:
     return BuildSettings(
         event_store_url=found.event_store_url,
         read_model_url=found.read_model_url,
+        workspaces=found.model.workspaces,
         workers=settings.rebuild_workers or os.cpu_count() or 1,
         memory=settings.rebuild_memory,
     )

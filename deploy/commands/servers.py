@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from deploy.databases import Databases, databases
 from deploy.failures import Failed
 from deploy.logs import configure_logs
-from deploy.runner import warn_of_unknown_settings
+from deploy.runner import read_model_option, warn_of_unknown_settings
 from deploy.settings import Settings, load_settings
 from deploy.supervisor import Child, contentlog, supervise
 
@@ -38,6 +38,7 @@ port_option = click.option(
 @click.command("api", epilog="\b\nExample:\n  contentlog api --host 0.0.0.0 --port 80 --workers 4")
 @host_option
 @port_option
+@read_model_option
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes (CONTENTLOG_WORKERS).")
 @click.option("--worker", type=int, hidden=True, help="The number of a worker, for its parent.")
 def api_command(
@@ -132,8 +133,9 @@ def _serve(settings: Settings, found: Databases, worker: int | None) -> None:
         event_store_url=found.event_store_url,
         read_model_url=found.read_model_url,
         event_store_pool_url=found.event_store_pool_url,
-        read_model_pool_url=found.read_model_pool_url,
-        read_replica_urls=settings.replica_urls,
+        read_model_pool_url=found.model.pool_url,
+        read_model=found.model.name,
+        read_replica_urls=found.model.replica_urls,
         host=settings.host,
         port=settings.port,
         admin_host=settings.admin_host,
@@ -159,6 +161,7 @@ def _serve(settings: Settings, found: Databases, worker: int | None) -> None:
 
 
 @click.command("projector", epilog="\b\nExample:\n  contentlog projector")
+@read_model_option
 def projector_command() -> None:
     """Keep the read model up to date with the log.
 
@@ -172,14 +175,22 @@ def projector_command() -> None:
     configure_logs(settings)
     warn_of_unknown_settings(log.warning)
     with databases(settings) as found:
-        asyncio.run(project(ProjectorSettings(found.event_store_url, found.read_model_url)))
+        asyncio.run(
+            project(
+                ProjectorSettings(
+                    found.event_store_url, found.read_model_url, found.model.workspaces
+                )
+            )
+        )
 
 
 @click.command("webhooks", epilog="\b\nExample:\n  contentlog webhooks")
+@read_model_option
 def webhooks_command() -> None:
     """Deliver changes to the webhooks of all workspaces.
 
-    Runs until SIGTERM or Ctrl-C. One process is active; others stand by and take over.
+    Runs until SIGTERM or Ctrl-C. One process is active; others stand by and take over. A change is
+    delivered when it can be read in the read model.
     """
     from api.webhooks.process import WebhookSettings
     from api.webhooks.process import run as deliver
@@ -188,13 +199,18 @@ def webhooks_command() -> None:
     configure_logs(settings)
     warn_of_unknown_settings(log.warning)
     with databases(settings) as found:
+        if found.model.workspaces is not None:
+            raise Failed(
+                f"the read model '{found.model.name}' holds only some workspaces, but webhooks of "
+                "all are delivered: choose a read model that holds all"
+            )
         asyncio.run(
             deliver(
                 WebhookSettings(
                     found.event_store_url,
                     found.read_model_url,
                     found.event_store_pool_url,
-                    found.read_model_pool_url,
+                    found.model.pool_url,
                     networks=settings.networks,
                 )
             )

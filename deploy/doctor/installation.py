@@ -12,7 +12,7 @@ import asyncpg
 
 from deploy.doctor.findings import Finding, ok, problem, warning
 from deploy.settings import Settings, unknown_names, without_password
-from read_side.schema import SHAPE
+from read_side.schema import ShapeMismatch, Workspaces, WorkspacesMismatch, check_identity
 from read_side.status import ReadModelStatus
 from write_side.postgres.connection import Connection, connect
 from write_side.postgres.pooler import PoolerInTheWay
@@ -28,7 +28,7 @@ LAG = 1_000
 """Events of lag that a projector has caught up in a moment."""
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _REPLICA = "SELECT pg_is_in_recovery() AS is_standby, position FROM read_model.checkpoint"
-_SHAPE = "SELECT shape FROM read_model.checkpoint"
+_CHECKPOINT = "SELECT * FROM read_model.checkpoint"
 
 
 def check_settings(settings: Settings, environment: Mapping[str, str]) -> Iterator[Finding]:
@@ -101,10 +101,17 @@ async def check_store(connection: Connection) -> list[Finding]:
     return findings
 
 
-async def check_shape(connection: Connection) -> Finding:
-    if await connection.fetchval(_SHAPE) != SHAPE:
-        text = "the read model was made by another version"
-        return problem("read model", text, "contentlog rebuild --accept-differences")
+async def check_shape(connection: Connection, workspaces: Workspaces) -> Finding:
+    """``workspaces``: those that it must hold."""
+    row = await connection.fetchrow(_CHECKPOINT)
+    assert row is not None
+    rebuild = "contentlog rebuild --accept-differences"
+    try:
+        check_identity(row, workspaces)
+    except ShapeMismatch:
+        return problem("read model", "the read model was made by another version", rebuild)
+    except WorkspacesMismatch as error:
+        return problem("read model", str(error), rebuild)
     return ok("read model", "its tables are those of this version")
 
 

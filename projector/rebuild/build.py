@@ -19,6 +19,7 @@ from projector.rows import BLOCKS, LocaleKey, columns
 from projector.write_transaction import write_transaction
 from projector.writer import Writer
 from read_side import schema
+from read_side.schema import Workspaces
 from write_side.postgres.connection import Connection
 from write_side.postgres.statements import statement
 from write_side.store.log_reader import OTHERS, ranges_of_entries
@@ -43,6 +44,7 @@ class BuildSettings(Struct, frozen=True, kw_only=True):
 
     event_store_url: str
     read_model_url: str
+    workspaces: Workspaces = None
     workers: int = os.cpu_count() or 1
     memory: int = MEMORY
 
@@ -61,7 +63,7 @@ class Build:
         self._settings = settings
         self._name = name
         self._store = store
-        self._log = Log(store)
+        self._log = Log(store, settings.workspaces)
         self._model = model
         self._operation = operation
         # The epoch is unique, so a worker that outlived an earlier build is fenced off.
@@ -75,7 +77,7 @@ class Build:
         await drop(self._model, self._name)
         await self._model.execute(await self._model.fetchval(_CREATE_SCHEMA, self._name))
         async with self._model.transaction():
-            await schema.create_tables(self._model, self.epoch)
+            await schema.create_tables(self._model, self.epoch, self._settings.workspaces)
         self._operation.begin("replay", through)
         others = await self._write_others(through)
         replayed = await self._replay_entries(through)
@@ -85,7 +87,8 @@ class Build:
         checkpoint = await self._log.checkpoint_at(through)
         async with write_transaction(self._model) as transaction:
             await transaction.move_checkpoint(self.epoch, Checkpoint(0), checkpoint)
-        return Candidate(self._store, self._model, self.epoch, checkpoint)
+        workspaces = self._settings.workspaces
+        return Candidate(self._store, self._model, self.epoch, checkpoint, workspaces)
 
     async def _write_others(self, through: int) -> int:
         """Writes everything except entries; returns the number of events. Types come before
@@ -105,11 +108,12 @@ class Build:
         size = min(self._settings.workers, len(ranges))
         if size == 1:
             # A further process would cost more than it saves.
-            replay = Replay(self._store, self._model, self.epoch, through, self._page_bytes)
+            replay = Replay(self._log, self._model, self.epoch, through, self._page_bytes)
             return [await replay.replay(streams, self._operation.go_on) for streams in ranges]
         job = Job(
             event_store_url=self._settings.event_store_url,
             read_model_url=self._settings.read_model_url,
+            workspaces=self._settings.workspaces,
             schema=self._name,
             epoch=self.epoch,
             through=through,

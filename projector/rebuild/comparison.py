@@ -17,7 +17,7 @@ from projector.log import Halted, Log
 from projector.process import connect_model
 from projector.rebuild.progress import Operation
 from projector.rebuild.switch import Candidate
-from read_side.schema import SHAPE
+from read_side.schema import SHAPE, Workspaces, described, workspaces_of
 from write_side.domain.identity import Scope
 from write_side.postgres.connection import Connection
 from write_side.verification.claim_check import Difference, differing_keys
@@ -43,7 +43,8 @@ class Live(Struct, frozen=True):
     is_empty: bool = False
 
     @classmethod
-    async def look(cls, url: str, log: Log) -> Live:
+    async def look(cls, url: str, log: Log, workspaces: Workspaces = None) -> Live:
+        """``workspaces``: those that the new one holds."""
         async with snapshot(url) as connection:
             row = await connection.fetchrow(_CHECKPOINT)
         assert row is not None
@@ -51,6 +52,9 @@ class Live(Struct, frozen=True):
             return cls(await log.head(), "it is empty", is_empty=True)
         if row["shape"] != SHAPE:
             return cls(await log.head(), "it has a different shape")
+        if workspaces_of(row) != workspaces:
+            held = described(workspaces_of(row))
+            return cls(await log.head(), f"it holds {held}, the new one {described(workspaces)}")
         try:
             await log.check(Checkpoint.of(row))
         except Halted as restored:

@@ -14,7 +14,15 @@ from projector.rebuild.build import Build, BuildSettings, drop
 from projector.rebuild.comparison import Live, compare
 from projector.rebuild.progress import Operation, Report, exclusive_operation
 from projector.rebuild.switch import TO_NEXT, TO_PREVIOUS, Candidate
-from read_side.schema import DISCARDED, NEXT, PREVIOUS, SCRATCH, ShapeMismatch
+from read_side.schema import (
+    DISCARDED,
+    NEXT,
+    PREVIOUS,
+    SCRATCH,
+    ShapeMismatch,
+    WorkspacesMismatch,
+    described,
+)
 from write_side.postgres.connection import Connection, connect
 from write_side.verification.claim_check import Difference, claim_differences
 from write_side.verification.claim_repair import repair
@@ -62,7 +70,7 @@ async def rebuild(
     """
     async with _prepared(settings, "rebuild", NEXT, report) as (store, model, operation):
         await drop(model, DISCARDED)
-        live = await Live.look(settings.read_model_url, Log(store))
+        live = await Live.look(settings.read_model_url, Log(store), settings.workspaces)
         candidate = await Build(settings, NEXT, store, model, operation).make(live.through)
         found = await compare(settings.read_model_url, live, candidate, operation)
         if not accept_differences and not live.is_empty:
@@ -94,13 +102,18 @@ async def rollback(settings: BuildSettings, report: Report) -> int:
             raise NoPreviousReadModel("there is no previous read model: only a rebuild leaves one")
         await drop(model, DISCARDED)
         try:
-            epoch, checkpoint = await begin_epoch(model)
+            epoch, checkpoint = await begin_epoch(model, settings.workspaces)
         except ShapeMismatch as error:
             raise NoPreviousReadModel(
                 "the previous read model has a different shape than this version writes: roll back "
                 "with the version that made it"
             ) from error
-        candidate = Candidate(store, model, epoch, checkpoint)
+        except WorkspacesMismatch as error:
+            raise NoPreviousReadModel(
+                f"the previous read model holds {described(error.held)}: roll back with the "
+                "settings that it was made with"
+            ) from error
+        candidate = Candidate(store, model, epoch, checkpoint, settings.workspaces)
         try:
             await candidate.log.check(checkpoint)
         except Halted as restored:
@@ -117,7 +130,7 @@ async def verify(settings: BuildSettings, report: Report) -> VerificationResult:
     Raises Halted or Inconsistent if the log itself cannot be replayed, and OperationInProgress.
     """
     async with _prepared(settings, "verify", SCRATCH, report) as (store, model, operation):
-        live = await Live.look(settings.read_model_url, Log(store))
+        live = await Live.look(settings.read_model_url, Log(store), settings.workspaces)
         candidate = await Build(settings, SCRATCH, store, model, operation).make(live.through)
         found = await compare(settings.read_model_url, live, candidate, operation)
         await drop(model, SCRATCH)
@@ -144,7 +157,9 @@ async def _prepared(
     settings: BuildSettings, name: str, schema: str, report: Report
 ) -> AsyncIterator[tuple[Connection, Connection, Operation]]:
     async with (
-        exclusive_operation(settings.read_model_url, name, report) as operation,
+        exclusive_operation(
+            settings.read_model_url, name, report, settings.workspaces
+        ) as operation,
         connections(settings, schema) as (store, model),
     ):
         yield store, model, operation

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 import asyncpg
 from msgspec import Struct
 
-from read_side import schema
+from read_side.schema import ShapeMismatch, Workspaces, WorkspacesMismatch, create
 from write_side.postgres.connection import Connection, connect
 
 LOCK = 0x636C_6F67_0004
@@ -91,15 +91,15 @@ class Operation:
 
 @asynccontextmanager
 async def exclusive_operation(
-    read_model_url: str, name: str, report: Report
+    read_model_url: str, name: str, report: Report, workspaces: Workspaces = None
 ) -> AsyncIterator[Operation]:
-    """Runs an operation while no other runs; ``projector.work`` shows its progress. Raises
-    OperationInProgress."""
+    """Runs an operation while no other runs; ``projector.work`` shows its progress. Creates the
+    read model if there is none. Raises OperationInProgress."""
     connection = await connect(read_model_url, timeout=20, server_settings=_KEEPALIVE)
     heartbeat: asyncio.Task[None] | None = None
     try:
-        with contextlib.suppress(schema.ShapeMismatch):
-            await schema.create(connection)
+        with contextlib.suppress(ShapeMismatch, WorkspacesMismatch):
+            await create(connection, workspaces)
         if not await connection.fetchval(_TRY_LOCK, LOCK):
             raise OperationInProgress
         await connection.execute(_BEGIN, name)

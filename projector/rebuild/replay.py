@@ -16,7 +16,7 @@ from projector.entry_values import ValuesOfTypes, copy_values
 from projector.entry_versions import copy_versions, ended_version
 from projector.log import Log
 from projector.partitions import LOCALE_COLUMNS, RebuildPartitions
-from projector.projection import Inconsistent, RecordedEvent, former_slug, next_state
+from projector.projection import Inconsistent, RecordedEvent, Skipped, former_slug, next_state
 from projector.rows import (
     PAST_SLUG_COLUMNS,
     ChangeRow,
@@ -56,9 +56,9 @@ class Replay:
     """
 
     def __init__(
-        self, store: Connection, model: Connection, epoch: int, through: int, page_bytes: int
+        self, log: Log, model: Connection, epoch: int, through: int, page_bytes: int
     ) -> None:
-        self._log = Log(store)
+        self._log = log
         self._model = model
         self._epoch = epoch
         self._through = through
@@ -79,6 +79,7 @@ class Replay:
         async for page in self._log.pages(streams, self._through, self._page_bytes):
             events += len(page)
             read(len(page))
+            page = [one for one in page if not isinstance(one.event, Skipped)]
             await self._load_slugs(page, fold.type_slugs)
             await self._write(fold.complete(page))
             await self._write_past(fold)

@@ -16,7 +16,7 @@ from projector.log import BATCH, Log
 from projector.rebuild.progress import Operation
 from projector.writer import Writer
 from read_side.notices import CHANNEL, Notice
-from read_side.schema import DISCARDED, LIVE, NEXT, PREVIOUS
+from read_side.schema import DISCARDED, LIVE, NEXT, PREVIOUS, Workspaces
 from write_side.postgres.connection import Connection
 
 TO_NEXT = ((PREVIOUS, DISCARDED), (LIVE, PREVIOUS), (NEXT, LIVE))
@@ -42,11 +42,16 @@ class Candidate:
     """A read model that may become the live one. ``model``'s search_path names its schema."""
 
     def __init__(
-        self, store: Connection, model: Connection, epoch: int, checkpoint: Checkpoint
+        self,
+        store: Connection,
+        model: Connection,
+        epoch: int,
+        checkpoint: Checkpoint,
+        workspaces: Workspaces = None,
     ) -> None:
         self._store = store
         self.model = model
-        self.log = Log(store)
+        self.log = Log(store, workspaces)
         self.writer = Writer(model, epoch)
         self.checkpoint = checkpoint
 

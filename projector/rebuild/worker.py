@@ -15,8 +15,10 @@ from contextlib import AsyncExitStack
 import msgspec
 from msgspec import Struct
 
+from projector.log import Log
 from projector.process import connect_model
 from projector.rebuild.replay import Replay, ReplayResult
+from read_side.schema import Workspaces
 from write_side.postgres.connection import connect
 from write_side.store.log_reader import Range
 
@@ -26,6 +28,7 @@ class Job(Struct, frozen=True):
 
     event_store_url: str
     read_model_url: str
+    workspaces: Workspaces
     schema: str
     epoch: int
     through: int
@@ -86,7 +89,8 @@ async def _replay(job: Job, requests: asyncio.Queue[bytes]) -> None:
         stack.callback(store.terminate)
         model = await connect_model(job.read_model_url, job.schema, patience=None)
         stack.callback(model.terminate)
-        replay = Replay(store, model, job.epoch, job.through, job.page_bytes)
+        log = Log(store, job.workspaces)
+        replay = Replay(log, model, job.epoch, job.through, job.page_bytes)
         while True:
             streams = msgspec.json.decode(await requests.get(), type=Range)
             _send(await replay.replay(streams, lambda events: _send(Read(events))))

@@ -31,13 +31,14 @@ class Ended(Struct, frozen=True):
 class Commands:
     """All run with the same settings, in a folder without any files of settings."""
 
-    def __init__(self, store_url: str, model_url: str, folder: Path) -> None:
+    def __init__(self, store_url: str, model_url: str, folder: Path, **environment: str) -> None:
         self._folder = folder
         self._environment = {
             **{name: value for name, value in os.environ.items() if "CONTENTLOG" not in name},
             "CONTENTLOG_EVENT_STORE_URL": store_url,
             "CONTENTLOG_READ_MODEL_URL": model_url,
             "CONTENTLOG_REBUILD_WORKERS": "1",
+            **environment,
         }
 
     async def run(self, *arguments: str) -> Ended:

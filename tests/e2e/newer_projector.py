@@ -20,4 +20,4 @@ def learn() -> None:
 
 if __name__ == "__main__":
     learn()
-    asyncio.run(run(ProjectorSettings(*sys.argv[1:])))
+    asyncio.run(run(ProjectorSettings(sys.argv[1], sys.argv[2])))

@@ -16,6 +16,7 @@ from projector.checkpoint import begin_epoch
 from projector.log import BATCH, Log
 from projector.process import ProjectorSettings, connect_model, run_sessions
 from projector.writer import Writer
+from read_side.schema import Workspaces
 from read_side.status import ReadModelStatus, read_status
 from tests.databases import owner_of
 from write_side.postgres.connection import Connection
@@ -50,9 +51,12 @@ async def connected(url: str, **settings: str) -> AsyncIterator[Connection]:
 
 
 @asynccontextmanager
-async def projecting(store_url: str, model_url: str | None = None) -> AsyncIterator[None]:
+async def projecting(
+    store_url: str, model_url: str | None = None, workspaces: Workspaces = None
+) -> AsyncIterator[None]:
     """A projector as a task of the test's own loop."""
-    task = asyncio.create_task(run_sessions(ProjectorSettings(store_url, model_url or store_url)))
+    settings = ProjectorSettings(store_url, model_url or store_url, workspaces)
+    task = asyncio.create_task(run_sessions(settings))
     try:
         yield
     finally:
@@ -119,6 +123,7 @@ async def project_all(
     model_url: str,
     limits: Iterable[int] = (BATCH,),
     renderings: int = sys.maxsize,
+    workspaces: Workspaces = None,
 ) -> None:
     """Project what the log has after the checkpoint, in batches of these limits, again and again;
     then so many chunks of renderings."""
@@ -126,8 +131,8 @@ async def project_all(
     async with connected(store_url) as store:
         model = await connect_model(model_url)
         try:
-            epoch, checkpoint = await begin_epoch(model)
-            log, writer = Log(store), Writer(model, epoch)
+            epoch, checkpoint = await begin_epoch(model, workspaces)
+            log, writer = Log(store, workspaces), Writer(model, epoch)
             while True:
                 sizes.append(sizes.pop(0))
                 batch = await log.read(checkpoint.position, sizes[-1])

@@ -1,6 +1,7 @@
 """Reads the log over one connection: in the order of positions, or stream by stream.
 
-Rows have the columns notification_id, originator_id, originator_version, topic, state and at. The
+Rows have the columns notification_id, originator_id, originator_version, topic, state and at. Where
+``workspaces`` are given, the state of an event of another workspace is null and is not sent. The
 index of streams gives each stream's events one after another, so a replay of a range holds one
 entry at a time and spills nothing to disk (ADR 11).
 """
@@ -8,7 +9,7 @@ entry at a time and spills nothing to disk (ADR 11).
 from __future__ import annotations
 
 import itertools
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import asyncpg
 from msgspec import Struct
@@ -55,11 +56,16 @@ async def event_at(store: Connection, position: int) -> asyncpg.Record | None:
 
 
 async def batch(
-    store: Connection, after: int, limit: int, batch_bytes: int, stream: str | None = None
+    store: Connection,
+    after: int,
+    limit: int,
+    batch_bytes: int,
+    stream: str | None = None,
+    workspaces: Sequence[str] | None = None,
 ) -> list[asyncpg.Record]:
     """The rows after a position, or those of one stream, up to a number of rows and about a number
     of bytes."""
-    return await store.fetch(_BATCH, after, limit, batch_bytes, stream)
+    return await store.fetch(_BATCH, after, limit, batch_bytes, stream, workspaces)
 
 
 async def ranges_of_entries(store: Connection, through: int) -> list[Range]:
@@ -76,13 +82,17 @@ async def ranges_of_entries(store: Connection, through: int) -> list[Range]:
 
 
 async def pages(
-    store: Connection, streams: Range, through: int, page_bytes: int
+    store: Connection,
+    streams: Range,
+    through: int,
+    page_bytes: int,
+    workspaces: Sequence[str] | None = None,
 ) -> AsyncIterator[list[asyncpg.Record]]:
     """The rows of the range up to a position, stream by stream, in pages of about this many
     bytes."""
     after = (streams.first, 0)
     while True:
-        rows = await store.fetch(_PAGE, *after, streams.end, through, PAGE, page_bytes)
+        rows = await store.fetch(_PAGE, *after, streams.end, through, PAGE, page_bytes, workspaces)
         if not rows:
             return
         yield rows

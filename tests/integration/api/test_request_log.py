@@ -150,6 +150,7 @@ class TestHealth:
         assert answer.status == 200
         assert answer.body == {
             "ready": True,
+            "readModel": "default",
             "reason": None,
             "head": 3,
             "checkpoint": 3,

@@ -285,7 +285,7 @@ async def test_writes_of_an_earlier_build_are_refused(given: Given, database_url
         first = Build(settings, NEXT, store, model, Operation(silent))
         await first.make(3)
         await Build(settings, NEXT, store, model, Operation(silent)).make(3)
-        left_over = Replay(store, model, first.epoch, 3, 1_000_000)
+        left_over = Replay(Log(store), model, first.epoch, 3, 1_000_000)
         with pytest.raises(CheckpointConflict):
             await left_over.replay(ENTRIES, lambda _: None)
         assert await model.fetchval("SELECT count(*) FROM entry") == 1

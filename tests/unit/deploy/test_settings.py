@@ -7,7 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from deploy.read_models import ReadModel, read_models, selected
 from deploy.settings import (
+    NamedReadModel,
     Settings,
     SettingsError,
     describe,
@@ -69,7 +71,7 @@ def test_replicas_are_separated_by_commas_and_may_have_several_hosts() -> None:
     settings = load_settings({"CONTENTLOG_READ_REPLICA_URLS": f"{URL},{several}"})
     assert settings.replica_urls == (URL, several)
     assert Settings().replica_urls == ()
-    [shown] = [one.value for one in describe(settings) if one.name.endswith("REPLICA_URLS")]
+    [shown] = [one.value for one in describe(settings) if one.name.endswith("READ_REPLICA_URLS")]
     assert shown == (
         "postgresql://ann:…@db.example.com:5432/content,postgresql://ann:…@a:5432,b:5432/content"
     )
@@ -102,7 +104,8 @@ def test_a_bad_url_is_refused_without_showing_its_password() -> None:
 
 def test_every_setting_is_documented() -> None:
     described = describe(Settings())
-    assert len(described) == len(msgspec.structs.fields(Settings))
+    fields = [*msgspec.structs.fields(Settings), *msgspec.structs.fields(NamedReadModel)]
+    assert len(described) == len(fields) - 1  # named_models is not a setting
     assert all(one.meaning and one.takes and one.default for one in described)
 
 
@@ -128,3 +131,80 @@ def test_a_misspelt_variable_is_reported_and_those_of_tests_are_not() -> None:
         "did you mean 'CONTENTLOG_PORT'?",
         "CONTENTLOG_X": "'CONTENTLOG_X' is set, but there is no such setting",
     }
+
+
+EU = {
+    "CONTENTLOG_READ_MODEL_EU_URL": "postgresql://ann:secret@eu/content",
+    "CONTENTLOG_READ_MODEL_EU_WORKSPACES": "other, acme,acme",
+    "CONTENTLOG_READ_MODEL_EU_REPLICA_URLS": f"{URL},{URL}",
+}
+
+
+def test_a_named_read_model_has_settings_of_its_own() -> None:
+    settings = load_settings(
+        {**EU, "CONTENTLOG_READ_MODEL_URL": URL, "CONTENTLOG_READ_MODEL": "eu"}
+    )
+    default, eu = read_models(settings)
+    assert (default.name, default.url, default.workspaces) == ("default", URL, None)
+    assert (eu.name, eu.workspaces, eu.replica_urls) == ("eu", ("acme", "other"), (URL, URL))
+    assert eu.setting == "CONTENTLOG_READ_MODEL_EU_URL"
+    assert selected(settings) == eu
+    assert selected(load_settings(EU)) == ReadModel()
+    assert unknown_names(EU) == {}
+    shown = {one.name: one.value for one in describe(settings)}
+    assert shown["CONTENTLOG_READ_MODEL_EU_URL"] == "postgresql://ann:…@eu/content"
+    assert not any("<NAME>" in name for name in shown)
+
+
+def test_an_unknown_read_model_is_refused_with_those_that_are_configured() -> None:
+    settings = load_settings({**EU, "CONTENTLOG_READ_MODEL": "us"})
+    with pytest.raises(SettingsError) as refusal:
+        selected(settings)
+    assert str(refusal.value) == (
+        "there is no read model 'us': choose from 'default', 'eu', or set "
+        "CONTENTLOG_READ_MODEL_US_URL"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "refused"),
+    [
+        (
+            {"CONTENTLOG_READ_MODEL": "EU-1"},
+            "CONTENTLOG_READ_MODEL takes a name: 1 to 31 letters and digits, beginning with a "
+            "letter, not 'EU-1'",
+        ),
+        (
+            {"CONTENTLOG_READ_MODEL_US_WORKSPACES": "acme"},
+            "CONTENTLOG_READ_MODEL_US_WORKSPACES is set, but CONTENTLOG_READ_MODEL_US_URL is not",
+        ),
+        (
+            {**EU, "CONTENTLOG_READ_MODEL_EU_WORKSPACES": "acme,,Other"},
+            "CONTENTLOG_READ_MODEL_EU_WORKSPACES takes slugs of workspaces, separated by commas, "
+            "not ''",
+        ),
+        (
+            {"CONTENTLOG_READ_MODEL_EU_URL": "mysql://ann:secret@eu"},
+            "CONTENTLOG_READ_MODEL_EU_URL takes a PostgreSQL URL",
+        ),
+        (
+            {**EU, "CONTENTLOG_READ_MODEL_URL": "postgresql://ann:another@eu/content"},
+            "CONTENTLOG_READ_MODEL_URL and CONTENTLOG_READ_MODEL_EU_URL name the same database: "
+            "each read model needs its own",
+        ),
+    ],
+)
+def test_a_bad_read_model_is_refused(given: dict[str, str], refused: str) -> None:
+    with pytest.raises(SettingsError) as refusal:
+        load_settings(given)
+    assert str(refusal.value) == refused
+
+
+@pytest.mark.parametrize("name", ["EU_WEST", "1", "DEFAULT", "A" * 32])
+def test_a_variable_whose_name_is_not_that_of_a_read_model_is_reported(name: str) -> None:
+    variable = f"CONTENTLOG_READ_MODEL_{name}_URL"
+    assert load_settings({variable: URL}) == Settings()
+    assert unknown_names({variable: URL})[variable] == (
+        f"'{variable}' is set, but the name of a read model takes 1 to 31 letters and digits, "
+        "beginning with a letter, and not 'default'"
+    )

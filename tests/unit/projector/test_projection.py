@@ -15,6 +15,7 @@ from projector.projection import (
     _STEPS,
     Inconsistent,
     RecordedEvent,
+    Skipped,
     next_state,
     project,
     required_rows,
@@ -411,7 +412,7 @@ class TestTheRest:
             project(recorded(event), Rows())
 
     def test_there_is_a_step_for_every_event(self) -> None:
-        assert set(_STEPS) == set(e.TOPICS.values())
+        assert set(_STEPS) - {Skipped} == set(e.TOPICS.values())
 
 
 class TestNeeds:
