@@ -21,6 +21,15 @@ def test_names_only_settings_that_exist(file: Path) -> None:
     assert unknown_names(dict.fromkeys(names, "")) == {}
 
 
+def test_timers_start_units_that_exist() -> None:
+    timers = sorted((DEPLOY / "backup/systemd").glob("*.timer"))
+    assert len(timers) == 3
+    for timer in timers:
+        named = re.search(r"^Unit=(.+)$", timer.read_text(), re.M)
+        unit = named[1] if named else timer.with_suffix(".service").name
+        assert timer.with_name(re.sub("@.+[.]", "@.", unit)).is_file(), timer
+
+
 def test_compose_mounts_files_that_exist() -> None:
     compose = yaml.safe_load((DEPLOY / "container/compose.yaml").read_text())
     volumes = [
