@@ -18,7 +18,8 @@ from msgspec.structs import replace
 from read_side.lifetimes import beginnings
 from read_side.past_versions import EndedVersions, Found, Kind
 from read_side.pool import Pool, at_one_moment
-from read_side.queries.comparison import Selection, selection
+from read_side.queries.budget import either
+from read_side.queries.comparison import ATTRIBUTES, Selection, selection
 from read_side.queries.finder import Wanted
 from read_side.queries.lists import Lists, catalogue
 from read_side.queries.pages import finder_of
@@ -32,8 +33,8 @@ from write_side.postgres.statements import statement
 CHECKED = 10_000
 """Versions of which a page may be made."""
 TOO_FAR = (
-    f"asOf would read more than {CHECKED:,} versions for this page: use a smaller offset, or "
-    "select fewer entries by type, status, language or createdAt"
+    f"asOf would read more than {CHECKED:,} versions for this page: page with cursor=first and the "
+    "cursors that follow"
 )
 _KINDS = statement("read_side", "past_kinds")
 _LISTS = statement("read_side", "query_lists")
@@ -181,7 +182,11 @@ class _PastList:
         try:
             total, matches = await finder.page(asked, 0, counted=query.counted)
         except TooBroad as error:
-            raise TooBroad(TOO_FAR) from error
+            raise TooBroad(
+                f"asOf would check more than {CHECKED:,} entries for this page: narrow a filter, "
+                f"or add one on {either(self._wanted.others)} that at most {CHECKED:,} entries "
+                "match, because only these are checked then"
+            ) from error
         return total, [Found(one.keys, one.position) for one in matches]
 
     async def _ended(self, versions: EndedVersions) -> tuple[int | None, list[Found]]:
@@ -194,9 +199,21 @@ class _PastList:
             return await versions.total() if self._query.counted else None, found
         matches = await versions.matches(self._wanted)
         if matches is None:
-            raise TooBroad(TOO_FAR)
+            raise self._too_many_ended()
         later = matches if after is None else self._after(matches, after)
         return len(matches), later
+
+    def _too_many_ended(self) -> TooBroad:
+        open_ = [one for one in self._wanted.others if one in ATTRIBUTES]
+        return TooBroad(
+            f"asOf with filters or sort keys checks the versions that were replaced since, here "
+            f"more than {CHECKED:,}: "
+            + (
+                f"add a filter on {either(open_)}, because only versions of these are checked then"
+                if open_
+                else "leave filters and sort keys out, or use a later time"
+            )
+        )
 
     @property
     def _has_ids(self) -> bool:

@@ -79,8 +79,8 @@ class EndedVersions:
     ) -> None:
         if len(kinds) > KINDS:
             raise TooBroad(
-                f"asOf reads at most {KINDS} combinations of type, status and language: "
-                "select entries by type, status or language"
+                f"asOf reads at most {KINDS} combinations of content type, status and language: "
+                "add filter[contentType], filter[status] or filter[language]"
             )
         self._connection = connection
         self._kinds = kinds
@@ -144,19 +144,23 @@ def _has_id(entry_id: str, selected: Selection) -> bool:
 
 
 def _keys(record: Any, kind: Kind) -> dict[str, bytes]:
-    """The version's keys at the built-in paths. A text that is not kept is too long to be
+    """The version's keys of the built-in fields. A text that is not kept is too long to be
     compared."""
     stage, published = (
         stage_of(kind.stages, kind.status, record["stage_id"]),
         record["published_at"],
     )
     return {
+        "id": text_key(record["id"]),
         "title": INCOMPARABLE if record["title"] is None else text_key(record["title"]),
         "slug": INCOMPARABLE if record["slug"] is None else text_key(record["slug"]),
         "stage": MISSING if stage is None else text_key(stage),
         "createdAt": time_key(record["created_at"]),
         "updatedAt": time_key(record["updated_at"]),
         "publishedAt": MISSING if published is None else time_key(published),
+        "status": kind.status.encode(),
+        "language": kind.language.encode(),
+        "contentType": kind.content_type.encode(),
     }
 
 

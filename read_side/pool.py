@@ -227,10 +227,12 @@ async def fetch(pool: Pool, statement: str, *parameters: Any) -> list[asyncpg.Re
     return records
 
 
-async def learn(pool: Pool) -> None:
+async def learn(pool: Pool) -> int:
     """For a read without a stamp, such as one of a type that does not exist: learns the current
-    one. Raises ReadModelUnavailable."""
-    await fetch(pool, _STAMP)
+    one, and returns it. Raises ReadModelUnavailable."""
+    [record] = await fetch(pool, _STAMP)
+    stamp: int = record["stamp"]
+    return stamp
 
 
 def stamp_of_records(pool: Pool, records: Sequence[asyncpg.Record]) -> int | None:

@@ -130,7 +130,7 @@ CREATE TABLE entry_staging PARTITION OF entry FOR VALUES IN ('staging');
 -- The values by which entries are filtered and sorted, as keys that sort as the values do (keys.py,
 -- deploy/adr/0043): one row for each path of an entry and each of its keys there. `position` is that of the
 -- entry. `list` stands for one path of the entries of one content type, status and language. Every entry has
--- rows for the built-in paths, and for the fields of its content type that are indexed.
+-- rows for its id, title, slug, stage and times, and for the fields of its content type that are indexed.
 CREATE TABLE entry_value (
     workspace   text   NOT NULL,
     environment text   NOT NULL,

@@ -19,6 +19,7 @@ from write_side.domain.text import shortened
 DEFAULT_LIMIT = 10
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
 _ARRAY = msgspec.json.Decoder(list[Raw])
+_KINDS = {b'"': "string", b"t": "boolean", b"f": "boolean"}
 _SHAPE = 'filter takes an object such as {"fields.price": {"gte": 10}} or {"status": "draft"}'
 
 
@@ -56,9 +57,11 @@ def _filters(given: Raw) -> Iterator[Filter]:
                 f"filter[{shortened(field)}] has no operator: leave the filter out, or use "
                 f"{', '.join(OPERATORS)}"
             )
-        for operator, wanted in operators.items():
+        for operator, operand in operators.items():
             one = Filter(field, operator, ())
-            yield Filter(field, operator, tuple(_texts(one, wanted)))
+            values = _values(one, operand)
+            texts = tuple(_text(one, each) for each in values)
+            yield Filter(field, operator, texts, tuple(map(_kind, values)))
 
 
 def _object(value: Raw) -> dict[str, Raw]:
@@ -68,17 +71,16 @@ def _object(value: Raw) -> dict[str, Raw]:
         raise BadRequest(_SHAPE) from None
 
 
-def _texts(one: Filter, value: Raw) -> Iterator[str]:
+def _values(one: Filter, value: Raw) -> Sequence[Raw]:
     if one.operator not in ANY_OF:
-        yield _text(one, value)
-        return
+        return (value,)
     if bytes(value)[:1] != b"[":
         raise BadRequest(f"{one.label} takes an array")
     values = _ARRAY.decode(value)
     if not values:
         raise BadRequest(f"{one.label} has no values: leave the filter out, or use exists")
     # One value too many is enough for the refusal.
-    yield from (_text(one, each) for each in values[: MOST_VALUES + 1])
+    return values[: MOST_VALUES + 1]
 
 
 def _text(one: Filter, value: Raw) -> str:
@@ -91,6 +93,11 @@ def _text(one: Filter, value: Raw) -> str:
                 f"{one.label} takes a string, a number or a boolean, not {shortened(_shown(value))}"
             )
     return _shown(value)
+
+
+def _kind(value: Raw) -> str:
+    """Of a string, a number or a boolean."""
+    return _KINDS.get(bytes(value)[:1], "number")
 
 
 def _shown(value: Raw) -> str:

@@ -17,7 +17,7 @@ from importlib import resources
 from importlib.metadata import version
 from typing import Any
 
-from api.openapi.filters import built_in_parameters, filter_schemas
+from api.openapi.filters import built_in_parameters, filter_schemas, sort_parameter
 from api.openapi.responses import (
     expand_groups,
     header_references,
@@ -41,7 +41,7 @@ def document() -> dict[str, Any]:
         for method, operation in operations.items():
             operations[method] = _completed(operation)
     components = written["components"]
-    components["parameters"] |= built_in_parameters()
+    components["parameters"] |= {"sort": sort_parameter(), **built_in_parameters()}
     components["schemas"] |= schemas() | filter_schemas()
     for name, response in components["responses"].items():
         components["responses"][name] = _shared(response)

@@ -1,16 +1,17 @@
-"""The parameters of filters: one for each field, whose members are the operators."""
+"""The parameters of filters, one for each field with its operators as members, and of sort keys."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
 from read_side.queries.comparison import ATTRIBUTES, EQUALITY, operators_of
-from read_side.queries.request import ANY_OF
+from read_side.queries.request import ANY_OF, MOST_SORT_KEYS
 from write_side.domain.definition import Field
 from write_side.domain.entry_keys import BUILT_IN, paths_of
-from write_side.domain.keys import BOOLEAN, INSTANT, NUMBER, TEXT, Ordering
+from write_side.domain.keys import BOOLEAN, INSTANT, NUMBER, OPTION, TEXT, Ordering
 
 Schema = dict[str, Any]
 
@@ -24,6 +25,8 @@ _KINDS: dict[str, tuple[Ordering | None, Schema]] = {
 }
 """The schemas of fields with one value. The last is that of ids and options."""
 _MULTIPLE = "ValuesFilter"
+_STATUS = "StatusFilter"
+_STATUSES: Schema = {"$ref": "#/components/schemas/EntryStatus"}
 _DESCRIPTIONS = {
     "eq": "Equal.",
     "ne": "Not equal, or no value.",
@@ -48,7 +51,12 @@ def filter_schemas() -> dict[str, Schema]:
     }
     multiple = _schema(_MULTIPLE, operators_of(TEXT, multiple=True), _STRING)
     multiple["properties"]["contains"]["description"] = "Has this value."
-    return {**found, _MULTIPLE: multiple}
+    return {**found, _MULTIPLE: multiple, _STATUS: _schema(_STATUS, EQUALITY, _STATUSES)}
+
+
+def options_schema(name: str, options: Schema, *, multiple: bool) -> Schema:
+    """Of a field whose values are options. ``in`` and ``nin`` take several in one string."""
+    return _schema(name, operators_of(OPTION, multiple=multiple), options)
 
 
 def _schema(name: str, operators: Iterable[str], value: Schema) -> Schema:
@@ -71,28 +79,60 @@ def _operand(operator: str, value: Schema) -> Schema:
 
 def built_in_parameters() -> dict[str, Schema]:
     """By their names among the components."""
-    orderings: dict[str, Ordering | None] = {**dict.fromkeys(ATTRIBUTES), **BUILT_IN}
+    orderings: dict[str, Ordering | None] = {**BUILT_IN, **dict.fromkeys(ATTRIBUTES)}
     return {
-        f"filter{path[0].upper()}{path[1:]}": _parameter(path, _kind(ordering))
+        f"filter{path[0].upper()}{path[1:]}": _parameter(
+            path, _STATUS if path == "status" else _kind(ordering)
+        )
         for path, ordering in orderings.items()
     }
 
 
-def parameters_of(fields: Iterable[Field]) -> list[Schema]:
-    """Of the indexed fields of a content type."""
+def parameters_of(fields: Iterable[Field], schemas: Mapping[str, str]) -> list[Schema]:
+    """Of the indexed fields of a content type. ``schemas``: the names of those that fields have
+    of their own, by slug."""
     return [
-        _parameter(path, _MULTIPLE if field.multiple else _kind(field.spec.ordering))
+        _parameter(
+            path,
+            _MULTIPLE if field.multiple else _kind(field.spec.ordering),
+            schemas.get(field.slug),
+        )
         for field in fields
         if field.indexed
         for path in paths_of(field)
     ]
 
 
+def sort_parameter(fields: Iterable[Field] | None = None) -> Schema:
+    """``fields``: of the one content type that is listed; None for any."""
+    names = [*BUILT_IN, *ATTRIBUTES]
+    schema: Schema = {"type": "string"}
+    more = ""
+    if fields is None:
+        more = ", and in the list of one type `fields.` and the slug of an indexed field"
+    else:
+        sortable = (one for one in fields if one.indexed and not one.multiple)
+        names += [path for one in sortable for path in paths_of(one)]
+        key = f"-?({'|'.join(map(re.escape, names))})"
+        schema |= {"pattern": f"^{key}(,{key}){{0,{MOST_SORT_KEYS - 1}}}$"}
+    return {
+        "name": "sort",
+        "in": "query",
+        "description": (
+            f"Up to three fields, separated by commas; `-` for descending, such as "
+            f"`-publishedAt,title`. The fields are {', '.join(f'`{one}`' for one in names)}{more}. "
+            "Empty values come last. Without it, the newest entries come first."
+        ),
+        "schema": schema,
+    }
+
+
 def _kind(ordering: Ordering | None) -> str:
     return next((name for name, (one, _) in _KINDS.items() if one is ordering), "ValueFilter")
 
 
-def _parameter(path: str, schema: str) -> Schema:
+def _parameter(path: str, schema: str, own: str | None = None) -> Schema:
+    """``own``: the name of another schema with the same operators."""
     # The documentation page does not show the schema of a parameter.
     operators = ", ".join(filter_schemas()[schema]["properties"])
     return {
@@ -101,5 +141,5 @@ def _parameter(path: str, schema: str) -> Schema:
         "description": f"Only entries whose `{path}` meets every operator, of {operators}.",
         "style": "deepObject",
         "explode": True,
-        "schema": {"$ref": f"#/components/schemas/{schema}"},
+        "schema": {"$ref": f"#/components/schemas/{own or schema}"},
     }

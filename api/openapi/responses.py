@@ -67,6 +67,7 @@ def _refused(field: str, operator: str = "eq") -> Exception:
     return _raised(lambda: selection(_query(Filter(field, operator, ("new",))), ()))
 
 
+_TITLED = _query(Filter("title", "contains", ("new",)))
 _SCOPE = Scope("acme", PRODUCTION)
 REFUSALS: dict[str, Exception] = {
     "notHTTP": errors.BadRequest(NO_HTTP),
@@ -79,7 +80,7 @@ REFUSALS: dict[str, Exception] = {
     "unknownField": _refused("price"),
     "wrongOperator": _refused("status", "contains"),
     "wrongValue": _refused("createdAt", "gte"),
-    "tooBroad": Budget(["filter[title][contains]"]).exceeded(),
+    "tooBroad": Budget(selection(_TITLED, ())).exceeded(),
     "unknownCursor": _raised(
         lambda: Cursors(b"").placed(_SCOPE, BASE_LANGUAGE, _query(), "an altered one")
     ),

@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from api.openapi.document import document
+from api.openapi.filters import options_schema
 from api.openapi.names import Names, pascal_case
 from read_side.content_types import ContentTypeRow
 from write_side.domain.definition import Field, value_fields
@@ -56,6 +57,16 @@ class _Definitions(Struct, frozen=True):
             name = self.options_names[path] = self._claim(field, "")
         return self._add(name, schema)
 
+    def options_filter(self, field: Field) -> str | None:
+        """The name of the schema of the field's filters, if its options have one."""
+        options = self.options_names.get((field.slug,))
+        if options is None:
+            return None
+        name = self._claim(field, "Filter")
+        reference = {"$ref": f"{self.prefix}{options}"}
+        self.found[name] = options_schema(name, reference, multiple=field.multiple)
+        return name
+
     def date_range(self, schema: Schema) -> Schema:
         return self._add(DATE_RANGE, schema)
 
@@ -82,8 +93,16 @@ def _are_names(options: list[str]) -> bool:
     return len(different) == len(options) and all(map(_OPTION.fullmatch, options))
 
 
-def workspace_schemas(row: ContentTypeRow, name: str, names: Names) -> dict[str, Schema]:
-    """The schemas of what is served and sent for the type, for OpenAPI."""
+class DescribedType(Struct, frozen=True):
+    """``schemas``: of what is served and sent. ``filters``: the names of the schemas of filters
+    that its fields have of their own, by slug."""
+
+    schemas: dict[str, Schema]
+    filters: dict[str, str]
+
+
+def described_type(row: ContentTypeRow, name: str, names: Names) -> DescribedType:
+    """For OpenAPI."""
     found: dict[str, Schema] = {}
     reading = _Definitions(names, name, found)
     fields = list(value_fields(row.fields))
@@ -94,7 +113,8 @@ def workspace_schemas(row: ContentTypeRow, name: str, names: Names) -> dict[str,
     listed = {"$ref": f"{COMPONENTS}Listed{name}"}
     of_type = {"$ref": f"{COMPONENTS}{name}Type"}
     slug = {"type": "string", "const": row.slug}
-    return {
+    filters = {one.slug: reading.options_filter(one) for one in fields if one.indexed}
+    schemas = {
         name: _with(generic["SingleEntry"], name, fields=served),
         f"Listed{name}": _with(generic["ListedEntry"], f"Listed{name}", fields=served),
         f"{name}Body": _with(generic["SingleBody"], f"{name}Body", data=entry),
@@ -108,6 +128,7 @@ def workspace_schemas(row: ContentTypeRow, name: str, names: Names) -> dict[str,
         f"New{name}": _with(generic["NewEntry"], f"New{name}", contentTypeSlug=slug, fields=sent),
         **found,
     }
+    return DescribedType(schemas, {slug: one for slug, one in filters.items() if one is not None})
 
 
 def included_schema(names: Iterable[str]) -> Schema:

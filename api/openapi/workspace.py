@@ -8,19 +8,18 @@ from typing import Any
 from msgspec import Raw
 
 from api.openapi.document import document
-from api.openapi.filters import Schema, parameters_of
+from api.openapi.filters import Schema, parameters_of, sort_parameter
 from api.openapi.names import Names
 from api.openapi.type_schemas import (
     COMPONENTS,
     DATE_RANGE,
+    described_type,
     generic_schemas,
     included_schema,
     type_names,
-    workspace_schemas,
 )
 from api.rest import wire
 from read_side.content_types import ContentTypeRow
-from write_side.domain.definition import Field
 
 Operation = dict[str, Any]
 
@@ -43,18 +42,21 @@ def workspace_document(rows: Sequence[ContentTypeRow]) -> bytes:
     schemas: dict[str, Any] = {
         name: schema for name, schema in generic_schemas().items() if name not in _LEFT_OUT
     }
+    parameters_of_types = {}
     for row in oldest_first:
-        found = workspace_schemas(row, named[row.slug], names)
-        schemas |= {name: Raw(wire.encode(schema)) for name, schema in found.items()}
+        described = described_type(row, named[row.slug], names)
+        schemas |= {name: Raw(wire.encode(schema)) for name, schema in described.schemas.items()}
+        parameters_of_types[row.slug] = [
+            sort_parameter(row.fields),
+            *parameters_of(row.fields, described.filters),
+        ]
     schemas["Includes"] = included_schema(named[row.slug] for row in oldest_first)
     parameters = {**generic["components"]["parameters"]}
     del parameters["type"]
     return wire.encode(
         {
             **generic,
-            "paths": _paths(
-                generic["paths"], sorted(named.items()), {row.slug: row.fields for row in rows}
-            ),
+            "paths": _paths(generic["paths"], sorted(named.items()), parameters_of_types),
             "components": {
                 **generic["components"],
                 "schemas": schemas,
@@ -72,7 +74,7 @@ def _names_of(generic: dict[str, Any]) -> list[str]:
 def _paths(
     generic: dict[str, Any],
     named: Sequence[tuple[str, str]],
-    fields: Mapping[str, Sequence[Field]],
+    parameters: Mapping[str, Sequence[Schema]],
 ) -> dict[str, Any]:
     paths: dict[str, Any] = {}
     for slug, name in named:
@@ -82,7 +84,7 @@ def _paths(
                 f"list{name}",
                 f"List entries of {slug}, newest first",
                 f"{name}ListBody",
-                parameters_of(fields[slug]),
+                parameters[slug],
             )
         }
         paths[f"/v1/content/{slug}/{{slug}}"] = {
@@ -103,16 +105,17 @@ def _of_type(
     operation_id: str,
     summary: str,
     body: str,
-    filters: Sequence[Schema] = (),
+    own: Sequence[Schema] = (),
 ) -> Operation:
+    replaced = [f"#/components/parameters/{one['name']}" for one in own]
     success = {**generic["responses"]["200"], **_content(_reference(body))}
     return {
         **generic,
         "operationId": operation_id,
         "summary": summary,
         "parameters": [
-            *(one for one in generic["parameters"] if one["$ref"] != _TYPE),
-            *filters,
+            *(one for one in generic["parameters"] if one["$ref"] not in (_TYPE, *replaced)),
+            *own,
         ],
         "responses": {**generic["responses"], "200": success},
     }

@@ -14,7 +14,7 @@ from api.rest import parameters, point_in_time, wire
 from api.rest.idempotency import HEADER, command_key, digest
 from api.rest.ignored_members import ignored_header, ignored_names
 from api.rest.json_budget import check_values
-from api.rest.kept_response import Reading, json_response, kept
+from api.rest.kept_response import Reading, add_position, json_response, kept
 from api.rest.list_query import list_query
 from api.rest.list_response import found_source, past_response, plain_source
 from api.rest.past_includes import past_includes
@@ -118,7 +118,9 @@ async def one(call: Call) -> web.Response:
         body = _single_body(_readable(call, past.row), call.locale)
         body = past_body(shaped, body, past.content_type)
         included = await past_includes(call, shaped, [past], at, point_in_time.ListBudget())
-        return json_response(call, replace(body, includes=included))
+        response = json_response(call, replace(body, includes=included))
+        add_position(call, response, await service.repository.recorder.position_at(at))
+        return response
 
     async def read_row(pool: Pool) -> EntryRow:
         return _readable(call, await entries.entry_of_slug(pool, scope, **named))

@@ -48,13 +48,21 @@ async def kept(
     resets = cache.resets
     reading = await call.service.replicas.read(known, read) or await _read(call, read)
     if reading.stamp is None:
-        await learn(call.service.read_model)
-        return encoded_response(call, reading.body)
+        return await _without_stamp(call, read)
     body = reading.body
     token = call.service.positions.token(scope.workspace, position_of(reading.stamp))
     response = KeptResponse(key, body, etag(body), token, reading.stamp, reading.dependencies)
     cache.put(response, resets)
     return _response(call, response, is_repeated=False)
+
+
+async def _without_stamp(call: Call, read: Callable[[Pool], Awaitable[Reading]]) -> web.Response:
+    """There is no row that could have a stamp. What is read after the checkpoint includes it."""
+    stamp = await learn(call.service.read_model)
+    reading = await _read(call, read)
+    response = encoded_response(call, reading.body)
+    add_position(call, response, position_of(stamp if reading.stamp is None else reading.stamp))
+    return response
 
 
 async def _read(call: Call, read: Callable[[Pool], Awaitable[Reading]]) -> Reading:

@@ -128,7 +128,9 @@ async def past_response(
         rows = list(map(shaped.shown, rows))
     included = await past_includes(call, shaped, past.entries, at, budget)
     whole: wire.Wire = body(rows, _pagination(call, asked, query, past))
-    return json_response(call, replace(whole, includes=included))
+    response = json_response(call, replace(whole, includes=included))
+    add_position(call, response, past.position)
+    return response
 
 
 def _pagination(

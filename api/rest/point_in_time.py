@@ -44,11 +44,12 @@ class PastEntry(Struct, frozen=True):
 
 
 class PastList(Struct, frozen=True):
-    """A page; see ``PastPage``."""
+    """A page; see ``PastPage``. ``position``: of the last event that it includes."""
 
     entries: list[PastEntry]
     total: int | None
     next: Boundary | None
+    position: int
 
 
 class ListBudget(ReadBudget):
@@ -136,7 +137,7 @@ async def list_at(
     async with service.repository.recorder.long_reads.turn(scope.workspace):
         page = await past_page(service.read_model, scope, query, moment)
         found = await _entries_of(service, scope, page.rows, moment, locale, budget)
-    return PastList(found, page.total, page.next)
+    return PastList(found, page.total, page.next, moment.position)
 
 
 async def entries_of_ids(

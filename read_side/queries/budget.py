@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from read_side.queries.comparison import Condition
+from read_side.queries.comparison import Selection
 from read_side.queries.statements import CHUNK
 from read_side.refusals import TooBroad
 
@@ -19,8 +19,9 @@ _LEAST = 20
 
 
 class Budget:
-    def __init__(self, labels: Sequence[str]) -> None:
-        self._labels = labels
+    def __init__(self, wanted: Selection) -> None:
+        self._labels = [label for one in wanted.conditions for label in one.labels]
+        self._others = wanted.others
         self._checked = 0
         self._walked = 0
         self._merged = 0
@@ -47,12 +48,17 @@ class Budget:
             )
 
     def exceeded(self) -> TooBroad:
-        named = " or ".join(self._labels)
+        more = (
+            f", or add a filter on {either(self._others)} that at most {ROWS:,} entries match, "
+            "because only these are checked then"
+        )
         return TooBroad(
-            f"The query reads more than {ROWS:,} entries to find this page: narrow {named}, or add "
-            f"a filter that at most {ROWS:,} entries match"
+            f"The query checks more than {ROWS:,} entries to find this page: "
+            f"narrow {either(self._labels)}{more if self._others else ''}"
         )
 
 
-def labels_of(conditions: Sequence[Condition]) -> list[str]:
-    return [label for one in conditions for label in one.labels]
+def either(names: Sequence[str]) -> str:
+    """The names as a list in a sentence."""
+    *first, last = names
+    return f"{', '.join(first)} or {last}" if first else last

@@ -4,6 +4,7 @@ have, and the ranges of keys (ADR 43, ADR 44)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,14 +25,19 @@ from write_side.domain.keys import (
     MAX_EXPONENT,
     MISSING,
     NUMBER,
+    TEXT,
     Ordering,
 )
 from write_side.domain.text import shortened, unstorable
 from write_side.domain.values import with_plus
 
-ATTRIBUTES = ("id", "status", "language", "contentType")
-"""Built-in fields that can be compared but not sorted by."""
+ATTRIBUTES = ("status", "language", "contentType")
+"""Built-in fields without keys: they are the same for all entries of a list (``Combination``)."""
 PREFIX = "fields."
+_NARROWING = ("createdAt", "updatedAt", "publishedAt", "slug", "title", "stage")
+"""Built-in fields, those first that divide entries best."""
+_NAMED = 5
+"""Fields of a type that a refusal suggests."""
 EQUALITY = ("eq", "ne", "in", "nin", "exists")
 _ORDER = ("eq", "ne", "lt", "lte", "gt", "gte", "in", "nin", "exists")
 _TEXT = (*_ORDER, "contains", "startsWith")
@@ -61,7 +67,8 @@ class Selection(Struct, frozen=True):
     """The entries that a query selects among those of one type, or of several.
 
     ``ids``: None for any. ``attributes``: tests of the status, language and content type, by the
-    names of ``Combination``. ``sort``: paths with their direction.
+    names of ``Combination``. ``sort``: paths with their direction. ``others``: some fields that a
+    filter could name too.
     """
 
     conditions: tuple[Condition, ...]
@@ -69,6 +76,7 @@ class Selection(Struct, frozen=True):
     attributes: tuple[tuple[str, Callable[[str], bool]], ...]
     ids: frozenset[str] | None
     excluded_ids: frozenset[str]
+    others: tuple[str, ...] = ()
 
 
 class _Compared(Struct, frozen=True):
@@ -95,11 +103,11 @@ def selection(query: EntryQuery, fields: Iterable[Field]) -> Selection:
     ids: frozenset[str] | None = None
     excluded: frozenset[str] = frozenset()
     for one in query.filters:
-        if one.field not in ATTRIBUTES:
-            field = known.compared(one.field, one.label, ATTRIBUTES)
-            conditions.append(_condition(one, field))
+        if one.field not in (*ATTRIBUTES, "id"):
+            conditions.append(_condition(one, known.compared(one.field, one.label)))
             continue
         _check_operator(one, EQUALITY)
+        _check_kinds(one, TEXT)
         accepts = _acceptance(one)
         if one.field != "id":
             attributes.append((one.field, accepts))
@@ -116,6 +124,7 @@ def selection(query: EntryQuery, fields: Iterable[Field]) -> Selection:
         attributes=tuple(attributes),
         ids=ids,
         excluded_ids=excluded,
+        others=tuple(known.unfiltered()),
     )
 
 
@@ -126,8 +135,8 @@ class _Known:
         self._fields = {one.slug: one for one in value_fields(fields)} if query.custom else {}
         self._query = query
 
-    def compared(self, name: str, label: str, others: Sequence[str] = ()) -> _Compared:
-        """``others``: names that can be used as well. Raises InvalidQuery."""
+    def compared(self, name: str, label: str) -> _Compared:
+        """Raises InvalidQuery."""
         if name in BUILT_IN:
             return _Compared(name, BUILT_IN[name])
         slug = name.removeprefix(PREFIX).partition(".")[0]
@@ -135,12 +144,10 @@ class _Known:
             where = "with asOf" if self._query.as_of else "in a list across types"
             raise InvalidQuery(
                 f"Field '{shortened(name)}' in {label} can be neither filtered nor sorted {where}, "
-                f"where only built-in fields can: {self._usable(others)}"
+                f"where only built-in fields can: {self._usable()}"
             )
         if not name.startswith(PREFIX) or slug not in self._fields:
-            raise InvalidQuery(
-                f"Unknown field '{shortened(name)}' in {label}: {self._usable(others)}"
-            )
+            raise InvalidQuery(f"Unknown field '{shortened(name)}' in {label}: {self._usable()}")
         field = self._fields[slug]
         ordering = field.spec.ordering
         if ordering is None:
@@ -160,19 +167,27 @@ class _Known:
 
     def sort_key(self, key: SortKey) -> SortKey:
         """Raises InvalidQuery."""
-        if key.field in ATTRIBUTES:
-            raise InvalidQuery(f"Field '{key.field}' in sort cannot be sorted: {self._usable()}")
-        if self.compared(key.field, "sort").multiple:
+        if key.field not in ATTRIBUTES and self.compared(key.field, "sort").multiple:
             raise InvalidQuery(
                 f"Field '{key.field}' in sort has several values, which cannot be sorted"
             )
         return key
 
-    def _usable(self, others: Sequence[str] = ()) -> str:
-        return f"use {', '.join((*others, *self._paths()))}"
+    def unfiltered(self) -> Iterable[str]:
+        """Some fields of which the query has no filter: attributes that it leaves open, fields of
+        the type, and two built-in fields."""
+        query = self._query
+        given = {one.field for one in query.filters}
+        fixed = zip(ATTRIBUTES, (query.status, query.language, query.type_slug), strict=True)
+        yield from (name for name, value in fixed if value is None and name not in given)
+        yield from islice((one for one in self._custom_paths() if one not in given), _NAMED)
+        yield from islice((one for one in _NARROWING if one not in given), 2)
 
-    def _paths(self) -> Iterable[str]:
-        yield from BUILT_IN
+    def _usable(self) -> str:
+        return f"use {', '.join((*BUILT_IN, *ATTRIBUTES, *self._custom_paths()))}"
+
+    def _custom_paths(self) -> Iterable[str]:
+        """Of the indexed fields."""
         for field in self._fields.values():
             if field.indexed:
                 yield from paths_of(field)
@@ -186,8 +201,21 @@ def _check_operator(one: Filter, operators: Sequence[str]) -> None:
         )
 
 
+def _check_kinds(one: Filter, ordering: Ordering) -> None:
+    """Raises InvalidQuery for a value that was given in JSON as another type."""
+    wanted = BOOLEAN if one.operator == "exists" else ordering
+    for value, kind in zip(one.values, one.kinds, strict=bool(one.kinds)):
+        if kind != wanted.json:
+            form = f"a {wanted.json}"
+            detail = "" if wanted.takes == form else f": {wanted.takes}"
+            raise InvalidQuery(
+                f"The {kind} '{shortened(value)}' in {one.label} must be {form} in JSON{detail}"
+            )
+
+
 def _condition(one: Filter, field: _Compared) -> Condition:
     _check_operator(one, operators_of(field.ordering, multiple=field.multiple))
+    _check_kinds(one, field.ordering)
     if one.operator == "exists":
         found = ranges.EXISTING if _is_true(one) else ranges.points([MISSING])
         return Condition(field.path, found, repeats=field.multiple, labels=(one.label,))

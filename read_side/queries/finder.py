@@ -13,9 +13,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from read_side.queries import ranges
-from read_side.queries.budget import COUNTED, ROWS, Budget, labels_of
-from read_side.queries.comparison import Condition
+from read_side.queries.budget import COUNTED, ROWS, Budget
+from read_side.queries.comparison import ATTRIBUTES, Condition
 from read_side.queries.lists import Lists, Streams, everything
+from read_side.queries.ranks import rank
 from read_side.queries.request import Boundary, SortKey
 from read_side.queries.statements import Checks, Match, Statements
 from read_side.queries.walk import Walk
@@ -41,7 +42,7 @@ class Finder:
         self,
         statements: Statements,
         lists: Lists,
-        conditions: Sequence[Condition],
+        budget: Budget,
         places: Sequence[tuple[int, int]] | None = None,
         excluded: int = 0,
     ) -> None:
@@ -49,7 +50,7 @@ class Finder:
         self._lists = lists
         self._places = places
         self._excluded = excluded
-        self._budget = Budget(labels_of(conditions))
+        self._budget = budget
         self._counts: dict[Condition, int] = {}
 
     async def page(
@@ -62,7 +63,9 @@ class Finder:
         few = await self._few(wanted)
         if few is not None:
             return await self._collected(*few, wanted, offset)
-        total = await self._total(wanted.conditions) if counted else None
+        # Without conditions, counting is free, and an offset past the end is noticed.
+        is_counted = counted or not wanted.conditions
+        total = await self._total(wanted.conditions) if is_counted else None
         if total is not None and offset >= total:
             return total, []
         found = await self._walked(replace(wanted, limit=offset + wanted.limit))
@@ -79,10 +82,14 @@ class Finder:
         same = replace(own, ranges=ranges.intersection(own.ranges, (ranges.point(key),)))
         if not same.ranges:
             return []
+        return await self._inner(replace(wanted, conditions=(*others, same)), key, limit)
+
+    async def _inner(self, wanted: Wanted, key: bytes, limit: int) -> list[Match]:
+        """The matches, all of which have this first key. Raises TooBroad."""
         after = wanted.after
         if after is not None:
             after = Boundary(after.keys[1:], after.position) if after.keys[0] == key else None
-        inner = Wanted((*others, same), wanted.sort[1:], after, limit)
+        inner = Wanted(wanted.conditions, wanted.sort[1:], after, limit)
         few = await self._few(inner)
         if few is None:
             found = await self._walked(inner)
@@ -122,12 +129,30 @@ class Finder:
         if not wanted.sort:
             return await walk.by_position(read, wanted.after)
         first = wanted.sort[0]
+        if first.field in ATTRIBUTES:
+            return await self._by_attribute(wanted, first)
         return await walk.by_key(
             first,
             read.ranges if read else ranges.ALL,
             wanted.after,
             lambda key, limit: self.group(wanted, key, limit),
         )
+
+    async def _by_attribute(self, wanted: Wanted, first: SortKey) -> list[Match]:
+        """List by list: the first key is the same for all entries of a list. Raises TooBroad."""
+        found: list[Match] = []
+        begins = "" if wanted.after is None else rank(wanted.after.keys[:1], [first.descending])
+        groups = self._lists.by_attribute(first.field, descending=first.descending)
+        for key, lists in groups:
+            if rank([key], [first.descending]) < begins:
+                continue
+            within = self._statements.within(lists)
+            finder = Finder(within, lists, self._budget, excluded=self._excluded)
+            found += await finder._inner(wanted, key, wanted.limit - len(found))
+            if len(found) >= wanted.limit:
+                break
+            self._budget.spend(0, checked=bool(wanted.conditions))
+        return found
 
     def _plan(self, wanted: Wanted) -> tuple[tuple[Condition, ...], Condition | None]:
         """The conditions that a walk has to check, and the one that it reads instead."""

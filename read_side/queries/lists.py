@@ -3,14 +3,14 @@ each path of theirs is a list of keys."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
 import msgspec
 from msgspec import Struct
 
-from read_side.queries.comparison import Condition, Selection
+from read_side.queries.comparison import ATTRIBUTES, Condition, Selection
 from read_side.queries.ranges import ALL, Ranges
 from read_side.queries.request import EntryQuery
 from read_side.refusals import IncompleteIndex, TooBroad, TypeNotFound
@@ -136,6 +136,25 @@ class Lists:
         """The lists of all paths of the first combination, then those of the next."""
         by_path = [self.of_path(path) for path in paths]
         return [ids[number] for number in range(len(self.combinations)) for ids in by_path]
+
+    def by_attribute(self, name: str, *, descending: bool) -> Iterable[tuple[bytes, Lists]]:
+        """The lists of each value of an attribute, in its order, with the key of the value."""
+        found: dict[bytes, list[Combination]] = {}
+        for one in self.combinations:
+            found.setdefault(_value(one, name).encode(), []).append(one)
+        for key in sorted(found, reverse=descending):
+            yield key, Lists(self._scope, found[key])
+
+    def attribute_keys(self, paths: Sequence[str]) -> list[bytes | None]:
+        """The keys of the attributes among the paths, as ``adjacent``; None for other paths. Empty
+        if there are no attributes."""
+        if not set(ATTRIBUTES) & set(paths):
+            return []
+        return [
+            _value(one, path).encode() if path in ATTRIBUTES else None
+            for one in self.combinations
+            for path in paths
+        ]
 
     def checks(self, conditions: Sequence[Condition]) -> list[list[Any]]:
         """The parameters of ``checked.sql`` for conditions."""

@@ -12,6 +12,7 @@ from read_side.entries import INLINE, WHOLE, EntryRow, NotInline, typed_entry_ro
 from read_side.listing import LargePage, Page
 from read_side.paging import EntrySummary, entry_summary
 from read_side.pool import Pool, at_one_moment, moment
+from read_side.queries.budget import Budget
 from read_side.queries.comparison import Selection, selection
 from read_side.queries.finder import Finder, Wanted
 from read_side.queries.lists import Lists, catalogue
@@ -69,7 +70,7 @@ async def finder_of(
 ) -> Finder:
     """What finds the selected entries in the lists."""
     statements, places, excluded = await _limits(connection, scope, lists, wanted)
-    return Finder(statements, lists, wanted.conditions, places, len(excluded))
+    return Finder(statements, lists, Budget(wanted), places, len(excluded))
 
 
 async def _limits(
@@ -100,7 +101,7 @@ async def _matches(
     statements, places, excluded = await _limits(connection, scope, lists, wanted)
     kinds = [one.kind for one in lists.combinations]
     result = await search(connection.fetch, scope, query.words, kinds, query.locale)
-    found = Searched(result, lists, places, excluded)
+    found = Searched(result, lists, Budget(wanted), places, excluded)
     paged, matches = await found.page(statements, page, query.offset)
     return paged if result.is_complete else None, paged, matches
 

@@ -23,13 +23,15 @@ OPERATORS = (
 )
 
 
-class Filter(Struct, frozen=True, order=True):
+class Filter(Struct, frozen=True, order=True, omit_defaults=True):
     """``field`` as the caller writes it; ``values``: as text, one unless the operator takes
-    several."""
+    several. ``kinds``: the types of the values in JSON; none if they were given as text, which has
+    no types."""
 
     field: str
     operator: str
     values: tuple[str, ...]
+    kinds: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Collection, Sequence
 
+from read_side.queries.budget import Budget
 from read_side.queries.finder import Finder, Wanted
 from read_side.queries.lists import Lists
 from read_side.queries.request import Boundary
@@ -22,10 +23,12 @@ class Searched:
         self,
         result: SearchResult,
         lists: Lists,
+        budget: Budget,
         places: Sequence[tuple[int, int]] | None,
         excluded: Collection[int],
     ) -> None:
         self._lists = lists
+        self._budget = budget
         self._is_excluding = bool(excluded)
         numbers = {one.kind: number for number, one in enumerate(lists.combinations, 1)}
         allowed = None if places is None else {position for _, position in places}
@@ -51,7 +54,7 @@ class Searched:
     async def _checked(
         self, statements: Statements, wanted: Wanted, offset: int
     ) -> tuple[int, list[Match]]:
-        finder = Finder(statements, self._lists, wanted.conditions, self._places)
+        finder = Finder(statements, self._lists, self._budget, self._places)
         total, found = await finder.page(wanted, offset, counted=True)
         assert total is not None, "all of few entries are read"
         return total, found

@@ -56,9 +56,14 @@ class Statements:
         excluded: Collection[int] = (),
     ) -> None:
         self._connection = connection
+        self._scope = scope
         self._where = (scope.workspace, scope.environment)
         self._lists = lists
         self._excluded = list(excluded)
+
+    def within(self, lists: Lists) -> Statements:
+        """The same for other lists."""
+        return Statements(self._connection, self._scope, lists, self._excluded)
 
     async def walk(
         self, path: str, ranges: Ranges, after: Boundary | None, checks: Checks, size: int
@@ -186,8 +191,8 @@ class Statements:
     def _of_checks(self, checks: Checks) -> list[Any]:
         lists = self._lists
         paths = [key.field for key in checks.sort]
-        conditions = lists.checks(checks.conditions)
-        return [*conditions, lists.adjacent(paths), len(paths), self._excluded]
+        sorts = [lists.adjacent(paths), lists.attribute_keys(paths), len(paths)]
+        return [*lists.checks(checks.conditions), *sorts, self._excluded]
 
     async def _fetch(self, name: str, *parameters: Any) -> list[Any]:
         found: list[Any] = await self._connection.fetch(

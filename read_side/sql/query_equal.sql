@@ -1,4 +1,4 @@
--- $1 workspace, $2 environment, $3 combinations, $4 check_lists, $5 firsts, $6 lasts, $7 parts, $8 check_lows, $9 check_highs, $10 sort_lists, $11 sorts, $12 excluded, $13 lists, $14 lows, $15 highs, $16 below, $17 size
+-- $1 workspace, $2 environment, $3 combinations, $4 check_lists, $5 firsts, $6 lasts, $7 parts, $8 check_lows, $9 check_highs, $10 sort_lists, $11 sort_keys, $12 sorts, $13 excluded, $14 lists, $15 lows, $16 highs, $17 below, $18 size
 -- The next entries with one of some keys, newest first. A key is a range here too: for an equal key the planner
 -- expects a few rows, and would read and sort all that there are.
 WITH candidates AS MATERIALIZED (

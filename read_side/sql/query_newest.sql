@@ -1,4 +1,4 @@
--- $1 workspace, $2 environment, $3 combinations, $4 check_lists, $5 firsts, $6 lasts, $7 parts, $8 check_lows, $9 check_highs, $10 sort_lists, $11 sorts, $12 excluded, $13 types, $14 statuses, $15 languages, $16 below, $17 size
+-- $1 workspace, $2 environment, $3 combinations, $4 check_lists, $5 firsts, $6 lasts, $7 parts, $8 check_lows, $9 check_highs, $10 sort_lists, $11 sort_keys, $12 sorts, $13 excluded, $14 types, $15 statuses, $16 languages, $17 below, $18 size
 -- The next entries of some types, statuses and languages, newest first.
 WITH candidates AS MATERIALIZED (
     SELECT ''::bytea AS key, found.position, stream.combination

@@ -1,4 +1,4 @@
--- $1 workspace, $2 environment, $3 combinations, $4 check_lists, $5 firsts, $6 lasts, $7 parts, $8 check_lows, $9 check_highs, $10 sort_lists, $11 sorts, $12 excluded, $13 lists, $14 lows, $15 afters, $16 highs, $17 size
+-- $1 workspace, $2 environment, $3 combinations, $4 check_lists, $5 firsts, $6 lasts, $7 parts, $8 check_lows, $9 check_highs, $10 sort_lists, $11 sort_keys, $12 sorts, $13 excluded, $14 lists, $15 lows, $16 afters, $17 highs, $18 size
 -- The next entries in the order of their keys, the newest of each key first. A stream begins after its
 -- lowest key and the position that is the complement of `after`.
 WITH candidates AS MATERIALIZED (

@@ -1,4 +1,4 @@
--- $1 workspace, $2 environment, $3 combinations, $4 check_lists, $5 firsts, $6 lasts, $7 parts, $8 check_lows, $9 check_highs, $10 sort_lists, $11 sorts, $12 excluded, $13 lists, $14 lows, $15 highs, $16 size
+-- $1 workspace, $2 environment, $3 combinations, $4 check_lists, $5 firsts, $6 lasts, $7 parts, $8 check_lows, $9 check_highs, $10 sort_lists, $11 sort_keys, $12 sorts, $13 excluded, $14 lists, $15 lows, $16 highs, $17 size
 -- The next entries from the highest key down. The entries of one key are in no particular order.
 WITH candidates AS MATERIALIZED (
     SELECT found.key, found.position, stream.combination

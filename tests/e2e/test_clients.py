@@ -30,6 +30,12 @@ MODELS = (
 LINT = "redocly lint --config redocly.yaml --format codeframe"
 ODD_OPTIONS = ("a b", "a-b", "1st", "हिन्दी", '"""\\', "*/")
 SMALL = ("small", "large", "title")
+
+
+def options(*values: str) -> tuple[Option, ...]:
+    return tuple(Option(one, one) for one in values)
+
+
 PRODUCTS = (
     Field("layout", "Layout", "section"),
     Field("price", "Price", "number", indexed=True),
@@ -38,9 +44,9 @@ PRODUCTS = (
     Field("sold", "Sold", "boolean", indexed=True),
     Field("goes_live", "Goes live", "datetime"),
     Field("sale", "Sale", "datetime", range=True, indexed=True),
-    Field("size", "Size", "select", options=tuple(Option(one, one) for one in SMALL)),
-    Field("tags", "Tags", "select", options=(Option("new", "New"),), multiple=True),
-    Field("odd", "Odd", "select", options=tuple(Option(one, one) for one in ODD_OPTIONS)),
+    Field("size", "Size", "select", options=options(*SMALL), indexed=True),
+    Field("tags", "Tags", "select", options=options("new"), multiple=True, indexed=True),
+    Field("odd", "Odd", "select", options=options(*ODD_OPTIONS), indexed=True),
     Field("maker", "Maker", "reference", indexed=True),
     Field("related", "Related", "reference", multiple=True, indexed=True),
     Field("cover", "Cover", "media"),

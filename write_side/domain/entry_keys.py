@@ -11,6 +11,7 @@ from msgspec import Raw
 from write_side.domain.definition import Field, Stage
 from write_side.domain.entry import Entry
 from write_side.domain.keys import (
+    ENTRY_ID,
     ID,
     INCOMPARABLE,
     INSTANT,
@@ -28,6 +29,7 @@ Keys: TypeAlias = tuple[bytes, ...]
 """The keys of one path of one entry, in their order and each once; at least one."""
 
 BUILT_IN: dict[str, Ordering] = {
+    "id": ENTRY_ID,
     "title": TEXT,
     "slug": TEXT,
     "stage": ID,
@@ -61,6 +63,7 @@ class EntryKeys:
         stage = stage_of(self._stages, entry.status, entry.stage_id)
         published = entry.published_at
         keys: list[Keys] = [
+            (text_key(entry.id),),
             (text_key(entry.title),),
             (text_key(entry.slug),),
             _NOTHING if stage is None else (text_key(stage),),

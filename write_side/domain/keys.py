@@ -48,13 +48,14 @@ class Ordering(Struct, frozen=True):
     ``of_json`` takes one value as JSON, ``of_text`` the same as the text of a query parameter. Both
     return its key, INCOMPARABLE if no key can hold it, and None if it is of another type.
     ``takes`` describes the values for refusals. ``has_parts``: values are texts, which can begin
-    with or contain another.
+    with or contain another. ``json``: their type in JSON.
     """
 
     takes: str
     of_json: Callable[[Raw], bytes | None]
     of_text: Callable[[str], bytes | None]
     has_parts: bool = False
+    json: str = "string"
 
 
 def text_key(text: str) -> bytes:
@@ -135,9 +136,12 @@ ENTRY_ID = Ordering(
 )
 OPTION = Ordering("the value of an option", _string(text_key), text_key)
 NUMBER = Ordering(
-    "a number", lambda value: number_key(bytes(value)), lambda text: number_key(text.encode())
+    "a number",
+    lambda value: number_key(bytes(value)),
+    lambda text: number_key(text.encode()),
+    json="number",
 )
-BOOLEAN = Ordering("true or false", _boolean, _BOOLEANS.get)
+BOOLEAN = Ordering("true or false", _boolean, _BOOLEANS.get, json="boolean")
 INSTANT = Ordering(
     "an ISO 8601 date or date-time, such as 2026-01-31 or 2026-01-31T09:30:00Z",
     _string(instant_key),

@@ -1,9 +1,10 @@
 -- The candidates; whether each passes all conditions that were not read already; and the keys by which
 -- those that do are sorted. The lists of each combination's conditions are adjacent in :check_lists, and
--- the ranges of each condition in :check_lows and :check_highs. convert_from has the collation of the name of an
+-- the ranges of each condition in :check_lows and :check_highs. :sort_keys has the keys that all entries of a
+-- combination share, and null for those of each entry. convert_from has the collation of the name of an
 -- encoding, "C", whose lower() knows ASCII only.
 SELECT c.key, c.position, tested.passes, CASE WHEN tested.passes THEN ARRAY(
-    SELECT coalesce((
+    SELECT coalesce((:sort_keys::bytea[])[(c.combination - 1) * :sorts::int + sort.number], (
         SELECT v.key FROM read_model.entry_value v
         WHERE v.workspace = :workspace AND v.environment = :environment AND v.position = c.position
           AND v.list = (:sort_lists::uuid[])[(c.combination - 1) * :sorts::int + sort.number]

@@ -16,6 +16,9 @@ from workspace.models import (
     ProductsBody,
     ProductsListBody,
     ProductsSize,
+    ProductsSizeFilter,
+    ProductsTagsFilter,
+    StatusFilter,
 )
 from workspace.types import Unset
 
@@ -30,6 +33,11 @@ fields = NewProductsFields(
 lamp = NewProducts(content_type_slug="products", title="Lamp", fields=fields)
 created = create_entry.sync(client=client, body=lamp)
 assert isinstance(created, CreatedBody)
+
+small = ProductsSizeFilter(eq=ProductsSize.SMALL)
+assert small.to_dict() == {"eq": "small"}
+assert ProductsTagsFilter.from_dict({"contains": "new"}).to_dict() == {"contains": "new"}
+assert StatusFilter(ne=EntryStatus.DRAFT).to_dict() == {"ne": "draft"}
 
 listed = list_products.sync(client=client, limit=2, status=EntryStatus.DRAFT)
 assert isinstance(listed, ProductsListBody)

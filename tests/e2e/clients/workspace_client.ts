@@ -22,7 +22,7 @@ async function main(): Promise<void> {
   if (created.error) throw new Error(created.error.error);
 
   const listed = await client.GET("/v1/content/products", {
-    params: { query: { limit: 2, status: "draft", "filter[fields.price]": { gte: 1.5 } } },
+    params: { query: { limit: 2, status: "draft", "filter[fields.price]": { gte: 1.5 }, "filter[fields.size]": { eq: "small" } } },
   });
   if (listed.error) throw new Error(listed.error.error);
   for (const entry of listed.data.data) {
@@ -44,6 +44,12 @@ async function main(): Promise<void> {
   const huge: components["schemas"]["NewProductsFields"] = { size: "huge" };
   // @ts-expect-error a price has no parts
   const part: components["schemas"]["NumberFilter"] = { contains: "1" };
+  // @ts-expect-error the field has no such option
+  const wrong: components["schemas"]["ProductsSizeFilter"] = { ne: "huge" };
+  // @ts-expect-error there is no such status
+  const live: components["schemas"]["StatusFilter"] = { eq: "live" };
+  void wrong;
+  void live;
   // @ts-expect-error the workspace has no such type
   void client.GET("/v1/content/unknown");
   void huge;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -176,3 +177,49 @@ async def test_a_workspace_of_too_many_fields_says_so(
     answer = await client.get(DOCUMENT)
     assert (answer.status, "25 fields" in answer.text) == (400, True), answer.text
     assert (await client.get(SCHEMA)).status == 200
+
+
+async def test_filters_and_sort_keys_are_those_of_the_type(
+    server: Server, client: Client, acme: Given
+) -> None:
+    options = (Option("small", "Small"), Option("large", "Large"))
+    odd = (Option("1st", "First"), Option("2nd", "Second"))
+    await acme.content_type(
+        Field("size", "Size", "select", options=options, indexed=True),
+        Field("sizes", "Sizes", "select", options=options, multiple=True, indexed=True),
+        Field("odd", "Odd", "select", options=odd, indexed=True),
+        Field("span", "Span", "datetime", range=True, indexed=True),
+        Field("hidden", "Hidden", "select", options=options),
+        Field("plain", "Plain", "number"),
+    )
+    await server.caught_up()
+    body = (await client.get(DOCUMENT)).body
+    schemas = body["components"]["schemas"]
+    size = {"$ref": "#/components/schemas/PostsSize"}
+    own = [one for one in body["paths"]["/v1/content/posts"]["get"]["parameters"] if "name" in one]
+    assert {one["name"]: one["schema"].get("$ref", "").rpartition("/")[2] for one in own} == {
+        "sort": "",
+        "filter[fields.size]": "PostsSizeFilter",
+        "filter[fields.sizes]": "PostsSizesFilter",
+        "filter[fields.odd]": "ValueFilter",
+        "filter[fields.span.from]": "TimeFilter",
+        "filter[fields.span.to]": "TimeFilter",
+    }
+    filters = schemas["PostsSizeFilter"]["properties"]
+    assert filters.keys() == {"eq", "ne", "in", "nin", "exists"}
+    assert [size.items() <= filters[one].items() for one in ("eq", "ne")] == [True, True]
+    assert schemas["PostsSizesFilter"]["properties"].keys() == {"contains", "exists"}
+    assert schemas["PostsSize"]["enum"] == ["small", "large"]
+    assert "PostsHiddenFilter" not in schemas
+    [sort] = [one for one in own if one["name"] == "sort"]
+    names = re.findall("`([^`]+)`", sort["description"])[2:]
+    assert {"id", "status", "fields.size", "fields.odd", "fields.span.to"} <= set(names)
+    assert not {"fields.sizes", "fields.hidden", "fields.plain"} & set(names)
+    for name in names:
+        answer = await client.get(f"/v1/content/posts?sort=-{name}")
+        assert (answer.status, bool(re.search(sort["schema"]["pattern"], f"-{name}"))) == (
+            200,
+            True,
+        )
+    for wrong in ("fields.plain", "title,slug,id,stage", "title,", "fieldsXsize"):
+        assert not re.search(sort["schema"]["pattern"], wrong), wrong

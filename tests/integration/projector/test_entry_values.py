@@ -23,7 +23,7 @@ TAGS = Field(
     "tags", "Tags", "select", options=(Option("a", "A"), Option("b", "B")), multiple=True,
     indexed=True,
 )  # fmt: skip
-BUILT_IN = ["createdAt", "publishedAt", "slug", "stage", "title", "updatedAt"]
+BUILT_IN = ["createdAt", "id", "publishedAt", "slug", "stage", "title", "updatedAt"]
 
 
 async def keys_of(url: str, entry_id: str, *paths: str) -> dict[str, list[bytes]]:
@@ -65,6 +65,7 @@ async def test_an_entry_has_its_keys(given: Given, database_url: str) -> None:
     found = await keys_of(database_url, one, "fields.price", "fields.tags")
     [(created,)] = await rows(database_url, "SELECT created_at FROM entry WHERE id::text = $1", one)
     assert found == {
+        "id": [one.encode()],
         "title": [b"Tide"],
         "slug": [b"one"],
         "stage": [b"writing"],
@@ -136,7 +137,7 @@ class TestIndexing:
         await given.revised(PRICE)
         await project_all(database_url, database_url, renderings=2)
         assert await incomplete(database_url) == [(type_id, ["fields.price"])]
-        assert await numbers(database_url) == [20, 20]
+        assert await numbers(database_url) == [23, 23]
         new = await given.entry("new", fields=raws(price=7))
         await given.update(ids[0], fields=raws(price=8))
         await given.update(ids[1], status="published")
@@ -146,7 +147,7 @@ class TestIndexing:
         for one, price in ((new, b"7"), (ids[0], b"8"), (ids[1], b"1")):
             found = await keys_of(database_url, one, "fields.price")
             assert found["fields.price"] == [number_key(price)]
-        assert await numbers(database_url) == [21, 21]
+        assert await numbers(database_url) == [24, 24]
 
     async def test_rows_of_a_field_that_is_no_longer_indexed_go(
         self, given: Given, database_url: str
@@ -162,7 +163,7 @@ class TestIndexing:
         await project_all(database_url, database_url)
         for one in ids[:3]:
             await keys_of(database_url, one)
-        assert await numbers(database_url) == [18, 18]
+        assert await numbers(database_url) == [21, 21]
 
     async def test_a_revision_meanwhile_adds_its_paths(
         self, given: Given, database_url: str
@@ -181,7 +182,7 @@ class TestIndexing:
             found = await keys_of(database_url, one, "fields.price", "fields.tags")
             assert found["fields.price"] == [number_key(b"%d" % number)]
             assert found["fields.tags"] == [MISSING]
-        assert await numbers(database_url) == [24, 24]
+        assert await numbers(database_url) == [27, 27]
 
     async def test_stages_are_filled_again(self, given: Given, database_url: str) -> None:
         await given.workspace()

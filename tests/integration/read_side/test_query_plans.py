@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator, Iterator
 from random import Random
 from typing import Any, cast
+from uuid import UUID
 
 import asyncpg
 import pytest
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 
 from projector.rows import BLOCKS
 from read_side.entries import INLINE
-from read_side.queries.budget import COUNTED, ROWS
+from read_side.queries.budget import COUNTED, ROWS, Budget
 from read_side.queries.comparison import selection
 from read_side.queries.finder import Finder, Wanted
 from read_side.queries.lists import Combination, Lists
@@ -65,7 +66,7 @@ def values() -> Iterator[tuple[str, str, int, Any, bytes]]:
     """The keys of all entries."""
     ranks = list(range(ENTRIES))
     Random(14).shuffle(ranks)
-    paths = ("createdAt", "title", *(f"fields.{slug}" for slug in FIELDS))
+    paths = ("createdAt", "id", "title", *(f"fields.{slug}" for slug in FIELDS))
     lists = {
         (status, path): list_id(SCOPE, TYPE, status, "en-US", path)
         for status in ("published", "draft")
@@ -74,6 +75,7 @@ def values() -> Iterator[tuple[str, str, int, Any, bytes]]:
     for n in range(1, ENTRIES + 1):
         keys = (
             n.to_bytes(10, "big"),
+            text_key(str(UUID(int=ranks[n - 1]))),
             text_key(f"Title {n}"),
             number(n % 1000),
             number(ranks[n - 1]),
@@ -181,6 +183,7 @@ def of(field: str, *values: str, op: str = "eq") -> Filter:
 
 
 MIDDLE = number(100_000)
+TIME = (5_001).to_bytes(10, "big")
 PAGES: dict[str, tuple[EntryQuery, int]] = {
     "an equal key": (query(of("price", "5")), FEW),
     "one of several keys": (query(of("price", "5", "7", "11", op="in")), FEW),
@@ -212,6 +215,21 @@ PAGES: dict[str, tuple[EntryQuery, int]] = {
         FEW,
     ),
     "across types": (query(type_slug=None, status=None, language=None, sort="-title"), FEW),
+    "an id": (query(sort="id"), FEW),
+    "an id downwards": (query(sort="-id"), FEW),
+    "a status and a time": (query(sort="-status,-createdAt", status=None), FEW),
+    "a status and a large group": (query(sort="status,fields.group,id", status=None), 5 * ROWS),
+    "a status and a frequent key": (
+        query(of("flag", "1"), sort="language,-status,title", status=None),
+        5 * ROWS,
+    ),
+    "a status after another key": (query(sort="fields.price,status", status=None), 2 * FEW),
+    "a status and a rare key": (query(of("rare", "yes"), sort="status", status=None), FEW),
+    "a status by offset": (query(sort="status,-id", status=None, offset=19_995), COUNTED),
+    "a status by cursor": (
+        query(sort="-status,-createdAt", status=None, after=Boundary((b"published", TIME), 5_001)),
+        FEW,
+    ),
     "an offset": (query(of("flag", "1"), offset=5_000), 3 * ROWS),
 }
 
@@ -236,6 +254,7 @@ async def test_a_candidate_is_checked_once_for_each_other_condition(
 TOTALS: dict[str, tuple[EntryQuery, int]] = {
     "all": (query(), 180_000),
     "all in an order": (query(sort="title"), 180_000),
+    "all by status": (query(sort="status,-id", status=None), 200_000),
     "an equal key": (query(of("price", "5")), 200),
     "half": (query(of("flag", "1")), 100_000),
     "nearly all": (query(of("price", "5", op="ne")), 179_800),
@@ -257,6 +276,10 @@ BROAD: dict[str, EntryQuery] = {
     "in an order": query(of("title", "nothing", op="contains"), sort="fields.price"),
     "downwards": query(of("title", "nothing", op="contains"), sort="-fields.rank,title"),
     "among frequent keys": query(of("flag", "1"), of("title", "nothing", op="contains")),
+    "a part, by status": query(
+        of("title", "nothing", op="contains"), sort="status,title", status=None
+    ),
+    "a deep offset by status": query(sort="status,title", status=None, offset=150_000),
     "a deep offset": query(sort="title", offset=150_000),
 }
 
@@ -276,7 +299,7 @@ async def test_the_matches_of_a_search_are_checked_one_by_one(explaining: Explai
     places = [(1, position) for position in range(1, ENTRIES, ENTRIES // ROWS)]
     statements = Statements(cast("Connection", explaining), SCOPE, lists)
     page = Wanted(wanted.conditions, wanted.sort, None, 11)
-    total, found = await Finder(statements, lists, wanted.conditions, places).page(
+    total, found = await Finder(statements, lists, Budget(wanted), places).page(
         page, 0, counted=True
     )
     assert (total, len(found)) == (sum(n // 3 % 4 != 1 for _, n in places), 11)

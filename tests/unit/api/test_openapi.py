@@ -133,7 +133,7 @@ def test_values_of_fields_are_open() -> None:
 
 
 WITHOUT_EXAMPLES = (
-    *("asOf", "q", "select", "include", "cursor", "sort", "total"),
+    *("asOf", "q", "select", "include", "cursor", "sort"),
     *("position", "contentEncoding", "after", "lastEventId"),
 )
 
@@ -144,6 +144,9 @@ def test_every_parameter_and_header_has_an_example_that_fits(kind: str) -> None:
         assert part["description"], name
         if part.get("style") == "deepObject":
             assert name.startswith("filter")
+        elif name == "total":
+            assert "`none`" in part["description"]
+            assert part["schema"]["const"] == "none"
         elif name in WITHOUT_EXAMPLES:
             # The documentation page sends every example as it stands.
             [example] = re.findall("such as `([^`]+)`", part["description"])

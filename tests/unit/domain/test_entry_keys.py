@@ -40,6 +40,7 @@ def test_every_entry_has_keys_at_the_built_in_paths() -> None:
     draft = replace(entry(), created_at=NOON, updated_at=LATER)
     found = keys(draft)
     assert found.keys() > BUILT_IN.keys()
+    assert found["id"] == (draft.id.encode(),)
     assert found["title"] == (b"Tide",)
     assert found["slug"] == (b"tide",)
     assert found["createdAt"] == (time_key(NOON),)
